@@ -7,6 +7,7 @@ import time
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.inside import inside
 from tests.processes import serving
 
 #: ms that a page may take for anything.
@@ -95,6 +96,13 @@ def browser():
 @pytest.fixture(scope="session")
 def server():
     with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def alone():
+    """A server of its own, on which nobody else walks and nothing lies; it keeps what lasts."""
+    with inside("--gems", "0", STORE_URL="memory://") as server:
         yield server
 
 

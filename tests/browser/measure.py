@@ -12,7 +12,6 @@ the CPU. There is no GPU here, so the canvas is drawn by the CPU too.
 
 import argparse
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,15 +19,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
+from flatlands.loadtest.kit.processes import Program
+from tests.browser import acts
+from tests.browser.acts import enter
 from tests.browser.conftest import ARGUMENTS, chromium, wait_for
 from tests.nginx import nginx
-from tests.processes import ROOT, serving
+from tests.processes import serving
 
-PHONE: dict[str, Any] = {
-    "viewport": {"width": 390, "height": 844},
-    "device_scale_factor": 2,
-    "has_touch": True,
-}
+PHONE: dict[str, Any] = {**acts.PHONE, "device_scale_factor": 2}
 #: The line of a slow phone: ms, and bytes a second (1.6 Mbit/s); and how much slower its CPU is.
 LATENCY, THROUGHPUT, SLOW = 150, 200_000, 4
 #: The targets: seconds to the field for the name at a first and a second visit, requests, and KB.
@@ -87,15 +85,9 @@ def load(browser: Browser, url: str, *visits: str) -> None:
         page = context.new_page()
         session = context.new_cdp_session(page)
         session.send("Network.enable")
-        session.send(
-            "Network.emulateNetworkConditions",
-            {
-                "offline": False,
-                "latency": LATENCY,
-                "downloadThroughput": THROUGHPUT,
-                "uploadThroughput": THROUGHPUT,
-            },
-        )
+        through = dict.fromkeys(("downloadThroughput", "uploadThroughput"), THROUGHPUT)
+        line = {"offline": False, "latency": LATENCY, **through}
+        session.send("Network.emulateNetworkConditions", line)
         session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
         waterfall = Waterfall(session)
         page.goto(url)
@@ -155,25 +147,6 @@ def draw(page: Page, seconds: float, slow: float) -> None:
     )
 
 
-def profile(page: Page, seconds: float) -> None:
-    """Show the functions in which most of the time goes by itself."""
-    session = page.context.new_cdp_session(page)
-    session.send("Profiler.enable")
-    session.send("Profiler.setSamplingInterval", {"interval": 200})
-    session.send("Profiler.start")
-    page.wait_for_timeout(seconds * 1000)
-    found = session.send("Profiler.stop")["profile"]
-    frames = {node["id"]: node["callFrame"] for node in found["nodes"]}
-    spent: dict[str, float] = {}
-    for id, delta in zip(found["samples"], found["timeDeltas"], strict=True):
-        frame = frames[id]
-        name = f"{frame['functionName'] or '(anonymous)'} {frame['url'].split('/')[-1]}"
-        spent[name] = spent.get(name, 0) + delta / 1000
-    total = sum(spent.values())
-    for name, ms in sorted(spent.items(), key=lambda one: -one[1])[:25]:
-        print(f"    {ms / total:6.1%}  {name}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.browser.measure")
     add = parser.add_argument
@@ -182,7 +155,6 @@ def main() -> None:
     add("--slow", type=float, default=1, help="the CPU is so many times slower")
     add("--phone", action="store_true", help="a screen of 390 x 844 with 2 px per css px")
     add("--seconds", type=float, default=24, help="measure drawing for so long (24)")
-    add("--profile", action="store_true", help="show where the time of scripts goes")
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
@@ -199,32 +171,21 @@ def main() -> None:
                 # Of a server whose certificate is its own a browser keeps nothing.
                 load(browser, front.url, "first")
         for walkers in options.walkers:
-            with serving("--max-per-address", "0") as server:
-                swarm = [
-                    sys.executable,
-                    "loadtest/bots.py",
-                    "--url",
-                    f"ws://localhost:{server.port}/ws",
-                    "--bots",
-                    str(walkers),
-                    "--seconds",
-                    str(options.seconds * 2 + 90),
-                ]
-                bots = subprocess.Popen(swarm, cwd=ROOT, stdout=subprocess.DEVNULL)
+            crowd = ["--bots", str(walkers), "--seconds", str(options.seconds * 2 + 90)]
+            bots = [sys.executable, "loadtest/bots.py", *crowd]
+            with (
+                serving("--max-per-address", "0") as server,
+                Program([*bots, "--url", f"ws://localhost:{server.port}/ws"], "the bots"),
+            ):
                 desktop = {"viewport": {"width": 1280, "height": 800}}
                 context = browser.new_context(**(PHONE if options.phone else desktop))
                 page = context.new_page()
                 page.goto(server.url)
-                page.get_by_label("Your name").fill("Meter")
-                page.keyboard.press("Enter")
+                enter(page, "Meter")
                 wait_for(page, f"flatlands.state.walkers.length >= {walkers}")
                 page.wait_for_timeout(8000)
                 draw(page, options.seconds, options.slow)
-                if options.profile:
-                    profile(page, options.seconds / 2)
                 context.close()
-                bots.terminate()
-                bots.wait()
         browser.close()
 
 

@@ -1,10 +1,8 @@
 """The map of everybody in the page: opening it, following its arrow, watching without playing."""
 
-import io
-
 import pytest
-from PIL import Image
 
+from tests.browser.acts import PHONE, enter, picture, walk_to
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
 
@@ -64,25 +62,8 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
     wait_for(ada, "flatlands.state.aim !== null && !flatlands.lookout.isOpen")
     wait_for(ada, "document.activeElement.id === 'world'")
     # Follow it: the arrow ends in that square.
-    x, y = (16 * number + 8 for number in goal)
-
-    def there():
-        ada.evaluate(
-            """([x, y]) => { const { here } = flatlands.state;
-              const far = Math.hypot(x - here.x, y - here.y), step = Math.min(far, 6);
-              globalThis.next = { x: here.x + (x - here.x) / far * step,
-                y: here.y + (y - here.y) / far * step }; }""",
-            [x, y],
-        )
-        spot = ada.evaluate(
-            """({ x: innerWidth / 2 + (next.x - flatlands.state.camera.x) * 32,
-              y: innerHeight / 2 + (next.y - flatlands.state.camera.y) * 32 })"""
-        )
-        ada.mouse.click(spot["x"], spot["y"])
-        ada.wait_for_timeout(300)
-        return ada.evaluate("flatlands.state.aim === null")
-
-    eventually(there, "the arrow ends", 40)
+    walk_to(ada, f"square {goal[0]}, {goal[1]}")
+    eventually(lambda: ada.evaluate("flatlands.state.aim === null"), "the arrow ends", 40)
     assert tuple(ada.evaluate(OWN_SQUARE)) == goal
 
 
@@ -92,7 +73,7 @@ PLACES = """(places) => places.map(([x, y]) => flatlands.lookout.gaze.toScreen(x
 LAKE, EAST_PATH, EASTERN_SNOW = (-60, -60), (24, 0), (140, 60)
 
 
-def test_the_map_shows_the_land_by_day_and_found_landmarks(spread_server, play):
+def test_the_map_shows_the_land_by_day_and_found_landmarks_until_escape(spread_server, play):
     page = play("Ivy", spread_server.url)
     page.evaluate(
         """() => { const mark = flatlands.state.landmarks.of(0, -1);
@@ -103,35 +84,25 @@ def test_the_map_shows_the_land_by_day_and_found_landmarks(spread_server, play):
 
     def is_day():
         places = page.evaluate(PLACES, [LAKE, EAST_PATH, EASTERN_SNOW])
-        shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        shot = picture(page)
         lake, path, snow = (shot.getpixel((at["x"], at["y"])) for at in places)
         return lake[2] > 130 > lake[0] and path[0] > path[1] > path[2] > 100 and min(snow) > 170
 
     eventually(is_day, "the land has the colours of the small map")
-
-
-def test_escape_closes_the_map_and_the_server_is_told(spread_server, play):
-    page = play("Dot", spread_server.url)
-    open_map(page)
     assert not page.locator(".tools").is_visible()
     page.keyboard.press("+")
     wait_for(page, "!flatlands.lookout.gaze.whole")
     page.keyboard.press("Escape")
     wait_for(page, "flatlands.lookout.shown === 0")
     assert page.locator(".tools").is_visible()
+    # The server is told, and sends no more pictures.
     pictures = page.evaluate("flatlands.state.atlas.heard")
     page.wait_for_timeout(6500)
     assert page.evaluate("flatlands.state.atlas.heard") == pictures
 
 
 def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
-    page = play(
-        "Eve",
-        spread_server.url,
-        viewport={"width": 390, "height": 844},
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = play("Eve", spread_server.url, **PHONE)
     page.locator("#minimap").tap()
     wait_for(page, "flatlands.state.atlas.pictures > 0")
     wait_for(page, RESTS)
@@ -144,7 +115,9 @@ def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
     wait_for(page, "!flatlands.lookout.isOpen && flatlands.state.aim === null")
 
 
-def test_live_shows_the_map_without_playing(spread_server, open_page, play):
+def test_live_shows_the_map_without_playing_and_leads_to_a_title_that_says_who_is_there(
+    spread_server, open_page, play
+):
     page = open_page(spread_server.url.rstrip("/") + "/live")
     wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
     assert not page.get_by_label("Your name").is_visible()
@@ -155,15 +128,8 @@ def test_live_shows_the_map_without_playing(spread_server, open_page, play):
     page.keyboard.press("Escape")
     assert page.evaluate("flatlands.lookout.isOpen && flatlands.state.ownId === null")
     page.get_by_role("link", name="Walk in").click()
-    page.get_by_label("Your name").wait_for()
-
-
-def test_the_title_says_how_many_are_walking(spread_server, open_page, play):
-    play("Gus", spread_server.url)
-    page = open_page(spread_server.url)
     page.get_by_text("walking now").wait_for()
-    page.get_by_text("Gus walked here today.").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own !== undefined")
+    page.get_by_text("Fay walked here today.").wait_for()
+    enter(page)
     # The connection that only watched is closed.
     wait_for(page, "flatlands.lookout.spectator.socket === null")

@@ -2,24 +2,13 @@
 
 import time
 
-import pytest
-
+from tests.browser.acts import ARRIVED, MAY_NOT_COPY, click_tile, place, seen, walk
 from tests.browser.conftest import eventually, wait_for
-from tests.browser.test_gems import click_tile
-from tests.browser.test_play import ARRIVED, place, seen, walk
-from tests.inside import inside
 
 #: The cairns that are drawn: [text, stones, x, y].
 CAIRNS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, alpha, goneAt }) => thing.kind === 1 && alpha > 0 && goneAt === null)
   .map(({ thing, x, y }) => [thing.text, thing.stones, x, y])"""
-
-
-@pytest.fixture
-def quarry():
-    """A server of its own, without gems."""
-    with inside("--gems", "0", STORE_URL="memory://") as server:
-        yield server
 
 
 def leave(page, text):
@@ -32,10 +21,8 @@ def leave(page, text):
     page.get_by_role("dialog", name="Leave a cairn").wait_for(state="hidden")
 
 
-def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(quarry, play):
-    # The page may not copy, and shows a link that leads beside Ada.
-    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
-    ada = play("Ada", url=quarry.url, script=closed)
+def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
+    ada = play("Ada", url=alone.url, script=MAY_NOT_COPY)
     # Nobody writes for nothing.
     wait_for(ada, "() => !document.querySelector('.gems').hidden")
     ada.keyboard.press("c")

@@ -7,6 +7,7 @@ import pytest
 
 from flatlands.games.flatlands.walkers.sight import LANDMARK
 from flatlands.games.flatlands.walkers.talk import SIGHTS
+from tests.browser.acts import enter, say
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
 
@@ -32,8 +33,23 @@ def lively():
         yield server
 
 
-def test_a_newcomer_is_greeted_by_name_and_a_wave_is_returned(lively, play):
+def until(page, expression, what, act):
+    """Act again and again until an expression is true: chance decides what comes of it."""
+
+    def comes_of_it():
+        act()
+        try:
+            eventually(lambda: page.evaluate(expression), what, 6)
+        except AssertionError:
+            return False
+        return True
+
+    eventually(comes_of_it, what, 60)
+
+
+def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(lively, play):
     page = play("Ada", url=lively.url)
+    page.get_by_text("Walk with the arrow keys").wait_for()
     wait_for(page, f"({LINES})('Ada') > 0")
     greeting = page.evaluate(
         "[...document.querySelectorAll('.log li')].map((li) => li.innerText)"
@@ -43,54 +59,24 @@ def test_a_newcomer_is_greeted_by_name_and_a_wave_is_returned(lively, play):
     # The greeter has waved; whoever waves to it gets a spark, and so does the greeter.
     sparks = """flatlands.state.walkers.filter(({ sparkAt }) => sparkAt > 0)
       .map(({ own }) => own).sort()"""
-    for _ in range(10):
-        page.keyboard.press("1")
-        try:
-            eventually(lambda: page.evaluate(sparks) == [False, True], "a wave is returned", 6)
-        except AssertionError:
-            continue
-        break
-    assert page.evaluate(sparks) == [False, True]
+    both = f"({sparks}).join() === 'false,true'"
+    until(page, both, "a wave is returned", lambda: page.keyboard.press("1"))
 
-
-def test_a_clockwork_walker_says_what_it_is_when_it_is_asked(lively, play):
-    page = play("Ada", url=lively.url)
-    wait_for(page, f"({LINES})('Ada') > 0")
-    for _ in range(8):
+    def ask():
         eventually(lambda: (page.evaluate(NEAREST) or {"away": 99})["away"] < 6, "one is near")
-        name = page.evaluate(NEAREST)["name"]
-        page.keyboard.press("Enter")
-        page.keyboard.type(f"{name}, who are you?")
-        page.keyboard.press("Enter")
-        try:
-            eventually(
-                lambda: page.evaluate(f"({LINES})('a computer player')") > 0, "it answers", 5
-            )
-        except AssertionError:
-            continue
-        return
-    raise AssertionError("nobody ever answered")
+        say(page, f"{page.evaluate(NEAREST)['name']}, who are you?")
 
-
-def test_who_comes_back_is_given_no_beginners_hint(lively, play):
-    page = play("Nora", url=lively.url)
-    page.get_by_text("Walk with the arrow keys").wait_for()
-    page.keyboard.press("ArrowDown", delay=500)
-    wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
-    page.reload()
-    page.get_by_label("Your name").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own !== undefined")
-    time.sleep(1)
-    assert page.get_by_text("Walk with the arrow keys").is_hidden()
-
-
-def test_the_readings_count_people_and_clockwork_apart(lively, play):
-    page = play("Ada", url=lively.url)
+    until(page, f"({LINES})('a computer player') > 0", "one answers", ask)
     play("Bob", url=lively.url)
     readings = page.get_by_label("Readings")
     eventually(lambda: "You, Bob and " in readings.inner_text(), "Bob is named")
     assert " clockwork" in readings.inner_text()
+    page.keyboard.press("ArrowDown", delay=500)
+    wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
+    page.reload()
+    enter(page)
+    time.sleep(1)
+    assert page.get_by_text("Walk with the arrow keys").is_hidden()
 
 
 def steer(page, x, y):

@@ -1,16 +1,12 @@
 """A page in a crowd, of which it is told by sketches."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from flatlands.loadtest.kit.processes import Program
 from tests.browser.conftest import wait_for
 from tests.processes import serving
-
-ROOT = Path(__file__).parents[2]
 
 BOTS = 340
 
@@ -45,29 +41,11 @@ WATCH = """async () => {
 @pytest.fixture(scope="module")
 def crowded():
     """A server with a crowd of bots in the square in which all begin."""
+    options = f"--bots {BOTS} --seconds 600 --scenario crowd --rate 0.5".split()
+    bots = [sys.executable, "loadtest/bots.py", *options]
     with serving("--spread", "1", "--walkers", "0", "--deer", "0") as server:
-        bots = subprocess.Popen(
-            [
-                sys.executable,
-                "loadtest/bots.py",
-                "--bots",
-                str(BOTS),
-                "--seconds",
-                "600",
-                "--scenario",
-                "crowd",
-                "--rate",
-                "0.5",
-                "--url",
-                f"ws://127.0.0.1:{server.port}/ws",
-            ],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        yield server
-        bots.terminate()
-        bots.wait()
+        with Program([*bots, "--url", f"ws://127.0.0.1:{server.port}/ws"], "the bots"):
+            yield server
 
 
 def test_in_a_crowd_everybody_walks_on_without_a_jump(crowded, play):
@@ -84,8 +62,3 @@ def test_in_a_crowd_everybody_walks_on_without_a_jump(crowded, play):
     wait_for(page, "flatlands.state.own.track.duration === 0")
     names = page.evaluate("[...flatlands.state.names.values()]")
     assert len(set(names)) == len(names) > BOTS
-    if shots := os.environ.get("SHOTS"):
-        for width, height in ((1280, 800), (390, 844), (844, 390)):
-            page.set_viewport_size({"width": width, "height": height})
-            page.wait_for_timeout(1500)
-            page.screenshot(path=f"{shots}/crowd-{width}.png")

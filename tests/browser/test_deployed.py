@@ -2,24 +2,21 @@
 
 import gzip
 import os
+import re
 import ssl
-import subprocess
 import sys
-import tempfile
-import time
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
-from flatlands.loadtest.kit.processes import children
-from tests.brokers.redis_servers import certify, eventually, free_port, running
-from tests.browser.conftest import wait_for
+from flatlands.loadtest.kit.processes import Program, children
+from tests.brokers.redis_servers import certify, free_port, running
+from tests.browser.conftest import eventually, wait_for
 from tests.nginx import nginx
-from tests.processes import PATIENCE, ROOT, clean_environment, serving
+from tests.processes import PATIENCE, ROOT, serving
 
 pytestmark = pytest.mark.outside
 
@@ -27,11 +24,9 @@ pytestmark = pytest.mark.outside
 class Deployed:
     """The running programs, and where they are found."""
 
-    def __init__(self, folder: Path, redis_port: int) -> None:
+    def __init__(self, folder: Path, redis_port: int, ending: ExitStack) -> None:
         port = free_port()
-        self._output = tempfile.TemporaryFile("a+")
         environment = {
-            **clean_environment(),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PORT": str(port),
             "REDIS_URL": f"redis://127.0.0.1:{redis_port}",
@@ -41,20 +36,10 @@ class Deployed:
             "WALKERS": "0",
             "DEER": "0",
         }
-        self.honcho = subprocess.Popen(
-            ["honcho", "start"],
-            cwd=ROOT,
-            env=environment,
-            stdout=self._output,
-            stderr=self._output,
-        )
-        self._ending = ExitStack()
-        self.nginx = self._ending.enter_context(nginx(folder, port, output=self._output))
-
-    def output(self) -> str:
-        """Return what all of them have written."""
-        self._output.seek(0)
-        return self._output.read()
+        # What all of them write goes to the standard error.
+        command = ["sh", "-c", "exec honcho start >&2"]
+        self.honcho = ending.enter_context(Program(command, "honcho", environment=environment))
+        self.nginx = ending.enter_context(nginx(folder, port))
 
     def get(self, path: str, **headers: str):
         """Return the answer to GET, over TLS with a certificate that is checked."""
@@ -63,7 +48,8 @@ class Deployed:
         return urllib.request.urlopen(request, timeout=PATIENCE, context=context)
 
     def ready(self) -> bool:
-        assert self.honcho.poll() is None and self.nginx.process.poll() is None, self.output()
+        for process in (self.honcho.process, self.nginx.process):
+            assert process.poll() is None, self.honcho.errors()
         try:
             return self.get("readyz").status == 200
         except OSError:
@@ -71,28 +57,17 @@ class Deployed:
 
     def terminate(self) -> None:
         """End the server as a host does: SIGTERM to all of its processes at once."""
-        for process, command in children(psutil.Process(self.honcho.pid)).items():
+        for process, command in children(self.honcho.process).items():
             if {"server", "flatlands.server", "flatlands.brokers.zeromq"} & set(command):
                 process.terminate()
-
-    def close(self) -> None:
-        """End what still runs."""
-        if self.honcho.poll() is None:
-            self.honcho.terminate()
-        self._ending.close()
-        self.honcho.wait(PATIENCE)
-        self._output.close()
 
 
 @pytest.fixture
 def deployed(tmp_path):
-    with running() as redis:
-        deployed = Deployed(tmp_path, redis.port)
-        try:
-            eventually(deployed.ready, "the server behind nginx never got ready")
-            yield deployed
-        finally:
-            deployed.close()
+    with running() as redis, ExitStack() as ending:
+        deployed = Deployed(tmp_path, redis.port, ending)
+        eventually(deployed.ready, "the server behind nginx gets ready", PATIENCE)
+        yield deployed
 
 
 def invitation(page):
@@ -107,13 +82,8 @@ def invitation(page):
 
 def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     def enter(name, url):
-        return play(
-            # At the end nobody answers any more.
-            name,
-            url=url,
-            ignore_https_errors=True,
-            cut_off=True,
-        )
+        # At the end nobody answers any more.
+        return play(name, url=url, ignore_https_errors=True, cut_off=True)
 
     anna = enter("Anna", deployed.nginx.url)
     assert invitation(anna).startswith(f"{deployed.nginx.url}?near=")
@@ -137,12 +107,8 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     assert "default-src 'self'" in packed.headers["Content-Security-Policy"]
 
     deployed.terminate()
-    deadline = time.monotonic() + PATIENCE
-    while deployed.honcho.poll() is None:
-        assert time.monotonic() < deadline, deployed.output()
-        anna.wait_for_timeout(50)
-    assert "Traceback" not in deployed.output()
-    assert "is killed" not in deployed.output()
+    assert deployed.honcho.wait(PATIENCE), deployed.honcho.errors()
+    assert not re.search("Traceback|is killed", deployed.honcho.errors())
 
 
 def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):

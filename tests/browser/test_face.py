@@ -1,53 +1,34 @@
 """The interface gives way to the picture: bubbles, arrows, hints, readings, help, chat."""
 
-import io
 import time
 
 import pytest
-from PIL import Image, ImageChops
+from PIL import ImageChops
 
-from tests.browser.conftest import PATIENCE, eventually, toggle_grid, use_tool, wait_for
-from tests.browser.test_land import TURN_TO
-from tests.browser.test_play import (
-    ARRIVED,
-    COMPUTER,
-    NOTE_WORDS,
-    STANDS,
+from tests.browser.acts import (
+    PHONE,
+    TURN_TO,
+    all_apart,
+    apart,
+    arrives,
     await_camera,
+    boxes,
     count_colour,
     far,
+    noting,
+    picture,
     place,
+    put,
     set_out,
-    stands,
     walk,
+    walk_to,
 )
-from tests.inside import inside
+from tests.browser.conftest import PATIENCE, eventually, toggle_grid, use_tool, wait_for
 from tests.socket_client import SocketClient
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-#: Desktops, also in a low window, phones both ways, small phones, tablets, and a desktop at 200 %.
-SIZES = [
-    (1280, 800),
-    (390, 844),
-    (844, 390),
-    (320, 568),
-    (568, 320),
-    (1000, 700),
-    (640, 400),
-    (2560, 1440),
-    (1100, 600),
-    (1024, 768),
-    (820, 1180),
-]
-FINGERS = {(390, 844), (844, 390), (320, 568), (568, 320), (1024, 768), (820, 1180)}
-
-
-@pytest.fixture
-def alone():
-    """A server of its own, on which nobody else walks."""
-    with inside("--gems", "0", STORE_URL="memory://") as server:
-        yield server
+#: Desktops, also in a low window and at 200 %; and phones both ways, and tablets.
+DESKTOPS = [(1280, 800), (1000, 700), (640, 400), (2560, 1440), (1100, 600)]
+FINGERS = [(390, 844), (844, 390), (320, 568), (568, 320), (1024, 768), (820, 1180)]
 
 
 def sized(width, height):
@@ -55,60 +36,39 @@ def sized(width, height):
     return {"viewport": {"width": width, "height": height}, **fingers}
 
 
-#: The boxes of what is shown of a list of selectors: [selector, left, top, right, bottom].
-BOXES = """(selectors) => selectors.flatMap((selector) =>
-  [...document.querySelectorAll(selector)].flatMap((found) => {
-    const { left, top, right, bottom } = found.getBoundingClientRect();
-    const { opacity } = getComputedStyle(found);
-    return right > left && opacity > 0.5 ? [[selector, left, top, right, bottom]] : [];
-  }))"""
+def without_rim(bubble):
+    """Return the box of a bubble: its picture has a rim for the shadow."""
+    return [bubble[0], *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])]
 
 
-def boxes(page, *selectors):
-    return page.evaluate(BOXES, [*selectors])
-
-
-def apart(one, other):
-    _, left, top, right, bottom = one
-    return right <= other[1] or other[3] <= left or bottom <= other[2] or other[4] <= top
-
-
-def apart_all(found, size):
+def all_within(found, size):
     """Assert that none of the boxes covers another or leaves the page."""
-    for i, one in enumerate(found):
+    all_apart(found)
+    for one in found:
         _, left, top, right, bottom = one
         assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], one
-        for other in found[:i]:
-            assert apart(one, other), (one, other)
 
 
-#: Lets a player stand so many tiles from the own one, and say something.
-SPEAKER = """([id, dx, dy, text]) => {
-  const { own, replica } = flatlands.state;
-  const track = { ...own.track, x: own.track.x + 1024 * dx, y: own.track.y + 1024 * dy };
-  const player = { ...own, id, name: 'Speaker ' + id, track };
-  replica.players.set(id, player);
-  replica.nameChanges++;
-  setTimeout(() => replica.onSay(player, text), 500);
-}"""
+def fill_the_log(page):
+    for id in range(90_001, 90_005):
+        put(page, id, 0, 60, says="What a long day it was, how far one came! " * 2)
+    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("size", DESKTOPS + FINGERS, ids=str)
 def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, size):
     page = play("Fitter", url=alone.url, **sized(*size))
     wait_for(page, "document.querySelector('.hint.shown') !== null")
-    for id in range(90_001, 90_005):
-        page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
-    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+    fill_the_log(page)
     for id in range(90_005, 90_017):
-        page.evaluate(SOMEBODY, [id, 4, -3])
+        put(page, id, 4, -3)
     page.locator(".tally", has_text="and 11 others").wait_for()
     time.sleep(0.5)
     walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
     fixed = (".map", ".tools", ".gems", ".tally")
     shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input")
     assert {".hint", *fixed} <= {name for name, *_ in shown}
-    apart_all([walker, *shown], size)
+    all_within([walker, *shown], size)
     [hint] = boxes(page, ".hint")
     assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1]
     # What was said is never under them either.
@@ -129,16 +89,9 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         # Three tools, and the others by their names.
         more.click()
         entries = page.locator(".tools .entries button:visible .word")
-        assert entries.all_inner_texts() == [
-            "Home",
-            "Invite",
-            "You",
-            "Leave a cairn",
-            "Mute sounds",
-            "Help",
-        ]
-        [menu] = boxes(page, ".entries")
-        assert menu[1] >= 0 and menu[2] >= 0 and menu[3] <= size[0] and menu[4] <= size[1]
+        names = "Home, Invite, You, Leave a cairn, Mute sounds, Help"
+        assert ", ".join(entries.all_inner_texts()) == names
+        all_within(boxes(page, ".entries"), size)
         page.keyboard.press("Escape")
         assert boxes(page, ".entries") == []
     toggle_grid(page)
@@ -146,79 +99,39 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
     time.sleep(0.5)
     shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick", ".keys")
     assert {".legend", ".readings .list"} <= {name for name, *_ in shown}
-    apart_all([walker, *shown], size)
-
-
-def test_readings_are_shown_with_the_grid_only(alone, play):
-    page = play("Reader", url=alone.url)
-    readings = page.get_by_label("Readings")
-    readings.get_by_text("Only you").wait_for()
-    assert readings.get_by_text("Ping").is_hidden()
-    page.keyboard.press("g")
-    readings.get_by_text("Ping").wait_for()
-    readings.get_by_text("msg/s").wait_for()
-    page.keyboard.press("g")
-    readings.get_by_text("Ping").wait_for(state="hidden")
-
-
-#: Notes where the last frame drew bubbles: pictures whose paper is white.
-NOTE_BUBBLES = """
-  globalThis.bubbles = [];
-  let frame = [];
-  const paper = new WeakSet(), request = requestAnimationFrame;
-  globalThis.requestAnimationFrame = (draw) => request((at) => {
-    frame = [];
-    draw(at);
-    if (frame.length > 0) bubbles = frame;
-  });
-  const { drawImage, roundRect } = CanvasRenderingContext2D.prototype;
-  CanvasRenderingContext2D.prototype.roundRect = function (...given) {
-    if (this.fillStyle === '#ffffff' && this.canvas.id !== 'world') paper.add(this.canvas);
-    return roundRect.apply(this, given);
-  };
-  CanvasRenderingContext2D.prototype.drawImage = function (picture, ...given) {
-    if (this.canvas.id === 'world' && given.length === 2 && paper.has(picture)) {
-      const [x, y] = given;
-      frame.push(['bubble', x, y, x + picture.width, y + picture.height]);
-    }
-    return drawImage.call(this, picture, ...given);
-  };
-"""
+    all_within([walker, *shown], size)
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
 def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
-    page = play("Hearer", url=alone.url, script=NOTE_BUBBLES, **sized(*size))
+    page = play("Hearer", url=alone.url, script=noting(), **sized(*size))
     tile = 27 if min(size) < 500 else 32
     x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
     corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
     # There is no room for more on a low screen.
     corners = corners[: 4 if size[1] < 500 else 6]
     for i, (dx, dy) in enumerate(corners):
-        page.evaluate(SPEAKER, [90_000 + i, int(dx), int(dy), "Press G to see the grid!"])
+        put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
     # Names on top of each other give way; what was said does not.
     wait_for(page, "(n) => bubbles.length === n", len(corners))
     time.sleep(0.6)
-    assert len(found := page.evaluate("bubbles")) == len(corners)
+    found = page.evaluate("bubbles")
+    assert len(found) == len(corners)
     panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".keys", ".stick", ".chat", ".hint")
-    for i, bubble in enumerate(found):
-        for panel in panels:
-            assert apart(bubble, panel), (bubble, panel)
-        for other in found[:i]:
-            # Their pictures have a rim for the shadow.
-            assert apart([None, *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])], other)
+    for bubble in found:
+        assert all(apart(bubble, panel) for panel in panels), (bubble, panels)
+    all_apart([without_rim(bubble) for bubble in found])
 
 
 def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
-    grey = NOTE_BUBBLES.replace("'#ffffff'", "'#d5dae0'") + NOTE_WORDS
-    page = play("Hearer", url=alone.url, script=grey, **PHONE)
+    page = play("Hearer", url=alone.url, script=noting("#d5dae0"), **PHONE)
     for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
-        page.evaluate(SPEAKER, [7 + i, dx, dy, "Tick, tock. I never tire."])
+        put(page, 7 + i, dx, dy, f"Speaker {7 + i}", "Tick, tock. I never tire.")
         # Where its bubble would be stands somebody.
-        page.evaluate(SOMEBODY, [90_001 + i, dx, dy - 1.5])
+        put(page, 90_001 + i, dx, dy - 1.5)
     # Nor would Hearer's head be a place for what another one says.
     said = "Good to see you, Hearer! I am one of those made of clockwork."
-    page.evaluate(SPEAKER, [10, -0.3, 1.2, said])
+    put(page, 10, -0.3, 1.2, "Speaker 10", said)
     wait_for(page, "bubbles.length === 2")
     time.sleep(0.6)
     found = page.evaluate("bubbles")
@@ -231,78 +144,19 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
           return ['face', left - 8, top - 25, left + 8, top - 11];
         })"""
     )
-    for bubble in found:
-        # Their pictures have a rim for the shadow.
-        inner = [None, *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])]
-        assert all(apart(inner, face) for face in faces), (bubble, faces)
+    for bubble in map(without_rim, found):
+        assert all(apart(bubble, face) for face in faces), (bubble, faces)
     [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
     assert right < 195 or left > 195 or top > 422, (left, top, right)
     # It has all words of the sentence.
-    assert page.evaluate("[...words].some((row) => row.endsWith('clockwork.'))")
+    assert page.evaluate("[...words.keys()].some((row) => row.endsWith('clockwork.'))")
     # Of all that, the log has what was said to her.
     [line] = page.locator(".log li").all_inner_texts()
     assert line.startswith("Speaker 10 Good to see you, Hearer!")
 
 
-#: Puts a player that is no computer player so many tiles from one's own.
-SOMEBODY = """([id, dx, dy]) => {
-  const { own, replica } = flatlands.state;
-  const track = { ...own.track, x: own.track.x + 1024 * dx, y: own.track.y + 1024 * dy };
-  replica.players.set(id, { ...own, id, name: 'Somebody', track });
-  replica.nameChanges++;
-}"""
-
-#: Notes the pills of the last frame.
-NOTE_PILLS = """
-  globalThis.pills = [];
-  let drawn = [];
-  const { roundRect } = CanvasRenderingContext2D.prototype, request = requestAnimationFrame;
-  globalThis.requestAnimationFrame = (draw) => request((at) => {
-    drawn = [];
-    draw(at);
-    pills = drawn;
-  });
-  CanvasRenderingContext2D.prototype.roundRect = function (x, y, w, h, ...rest) {
-    if (this.canvas.id === 'world' && h === 24) drawn.push([x, y, w, h]);
-    return roundRect.call(this, x, y, w, h, ...rest);
-  };
-"""
-
-
-def test_an_arrow_is_small_and_a_click_on_it_walks_to_whom_it_shows(alone, play):
-    page = play("Seeker", url=alone.url, script=NOTE_PILLS)
-    # Whoever follows needs no hint how to walk, even while there is nowhere to go.
-    page.evaluate(SOMEBODY, [90_001, 1, 0])
-    page.locator(".hint.shown").wait_for()
-    wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
-    page.mouse.click(640 + 32, 400 - 16)
-    page.get_by_text("Following Somebody").wait_for()
-    assert page.locator(".hint.shown").count() == 0
-    page.keyboard.press("Escape")
-    # Half on the screen: that is no reason for an arrow.
-    page.evaluate(SOMEBODY, [90_001, 20, 0])
-    wait_for(page, "flatlands.state.walkers.length === 2")
-    time.sleep(0.5)
-    assert page.evaluate("pills.length") == 0
-    x, y = place(page)
-    page.evaluate(SOMEBODY, [90_001, 24, 0])
-    wait_for(page, "pills.length === 1")
-    [(left, top, width, height)] = page.evaluate("pills")
-    assert width <= 88
-    page.mouse.move(left + width / 2, top + height / 2)
-    assert page.evaluate("document.getElementById('world').style.cursor") == "pointer"
-    page.mouse.click(left + width / 2, top + height / 2)
-    eventually(lambda: place(page)[0] > x + 4, "it walks there")
-    page.get_by_text("Following Somebody").wait_for()
-    # Who is gone is followed no more, and that is said.
-    page.evaluate("flatlands.state.replica.players.delete(90001)")
-    page.get_by_text("Somebody is out of sight.").wait_for()
-    assert page.get_by_text("Following Somebody").is_hidden()
-    assert page.evaluate("flatlands.state.followed") is None
-
-
-def test_an_arrow_beside_a_panel_shows_a_goal_that_lies_under_it(alone, play):
-    page = play("Seeker", url=alone.url, script=NOTE_PILLS)
+def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_walks(alone, play):
+    page = play("Seeker", url=alone.url, script=noting())
     [(_, left, top, right, bottom)] = boxes(page, ".tools")
     page.evaluate(
         """([x, y]) => {
@@ -313,53 +167,42 @@ def test_an_arrow_beside_a_panel_shows_a_goal_that_lies_under_it(alone, play):
         [(left + right) / 2, (top + bottom) / 2],
     )
     wait_for(page, "pills.length === 1")
-    [(x, y, width, height)] = page.evaluate("pills")
-    pill = ["pill", x, y, x + width, y + height]
+    [pill] = page.evaluate("pills")
     panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys")
     assert all(apart(pill, panel) for panel in panels)
-    assert left - x < 200 and abs(y - top) < 200
+    assert left - pill[1] < 200 and abs(pill[2] - top) < 200
     # Where nothing covers it, the flag is enough.
     page.evaluate("() => { flatlands.state.aim.x -= 12; }")
     wait_for(page, "pills.length === 0")
-
-
-def test_whoever_holds_the_mouse_keeps_walking_and_stops_when_letting_go(alone, play):
-    page = play("Holder", url=alone.url)
+    page.evaluate("() => { flatlands.state.aim = null; }")
+    # Whoever follows needs no hint how to walk, even while there is nowhere to go.
+    put(page, 90_001, 1, 0)
+    page.locator(".hint.shown").wait_for()
+    wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
+    page.mouse.click(640 + 32, 400 - 16)
+    page.get_by_text("Following Somebody").wait_for()
+    assert page.locator(".hint.shown").count() == 0
+    page.keyboard.press("Escape")
+    # Half on the screen: that is no reason for an arrow.
+    put(page, 90_001, 20, 0)
+    wait_for(page, "flatlands.state.walkers.length === 2")
+    time.sleep(0.5)
+    assert page.evaluate("pills.length") == 0
     x, y = place(page)
-    page.mouse.move(640 + 60, 400)
-    page.mouse.down()
-    # Two tiles away was the pointer; it leads as long as it is held.
-    eventually(lambda: place(page)[0] > x + 6, "it leads east")
-    x, y = place(page)
-    page.mouse.move(640, 400 + 150, steps=4)
-    eventually(lambda: place(page)[1] > y + 5, "it leads south")
-    page.mouse.up()
-    wait_for(page, f"{ARRIVED} && {STANDS}")
-    stands(page)
-    x, y = place(page)
-    # A key wins over the mouse that is still held.
-    page.mouse.move(640 + 200, 400)
-    page.mouse.down()
-    eventually(lambda: place(page)[0] > x + 2, "it leads east again")
-    page.keyboard.down("ArrowLeft")
-    turned = place(page)[0]
-    eventually(lambda: place(page)[0] < turned - 2, "the key leads west")
-    page.keyboard.up("ArrowLeft")
-    wait_for(page, f"{ARRIVED} && {STANDS}")
-    page.mouse.up()
-    stands(page)
-
-
-def test_a_finger_that_is_held_keeps_walking(alone, play):
-    page = play("Finger", url=alone.url, **PHONE)
-    touch = page.context.new_cdp_session(page)
-    x, y = place(page)
-    at = {"x": 195, "y": 422 - 90, "id": 1}
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
-    eventually(lambda: place(page)[1] < y - 6, "it leads north")
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    wait_for(page, f"{ARRIVED} && {STANDS}")
-    stands(page)
+    put(page, 90_001, 24, 0)
+    wait_for(page, "pills.length === 1")
+    [(_, left, top, right, bottom)] = page.evaluate("pills")
+    assert right - left <= 88
+    page.mouse.move((left + right) / 2, (top + bottom) / 2)
+    assert page.evaluate("document.getElementById('world').style.cursor") == "pointer"
+    page.mouse.click((left + right) / 2, (top + bottom) / 2)
+    eventually(lambda: place(page)[0] > x + 4, "it walks there")
+    page.get_by_text("Following Somebody").wait_for()
+    # Who is gone is followed no more, and that is said.
+    page.evaluate("flatlands.state.replica.players.delete(90001)")
+    page.get_by_text("Somebody is out of sight.").wait_for()
+    assert page.get_by_text("Following Somebody").is_hidden()
+    assert page.evaluate("flatlands.state.followed") is None
 
 
 def test_help_and_words_are_for_the_device_at_hand(alone, play):
@@ -419,54 +262,34 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
         talker.close()
 
 
-def test_the_margins_are_told_apart_by_words_and_dashes_not_by_colour_alone(alone, play):
-    note = (
-        NOTE_WORDS
-        + """
-      globalThis.dashes = {};
-      const { strokeRect } = CanvasRenderingContext2D.prototype;
-      CanvasRenderingContext2D.prototype.strokeRect = function (...given) {
-        const dash = this.getLineDash();
-        if (dash.length > 0) dashes[this.strokeStyle] = dash.join();
-        return strokeRect.apply(this, given);
-      };
-    """
-    )
-    page = play("Looker", url=alone.url, script=note)
-    page.keyboard.press("g")
-    for word in ("drop margin", "lead margin", "your screen"):
-        wait_for(page, "(word) => words.has(word)", word)
-    dashes = page.evaluate("dashes")
-    assert len(dashes) == 3 and len(set(dashes.values())) == 3
-    signs = page.evaluate(
-        """() => [...document.querySelectorAll('.legend line')].map((line) =>
-          line.getAttribute('stroke-dasharray'))"""
-    )
-    assert len(signs) == len(set(signs)) == 3
-
-
 def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(alone, play):
     page = play("Listener", url=alone.url)
-    page.evaluate(SPEAKER, [90_001, 2, 0, "I am somebody"])
-    page.evaluate(SPEAKER, [7, 4, 0, "Listener, I am a computer"])
-    page.evaluate(SPEAKER, [8, 4, 0, "Nobody listens"])
+    put(page, 90_001, 2, 0, "Wren", "I am somebody")
+    put(page, 7, 4, 0, "Clock", "Listener, I am a computer")
+    put(page, 8, 4, 0, "Tick", "Nobody listens")
     log = page.locator(".log")
     assert log.get_attribute("aria-live") == "polite"
-    line = "li:has-text('{}')"
-    log.locator(line.format("I am somebody")).wait_for()
-    log.locator(line.format("I am a computer")).wait_for()
+    for said in ("I am somebody", "I am a computer"):
+        log.locator(f"li:has-text('{said}')").wait_for()
     assert log.get_by_text("Nobody listens").count() == 0
     # Who comes into view is told too, if it is somebody.
     told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
-    wait_for(page, f"{told}.includes('Speaker 90001 is 2 tiles east.')")
-    assert "Speaker 7" not in page.evaluate(told)
+    wait_for(page, f"{told}.includes('Wren is 2 tiles east.')")
+    assert "Clock" not in page.evaluate(told)
 
 
 def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
-    page = play("Asker", url=alone.url)
-    page.evaluate(SOMEBODY, [90_001, 6, -6])
-    page.evaluate(COMPUTER, 7)
-    wait_for(page, "flatlands.state.walkers.length === 3")
+    page = play("Asker", url=alone.url, script=noting())
+    put(page, 90_001, 6, -6)
+    put(page, 32767, 3, 0, "Computer")
+    # Deer are nobody: they have neither a name nor a menu.
+    put(page, 32768, 2, 0, "Deer")
+    wait_for(page, "flatlands.state.walkers.length === 4")
+    tally = page.get_by_label("Readings")
+    tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
+    for name in ("Asker", "Somebody", "Computer"):
+        wait_for(page, "(name) => words.has(name)", name)
+    assert not page.evaluate("words.has('Deer')")
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
     rows = near.get_by_role("listitem").all_inner_texts()
@@ -476,6 +299,7 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
         "clockwork Computer 3 tiles east",
     ]
     assert rows[2].startswith("The plaza")
+    assert "Deer" not in "".join(rows)
     x, y = place(page)
     near.get_by_role("button", name="Wave to Somebody").click()
     wait_for(page, "flatlands.state.walkers.some(({ own, saying }) => own && saying?.emote === 1)")
@@ -501,35 +325,28 @@ def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes
     page = play("Calm", url=alone.url, reduced_motion="reduce")
     page.evaluate("(minutes) => { flatlands.state.dayShift = minutes * 60_000; }", minutes)
 
-    def picture():
-        return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-
-    def still():
-        before = picture()
+    def nothing_moves():
+        before = picture(page)
         for _ in range(4):
             time.sleep(0.4)
             # What the day does to the light is no motion.
-            change = ImageChops.difference(before, picture()).point(lambda by: by > 16)
+            change = ImageChops.difference(before, picture(page)).point(lambda by: by > 16)
             if change.getbbox() is not None:
                 return False
         return True
 
     # First the land is painted, and the hint goes.
-    eventually(still, "nothing moves", 2 * PATIENCE / 1000)
+    eventually(nothing_moves, "nothing moves", 2 * PATIENCE / 1000)
 
 
 def test_no_panel_covers_the_board_of_a_signpost(alone, play):
-    boards = NOTE_BUBBLES.replace("'#ffffff'", "'#f3e2bd'")
-    page = play("Reader", url=alone.url, script=boards, **sized(844, 390))
+    page = play("Reader", url=alone.url, script=noting("#f3e2bd"), **sized(844, 390))
     # The own walker is where the board would be; below it the log is full.
     page.evaluate("flatlands.state.aim = { x: 2.5, y: -1.8, reach: 0.2, label: 'the north' }")
-    page.get_by_role("button", name="Who is near").click()
-    page.get_by_role("button", name="the north").click()
+    walk_to(page, "the north")
     wait_for(page, "flatlands.state.aim === null")
     await_camera(page)
-    for id in range(90_001, 90_005):
-        page.evaluate(SPEAKER, [id, 0, 60, "What a long day it was, how far one came! " * 2])
-    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+    fill_the_log(page)
     time.sleep(0.6)
     [board] = page.evaluate("bubbles")
     panels = boxes(page, ".log", ".map", ".tools", ".gems", ".tally", ".stick")
@@ -544,8 +361,7 @@ def test_nothing_covers_the_own_walker(alone, play):
     raspberry, board = (239, 71, 111), (243, 226, 189)
     # North of the signpost of the plaza, where its board would be.
     page.evaluate("flatlands.state.aim = { x: 0.5, y: -2.8, reach: 0.2, label: 'the north' }")
-    page.keyboard.press("m")
-    page.get_by_role("button", name="the north").click()
+    walk_to(page, "the north")
     wait_for(page, "flatlands.state.aim === null")
     page.get_by_text("You are there.").first.wait_for(state="hidden")
     await_camera(page)
@@ -558,7 +374,7 @@ def test_nothing_covers_the_own_walker(alone, play):
     around = {"x": 640 - 16, "y": 400 - 38, "width": 32, "height": 50}
     assert count_colour(page, board, around) == 0
     # In a crowd she is on top.
-    page.evaluate(SOMEBODY, [90_001, 0, 0.4])
+    put(page, 90_001, 0, 0.4)
     page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
     wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
     time.sleep(0.5)
@@ -575,26 +391,24 @@ def test_letters_go_by_what_is_printed_on_the_keys_and_walking_by_their_place(al
     page = play("Reine", url=alone.url, script=script)
     keys = page.context.new_cdp_session(page)
 
-    def press(code, down=True, up=True):
-        for sort, wanted in (("keyDown", down), ("keyUp", up)):
-            if wanted:
-                given = {"type": sort, "code": code, "key": AZERTY[code]}
-                keys.send("Input.dispatchKeyEvent", given)
+    def send(kind, code):
+        given = {"type": kind, "code": code, "key": AZERTY[code]}
+        keys.send("Input.dispatchKeyEvent", given)
 
     assert page.locator(".keys kbd").all_inner_texts() == ["Z", "Q", "S", "D"]
     use_tool(page, "Help")
     page.get_by_text("Arrows or Z Q S D").wait_for()
     page.keyboard.press("Escape")
     near = page.get_by_role("dialog", name="Who is near")
-    press("KeyM")
+    send("keyDown", "KeyM")
     time.sleep(0.5)
     assert near.is_hidden()
-    press("Semicolon")
+    send("keyDown", "Semicolon")
     near.wait_for()
     page.keyboard.press("Escape")
     near.wait_for(state="hidden")
     x, y = place(page)
-    press("KeyA", up=False)
+    send("keyDown", "KeyA")
     eventually(lambda: place(page)[0] < x - 1, "Q walks to the left")
-    press("KeyA", down=False)
-    wait_for(page, f"{ARRIVED} && {STANDS}")
+    send("keyUp", "KeyA")
+    arrives(page)

@@ -1,7 +1,6 @@
 """The page in Firefox, driven by WebDriver BiDi, which Firefox itself speaks over a WebSocket."""
 
 import json
-import shutil
 import socket
 
 import pytest
@@ -20,15 +19,8 @@ class Firefox:
     """Firefox without a window; its profile is in a folder."""
 
     def __init__(self, folder):
-        command = [
-            shutil.which(FIREFOX),
-            "--headless",
-            "--profile",
-            str(folder),
-            "--remote-debugging-port",
-            "0",
-        ]
-        self.program = Program(command, "Firefox")
+        options = ["--headless", "--profile", str(folder), "--remote-debugging-port", "0"]
+        self.program = Program([FIREFOX, *options], "Firefox")
         known = folder / "WebDriverBiDiServer.json"
         eventually(lambda: known.exists() and known.read_text(), "Firefox starts", STARTS_WITHIN)
         port = json.loads(known.read_text())["ws_port"]
@@ -70,12 +62,8 @@ class Firefox:
 
     def evaluate(self, expression):
         """Return the value of an expression in the page: a number, a text or a truth value."""
-        found = self.ask(
-            "script.evaluate",
-            expression=expression,
-            awaitPromise=False,
-            target={"context": self.page},
-        )
+        where = {"target": {"context": self.page}, "awaitPromise": False}
+        found = self.ask("script.evaluate", expression=expression, **where)
         assert found["type"] == "success", found
         return found["result"].get("value")
 
@@ -85,20 +73,15 @@ class Firefox:
         self.ask("input.performActions", context=self.page, actions=[source])
 
     def press(self, key, ms=0):
-        self.act(
-            "key",
-            {"type": "keyDown", "value": key},
-            {"type": "pause", "duration": ms},
-            {"type": "keyUp", "value": key},
-        )
+        down, up = ({"type": kind, "value": key} for kind in ("keyDown", "keyUp"))
+        self.act("key", down, {"type": "pause", "duration": ms}, up)
 
     def click(self, selector):
-        middle = """(({ left, top, width, height }) => Math.round(left + width / 2) + ' '
-          + Math.round(top + height / 2))(document.querySelector('%s').getBoundingClientRect())"""
-        x, y = map(int, self.evaluate(middle % selector).split())
-        move = {"type": "pointerMove", "x": x, "y": y}
+        place = "((box) => [box.left + box.width / 2, box.top + box.height / 2].join())"
+        box = f"document.querySelector('{selector}').getBoundingClientRect()"
+        x, y = (round(float(number)) for number in self.evaluate(f"{place}({box})").split(","))
         press = [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
-        self.act("pointer", move, *press)
+        self.act("pointer", {"type": "pointerMove", "x": x, "y": y}, *press)
 
     def close(self):
         self.socket.close()

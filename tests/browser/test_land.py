@@ -1,30 +1,33 @@
 """The land as one sees it: the light of the day, the regions, and the way home and back."""
 
-import io
 import time
 
-from PIL import Image, ImageStat
+from PIL import ImageStat
 
 from flatlands.world.terrain import PLATEAU, RAMP, ROCK
+from tests.browser.acts import (
+    TURN_TO,
+    click_tile,
+    enter,
+    far,
+    picture,
+    place,
+    set_out,
+    stands,
+    walk,
+    walk_to,
+)
 from tests.browser.conftest import eventually, wait_for
-from tests.browser.test_play import far, place, set_out, stands, walk
 from tests.inside import inside
 
-#: Lets it be another minute of a page's day.
-TURN_TO = """(minute) => {
-  const { state } = flatlands;
-  state.dayShift = minute * 60000 - state.clock.now() % (16 * 60000);
-}"""
 
-
-def picture(page):
+def mean(page):
     """Return the mean red, green and blue of the world where no panels are."""
-    box = {"x": 400, "y": 220, "width": 480, "height": 420}
-    return ImageStat.Stat(Image.open(io.BytesIO(page.screenshot(clip=box))).convert("RGB")).mean
+    return ImageStat.Stat(picture(page, {"x": 400, "y": 220, "width": 480, "height": 420})).mean
 
 
 def bright(page):
-    return sum(picture(page))
+    return sum(mean(page))
 
 
 def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
@@ -36,8 +39,7 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     page.evaluate(TURN_TO, 12)
     eventually(lambda: bright(page) < 0.8 * by_day, "it is dark at night")
     # The names stay as white as they are by day.
-    dark = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    assert max(sum(pixel) for _, pixel in dark.getcolors(2**24)) > 700
+    assert max(sum(pixel) for _, pixel in picture(page).getcolors(2**24)) > 700
     page.keyboard.press("g")
     wait_for(page, "flatlands.state.overlay !== null")
     eventually(lambda: bright(page) > 0.8 * by_day, "no night falls over the overlay")
@@ -49,35 +51,13 @@ def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
         page.evaluate(TURN_TO, 3)
         wait_for(page, "Math.abs(flatlands.state.here.x - 200) < 20")
         before = place(page)
-        eventually(lambda: picture(page)[2] > 185, "snow is white and a little blue")
+        eventually(lambda: mean(page)[2] > 185, "snow is white and a little blue")
         page.keyboard.press("h")
         eventually(lambda: far(place(page), [0, 0]) < 8, "she is on the plaza")
-        eventually(lambda: picture(page)[2] < 170, "no snow lies there")
+        eventually(lambda: mean(page)[2] < 170, "no snow lies there")
         page.keyboard.press("h")
         eventually(lambda: far(place(page), before) < 0.1, "she is back where she was")
         page.get_by_text("Back where you were.").wait_for()
-
-
-def click_at(page, x, y):
-    """Click at a place in tiles, or where the line to it leaves the middle of the screen."""
-    camera = page.evaluate("flatlands.state.camera")
-    dx, dy = (x - camera["x"]) * 32, (y - camera["y"]) * 32
-    share = min(1, 240 / max(abs(dx), abs(dy), 1))
-    page.mouse.click(640 + dx * share, 400 + dy * share)
-
-
-#: In this world an oak stands beside the square in which newcomers begin.
-BY_THE_OAK = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
-
-
-def come_to_the_oak(page, x):
-    def at_the_oak():
-        click_at(page, x, 17)
-        return page.evaluate("flatlands.state.found !== null")
-
-    wait_for(page, "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'")
-    if not page.evaluate("flatlands.state.found !== null"):
-        eventually(at_the_oak, "she comes to the oak")
 
 
 def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(play):
@@ -85,37 +65,37 @@ def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(pl
     with inside("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
         page = play("Hen", server.url)
         go = """([x, y]) => { flatlands.state.aim = { x, y, reach: 1, label: 'the far shore' }; }"""
-        for place in ((86.5, 8.5), (76.5, 22.5)):
-            page.evaluate(go, place)
-            page.keyboard.press("m")
-            page.get_by_role("button", name="the far shore").click()
-            if place == (86.5, 8.5):
-                page.get_by_text("You are there.", exact=True).first.wait_for()
-                wait_for(page, "flatlands.state.aim === null")
-        # That was in the middle of the lake.
+        page.evaluate(go, [86.5, 8.5])
+        walk_to(page, "the far shore")
+        page.get_by_text("You are there.", exact=True).first.wait_for()
+        wait_for(page, "flatlands.state.aim === null")
+        # The middle of the lake.
+        page.evaluate(go, [76.5, 22.5])
+        walk_to(page, "the far shore")
         told = "Water is in the way of the far shore, and nothing leads around it near here."
         page.get_by_text(told).wait_for()
         assert page.evaluate("flatlands.state.aim !== null")
 
 
 def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_name(play):
-    with inside(*BY_THE_OAK, "--store", "memory://") as server:
+    # In this world an oak stands beside the square in which newcomers begin.
+    by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
+    with inside(*by_the_oak, "--store", "memory://") as server:
         # A click on a walker would not lead there.
         for name, place, x in (("Hen", "first", 72.5), ("Jay", "second", 68.5)):
             page = play(name, server.url, cut_off=True)
-            come_to_the_oak(page, x)
+            oak = "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'"
+            wait_for(page, oak)
+            click_tile(page, x, 17)
+            wait_for(page, "flatlands.state.found !== null")
             told = f"You are the {place} to find Kettle Oak. Landmarks found: 1."
             page.get_by_text(told).wait_for()
         page.reload()
-        page.get_by_label("Your name").fill("Jay")
-        page.keyboard.press("Enter")
-        wait_for(page, "flatlands.state.own !== undefined && flatlands.state.found !== null")
+        enter(page, "Jay")
+        wait_for(page, "flatlands.state.found !== null")
         page.get_by_text("Kettle Oak", exact=True).wait_for()
 
 
-#: In this world a ramp leads north onto a plateau, beside the square in which newcomers begin. Its
-#: columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
-BY_THE_RAMP = ("--seed", "593", "--spread", "1", "--spread-ring", "70")
 KIND = """(({ terrain, here }) => terrain.kind(Math.floor(here.x), Math.floor(here.y)))
   (flatlands.state)"""
 
@@ -139,7 +119,9 @@ def pushes(page, key):
 
 
 def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
-    with inside(*BY_THE_RAMP) as server:
+    # In this world a ramp leads north onto a plateau, beside the square in which newcomers begin.
+    # Its columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
+    with inside("--seed", "593", "--spread", "1", "--spread-ring", "70") as server:
         page = play("Goat", server.url, cut_off=True)
         come_to(page, place(page)[0], 12.5)
         come_to(page, 70.5, 9.5)
@@ -160,9 +142,7 @@ def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
         # The server has her there as well: who comes back is where she was.
         before = place(page)
         page.reload()
-        page.get_by_label("Your name").fill("Goat")
-        page.keyboard.press("Enter")
-        wait_for(page, "flatlands.state.own !== undefined")
+        enter(page, "Goat")
         assert far(place(page), before) < 0.1
         # Where she is in the picture is known from its first frame on.
         wait_for(page, f"{KIND} === {PLATEAU}")
@@ -183,7 +163,5 @@ def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(op
     page.get_by_text("The land has changed since this page was loaded.").wait_for()
     page.unroute("**/joined.js")
     page.get_by_role("button", name="Load it again").click()
-    page.get_by_label("Your name").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own !== undefined")
+    enter(page)
     assert page.get_by_text("The land has changed").is_hidden()

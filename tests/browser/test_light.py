@@ -3,12 +3,12 @@
 import random
 import re
 import shutil
-import threading
-from socketserver import ThreadingMixIn
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Error
+from werkzeug import Response
+from werkzeug.test import Client
 
 from flatlands.server.web.joined import join_modules
 from flatlands.server.web.pages import STATIC, Files
@@ -24,19 +24,6 @@ LOADED = """performance.getEntriesByType('resource').map(({ name }) => new URL(n
   .filter((path) => path !== '/again.js')"""
 
 
-class Server(ThreadingMixIn, WSGIServer):
-    """A server that answers several connections at a time."""
-
-    daemon_threads = True
-
-
-class Quiet(WSGIRequestHandler):
-    """Logs nothing."""
-
-    def log_message(self, *_):
-        pass
-
-
 class Rollout:
     """Two versions of the page behind one address; `share` of all requests get the newer one."""
 
@@ -44,33 +31,27 @@ class Rollout:
         shutil.copytree(STATIC, folder)
         with (folder / "names.js").open("a") as script:
             script.write("\n// Newer.\n")
-        self.older, self.newer = Files(STATIC, self.missing), Files(folder, self.missing)
+        missing = Response(status=404)
+        self.older, self.newer = Files(STATIC, missing), Files(folder, missing)
         self.share = 0.0
         self.missed = 0
         self.chance = random.Random(7)
-        self.server = make_server("127.0.0.1", 0, self, Server, Quiet)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def __call__(self, environ, start):
+    def answer(self, route):
+        """Answer a request of a page."""
         newer = self.chance.random() < self.share
-        return (self.newer if newer else self.older)(environ, start)
-
-    def missing(self, environ, start):
-        self.missed += environ["PATH_INFO"].startswith("/v/")
-        start("404 Not Found", [("Content-Length", "0")])
-        return []
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        path = urlsplit(route.request.url).path
+        answer = Client(self.newer if newer else self.older).get(path)
+        self.missed += answer.status_code == 404 and path.startswith("/v/")
+        route.fulfill(status=answer.status_code, headers=dict(answer.headers), body=answer.data)
 
 
 @pytest.fixture
-def rollout(tmp_path):
-    rollout = Rollout(tmp_path / "static")
-    yield rollout
-    rollout.close()
+def rollout(tmp_path, open_page):
+    """A rollout, and a page that knows no other server."""
+    rollout, page = Rollout(tmp_path / "static"), open_page("about:blank", cut_off=True)
+    page.route("**/*", rollout.answer)
+    return rollout, page
 
 
 def unless_it_loads(look):
@@ -87,20 +68,28 @@ def versions(page):
     return {path.split("/")[2] for path in page.evaluate(LOADED) if path.startswith("/v/")}
 
 
-def test_a_page_of_an_older_server_never_mixes_with_files_of_a_newer_one(rollout, open_page):
+def test_a_page_of_an_older_server_never_mixes_with_files_of_a_newer_one(rollout):
     """Half of the requests get each version until the page has missed a file; then all get the
     newer one."""
+    rollout, page = rollout
     rollout.share = 0.5
-    page = open_page(rollout.url, cut_off=True)
-    eventually(lambda: rollout.missed > 0, "a file is asked of the wrong server")
+    page.goto("http://localhost/")
+
+    def missed():
+        # Requests are answered while the page is waited for.
+        page.wait_for_timeout(50)
+        return rollout.missed > 0
+
+    eventually(missed, "a file is asked of the wrong server")
     rollout.share = 1.0
     eventually(lambda: unless_it_loads(lambda: page.evaluate(BEGUN)), "the page begins")
     assert versions(page) == {rollout.newer.version}
     page.get_by_label("Your name").wait_for()
 
 
-def test_a_page_that_never_gets_its_files_says_so(rollout, open_page):
-    page = open_page(rollout.url, cut_off=True)
+def test_a_page_that_never_gets_its_files_says_so(rollout):
+    _, page = rollout
+    page.goto("http://localhost/")
     wait_for(page, BEGUN)
     page.route("**/joined.js", lambda route: route.fulfill(status=404))
     page.clock.install()
@@ -157,6 +146,12 @@ def test_a_visit_takes_few_requests_and_bytes(open_page, server):
     wait_for(page, BEGUN)
     page.wait_for_load_state("networkidle")
     assert 4 < len(asked) <= 15 and 100_000 < sum(asked.values()) <= 200_000
+    # Developers can load the modules one by one.
+    page.goto(server.url + "?debug")
+    wait_for(page, BEGUN)
+    loaded = page.evaluate(LOADED)
+    assert sum(path.endswith(".js") for path in loaded) > 90
+    assert not any("joined" in path for path in loaded)
 
 
 @pytest.mark.parametrize("typed", ["Early Bird", ""])
@@ -192,14 +187,6 @@ def test_without_scripts_the_page_says_what_it_needs(open_page):
     assert told.is_visible() and "needs JavaScript" in told.inner_text()
     assert page.get_by_text("Walk with others").is_visible()
     assert page.get_by_role("button", name="Play").is_hidden()
-
-
-def test_developers_can_load_the_modules_one_by_one(open_page, server):
-    page = open_page(server.url + "?debug")
-    wait_for(page, BEGUN)
-    loaded = page.evaluate(LOADED)
-    assert sum(path.endswith(".js") for path in loaded) > 90
-    assert not any("joined" in path for path in loaded)
 
 
 #: Counts whatever asks the page for a size or a place, so that its layout has to be computed.

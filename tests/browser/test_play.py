@@ -1,121 +1,50 @@
 """The game as people play it: two pages and more, keys, clicks and touches."""
 
-import io
 import json
 import math
-import os
 import time
 
 import pytest
-from PIL import Image
 
 from flatlands.server.messages.protocol import SAY
-from flatlands.world.track import UNIT
+from tests.browser.acts import (
+    ARRIVED,
+    HELD,
+    MAY_NOT_COPY,
+    OWN_ID,
+    PHONE,
+    PRESENT,
+    SPEED,
+    TRUE_PLACE,
+    all_apart,
+    arrives,
+    await_camera,
+    boxes,
+    count_colour,
+    enter,
+    far,
+    noting,
+    place,
+    put,
+    say,
+    seen,
+    set_out,
+    stands,
+    still,
+    tab_to,
+    turn_away,
+    wait_for_colour,
+    walk,
+)
 from tests.browser.conftest import PATIENCE, eventually, wait_for
 from tests.inside import inside
-from tests.processes import Proxy, ServerProcess, serving
+from tests.processes import Proxy, ServerProcess
 from tests.socket_client import SocketClient
-
-SEES = "(name) => [...flatlands.state.replica.players.values()].some((p) => p.name === name)"
-PLACE = "() => flatlands.state.walk.drawn(flatlands.state.clock.now())"
-TRUE_PLACE = """(name) => {
-  const player = [...flatlands.state.replica.players.values()].find((p) => p.name === name);
-  const t = flatlands.state.clock.now(), { x, y, dx, dy, start, duration } = player.track;
-  const part = duration === 0 ? 1 : Math.min(Math.max((t - start) / duration, 0), 1);
-  return [(x + dx * part) / 1024, (y + dy * part) / 1024];
-}"""
-
-
-#: Tiles a second that everybody walks.
-SPEED = 5
-
-#: Where keys lead to.
-WAYS = {
-    "w": (0, -1),
-    "a": (-1, 0),
-    "s": (0, 1),
-    "d": (1, 0),
-    "ArrowRight": (1, 0),
-    "ArrowDown": (0, 1),
-}
-
-ARRIVED = "flatlands.state.walk.arrived"
-
-#: That the server has heard of the end of a walk, and said so.
-STANDS = """(({ own, walk }) => own?.ack === walk.number && own.track.duration === 0)(
-  flatlands.state)"""
-
-#: Where the server says that the page's own walker stands, or where the leg that it walks began.
-TOLD_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
-
-
-def seen(page, name, yes=True):
-    wait_for(page, SEES, name, yes)
-
-
-def place(page):
-    return page.evaluate(PLACE)
-
-
-def await_camera(page):
-    """Return once the camera looks at the own walker: that decides where a click leads."""
-    wait_for(
-        page,
-        f"""() => {{
-      const {{ x, y }} = flatlands.state.camera, [px, py] = ({PLACE})();
-      return Math.hypot(x - px, y - py) < 0.02;
-    }}""",
-    )
-
-
-def far(a, b):
-    return max(abs(p - q) for p, q in zip(a, b, strict=True))
-
-
-def set_out(page, key, tiles):
-    """Press a key, and return once the page's own walker has gone so many tiles where it leads."""
-    (x, y), (dx, dy) = place(page), WAYS[key]
-
-    def gone():
-        now_x, now_y = place(page)
-        return (now_x - x) * dx + (now_y - y) * dy > tiles
-
-    page.keyboard.down(key)
-    # How long a key is held tells nothing of how soon a busy page hears of it.
-    eventually(gone, f"{key} leads {tiles} tiles on", PATIENCE / 1000 + tiles / SPEED)
-
-
-def walk(page, key, tiles):
-    """Hold a key until the page's own walker has gone so many tiles, and stands, for the server as
-    well; return for how long it can have been held at the most."""
-    began = time.monotonic()
-    set_out(page, key, tiles)
-    page.keyboard.up(key)
-    held = time.monotonic() - began
-    wait_for(page, f"{ARRIVED} && {STANDS}")
-    return held
 
 
 def late_by(server):
     """Return by how many seconds a server has been late, altogether."""
     return json.loads(server.get("stats"))["counted"].get("late_ms", 0) / 1000
-
-
-def still(page):
-    """Whether the page's own walker stands."""
-    before = place(page)
-    time.sleep(0.3)
-    return far(place(page), before) < 0.02
-
-
-def stands(page):
-    """Return once the page's own walker stands for the server and is drawn where it stands: what is
-    left of a misprediction fades first, but it does not walk."""
-    wait_for(page, STANDS)
-    told = page.evaluate(TOLD_PLACE)
-    eventually(lambda: still(page), "the walker stands still")
-    assert page.evaluate(TOLD_PLACE) == told
-    assert far(place(page), told) < 0.1
 
 
 def test_two_pages_see_each_other_come_walk_talk_and_go(play):
@@ -126,9 +55,7 @@ def test_two_pages_see_each_other_come_walk_talk_and_go(play):
     held = walk(bob, "d", 6)
     eventually(lambda: far(ada.evaluate(TRUE_PLACE, "Bob"), place(bob)) < 0.05, "Ada sees the same")
     assert 5.5 < ada.evaluate(TRUE_PLACE, "Bob")[0] - before[0] < SPEED * held + 1
-    bob.keyboard.press("Enter")
-    bob.keyboard.type("hello Ada <b>& all</b>")
-    bob.keyboard.press("Enter")
+    say(bob, "hello Ada <b>& all</b>")
     ada.get_by_text("hello Ada <b>& all</b>").wait_for()
     bob.context.close()
     seen(ada, "Bob", yes=False)
@@ -179,7 +106,7 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     set_out(page, "s", 2)
     page.keyboard.up("d")
     page.keyboard.up("s")
-    wait_for(page, f"{ARRIVED} && {STANDS}")
+    arrives(page)
     errors = page.evaluate("flatlands.errors")
     assert len(errors) >= 8
     # Clocks differ by a millisecond or two; a tile in two hundred is not seen.
@@ -187,128 +114,101 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     assert max(errors) < 0.5
 
 
-@pytest.fixture
-def alone():
-    """A server of its own: where players of earlier tests linger, a click would mean them."""
-    with inside() as server:
-        yield server
-
-
-def test_a_click_walks_to_the_spot(alone, play):
+def test_a_click_walks_to_the_spot_and_whoever_holds_the_mouse_walks_on(alone, play):
     page = play("Clicker", url=alone.url)
     await_camera(page)
     x, y = place(page)
     page.mouse.click(640 + 96, 400 + 64)
     eventually(lambda: place(page) != [x, y], "she sets out")
     wait_for(page, ARRIVED)
-    assert far(place(page), [x + 3, y + 2]) < 0.7
+    x, y = x + 3, y + 2
+    assert far(place(page), [x, y]) < 0.7
+    page.mouse.move(640 + 60, 400)
+    page.mouse.down()
+    # Two tiles away was the pointer; it leads as long as it is held.
+    eventually(lambda: place(page)[0] > x + 6, "it leads east")
+    x, y = place(page)
+    page.mouse.move(640, 400 + 150, steps=4)
+    eventually(lambda: place(page)[1] > y + 5, "it leads south")
+    page.mouse.up()
+    arrives(page)
+    stands(page)
+    x, y = place(page)
+    # A key wins over the mouse that is still held.
+    page.mouse.move(640 + 200, 400)
+    page.mouse.down()
+    eventually(lambda: place(page)[0] > x + 2, "it leads east again")
+    page.keyboard.down("ArrowLeft")
+    turned = place(page)[0]
+    eventually(lambda: place(page)[0] < turned - 2, "the key leads west")
+    page.keyboard.up("ArrowLeft")
+    arrives(page)
+    page.mouse.up()
+    stands(page)
 
 
-def test_a_touch_walks_to_the_spot_and_the_stick_steers(alone, play):
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = play("Toucher", url=alone.url, **phone)
+def test_a_touch_walks_to_the_spot_a_held_finger_walks_on_and_the_stick_steers(alone, play):
+    page = play("Toucher", url=alone.url, **PHONE)
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, *at):
+        points = [{"x": x, "y": y, "id": 1} for x, y in at]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
     await_camera(page)
     x, y = place(page)
     page.touchscreen.tap(195, 422 - 110)
     eventually(lambda: place(page)[1] < y - 2, "it walks where it was touched")
     wait_for(page, ARRIVED)
-    stick = page.locator(".stick").bounding_box()
-    middle = stick["x"] + stick["width"] / 2, stick["y"] + stick["height"] / 2
-    touch = page.context.new_cdp_session(page)
-
-    def send(kind, dx):
-        points = [{"x": middle[0] + dx, "y": middle[1], "id": 1}]
-        points = [] if kind in ("touchEnd", "touchCancel") else points
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
     x, y = place(page)
-    send("touchStart", 0)
-    send("touchMove", 60)
+    send("touchStart", (195, 422 - 90))
+    eventually(lambda: place(page)[1] < y - 6, "a finger leads north")
+    send("touchEnd")
+    arrives(page)
+    [(_, left, top, right, bottom)] = boxes(page, ".stick")
+    x, y = place(page)
+    send("touchStart", ((left + right) / 2, (top + bottom) / 2))
+    send("touchMove", ((left + right) / 2 + 60, (top + bottom) / 2))
     eventually(lambda: place(page)[0] > x + 3, "the stick leads east")
-    send("touchCancel", 0)
-    wait_for(page, ARRIVED)
+    send("touchCancel")
+    arrives(page)
     stands(page)
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        "dispatchEvent(new Event('blur'))",
-        "document.getElementById('world').dispatchEvent(new PointerEvent('pointercancel'))",
-    ],
-)
-def test_losing_the_focus_or_a_touch_stops_the_walk(play, event):
-    page = play("Sleeper")
-    set_out(page, "a", 1)
-    assert not still(page)
-    page.evaluate(event)
-    assert page.evaluate(ARRIVED)
-    wait_for(page, STANDS)
-    stands(page)
-
-
-def test_a_hidden_tab_stops_keeps_its_table_and_shows_the_present_afterwards(play):
+def test_who_loses_the_focus_a_touch_or_the_tab_stops_and_a_hidden_tab_tells_who_calls(play):
     page, other = play("Hidden"), play("Mover")
+    cancelled = "document.getElementById('world').dispatchEvent(new PointerEvent('pointercancel'))"
+    for key, event in (("a", "dispatchEvent(new Event('blur'))"), ("d", cancelled)):
+        set_out(page, key, 1)
+        assert not still(page)
+        page.evaluate(event)
+        assert page.evaluate(ARRIVED), event
+        stands(page)
+        page.keyboard.up(key)
     set_out(page, "a", 1)
-    page.evaluate(
-        """() => {
-          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
+    turn_away(page)
     walk(other, "d", 4)
     stands(page)
     eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1, "both agree")
     # The tab tells who waves and who speaks meanwhile.
     other.keyboard.press("1")
     wait_for(page, "document.title.startsWith('Mover waves')")
-    other.keyboard.press("Enter")
-    other.keyboard.type("hello?")
-    other.keyboard.press("Enter")
+    say(other, "hello?")
     wait_for(page, "document.title.startsWith('Mover speaks')")
-    page.evaluate(
-        """() => {
-          delete document.hidden;
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
+    turn_away(page, hidden=False)
     assert page.title() == "Flatlands"
 
 
-#: Notes the words with which the world is drawn.
-NOTE_WORDS = """
-  globalThis.words = new Set();
-  const { fillText } = CanvasRenderingContext2D.prototype;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...given) {
-    words.add(text);
-    return fillText.call(this, text, ...given);
-  };
-"""
-
-#: The colours of the lines around what is held, which is that of the focus too, and of the lead and
-#: the drop margin.
-HELD, LEAD, DROP = (255, 209, 102), (63, 240, 192), (255, 125, 156)
+#: The colours of the lines around the lead and the drop margin.
+LEAD, DROP = (63, 240, 192), (255, 125, 156)
 
 
 #: The most pixels of one colour that all flowers on a screen have.
 FLOWERS = 200
 
 
-def count_colour(page, colour, clip=None):
-    """Return how many pixels of a page, or of a box of it, have a colour."""
-    picture = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")
-    return sum(count for count, other in picture.getcolors(10**7) if far(other, colour) < 8)
-
-
-def wait_for_colour(page, colour, least, most=math.inf):
-    """Return once so many pixels of a page have a colour."""
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not least <= (count := count_colour(page, colour)) <= most:
-        assert time.monotonic() < deadline, f"{count} pixels are {colour}"
-
-
 def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
-    page = play("Looker", url=alone.url, script=NOTE_WORDS)
+    page = play("Looker", url=alone.url, script=noting())
     # How much of the lines is under panels depends on the place.
     page.keyboard.press("h")
     eventually(lambda: place(page) == [0.5, 0.5], "the walker stands in the middle of the plaza")
@@ -320,104 +220,49 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     before = count_colour(page, HELD)
     # A flower may have some pixels of a margin's colour.
     assert max(count_colour(page, LEAD), count_colour(page, DROP)) < FLOWERS
+    readings, legend = page.get_by_label("Readings"), page.get_by_label("Legend")
+    readings.get_by_text("Only you").wait_for()
+    assert readings.get_by_text("Ping").is_hidden()
     page.keyboard.press("g")
     page.get_by_role("button", name="Grid", pressed=True).wait_for()
+    for reading in ("Ping", "msg/s"):
+        readings.get_by_text(reading).wait_for()
     # The own square tells its name and who is in it, and so does each that is held.
-    wait_for(page, "(label) => words.has(label)", label)
-    wait_for(page, "words.has('1 here · 0/s')")
-    names = "[...words].filter((word) => /^sq -?[0-9]+:-?[0-9]+$/.test(word)).length"
+    for word in (label, "1 here · 0/s", "drop margin", "lead margin", "your screen"):
+        wait_for(page, "(word) => words.has(word)", word)
+    names = "[...words.keys()].filter((word) => /^sq -?[0-9]+:-?[0-9]+$/.test(word)).length"
     wait_for(page, f"{names} === {columns * rows}")
     # Lines 2 px wide around all that is held; those of the margins are 3 px, and dashed. Panels may
     # cover some of them.
     wait_for_colour(page, HELD, before + 5000)
     for margin in (LEAD, DROP):
         wait_for_colour(page, margin, 1500)
-    legend = page.get_by_label("Legend")
-    for margin in (LEAD, DROP):
         assert count_colour(page, margin, legend.bounding_box()) > 5
+    # Dashes tell them apart too, in the world and in the legend.
+    signs = legend.locator("line").evaluate_all(
+        "(lines) => lines.map((line) => line.getAttribute('stroke-dasharray'))"
+    )
+    for dashes in (signs, page.evaluate("Object.values(dashes)")):
+        assert len(dashes) == len(set(dashes)) == 3
     page.keyboard.press("g")
     legend.wait_for(state="hidden")
+    readings.get_by_text("Ping").wait_for(state="hidden")
     page.get_by_role("button", name="Grid", pressed=False).wait_for()
     for margin in (LEAD, DROP):
         wait_for_colour(page, margin, 0, FLOWERS)
     wait_for_colour(page, HELD, 0, before + 500)
 
 
-#: Notes the boxes of the pills, 24 css px high, that the last frame drew at the edge of the world,
-#: and how many frames have drawn any.
-NOTE_PILLS = """
-  globalThis.pills = [];
-  globalThis.pillFrames = 0;
-  let drawn = [];
-  const { roundRect } = CanvasRenderingContext2D.prototype, request = requestAnimationFrame;
-  globalThis.requestAnimationFrame = (draw) => request((at) => {
-    drawn = [];
-    draw(at);
-    if (drawn.length === 0) return;
-    pills = drawn;
-    pillFrames++;
-  });
-  CanvasRenderingContext2D.prototype.roundRect = function (x, y, w, h, ...rest) {
-    if (this.canvas.id === 'world' && h === 24) {
-      drawn.push({ left: x, top: y, right: x + w, bottom: y + h });
-    }
-    return roundRect.call(this, x, y, w, h, ...rest);
-  };
-"""
-
-#: Puts three players around a place so many tiles from one's own.
-CROWD = """([dx, dy]) => {
-  const { own, replica } = flatlands.state, { x, y } = own.track;
-  for (const [i, [gapX, gapY]] of [[0, 0], [0, 2], [2, 0]].entries()) {
-    const track = { ...own.track, x: x + 1024 * (dx + gapX), y: y + 1024 * (dy + gapY) };
-    replica.players.set(i, { ...own, id: i, name: `A friend far away ${i}`, track });
-  }
-  replica.nameChanges++;
-}"""
-
-
-@pytest.mark.parametrize("size", [(568, 320), (667, 375)], ids=str)
-def test_marks_at_the_edge_of_a_low_screen_never_cover_each_other(alone, play, size):
-    viewport = {"width": size[0], "height": size[1]}
-    page = play("Scout", url=alone.url, script=NOTE_PILLS, viewport=viewport)
-    for away in ((34, 0), (-34, 1), (-34, 14), (0, 24)):
-        page.evaluate(CROWD, away)
-        wait_for(page, "(n) => pillFrames > n", page.evaluate("pillFrames") + 5)
-        pills = page.evaluate("pills")
-        for i, pill in enumerate(pills):
-            for other in pills[:i]:
-                apart_x = pill["right"] <= other["left"] or other["right"] <= pill["left"]
-                apart_y = pill["bottom"] <= other["top"] or other["bottom"] <= pill["top"]
-                assert apart_x or apart_y, away
-
-
-#: Puts a computer player with this id three tiles to the east.
-COMPUTER = """(id) => {
-  const { own, replica } = flatlands.state;
-  const track = { ...own.track, x: own.track.x + 3 * 1024 };
-  replica.players.set(id, { ...own, id, name: 'Computer', track });
-  replica.nameChanges++;
-}"""
-
-
-@pytest.mark.parametrize(("id", "person"), [(32767, True), (32768, False), (65535, False)])
-def test_deer_are_no_people_they_have_no_name_and_no_menu(alone, play, id, person):
-    page = play("Wren", url=alone.url, script=NOTE_WORDS)
-    page.evaluate(COMPUTER, id)
-    wait_for(page, "flatlands.state.walkers.length === 2")
-    readings = page.get_by_label("Readings")
-    readings.get_by_text("You and 1 clockwork" if person else "Only you", exact=True).wait_for()
-    wait_for(page, "words.has('Wren')")
-    time.sleep(0.5)
-    assert page.evaluate("words.has('Computer')") == person
-    page.keyboard.press("m")
-    near = page.get_by_role("dialog", name="Who is near")
-    if person:
-        near.get_by_role("button", name="clockwork Computer 3 tiles east").click()
-        page.get_by_role("dialog", name="About Computer").wait_for()
-    else:
-        near.get_by_text("Nobody is in sight.").wait_for()
-        assert near.get_by_text("Computer").count() == 0
+def test_marks_at_the_edge_of_a_low_screen_never_cover_each_other(alone, play):
+    page = play("Scout", url=alone.url, script=noting())
+    for width, height in ((568, 320), (667, 375)):
+        page.set_viewport_size({"width": width, "height": height})
+        for dx, dy in ((34, 0), (-34, 1), (-34, 14), (0, 24)):
+            for i, (gap_x, gap_y) in enumerate(((0, 0), (0, 2), (2, 0))):
+                put(page, 90_001 + i, dx + gap_x, dy + gap_y, f"A friend far away {i}")
+            wait_for(page, "(n) => painted > n", page.evaluate("painted") + 5)
+            wait_for(page, "pills.length > 0")
+            all_apart(page.evaluate("pills"))
 
 
 #: Whether the own walker is drawn, and looks towards a place.
@@ -428,26 +273,23 @@ FACES = """([x, y]) => {
 }"""
 
 
-def test_an_invitation_starts_a_guest_beside_its_sender(play, open_page, server):
-    # As on a page without https: it may not copy, so the link is shown and selected.
-    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
-    host = play("Host", script=closed)
+def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_where_it_may(alone, play):
+    host = play("Host", url=alone.url, script=MAY_NOT_COPY)
     walk(host, "w", 12)
     stands(host)
     host.keyboard.press("i")
     field = host.get_by_label("Invite link")
     field.wait_for()
     link = field.input_value()
-    assert link.startswith(f"{server.url}?near=")
+    assert link.startswith(f"{alone.url}?near=")
     assert host.evaluate("getSelection().toString()") == link
     # That such a link is of no use elsewhere is told, and there is nothing to copy it by.
     host.get_by_text("It works on this machine only").wait_for()
     assert host.get_by_role("button", name="Copy").is_hidden()
     host.keyboard.press("Escape")
-    page = open_page(link)
-    page.get_by_text("Host invited you").wait_for()
-    page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own !== undefined")
+    # A name by which others might reach it, at which a browser lets a page copy.
+    url = alone.url.replace("localhost", "flatlands.localhost")
+    page = play("Guest", url=link.replace(alone.url, url))
     page.get_by_text("Here you are, beside Host.").wait_for()
     assert 1.1 <= math.dist(place(page), place(host)) <= 2.6
     assert "near" not in page.url
@@ -456,32 +298,10 @@ def test_an_invitation_starts_a_guest_beside_its_sender(play, open_page, server)
         wait_for(looks, FACES, [*at])
     # The keys walk again.
     walk(host, "s", 1)
-
-
-def test_an_invitation_is_copied_where_that_is_allowed_and_leads_to_another_worker(play):
-    # A name by which others might reach it, at which a browser lets a page copy.
-    with serving("--workers", "2") as server:
-        url = server.url.replace("localhost", "flatlands.localhost")
-        host = play("Host", url=url)
-        host.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        walk(host, "w", 8)
-        host.keyboard.press("i")
-        host.get_by_text("Invite link copied").wait_for()
-        link = host.evaluate("navigator.clipboard.readText()")
-        assert link.startswith(f"{url}?near=")
-        where = place(host)
-        guest = play("Guest", url=link)
-        seen(guest, "Host")
-        assert math.dist(place(guest), where) <= 2.6
-        # Connections go to either worker by chance: of eight guests some are at the other one.
-        near = link.partition("near=")[2].partition("&")[0]
-        others = [SocketClient(server.port).hello(f"G{n}", near=near) for n in range(8)]
-        for other in others:
-            x, y = other.at()
-            assert 1.1 <= math.dist((x / UNIT, y / UNIT), where) <= 2.6
-            other.close()
-        for page in (guest, host):
-            page.context.close()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("i")
+    page.get_by_text("Invite link copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").startswith(f"{url}?near=")
 
 
 #: Where the only other walker is drawn, in css px.
@@ -492,67 +312,49 @@ SOMEBODY_ELSE = """() => {
 }"""
 
 
-def test_same_names_are_told_apart_and_anybody_can_be_muted(play):
-    # A world of their own: the nearest walker must be the other one.
-    with inside() as server:
-        twin, other = play("Twin", url=server.url), play("Twin", url=server.url)
-        wait_for(twin, "flatlands.state.names.size === 2")
-        names = twin.evaluate("[...flatlands.state.names.values()]")
-        assert len(set(names)) == 2
-        mute = twin.get_by_role("button", name="Mute", exact=True)
+def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
+    twin, other = play("Twin", url=alone.url), play("Twin", url=alone.url)
+    wait_for(twin, "flatlands.state.names.size === 2")
+    names = twin.evaluate("[...flatlands.state.names.values()]")
+    assert len(set(names)) == 2
+    mute = twin.get_by_role("button", name="Mute", exact=True)
 
-        def offers_to_mute():
-            at = twin.evaluate(SOMEBODY_ELSE)
-            twin.mouse.click(at["x"], at["y"])
-            time.sleep(0.5)
-            return mute.is_visible()
+    def offers_to_mute():
+        at = twin.evaluate(SOMEBODY_ELSE)
+        twin.mouse.click(at["x"], at["y"])
+        time.sleep(0.5)
+        return mute.is_visible()
 
-        # A click follows, and one that comes when she is there opens the menu.
-        eventually(offers_to_mute, "a click opens the menu")
-        assert twin.get_by_text("Following Twin").is_visible()
-        mute.click()
-        other.keyboard.press("Enter")
-        other.keyboard.type("can you hear me?")
-        other.keyboard.press("Enter")
-        other.get_by_text("can you hear me?").wait_for()
-        time.sleep(0.3)
-        assert twin.get_by_text("can you hear me?").count() == 0
-        for page in (twin, other):
-            page.context.close()
-
-
-#: Where no font has the first two, the third is among the widest that any system draws.
-WIDE = ("\ufdfd", "\U00012219", "\u1671")
-
-#: Notes how wide a picture each text is drawn into, in css px.
-NOTE_WIDTHS = """
-  globalThis.drawn = [];
-  const fillText = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-    drawn.push([text, this.canvas.width / devicePixelRatio]);
-    return fillText.call(this, text, ...rest);
-  };
-"""
+    # A click follows, and one that comes when she is there opens the menu.
+    eventually(offers_to_mute, "a click opens the menu")
+    assert twin.get_by_text("Following Twin").is_visible()
+    mute.click()
+    # Neither what the other one says is shown, nor what it does.
+    emotes = "flatlands.state.walkers.filter(({ saying }) => saying?.emote === 3).length"
+    other.keyboard.press("3")
+    wait_for(other, f"{emotes} === 1")
+    say(other, "can you hear me?")
+    other.get_by_text("can you hear me?").wait_for()
+    time.sleep(0.3)
+    assert twin.get_by_text("can you hear me?").count() == 0
+    assert twin.evaluate(emotes) == 0
 
 
 def test_giant_letters_keep_their_bounds(alone, play):
-    readers = {
-        size: play(
-            "Reader",
-            url=alone.url,
-            script=NOTE_WIDTHS,
-            viewport={"width": size[0], "height": size[1]},
-        )
-        for size in ((1280, 800), (390, 844), (844, 390))
-    }
-    for letter in WIDE:
+    sizes = ((1280, 800), (390, 844), (844, 390))
+    viewports = [{"width": width, "height": height} for width, height in sizes]
+    readers = [
+        play("Reader", url=alone.url, script=noting(), viewport=viewport) for viewport in viewports
+    ]
+    # Where no font has the first two, the third is among the widest that any system draws.
+    for letter in ("\ufdfd", "\U00012219", "\u1671"):
         giant = SocketClient(alone.port)
         giant.hello(letter * 20)
-        for page in readers.values():
+        for page in readers:
             seen(page, letter * 20)
         for _ in range(5):
             giant.send(SAY, letter * 60)
-        for size, page in readers.items():
+        for size, page in zip(sizes, readers, strict=True):
             keeps_its_bounds(page, letter, size)
 
 
@@ -562,32 +364,25 @@ def keeps_its_bounds(page, letter, size):
     said = f"(letter) => {lines}.filter((line) => line.includes(letter)).length"
     wait_for(page, f"(letter) => ({said})(letter) === 5", letter)
     # A bubble with its margins, and a name.
-    widths = "(letter) => drawn.filter(([text]) => text.includes(letter)).map(([, width]) => width)"
+    widths = "(letter) => [...words].flatMap(([text, all]) => text.includes(letter) ? all : [])"
     wait_for(page, f"(letter) => new Set(({widths})(letter)).size > 1", letter)
     found = page.evaluate(widths, letter)
     assert max(found) <= 262 and min(found) <= 166, size
-    line, log = page.evaluate(
-        """() => [Math.max(...[...document.querySelectorAll('.log li')].map(
-          (line) => line.offsetHeight)), document.querySelector('.log').offsetHeight]"""
-    )
-    assert line <= 140 and log <= 0.4 * size[1] + 1, size
-    left, right, width = page.evaluate(
+    line, log, left, right, width = page.evaluate(
         """() => {
-          const { left, right } = document.querySelector('.chat').getBoundingClientRect();
-          return [left, right, document.querySelector('.chat').scrollWidth];
+          const chat = document.querySelector('.chat'), log = document.querySelector('.log');
+          const { left, right } = chat.getBoundingClientRect();
+          const heights = [...log.querySelectorAll('li')].map(({ offsetHeight }) => offsetHeight);
+          return [Math.max(...heights), log.offsetHeight, left, right, chat.scrollWidth];
         }"""
     )
-    if shots := os.environ.get("SHOTS"):
-        page.screenshot(path=f"{shots}/giant-{ord(letter):x}-{size[0]}.png")
+    assert line <= 140 and log <= 0.4 * size[1] + 1, size
     assert left >= 0 and right <= size[0] and width <= right - left, size
 
 
 def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
     page = play("Reader", url=alone.url)
-    arab = play("\u0645\u0631\u062d\u0628\u0627", url=alone.url)
-    arab.keyboard.press("Enter")
-    arab.keyboard.insert_text("hello all\u200b")
-    arab.keyboard.press("Enter")
+    say(play("\u0645\u0631\u062d\u0628\u0627", url=alone.url), "hello all\u200b")
     said = page.get_by_text("hello all")
     said.wait_for()
     assert said.inner_text() == "hello all"
@@ -597,44 +392,30 @@ def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
     assert name < text
 
 
-def test_a_bad_name_is_explained_and_can_be_mended(open_page):
-    page = open_page()
+def test_a_bad_name_is_explained_and_can_be_mended(alone, open_page):
+    page = open_page(alone.url)
+    explained = page.get_by_text("a name must have 1 to 20 characters that can be seen")
     page.get_by_label("Your name").fill("a\u202eb")
     page.keyboard.press("Enter")
-    page.get_by_text("a name must have 1 to 20 characters that can be seen").wait_for()
-    page.get_by_label("Your name").fill("Fine")
+    explained.first.wait_for()
+    enter(page, "Fine")
+    # Who is there already stays, under the name that was allowed.
+    page.keyboard.press("n")
+    page.keyboard.insert_text("\u3164\u2800")
     page.keyboard.press("Enter")
-    wait_for(page, "flatlands.state.own?.name === 'Fine'")
-
-
-def tab_to(page, label):
-    """Press Tab until what has this label has the focus, which must be seen there."""
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.ariaLabel") == label:
-            break
-    focused = page.locator(":focus")
-    assert focused.get_attribute("aria-label") == label
-    box = focused.bounding_box()
-    around = {"x": box["x"] - 6, "y": box["y"] - 6}
-    around |= {"width": box["width"] + 12, "height": box["height"] + 12}
-    ringed = count_colour(page, HELD, around)
-    page.keyboard.press("Shift+Tab")
-    bare = count_colour(page, HELD, around)
-    assert ringed - bare > 2 * (box["width"] + box["height"]), label
-    page.keyboard.press("Tab")
+    page.get_by_text("A name must have 1 to 20 characters").wait_for()
+    assert page.evaluate("flatlands.net.playing && flatlands.state.own.name") == "Fine"
 
 
 def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_page):
-    # The page may not copy: what an invitation shows is then a dialog.
-    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
-    page, other = open_page(alone.url, script=closed), open_page(alone.url)
+    # What an invitation shows is then a dialog.
+    page, other = open_page(alone.url, script=MAY_NOT_COPY), open_page(alone.url)
     for each, name in ((page, "Keys"), (other, "Other")):
         wait_for(each, "document.activeElement.id === 'name'")
         # What is offered is selected: one types over it.
         each.keyboard.type(name)
         each.keyboard.press("Enter")
-        wait_for(each, "flatlands.state.own !== undefined")
+        wait_for(each, PRESENT)
     seen(page, "Other")
     wait_for(page, "flatlands.state.own.name === 'Keys'")
 
@@ -662,14 +443,12 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     walk(page, "s", 1)
     page.keyboard.press("h")
     wait_for(page, home)
-    tab_to(page, "Invite")
-    page.keyboard.press("Enter")
-    opens("Invite")
+    for name in ("Invite", "Help"):
+        tab_to(page, name)
+        page.keyboard.press("Enter")
+        opens(name)
     page.keyboard.press("i")
     opens("Invite")
-    tab_to(page, "Help")
-    page.keyboard.press("Enter")
-    opens("Help")
     tab_to(page, "Talk")
     page.keyboard.press("Enter")
     page.keyboard.type("never said")
@@ -680,9 +459,7 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     page.keyboard.type("said by button")
     page.keyboard.press("Enter")
     other.get_by_text("said by button").wait_for()
-    page.keyboard.press("Enter")
-    page.keyboard.type("said by key")
-    page.keyboard.press("Enter")
+    say(page, "said by key")
     other.get_by_text("said by key").wait_for()
     assert other.get_by_text("never said").count() == 0
     for muted in ("true", "false"):
@@ -715,10 +492,12 @@ NOTE_ALARMS = """() => {
 }"""
 
 
-def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, play):
+def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself(
+    alone, proxy, play
+):
     watcher = play("Watcher", url=alone.url)
     page = play("Loser", url=f"http://localhost:{proxy.port}/", cut_off=True)
-    id = page.evaluate("flatlands.state.own.id")
+    id = page.evaluate(OWN_ID)
     seen(watcher, "Loser")
     watcher.evaluate(
         """(id) => {
@@ -737,41 +516,34 @@ def test_a_page_that_loses_its_connection_comes_back_as_itself(alone, proxy, pla
     before = place(page)
     proxy.cut()
     wait_for(page, "flatlands.alarms.some(([name]) => name === 'lost')")
-    wait_for(page, "flatlands.net.playing")
-    wait_for(page, "flatlands.state.own !== undefined")
+    wait_for(page, f"flatlands.net.playing && {PRESENT}")
     assert page.get_by_text("Connection lost").is_hidden()
-    assert page.evaluate("flatlands.state.own.id") == id
+    assert page.evaluate(OWN_ID) == id
     assert far(place(page), before) < 0.3
-    wait_for(watcher, "(id) => flatlands.state.replica.players.get(id)?.dimmed === false", id)
+    awake = "(id) => flatlands.state.replica.players.get(id)?.dimmed === false"
+    wait_for(watcher, awake, id)
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
     assert True in dimmed and None not in dimmed
-    walk(page, "a", 1)
-
-
-def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, proxy, play):
-    watcher = play("Watcher", url=alone.url)
-    page = play("Lost", url=f"http://localhost:{proxy.port}/", cut_off=True)
-    id = page.evaluate("flatlands.state.own.id")
-    seen(watcher, "Lost")
-    set_out(page, "d", 3)
+    # A dead link is told, and given up.
+    set_out(page, "a", 3)
     proxy.stall()
     page.get_by_text("No answer from the server").wait_for()
     halted = place(page)
     eventually(lambda: still(page), "the walker stands still")
     assert far(place(page), halted) < 1
     page.get_by_text("Connection lost.").wait_for()
-    button = page.get_by_role("button", name="Try now")
-    button.wait_for()
+    page.get_by_role("button", name="Try now").wait_for()
     assert page.locator(".banner").get_attribute("aria-live") == "polite"
     wait_for(page, "() => /Next try in [0-9] s/.test(document.querySelector('.count').textContent)")
     assert page.locator(".count").get_attribute("aria-live") == "off"
     # Nobody held the walk: the others see the player stand, though no connection has ended.
-    stopped = watcher.evaluate(TRUE_PLACE, "Lost")
+    stopped = watcher.evaluate(TRUE_PLACE, "Loser")
     time.sleep(0.5)
-    assert watcher.evaluate(TRUE_PLACE, "Lost") == stopped
-    assert not watcher.evaluate("(id) => flatlands.state.replica.players.get(id).dimmed", id)
-    page.keyboard.up("d")
+    assert watcher.evaluate(TRUE_PLACE, "Loser") == stopped
+    assert watcher.evaluate(awake, id)
+    page.keyboard.up("a")
+    # The player can try again.
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent === 'Try now'"):
@@ -780,12 +552,12 @@ def test_a_dead_link_is_told_and_given_up_and_the_player_can_try_again(alone, pr
     page.keyboard.press("Enter")
     assert page.evaluate("flatlands.net.socket !== flatlands.before")
     proxy.flow()
-    wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
-    assert page.evaluate("flatlands.state.own.id") == id
+    wait_for(page, f"flatlands.net.playing && {PRESENT}")
+    assert page.evaluate(OWN_ID) == id
     assert far(place(page), stopped) < 0.3
     assert page.locator(".banner").is_hidden()
     # The keys walk, though the button had them.
-    walk(page, "a", 1)
+    walk(page, "d", 1)
 
 
 def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is_held(
@@ -819,7 +591,7 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     frozen, halted = place(page), page.evaluate("flatlands.state.walk.frozenAt")
     proxy.flow()
     wait_for(page, "flatlands.alarms.filter(([name, is]) => name === 'quiet' && !is).length === 2")
-    wait_for(page, f"{ARRIVED} && {STANDS}")
+    arrives(page)
     # What is left of a misprediction fades.
     eventually(lambda: still(page), "it stands")
     # The server ended the walk 3 s after it had last heard the page, which was when the last ping
@@ -830,109 +602,69 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     assert not page.evaluate("flatlands.alarms.some(([name]) => name === 'lost')")
 
 
-def test_a_page_that_stood_still_or_was_hidden_raises_no_false_alarm(alone, proxy, play):
-    page = play("Sleeper", url=f"http://localhost:{proxy.port}/")
-    page.evaluate(NOTE_ALARMS)
-    page.evaluate("() => { const until = Date.now() + 9000; while (Date.now() < until); }")
-    time.sleep(1)
-    assert page.evaluate("flatlands.alarms") == []
-    page.evaluate(
-        """() => {
-          Object.defineProperty(document, 'hidden', { value: true, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
-    proxy.stall()
-    time.sleep(9)
-    assert page.evaluate("flatlands.alarms") == []
-    page.evaluate(
-        """() => {
-          delete document.hidden;
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-    )
-    page.get_by_text("No answer from the server").wait_for()
-    proxy.flow()
-    wait_for(page, "() => document.querySelector('.banner').hidden")
-    assert page.evaluate("flatlands.alarms") == [["quiet", True], ["quiet", False]]
-
-
-def test_a_page_that_stood_still_as_it_came_back_tries_again(alone, proxy, play):
-    # As a phone freezes a page in the moment in which it connects again: its hello comes too late.
-    freeze = """
-      const Real = WebSocket;
-      globalThis.WebSocket = class extends Real {
-        constructor(...given) {
-          super(...given);
-          if (!globalThis.freezes) return;
-          globalThis.freezes = false;
-          const until = Date.now() + 7500;
-          while (Date.now() < until);
-        }
-      };
-    """
-    page = play("Phone", url=f"http://localhost:{proxy.port}/", script=freeze, cut_off=True)
-    page.evaluate(NOTE_ALARMS)
-    id = page.evaluate("flatlands.state.own.id")
-    page.evaluate("() => { globalThis.freezes = true; }")
-    proxy.cut()
-    wait_for(page, "flatlands.alarms.filter(([name]) => name === 'lost').length >= 2")
-    wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
-    assert page.get_by_label("Your name").is_hidden()
-    assert page.evaluate("flatlands.state.own.id") == id
-    assert json.loads(alone.get("stats"))["counted"]["refused_hello"] >= 1
-
-
-def test_a_full_world_is_told_and_tried_again(open_page, play):
+def test_a_page_that_is_sent_away_says_why_and_one_that_is_not_let_in_tries_again(open_page, play):
     with inside("--max-players", "1") as server:
-        first, page = play("First", url=server.url), open_page(server.url)
-        page.get_by_label("Your name").fill("Second")
-        page.keyboard.press("Enter")
-        page.get_by_text("This world is full").wait_for()
-        page.get_by_text("Next try in").wait_for()
-        assert page.evaluate("flatlands.net.retryAt") is not None
-        for each in (first, page):
+        page, second = play("Rude", url=server.url), open_page(server.url)
+        for malformed, said in (
+            ("'a text'", "messages must be binary frames"),
+            ("new Uint8Array([0xc1])", "a message must be one MessagePack array"),
+        ):
+            page.evaluate(f"() => flatlands.net.socket.send({malformed})")
+            page.get_by_label("Your name").wait_for()
+            assert said in page.locator(".error").inner_text()
+            assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
+            enter(page)
+        second.get_by_label("Your name").fill("Second")
+        second.keyboard.press("Enter")
+        second.get_by_text("This world is full").wait_for()
+        second.get_by_text("Next try in").wait_for()
+        assert second.evaluate("flatlands.net.retryAt") is not None
+        for each in (page, second):
             each.context.close()
 
 
-def test_a_page_that_is_sent_away_says_why_and_does_not_come_again(play):
-    page = play("Rude")
-    for malformed, said in (
-        ("'a text'", "messages must be binary frames"),
-        ("new Uint8Array([0xc1])", "a message must be one MessagePack array"),
-        ("new Uint8Array([0x91, 0x63])", "a message must begin with a kind"),
-        ("new Uint8Array(5000)", "message"),
-    ):
-        page.evaluate(f"() => flatlands.net.socket.send({malformed})")
-        page.get_by_label("Your name").wait_for()
-        assert said in page.locator(".error").inner_text()
-        assert page.evaluate("[flatlands.net.socket, flatlands.net.retryAt]") == [None, None]
-        page.keyboard.press("Enter")
-        wait_for(page, "flatlands.state.own !== undefined")
-
-
-@pytest.mark.parametrize(
-    ("end", "told"),
-    [(ServerProcess.kill, "Connection lost"), (ServerProcess.stop, "The server restarts.")],
-)
-def test_a_page_outlives_its_server_and_says_what_it_waits_for(end, told, play):
+def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play):
     server = ServerProcess(SECRET_KEY="kept")
     try:
         page = play("Survivor", url=server.url, cut_off=True)
+        page.keyboard.press("n")
+        page.get_by_role("dialog", name="You").get_by_role("button", name="Next hat").click()
+        page.get_by_role("button", name="Keep").click()
         walk(page, "d", 4)
         stands(page)
-        id, before = page.evaluate("flatlands.state.own.id"), place(page)
-        end(server)
-        page.get_by_text(told).wait_for()
-        wait_for(page, "flatlands.net.retry > 1000")
-        assert page.get_by_text(told).is_visible()
-        with serving(port=server.port, SECRET_KEY="kept"):
-            wait_for(page, "flatlands.net.playing && flatlands.state.own !== undefined")
+        before = place(page)
+        own = "[flatlands.state.own.id, flatlands.state.own.look, flatlands.state.own.name].join()"
+        who = page.evaluate(own)
+        for end, told in (
+            (ServerProcess.kill, "Connection lost"),
+            (ServerProcess.stop, "The server restarts."),
+        ):
+            end(server)
+            page.get_by_text(told).wait_for()
+            wait_for(page, "flatlands.net.retry > 1000")
+            assert page.get_by_text(told).is_visible()
+            server.close()
+            server = ServerProcess(port=server.port, SECRET_KEY="kept")
+            wait_for(page, f"flatlands.net.playing && {PRESENT}")
             assert page.locator(".banner").is_hidden()
-            assert page.evaluate("flatlands.state.own.id") == id
             assert far(place(page), before) < 0.1
-            walk(page, "d", 1)
-            page.context.close()
+            wait_for(page, f"{own} === '{who}'")
+        walk(page, "d", 9)
+        stands(page)
+        before = place(page)
+        server.stop()
+        server.close()
+        context = page.context
+        page.close()
+        server = ServerProcess(port=server.port, SECRET_KEY="kept")
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(server.url)
+        enter(page)
+        wait_for(page, f"{own} === '{who}'")
+        assert far(place(page), before) < 1
+        context.close()
+        server.stop()
     finally:
         server.close()
 
@@ -942,9 +674,7 @@ def test_a_takeover_asks_before_it_comes_back(play, open_page):
     token = page.evaluate("localStorage.getItem('flatlands.token')")
     other = open_page()
     other.evaluate("(token) => localStorage.setItem('flatlands.token', token)", token)
-    other.get_by_label("Your name").fill("Double")
-    other.keyboard.press("Enter")
-    wait_for(other, "flatlands.state.own !== undefined")
+    enter(other, "Double")
     page.get_by_text("You went on playing").wait_for()
     time.sleep(1.5)
     assert not page.evaluate("flatlands.net.playing")

@@ -2,42 +2,25 @@
 
 import math
 
-import pytest
-
-from tests.browser.conftest import PATIENCE, eventually, use_tool, wait_for
-from tests.browser.test_play import far, place, seen, stands, walk
-from tests.inside import inside
-from tests.processes import ServerProcess, serving
-
-
-@pytest.fixture
-def alone():
-    """A server of its own."""
-    with inside() as server:
-        yield server
-
-
-#: What a page knows of the player with a name.
-KNOWN = "(name) => [...flatlands.state.replica.players.values()].find((p) => p.name === name)"
+from tests.browser.acts import (
+    COUNT_SOUNDS,
+    KNOWN,
+    OWN_ID,
+    PHONE,
+    PRESENT,
+    STEPS,
+    TONES,
+    enter,
+    far,
+    place,
+    seen,
+    stands,
+    walk,
+)
+from tests.browser.conftest import eventually, use_tool, wait_for
 
 #: The walker with a name that a page draws.
 DRAWN = "(name) => flatlands.state.walkers.find((walker) => walker.name === name)"
-
-OWN_ID = "flatlands.state.own.id"
-
-
-def enter(page, name=None):
-    """Walk in from the title, under a name if one is given."""
-    if name is not None:
-        page.get_by_label("Your name").fill(name)
-    page.get_by_role("button", name="Play").click()
-    wait_for(page, "flatlands.state.own !== undefined")
-
-
-def shown(page):
-    """Return the name that the title offers, and the face, in words."""
-    face = page.get_by_role("img", name="Your face")
-    return page.get_by_label("Your name").input_value(), face.get_attribute("aria-label")
 
 
 def pixels(page):
@@ -57,7 +40,7 @@ def pixels(page):
     )
 
 
-def test_a_face_is_chosen_and_seen_by_others(alone, play, open_page):
+def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play, open_page):
     other, page = play("Other", url=alone.url), open_page(alone.url)
     page.get_by_role("group", name="Colour").wait_for()
     wanted = {"Colour": "violet", "Hat": "top hat", "Ears": "long ears"}
@@ -79,21 +62,17 @@ def test_a_face_is_chosen_and_seen_by_others(alone, play, open_page):
     wait_for(other, f"({KNOWN})('Vi').look === 1024 + 5 + 16 + 3 * 128")
     # And it is drawn so.
     wait_for(other, f"({DRAWN})('Vi')?.look === 1024 + 5 + 16 + 3 * 128")
-
-
-def test_arrow_keys_choose_a_face_and_walk_nowhere(alone, play):
-    page = play("Chooser", url=alone.url)
+    # Arrow keys choose another hat, and walk nowhere.
     before = place(page)
     page.keyboard.press("n")
     dialog = page.get_by_role("dialog", name="You")
     dialog.wait_for()
     hat = dialog.get_by_role("group", name="Hat")
-    shown_hat = hat.locator("output").inner_text()
     hat.get_by_role("button", name="Next").focus()
     page.keyboard.press("ArrowRight")
-    assert hat.locator("output").inner_text() != shown_hat
+    assert hat.locator("output").inner_text() != "top hat"
     page.keyboard.press("ArrowLeft")
-    assert hat.locator("output").inner_text() == shown_hat
+    assert hat.locator("output").inner_text() == "top hat"
     page.keyboard.press("Escape")
     dialog.wait_for(state="hidden")
     wait_for(page, "document.activeElement.id === 'world'")
@@ -101,37 +80,9 @@ def test_arrow_keys_choose_a_face_and_walk_nowhere(alone, play):
     assert far(place(page), before) < 0.02
 
 
-def test_a_player_comes_back_tomorrow_as_the_same_one_to_the_same_place(play):
-    server = ServerProcess(SECRET_KEY="kept")
-    try:
-        page = play("Wren", url=server.url, cut_off=True)
-        page.keyboard.press("n")
-        page.get_by_role("dialog", name="You").get_by_role("button", name="Next hat").click()
-        page.get_by_role("button", name="Keep").click()
-        walk(page, "d", 9)
-        stands(page)
-        id, look = page.evaluate("[flatlands.state.own.id, flatlands.state.own.look]")
-        was = place(page)
-        server.stop()
-        page.get_by_text("The server restarts.").wait_for()
-        context = page.context
-        page.close()
-        with serving(port=server.port, SECRET_KEY="kept") as later:
-            again = context.new_page()
-            again.set_default_timeout(PATIENCE)
-            again.goto(later.url)
-            name, _ = shown(again)
-            assert name == "Wren"
-            enter(again)
-            assert again.evaluate(OWN_ID) == id
-            wait_for(again, f"flatlands.state.own.look === {look}")
-            assert far(place(again), was) < 1
-            context.close()
-    finally:
-        server.close()
-
-
-def test_the_name_is_changed_in_the_game_and_a_typo_is_mended_by_a_reload(alone, play):
+def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_somebody_else(
+    alone, play
+):
     other, page = play("Other", url=alone.url), play("Typpo", url=alone.url)
     seen(other, "Typpo")
     id = page.evaluate(OWN_ID)
@@ -144,37 +95,24 @@ def test_the_name_is_changed_in_the_game_and_a_typo_is_mended_by_a_reload(alone,
     page.get_by_role("dialog", name="You").wait_for(state="hidden")
     walk(page, "d", 1)
     page.reload()
-    enter(page, "Fixed")
+    enter(page, "Old")
     assert page.evaluate(OWN_ID) == id
-    seen(other, "Fixed")
-    seen(other, "Typo", yes=False)
-
-
-def test_a_name_that_is_not_allowed_is_told_and_the_player_stays(alone, play):
-    page = play("Good", url=alone.url)
-    page.keyboard.press("n")
-    page.keyboard.insert_text("\u3164\u2800")
-    page.keyboard.press("Enter")
-    page.get_by_text("a name must have 1 to 20 characters").wait_for()
-    assert page.evaluate("flatlands.net.playing && flatlands.state.own.name") == "Good"
-
-
-def test_who_starts_anew_is_somebody_else_at_the_plaza(alone, play):
-    other, page = play("Other", url=alone.url), play("Old", url=alone.url)
-    id = page.evaluate(OWN_ID)
     seen(other, "Old")
+    seen(other, "Typo", yes=False)
     page.keyboard.press("n")
     page.get_by_role("button", name="Start anew").click()
     # It asks first.
     page.get_by_text("There is no way back").wait_for()
     assert page.evaluate("flatlands.net.playing")
+    secret = page.evaluate("localStorage.getItem('flatlands.key')")
     page.get_by_role("button", name="Yes, start anew").click()
     page.get_by_label("Your name").wait_for()
-    assert shown(page)[0] != "Old"
+    assert page.get_by_label("Your name").input_value() != "Old"
     # It left for good, and does not sleep there.
     seen(other, "Old", yes=False)
     enter(page, "New")
     assert page.evaluate(OWN_ID) != id
+    assert page.evaluate("localStorage.getItem('flatlands.key')") != secret
     seen(other, "New")
 
 
@@ -187,12 +125,22 @@ SPARKS = """(name) => flatlands.state.walkers.some((walker) => walker.name === n
   && walker.sparkAt > 0)"""
 
 
-def test_emotes_by_key_by_ring_and_by_touch_are_seen_by_others(alone, play):
-    a = play("Ada", url=alone.url)
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    b = play("Bob", url=alone.url, **phone)
-    wait_for(a, DRAWN, "Bob")
-    wait_for(b, DRAWN, "Ada")
+def test_emotes_by_key_ring_and_touch_are_seen_and_a_returned_wave_gives_both_a_spark(alone, play):
+    a, b = play("Ada", url=alone.url), play("Bob", url=alone.url, **PHONE)
+    c = play("Cleo", url=alone.url)
+    for page in (a, b, c):
+        for name in ("Ada", "Bob", "Cleo"):
+            wait_for(page, DRAWN, name)
+    a.keyboard.press("1")
+    wait_for(b, f"({EMOTE})('Ada') === 1")
+    assert not b.evaluate(SPARKS, "Ada")
+    b.keyboard.press("1")
+    for page in (a, b, c):
+        wait_for(page, SPARKS, "Ada")
+        wait_for(page, SPARKS, "Bob")
+        assert not page.evaluate(SPARKS, "Cleo")
+    a.get_by_text("You and Bob wave to each other: a spark!").wait_for(state="attached")
+    c.get_by_text("Bob waves.").wait_for(state="attached")
     a.keyboard.press("4")
     wait_for(b, f"({EMOTE})('Ada') === 4")
     b.get_by_text("Ada dances.").wait_for(state="attached")
@@ -211,52 +159,6 @@ def test_emotes_by_key_by_ring_and_by_touch_are_seen_by_others(alone, play):
     b.get_by_role("button", name="Huh?").tap()
     wait_for(a, f"({EMOTE})('Bob') === 6")
     assert b.get_by_role("button", name="Wave (1)").is_hidden()
-
-
-def test_a_wave_that_is_returned_gives_both_a_spark_on_all_screens(alone, play):
-    a, b, c = (play(name, url=alone.url) for name in ("Ada", "Bob", "Cleo"))
-    for page in (a, b, c):
-        for name in ("Ada", "Bob", "Cleo"):
-            wait_for(page, DRAWN, name)
-    a.keyboard.press("1")
-    wait_for(b, f"({EMOTE})('Ada') === 1")
-    assert not b.evaluate(SPARKS, "Ada")
-    b.keyboard.press("1")
-    for page in (a, b, c):
-        wait_for(page, SPARKS, "Ada")
-        wait_for(page, SPARKS, "Bob")
-        assert not page.evaluate(SPARKS, "Cleo")
-    a.get_by_text("You and Bob wave to each other: a spark!").wait_for(state="attached")
-    c.get_by_text("Bob waves.").wait_for(state="attached")
-
-
-def test_nothing_is_seen_of_the_emotes_of_who_was_muted(alone, play):
-    a, b = play("Ada", url=alone.url), play("Bob", url=alone.url)
-    wait_for(a, DRAWN, "Bob")
-    a.keyboard.press("m")
-    a.get_by_role("dialog", name="Who is near").get_by_role("button", name="Bob").first.click()
-    a.get_by_role("button", name="Mute", exact=True).click()
-    b.keyboard.press("3")
-    wait_for(b, f"({EMOTE})('Bob') === 3")
-    b.keyboard.press("Enter")
-    b.keyboard.type("that was it")
-    b.keyboard.press("Enter")
-    b.get_by_text("that was it").wait_for()
-    assert a.evaluate(EMOTE, "Bob") == 0
-
-
-#: Counts the sounds that begin, oscillators and noise.
-COUNT_SOUNDS = """
-  globalThis.sounds = { OscillatorNode: 0, AudioBufferSourceNode: 0 };
-  for (const name of Object.keys(sounds)) {
-    const { start } = globalThis[name].prototype;
-    globalThis[name].prototype.start = function (...given) {
-      sounds[name]++;
-      return start.apply(this, given);
-    };
-  }
-"""
-TONES, STEPS = "sounds.OscillatorNode", "sounds.AudioBufferSourceNode"
 
 
 def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, play):
@@ -292,8 +194,7 @@ SHARES = """
 def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_is_gone(
     alone, play
 ):
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    host = play("Host", url=alone.url, script=SHARES, **phone)
+    host = play("Host", url=alone.url, script=SHARES, **PHONE)
     use_tool(host, "Invite")
     host.get_by_role("button", name="Share").tap()
     [shared] = host.evaluate("shared")
@@ -314,7 +215,7 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     stands(friend)
     before = place(friend)
     friend.evaluate("flatlands.net.connect()")
-    wait_for(friend, "flatlands.net.playing && flatlands.state.own !== undefined")
+    wait_for(friend, f"flatlands.net.playing && {PRESENT}")
     assert far(place(friend), before) < 0.3
     host.context.close()
     seen(friend, "Host", yes=False)

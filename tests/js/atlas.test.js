@@ -44,22 +44,20 @@ test('items that later versions append, and messages of unknown kinds, change no
   assert.deepEqual(later, today);
 });
 
-test('a dot that has become empty fades, and is then forgotten', () => {
-  const atlas = new Atlas();
-  atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0]]), 0);
-  atlas.apply(picture(0, false, [0, 0, [1, 0, 0, 0, 0]]), 1000);
-  assert.equal(living(atlas).length, 1);
-  assert.equal(atlas.dots.size, 2);
-  atlas.expire(1000 + DOT_FADES + 1);
+test('a dot that has become empty fades; a fresh picture takes the place of all others', () => {
+  const atlas = new Atlas(), told = (grain, fresh, ...dots) =>
+    atlas.apply(picture(grain, fresh, [0, 0, dots]), 1000 * ++pictures);
+  let pictures = 0;
+  told(0, true, 1, 3, 0, 0, 0, 2, 1, 0, 0, 0);
+  told(0, false, 1, 0, 0, 0, 0);
+  assert.deepEqual([living(atlas).length, atlas.dots.size], [1, 2]);
+  atlas.expire(2000 + DOT_FADES + 1);
   assert.equal(atlas.dots.size, 1);
-});
-
-test('a fresh picture takes the place of all dots, and keeps those that stay', () => {
-  const atlas = new Atlas();
-  atlas.apply(picture(0, true, [0, 0, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0]]), 0);
-  atlas.apply(picture(0, true, [0, 0, [2, 5, 0, 0, 0]]), 2000);
-  assert.deepEqual(living(atlas).map(({ people, since }) => [people, since]), [[5, 0]]);
-  atlas.apply(picture(1, true, [0, 0, [2, 5, 0, 0, 0]]), 3000);
+  told(0, false, 1, 3, 0, 0, 0);
+  told(0, true, 2, 5, 0, 0, 0);
+  // One that stays is the same.
+  assert.deepEqual(living(atlas).map(({ people, since }) => [people, since]), [[5, 1000]]);
+  told(1, true, 2, 5, 0, 0, 0);
   assert.deepEqual(living(atlas).map(({ grain }) => grain), [1]);
 });
 
@@ -113,10 +111,8 @@ test('the whole world serves as long as its dots are fine enough', () => {
   assert.equal(nextWatch(atlas, gaze, WHOLE_WORLD), null);
   gaze.zoom(4, 500, 400);
   assert.equal(nextWatch(atlas, gaze, WHOLE_WORLD), null);
-});
-
-test('coarse dots are asked for again, finer and in a part of the world', () => {
-  const atlas = new Atlas(), gaze = gazeAt(30, 100, 100);
+  // Coarse ones are asked for again, finer and in a part of the world.
+  gaze.put(100, 100, 30);
   gaze.whole = false;
   atlas.apply(picture(3, true), 0);
   const watch = nextWatch(atlas, gaze, WHOLE_WORLD);

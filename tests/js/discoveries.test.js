@@ -3,14 +3,14 @@ import { test } from 'node:test';
 
 import { Discoveries } from '../../static/discoveries.js';
 import * as P from '../../static/protocol.js';
+import { storageOf } from './storage.js';
 
 const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
 
 /** A player's discoveries, what was told it, and what the server was sent. */
 function discoveries(lasts = true) {
-  const stored = new Map(), told = [], sent = [];
-  globalThis.localStorage = { getItem: (key) => stored.get(key) ?? null,
-    setItem: (key, text) => stored.set(key, text), removeItem: (key) => stored.delete(key) };
+  const told = [], sent = [];
+  globalThis.localStorage = storageOf();
   const session = { lasts, net: { send: (...message) => sent.push(message) } };
   const seen = new Discoveries(session, { toast: (text) => told.push(text) }, { chime: () => {} });
   return { seen, told, sent, session };

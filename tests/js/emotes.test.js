@@ -3,23 +3,7 @@ import { test } from 'node:test';
 
 import { DANCE, showEmote, WAVE } from '../../static/emotes.js';
 import { advanceScene, showSaying } from '../../static/scene.js';
-import { State } from '../../static/state.js';
-import { stand, UNIT } from '../../static/track.js';
-
-function comes(state, id, away) {
-  state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
-    track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null });
-}
-
-/** A state with players so many tiles to the east of the plaza, by their ids. */
-function among(others) {
-  const state = new State();
-  state.clock.sample(0, 1000, 0);
-  for (const [id, away] of others) comes(state, id, away);
-  state.replica.nameChanges++;
-  advanceScene(state, 10);
-  return state;
-}
+import { among, comes } from './people.js';
 
 const sparks = (state) => [...state.drawn.values()].filter(({ sparkAt }) => sparkAt > 0)
   .map(({ id }) => id);

@@ -5,19 +5,14 @@ import { test } from 'node:test';
 
 import { Identity } from '../../static/identity.js';
 import { Keep } from '../../static/keep.js';
-
-function storage() {
-  const entries = new Map();
-  return { entries, getItem: (key) => entries.get(key) ?? null,
-    setItem: (key, text) => entries.set(key, text), removeItem: (key) => entries.delete(key) };
-}
+import { storageOf } from './storage.js';
 
 /** A browser in which windows can be opened; each has a storage of its own. */
 function browserOf() {
-  const shared = storage(), channels = [];
+  const shared = storageOf(), channels = [];
   return {
     shared,
-    open(own = storage()) {
+    open(own = storageOf()) {
       const channel = { onmessage: null, postMessage(data) {
         for (const other of channels) if (other !== channel) other.onmessage?.({ data });
       } };
@@ -45,7 +40,7 @@ test('a second window that plays at the same time is somebody else, and stays so
   await first.ready;
   first.begin();
   Object.assign(first, { name: 'Wren', token: 'of the first' });
-  const own = storage(), second = browser.open(own);
+  const own = storageOf(), second = browser.open(own);
   await second.ready;
   assert.equal(second.token, null);
   assert.notEqual(second.secret, first.secret);
@@ -70,23 +65,11 @@ test('of two windows that wait on the title, the second one to play is somebody 
   assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
 });
 
-test('who starts anew has another name and secret, and no token', async () => {
-  const browser = browserOf(), identity = browser.open();
-  await identity.ready;
-  Object.assign(identity, { name: 'N', look: 1024, token: 'old' });
-  const { secret } = identity;
-  identity.anew();
-  assert.equal(identity.token, null);
-  assert.notEqual(identity.name, 'N');
-  assert.notEqual(identity.secret, secret);
-  assert.equal(browser.open().name === 'N', false);
-});
-
 test('without a way to other windows, and with rubbish in its storage, there is somebody', async () => {
-  const own = storage();
+  const own = storageOf();
   for (const look of ['', 'x', '-5', '1e9']) {
     own.setItem('flatlands.look', look);
-    const identity = new Identity(new Keep(() => own), new Keep(() => storage()), null);
+    const identity = new Identity(new Keep(() => own), new Keep(() => storageOf()), null);
     await identity.ready;
     assert.ok(identity.look >= 1024 && identity.look <= 65535, look);
     assert.ok(identity.name.length > 0);

@@ -23,17 +23,20 @@ class Socket {
   close() {}
 }
 
-/** Return a connection that plays, what it passes on, and hear(bytes): by which it receives. */
+/** Return a connection that plays, what it passes on and tells, hear(message), by which it receives,
+ * pass(ms), by which time passes, and turn(hidden), which hides the page. */
 async function playing(context) {
   context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
   let now = 0;
   context.mock.method(performance, 'now', () => now);
-  Object.assign(globalThis, { WebSocket: Socket,
-    document: { hidden: false, addEventListener() {} } });
+  const page = { hidden: false, addEventListener: (_, act) => page.turned = act };
+  Object.assign(globalThis, { WebSocket: Socket, document: page });
   const { Net } = await import('../../static/net.js');
-  const passed = [], ignore = () => {};
-  const net = new Net('', new Clock(), { token: null }, { welcome: ignore, quiet: ignore, lost: ignore,
-    waiting: ignore, message: (message) => passed.push([message, net.flush]) });
+  const passed = [], told = [], ignore = () => {};
+  const tell = (name) => [name, (what) => told.push([name, what])];
+  const net = new Net('', new Clock(), { token: null }, { welcome: ignore, error: ignore,
+    ...Object.fromEntries(['quiet', 'lost', 'waiting'].map(tell)),
+    message: (message) => passed.push([message, net.flush]) });
   net.connect();
   const hear = (value) => net.socket.onmessage({ data: encode(value).buffer });
   hear([P.WELCOME, P.VERSION, 7, 0, 2013, 0, 0, 16, 5120, 3620, 4096, 8192, 40, 25]);
@@ -41,9 +44,13 @@ async function playing(context) {
     now += ms;
     context.mock.timers.tick(ms);
   };
+  const turn = (hidden) => {
+    page.hidden = hidden;
+    page.turned();
+  };
   pass(500);
   net.socket.sent.length = 0;
-  return { net, passed, hear, pass };
+  return { net, passed, told, hear, pass, turn };
 }
 
 test('a message of an unknown kind, and items that later versions append, do no harm', async (context) => {
@@ -69,7 +76,7 @@ test('a flush is passed on whole, and then acknowledged within a second', async 
   assert.deepEqual(net.socket.sent, [[P.ACK, 42]]);
 });
 
-test('while flushes come they are acknowledged, and pings are rare', async (context) => {
+test('while flushes come pings are rare, and come 1, 2, 4 and 8 s after the last one', async (context) => {
   const { net, hear, pass } = await playing(context);
   for (let number = 1; number <= 100; number++) {
     hear([P.FLUSH, number, 100, []]);
@@ -79,16 +86,7 @@ test('while flushes come they are acknowledged, and pings are rare', async (cont
   const pings = kinds.filter((kind) => kind === P.PING).length;
   assert.ok(pings === 2 || pings === 1, `${pings} pings in 10 s`);
   assert.ok(kinds.length >= 9 && kinds.length <= 14, `${kinds.length} acknowledgements in 10 s`);
-  const last = net.socket.sent.at(-1);
-  assert.ok(last.at(-1) >= 88);
-});
-
-test('once nothing comes any more it pings 1, 2, 4 and 8 s after the last flush', async (context) => {
-  const { net, hear, pass } = await playing(context);
-  for (let number = 1; number <= 30; number++) {
-    hear([P.FLUSH, number, 100, []]);
-    pass(100);
-  }
+  assert.ok(net.socket.sent.at(-1).at(-1) >= 88);
   net.socket.sent.length = 0;
   const at = [];
   for (let ms = 0; ms < 12_000; ms += 250) {
@@ -122,4 +120,42 @@ test('after a resync flushes are numbered anew, and acknowledged all the same', 
   net.socket.sent.length = 0;
   pass(1000);
   assert.deepEqual(net.socket.sent.map((message) => message.at(-1)), [12]);
+});
+
+test('a page that stood still or was hidden raises no false alarm', async (context) => {
+  const { net, told, hear, pass, turn } = await playing(context);
+  const wait = (ms) => {
+    for (let passed = 0; passed < ms; passed += 250) pass(250);
+  };
+  wait(500);
+  // It stood still: there is one look at the connection in all that time.
+  pass(9000);
+  turn(true);
+  wait(60_000);
+  assert.deepEqual(told, []);
+  turn(false);
+  wait(2500);
+  assert.deepEqual(told, [['quiet', true]]);
+  hear([P.PONG, net.socket.sent.at(-1)[1], 0]);
+  assert.deepEqual(told, [['quiet', true], ['quiet', false]]);
+});
+
+test('a hello that came too late is said again soon, and a full world is tried later', async (context) => {
+  const { net, told, hear, pass } = await playing(context);
+  const refuse = (code, sentence) => {
+    hear([P.ERROR, code, sentence]);
+    const { socket } = net;
+    socket.onclose({ code: P.CLOSE_LATER, reason: sentence });
+    const [[, why], [, ms]] = told.splice(0);
+    pass(ms);
+    assert.notEqual(net.socket, socket);
+    told.length = 0;
+    return [why, ms];
+  };
+  for (let tries = 0; tries < 2; tries++) {
+    const [why, ms] = refuse('hello', 'there was no hello');
+    assert.equal(why, null);
+    assert.ok(ms <= 800, `${ms} ms`);
+  }
+  assert.deepEqual(refuse('full', 'this world is full'), ['this world is full', 10_000]);
 });

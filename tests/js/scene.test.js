@@ -3,23 +3,10 @@ import { test } from 'node:test';
 
 import { isDeer } from '../../static/faces.js';
 import { advanceScene, showSaying } from '../../static/scene.js';
-import { State } from '../../static/state.js';
-import { stand, UNIT } from '../../static/track.js';
+import { UNIT } from '../../static/track.js';
+import { among } from './people.js';
 
-/** A state with the own player at the plaza, and others so many tiles to the east, by their ids. */
-function among(others) {
-  const state = new State();
-  state.ownId = 2 ** 40;
-  state.clock.sample(0, 1000, 0);
-  state.walk.begin(0, 0, 1000);
-  for (const [id, away] of [[state.ownId, 0], ...others]) {
-    state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false,
-      track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null, sketches: 0, rough: false });
-  }
-  state.replica.nameChanges++;
-  advanceScene(state, 10);
-  return state;
-}
+const OWN = 2 ** 40;
 
 test('deer have the upper half of the ids of computer players', () => {
   assert.deepEqual([0, 32767, 32768, 65535, 65536, 2 ** 52].map(isDeer),
@@ -27,13 +14,13 @@ test('deer have the upper half of the ids of computer players', () => {
 });
 
 test('arrows point to the nearest players out of sight, and never to a deer', () => {
-  const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [40_001, 51], [8, 20], [9, 5]]);
+  const state = among([[7, 60], [40_000, 50], [2 ** 50, 55], [40_001, 51], [8, 20], [9, 5]], OWN);
   assert.deepEqual(state.arrows.map(({ id }) => id), [2 ** 50, 7]);
   assert.equal(state.walkers.length, 7);
 });
 
 test('a walker whom a sketch finds elsewhere goes there smoothly', () => {
-  const state = among([[7, 2]]);
+  const state = among([[7, 2]], OWN);
   const player = state.replica.players.get(7), [, walker] = state.walkers;
   assert.equal(walker.x, 2);
   // It has walked on to the east meanwhile, three tiles to the south of where it was thought to be.
@@ -53,7 +40,7 @@ test('a walker whom a sketch finds elsewhere goes there smoothly', () => {
 });
 
 test('a walk is drawn back from where a sketch has found it, but not for long', () => {
-  const state = among([[7, 2]]);
+  const state = among([[7, 2]], OWN);
   const player = state.replica.players.get(7), [, walker] = state.walkers;
   Object.assign(player, { rough: true, sketches: 0 });
   const seen = (start) => {
@@ -67,8 +54,8 @@ test('a walk is drawn back from where a sketch has found it, but not for long', 
 });
 
 test('bubbles are shown of all people, and of the two clockwork walkers who matter most', () => {
-  const state = among([[1, 2], [2, 4], [3, 6], [4, 8], [2 ** 50, 9], [2 ** 50 + 1, 10]]);
-  state.replica.players.get(state.ownId).name = 'Ada';
+  const state = among([[1, 2], [2, 4], [3, 6], [4, 8], [2 ** 50, 9], [2 ** 50 + 1, 10]], OWN);
+  state.replica.players.get(OWN).name = 'Ada';
   const shown = () => state.walkers.filter(({ saying }) => saying?.shown).map(({ id }) => id);
   for (const id of [4, 3, 2, 2 ** 50, 2 ** 50 + 1]) showSaying(state, id, 'I like it here.', 10);
   advanceScene(state, 20);

@@ -1,0 +1,24 @@
+// Players as the page knows and draws them.
+
+import { advanceScene } from '../../static/scene.js';
+import { State } from '../../static/state.js';
+import { stand, UNIT } from '../../static/track.js';
+
+/** Let a state know of a player who stands so many tiles to the east of the plaza. */
+export function comes(state, id, away) {
+  state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
+    track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null, sketches: 0, rough: false });
+  state.replica.nameChanges++;
+}
+
+/** A state with players so many tiles to the east of the plaza, by their ids, where the own one is. */
+export function among(players, ownId = null) {
+  const state = new State();
+  state.ownId = ownId;
+  state.clock.sample(0, 1000, 0);
+  state.walk.begin(0, 0, 1000);
+  if (ownId !== null) comes(state, ownId, 0);
+  for (const [id, away] of players) comes(state, id, away);
+  advanceScene(state, 10);
+  return state;
+}

@@ -5,7 +5,7 @@ A new backend is one more line in BACKENDS.
 
 import threading
 import time
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 
 import gevent
@@ -13,19 +13,11 @@ import pytest
 
 from flatlands.brokers.base import BrokerClosed, Message
 from flatlands.brokers.registry import open_broker
-from tests.brokers import zeromq_forwarders
 from tests.brokers.mosquitto_servers import Mosquitto
 from tests.brokers.nats_servers import Nats
 from tests.brokers.redis_servers import Redis, rediscluster_url
-from tests.brokers.servers import PASSWORD, QUOTED, run_url
-
-
-@contextmanager
-def three(url):
-    """Start three of a kind and yield the URL of their ring."""
-    with ExitStack() as stack:
-        yield ",".join(stack.enter_context(url()) for _ in range(3))
-
+from tests.brokers.servers import PASSWORD, QUOTED, run_url, three
+from tests.brokers.zeromq_forwarders import forwarding_url
 
 #: What is started once, and yields a broker's URL for as long as its block lasts.
 BACKENDS = {
@@ -37,11 +29,11 @@ BACKENDS = {
     "tls": partial(run_url, Nats, tls=True),
     "mqtt": partial(run_url, Mosquitto, login=True),
     "mqtts": partial(run_url, Mosquitto, tls=True),
-    "zeromq": zeromq_forwarders.zeromq_url,
-    "zeromq+ipc": zeromq_forwarders.zeromq_ipc_url,
+    "zeromq": forwarding_url,
+    "zeromq+ipc": partial(forwarding_url, ipc=True),
     "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),
     "ring of redis": lambda: three(partial(run_url, Redis)),
-    "ring of zeromq": lambda: three(zeromq_forwarders.zeromq_url),
+    "ring of zeromq": lambda: three(forwarding_url),
 }
 
 #: Seconds that a message may take, and that nothing must come in.

@@ -249,6 +249,15 @@ def test_the_sizes_of_its_parts_are_told(store):
     assert 100 * 3000 < sum(size.bytes for size in sizes) - before < 1000 * 3000
 
 
+def test_a_score_of_no_points_is_a_place_on_the_board_however_it_is_added(store):
+    store.put("q", [item("a"), item("b")])
+    store.claim("q", 1, LONG)
+    store.done("q", ["a"], (), Score("board", "done", 0))
+    store.take("q", "b", (), Score("board", "taken", 0))
+    store.add(Score("board", "added", 0))
+    assert store.top("board", 9) == [("taken", 0), ("done", 0), ("added", 0)]
+
+
 def test_worlds_share_nothing(opening):
     here, there = opening(), opening(uuid.uuid4().hex)
     here.put("q", [item()])

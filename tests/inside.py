@@ -8,8 +8,6 @@ import io
 import json
 import logging
 import threading
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,12 +19,10 @@ from flatlands.brokers.registry import open_broker
 from flatlands.server import logs, settings
 from flatlands.server.app import Server
 from flatlands.stores.registry import open_store
-
-#: Seconds that anything may take, also on a very busy machine.
-PATIENCE = 60
+from tests.processes import PATIENCE, Reached
 
 
-class Inside:
+class Inside(Reached):
     """A server as clients reach it, in a thread with an event loop of its own."""
 
     def __init__(self, *options: str, **environment: str) -> None:
@@ -76,22 +72,9 @@ class Inside:
             wake.close()
             hub.destroy(destroy_loop=True)
 
-    def get(self, path: str) -> bytes:
-        """Return the body of the server's answer to a GET request."""
-        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
-            return answer.read()
-
     def counted(self) -> dict[str, int]:
         """Return its counters."""
         return json.loads(self.get("stats"))["counted"]
-
-    def reasons(self) -> list[str]:
-        """Return why it is not ready; an empty list if it is."""
-        try:
-            return json.loads(self.get("readyz"))["reasons"]
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return json.loads(refused.read())["reasons"]
 
     def errors(self) -> str:
         """Return all that it has logged."""

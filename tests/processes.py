@@ -21,7 +21,26 @@ __all__ = ["PATIENCE", "ROOT", "Proxy", "ServerProcess", "clean_environment", "l
 PATIENCE = 60
 
 
-class ServerProcess(Program):
+class Reached:
+    """A server at a `url`."""
+
+    url: str
+
+    def get(self, path: str) -> bytes:
+        """Return the body of the server's answer to a GET request."""
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
+            return answer.read()
+
+    def reasons(self) -> list[str]:
+        """Return why it is not ready; an empty list if it is."""
+        try:
+            return json.loads(self.get("readyz"))["reasons"]
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return json.loads(refused.read())["reasons"]
+
+
+class ServerProcess(Reached, Program):
     """`python -m server` with some options, on a free port unless `port` is given.
 
     `module` is another module to run, and `before` are arguments before the options. `descriptors`
@@ -55,19 +74,6 @@ class ServerProcess(Program):
         self.shown = found[0]
         self.port = int(found[1])
         self.url = f"http://localhost:{self.port}/"
-
-    def get(self, path: str) -> bytes:
-        """Return the body of the server's answer to a GET request."""
-        with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as answer:
-            return answer.read()
-
-    def reasons(self) -> list[str]:
-        """Return why it is not ready; an empty list if it is."""
-        try:
-            return json.loads(self.get("readyz"))["reasons"]
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return json.loads(refused.read())["reasons"]
 
     def kill(self) -> None:
         """End it as a crash would."""

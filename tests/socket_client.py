@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgpack
 
 from tests.model import Model
+from tests.server.client_frames import client_frame
 
 #: Seconds that anything may take, also on a machine that is busy with other things.
 PATIENCE = 30.0
@@ -65,16 +66,8 @@ class SocketClient:
         return int(time.monotonic() * 1000) + self.offset
 
     def frame(self, payload: bytes, opcode: int = 2) -> None:
-        """Send a masked frame of less than 64 KiB."""
-        key = os.urandom(4)
-        masked = bytes(byte ^ key[i % 4] for i, byte in enumerate(payload))
-        size = len(payload)
-        head = (
-            bytes([0x80 | opcode, 0x80 | size])
-            if size < 126
-            else (bytes([0x80 | opcode, 0xFE]) + size.to_bytes(2, "big"))
-        )
-        self.socket.sendall(head + key + masked)
+        """Send a masked frame."""
+        self.socket.sendall(client_frame(opcode, payload, key=os.urandom(4)))
 
     def send(self, *message: Any) -> None:
         self.frame(msgpack.packb(list(message)))

@@ -1,6 +1,5 @@
 """The bots of examples/ play on a real server, and do what their guide says."""
 
-import ast
 import importlib
 import re
 import sys
@@ -10,6 +9,7 @@ import pytest
 from flatlands.loadtest.kit.processes import Program
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
+from tests.test_imports import imported
 
 EXAMPLES = ROOT / "examples"
 
@@ -112,18 +112,7 @@ def test_the_bots_are_short_and_the_guide_names_what_there_is():
     guide = (EXAMPLES / "README.md").read_text()
     for path in EXAMPLES.glob("*.py"):
         assert path.name in guide
-        imported = {
-            name.split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text()))
-            for name in (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-        }
-        assert imported - set(sys.stdlib_module_names) <= {"msgpack", "client"}
+        assert imported(path) - set(sys.stdlib_module_names) <= {"msgpack", "client"}
     lines = (EXAMPLES / "greeter.py").read_text().splitlines()
     assert len([line for line in lines if line]) <= 20
     world = (EXAMPLES / "client.py").read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient
+from tests.test_imports import named_modules
 
 #: The folders that are parts of the package, and those that only use it.
 PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")
@@ -37,14 +38,8 @@ def test_each_part_is_a_folder_beside_the_package_and_has_a_link_in_it():
 @pytest.mark.parametrize("folder", [*PARTS, *USERS])
 def test_every_import_of_a_part_names_the_package(folder):
     for path in (ROOT / folder).glob("**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module]
-            else:
-                continue
-            assert not {name.split(".")[0] for name in names} & {*PARTS, "compiled", "needs"}, path
+        names = {name.split(".")[0] for name in named_modules(path)}
+        assert not names & {*PARTS, "compiled", "needs"}, path
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,8 @@ QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
 #: How often a server is started that ends before it is ready.
 ATTEMPTS = 3
 
+_Found = TypeVar("_Found")
+
 
 def free_port() -> int:
     """Return a port of loopback on which nobody listens."""
@@ -32,12 +34,14 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    """Wait until `condition()` is true; after PATIENCE seconds fail with the sentence `what`."""
+def eventually(condition: Callable[[], _Found], what: str) -> _Found:
+    """Return what `condition()` becomes, when it is something; after PATIENCE seconds fail with the
+    sentence `what`."""
     deadline = time.monotonic() + PATIENCE
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
+    return found
 
 
 @cache
@@ -176,3 +180,10 @@ def run_url(kind: type[Server], tls: bool = False, login: bool = False) -> Itera
     """Run a server and yield its URL."""
     with run(kind, tls=tls, login=login) as server:
         yield server.url
+
+
+@contextmanager
+def three(url: Callable[[], AbstractContextManager[str]]) -> Iterator[str]:
+    """Start three of a kind and yield the URL of their ring."""
+    with ExitStack() as stack:
+        yield ",".join(stack.enter_context(url()) for _ in range(3))

@@ -56,9 +56,3 @@ def test_the_null_broker_takes_all_and_gives_nothing():
     broker.close()
     with pytest.raises(BrokerClosed):
         waiting.get(timeout=5)
-
-
-@pytest.mark.parametrize("url", ["", "amqp://here", "memory", "localhost:6379"])
-def test_an_unknown_url_is_refused_in_words(url):
-    with pytest.raises(ValueError, match="begins with one of memory://, mqtt://, mqtts://"):
-        open_broker(url)

@@ -60,33 +60,24 @@ def secured(end):
 
 
 @pytest.mark.process
-def test_a_connection_closed_as_it_reads_ends_with_an_error_of_the_connection(meeting):
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_connection_closed_as_it_reads_or_sends_ends_with_an_error_of_its_own(meeting, sends):
     connection, accept = meeting
     opening = gevent.spawn(connection.open, connection.secure)
     with secured(accept()) as end:
         opening.get(timeout=5)
-        reading = gevent.spawn(list, connection.chunks())
-        gevent.sleep(0.05)
-        closed_as_bytes_come(connection, lambda: end.send(b"hello"))
-        with pytest.raises(ConnectionError, match="was closed"):
-            reading.get(timeout=5)
-
-
-@pytest.mark.process
-def test_a_connection_closed_as_it_sends_ends_with_an_error_of_the_connection(meeting):
-    connection, accept = meeting
-    opening = gevent.spawn(connection.open, connection.secure)
-    with secured(accept()) as end:
-        opening.get(timeout=5)
-        sending = gevent.spawn(connection.send, bytes(50_000_000))
+        if sends:
+            busy = gevent.spawn(connection.send, bytes(50_000_000))
+        else:
+            busy = gevent.spawn(list, connection.chunks())
         gevent.sleep(0.2)
+        assert not busy.dead, "all was sent at once"
 
         def read():
-            while end.recv(1_000_000) and not sending.dead and time.monotonic() < until:
+            while end.recv(1_000_000) and not busy.dead and time.monotonic() < until:
                 pass
 
-        assert not sending.dead, "all was sent at once"
         until = time.monotonic() + 0.05
-        closed_as_bytes_come(connection, read)
+        closed_as_bytes_come(connection, read if sends else lambda: end.send(b"hello"))
         with pytest.raises(OSError, match="closed"):
-            sending.get(timeout=5)
+            busy.get(timeout=5)

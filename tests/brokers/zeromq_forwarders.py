@@ -1,17 +1,15 @@
 """Real forwarders of zeromq:// as child processes, on free ports or on Unix sockets."""
 
-import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from flatlands.loadtest.kit.processes import Program
 
 #: Seconds that a forwarder may take to start or to stop.
 PATIENCE = 20
@@ -24,6 +22,12 @@ def free_ports() -> tuple[int, int]:
         socket.create_server(("127.0.0.1", 0)) as other,
     ):
         return one.getsockname()[1], other.getsockname()[1]
+
+
+def start_forwarder(*options: str) -> Program:
+    """Start a forwarder without waiting until it is ready."""
+    command = [sys.executable, "-W", "error", "-m", "brokers.zeromq", *options]
+    return Program(command, "the forwarder")
 
 
 class Forwarder:
@@ -44,48 +48,34 @@ class Forwarder:
 
     def start(self) -> None:
         """Start it and wait until it is ready."""
-        self.process = start_forwarder(*self.where, *self._options)
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("ready: "), (line, self.process.communicate())
+        self.program = start_forwarder(*self.where, *self._options)
+        self.process = self.program.process
+        self.program.ready("^ready: ", PATIENCE)
 
     def kill(self) -> None:
         """End it as a crash would."""
         self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
+        self.program.end()
 
     def stall(self) -> None:
         """Stop it from doing anything; its connections stay open."""
-        self.process.send_signal(signal.SIGSTOP)
+        self.process.suspend()
 
     def resume(self) -> None:
         """Let it continue after `stall`."""
-        self.process.send_signal(signal.SIGCONT)
+        self.process.resume()
 
-    def stop(self) -> str:
-        """End it as an operator would; return the rest of its output."""
-        self.process.terminate()
-        output, errors = self.process.communicate(timeout=PATIENCE)
-        assert (self.process.returncode, errors) == (0, "")
-        return output
+    def stop(self, number: int = signal.SIGTERM) -> list[str]:
+        """End it as an operator would; return the other lines of its output."""
+        self.process.send_signal(number)
+        assert self.program.wait(PATIENCE)
+        assert (self.process.poll(), self.program.errors()) == (0, "")
+        return [line for line in iter(self.program.line, None) if line]
 
     def close(self) -> None:
         """End it, whatever its state, and remove its files."""
-        if self.process.returncode is None:
-            self.kill()
+        self.program.end(0)
         shutil.rmtree(self._folder)
-
-
-def start_forwarder(*options: str) -> subprocess.Popen[str]:
-    """Start a forwarder without waiting until it is ready."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "brokers.zeromq", *options],
-        cwd=ROOT,
-        env=os.environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 @contextmanager
@@ -98,16 +88,8 @@ def forwarding(*options: str, ipc: bool = False) -> Iterator[Forwarder]:
         forwarder.close()
 
 
-# Context managers for the tests of the contract: each yields a URL.
-
-
 @contextmanager
-def zeromq_url() -> Iterator[str]:
-    with forwarding() as forwarder:
-        yield forwarder.url
-
-
-@contextmanager
-def zeromq_ipc_url() -> Iterator[str]:
-    with forwarding(ipc=True) as forwarder:
+def forwarding_url(ipc: bool = False) -> Iterator[str]:
+    """Run a forwarder and yield the URL of its brokers."""
+    with forwarding(ipc=ipc) as forwarder:
         yield forwarder.url

@@ -5,6 +5,8 @@ import select
 import socket
 from dataclasses import replace
 
+import pytest
+
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
 from flatlands.loadtest.swarm.course import Course
 from flatlands.loadtest.swarm.dues import room
@@ -32,14 +34,39 @@ PLAN = Plan(
 )
 
 
-def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
+@pytest.fixture
+def pipe():
+    """Both ends of a pipe: the test's own, and a generator's."""
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
-        bot = Generator(theirs, PLAN).play.bots[0]
-        bot.offset, bot.course.position = 0.0, (7, 8, 0, 0, 5000, 0)
-        assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
-        bot.course.position = 7, 8, 100, 0, 5000, 10
-        assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
+        yield ours, theirs
+
+
+@pytest.fixture
+def generator(pipe):
+    made = Generator(pipe[1], PLAN)
+    yield made
+    made.sockets.epoll.close()
+
+
+def playing(generator, index, **what):
+    """Return a bot that plays over a socket, and the other end."""
+    bot = generator.play.bots[index]
+    near, far = socket.socketpair()
+    bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
+    bot.observer, bot._unsent = None, b""
+    bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
+    for name, value in what.items():
+        setattr(bot, name, value)
+    return bot, far
+
+
+def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands(generator):
+    bot = generator.play.bots[0]
+    bot.offset, bot.course.position = 0.0, (7, 8, 0, 0, 5000, 0)
+    assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
+    bot.course.position = 7, 8, 100, 0, 5000, 10
+    assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
 
 
 def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afterwards():
@@ -53,74 +80,48 @@ def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afte
     assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
 
 
-def test_in_lockstep_nobody_waits_for_who_is_no_bot():
-    ours, theirs = multiprocessing.Pipe()
-    with ours, theirs:
-        play = Generator(theirs, replace(PLAN, scenario="life")).play
-        bot, span = play.bots[0], 16 * 1024
-        bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
-        for index, id in enumerate((70_000, 70_001)):
-            play.dues.name(index, id)
-        # A clockwork walker and a player of somebody else stand beside them.
-        for id in (70_000, 70_001, 5, 90_000):
-            bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0))
-        play.lockstep._meet(bot)
-        assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
+def test_in_lockstep_nobody_waits_for_who_is_no_bot(pipe):
+    play = Generator(pipe[1], replace(PLAN, scenario="life")).play
+    bot, span = play.bots[0], 16 * 1024
+    bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
+    for index, id in enumerate((70_000, 70_001)):
+        play.dues.name(index, id)
+    # A clockwork walker and a player of somebody else stand beside them.
+    for id in (70_000, 70_001, 5, 90_000):
+        bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0))
+    play.lockstep._meet(bot)
+    assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
 
 
-def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake():
-    ours, theirs = multiprocessing.Pipe()
-    with ours, theirs:
-        generator = Generator(theirs, PLAN)
-        bot = generator.play.bots[1]
-        near, far = socket.socketpair()
-        bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
-        bot.deaf, bot.reads = True, False
-        bot.observer = None
-        bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = 0
-        bot._unsent = b""
-        generator.sockets.register(bot, 0)
-        far.close()
-        # It would be told at once, again and again, for as long as it is registered.
-        [(fd, mask)] = generator.sockets.epoll.poll(1)
-        assert fd == bot.fd and mask & select.EPOLLHUP
-        generator.serve(bot, mask)
-        assert bot.state == CLOSED and generator.tally.counted["deaf_closed"] == 1
-        assert generator.sockets.epoll.poll(0) == []
-        generator.sockets.epoll.close()
+def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake(generator):
+    bot, far = playing(generator, 1, deaf=True, reads=False)
+    generator.sockets.register(bot, 0)
+    far.close()
+    # It would be told at once, again and again, for as long as it is registered.
+    [(fd, mask)] = generator.sockets.epoll.poll(1)
+    assert fd == bot.fd and mask & select.EPOLLHUP
+    generator.serve(bot, mask)
+    assert bot.state == CLOSED and generator.tally.counted["deaf_closed"] == 1
+    assert generator.sockets.epoll.poll(0) == []
 
 
-def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once():
-    ours, theirs = multiprocessing.Pipe()
-    with ours, theirs:
-        generator = Generator(theirs, PLAN)
-        bot = generator.play.bots[0]
-        near, far = socket.socketpair()
-        bot.socket, bot.fd, bot.state, bot.id = near, near.fileno(), PLAYING, 7
-        bot.reads, bot.observer, bot.held, bot._unsent = True, None, None, b""
-        bot.offset = bot.held_changes = bot.ready_at = bot._welcomed = bot.pinged = 0
-        bot.awaited, bot.flush = 1, 0
-        generator.sockets.register(bot, select.EPOLLIN)
-        # A ping cannot be written any more, and no pong has come for years.
-        far.close()
+def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once(generator):
+    bot, far = playing(generator, 0, reads=True, held=None, pinged=0, awaited=1, flush=0)
+    generator.sockets.register(bot, select.EPOLLIN)
+    # A ping cannot be written any more, and no pong has come for years.
+    far.close()
+    generator._keep_house()
+    assert bot.state == CLOSED and generator.tally.counted["lost"] == 1
+
+
+def test_a_swarm_that_is_never_idle_tells_what_it_receives(pipe, generator):
+    for number in range(3):
+        flush = Flush(number, [], 0, generator.play.bots[0].view)
+        flush.dues, flush.arrivals = [1, 2], [1000] * 5000
+        generator.tally.reader.flushes[bytes([number])] = flush
+    told = []
+    for _ in range(4):
         generator._keep_house()
-        assert bot.state == CLOSED and generator.tally.counted["lost"] == 1
-        generator.sockets.epoll.close()
-
-
-def test_a_swarm_that_is_never_idle_tells_what_it_receives():
-    ours, theirs = multiprocessing.Pipe()
-    with ours, theirs:
-        generator = Generator(theirs, PLAN)
-        for number in range(3):
-            flush = Flush(number, [], 0, generator.play.bots[0].view)
-            flush.dues, flush.arrivals = [1, 2], [1000] * 5000
-            generator.tally.reader.flushes[bytes([number])] = flush
-        told = []
-        for _ in range(4):
-            generator._keep_house()
-            _, progress = ours.recv()
-            told.append(progress["deliveries"])
-        # A flush is complete two rounds after it came, and counted until the next one.
-        assert told == [0, 0, 30_000, 30_000]
-        generator.sockets.epoll.close()
+        told.append(pipe[0].recv()[1]["deliveries"])
+    # A flush is complete two rounds after it came, and counted until the next one.
+    assert told == [0, 0, 30_000, 30_000]

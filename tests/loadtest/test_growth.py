@@ -49,37 +49,15 @@ def test_one_size_has_no_exponent(x, ys):
 
 
 def crowd(size, cpu, **what):
-    return {
-        "series": "crowd",
-        "size": size,
-        "cpu": cpu,
-        "bytes_each": 10.0 * size,
-        "p50": 1.0,
-        "p99": 2.0,
-        "told": 3.0,
-        "replaced": 4.0,
-        "lagging": 5,
-        "faults": [],
-        "invalid": [],
-        **what,
-    }
+    told = dict.fromkeys(("p50", "p99", "told", "replaced", "lagging"), 1.0)
+    one = {"series": "crowd", "size": size, "cpu": cpu, "bytes_each": 10.0 * size}
+    return {"faults": [], "invalid": []} | one | told | what
 
 
-def node(size, cpu, heartbeats, **what):
-    return {
-        "series": "nodes",
-        "size": size,
-        "cpu": cpu,
-        "heartbeats": heartbeats,
-        "rest": cpu - (heartbeats or 0),
-        "received": 9.0,
-        "beats": 1.0,
-        "beats_bytes": 2048.0,
-        "p99": 3.0,
-        "faults": [],
-        "invalid": [],
-        **what,
-    }
+def node(size, cpu, heartbeats):
+    told = dict.fromkeys(("received", "beats", "beats_bytes", "p99"), 9.0)
+    shares = {"cpu": cpu, "heartbeats": heartbeats, "rest": cpu - (heartbeats or 0)}
+    return {"series": "nodes", "size": size, "faults": [], "invalid": []} | told | shares
 
 
 def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():

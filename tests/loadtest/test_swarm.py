@@ -145,26 +145,36 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
     assert verdict["observers"] == 60 and verdict["expected"] > 2000
 
 
-def test_in_a_crowd_newer_moves_take_the_place_of_older_ones_and_none_is_unaccounted_for(tmp_path):
+#: Options of runs, and what must be so of their verdicts and totals besides.
+KEPT = [
     # More than one batch can carry, and faster than its square may publish.
-    code, result = judged(
-        tmp_path, *"--bots 150 --seconds 3 --scenario crowd --rate 9 --sample 30".split()
-    )
-    verdict = result["verdict"]
-    assert code == 0 and result["faults"] == [] and result["adds_up"]
-    assert verdict["replaced"] > 500 and verdict["delivered"] > verdict["replaced"]
+    (
+        "--bots 150 --seconds 3 --scenario crowd --rate 9 --sample 30",
+        lambda verdict, _: verdict["delivered"] > verdict["replaced"] > 500,
+    ),
+    # In lockstep nothing may be lost: ten steps a second at most, the first after a second.
+    (
+        "--bots 25 --seconds 4 --scenario life --workers 2",
+        lambda verdict, totals: verdict["stalled"] == 0 and totals["steps"] > 25 * 15,
+    ),
+    # By sketches: records of so many moves would take twice as many bytes.
+    pytest.param(
+        "--bots 330 --seconds 4 --scenario crowd --rate 1 --sample 33",
+        lambda verdict, totals: (
+            (verdict["observers"], verdict["delivered"] > 30_000) == (33, True)
+            and totals["bytes"] < 11 * totals["deliveries"]
+        ),
+        marks=pytest.mark.alone,
+    ),
+]
 
 
-@pytest.mark.alone
-def test_what_is_told_by_sketches_is_accounted_for_move_by_move(tmp_path):
-    code, result = judged(
-        tmp_path, *"--bots 330 --seconds 4 --scenario crowd --rate 1 --sample 33".split()
-    )
+@pytest.mark.parametrize(("options", "more"), KEPT, ids=["replaced", "lockstep", "sketches"])
+def test_moves_are_accounted_for_one_by_one_however_they_are_told(tmp_path, options, more):
+    code, result = judged(tmp_path, *options.split())
     verdict = result["verdict"]
     assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
-    assert verdict["observers"] == 33 and verdict["delivered"] > 30_000
-    # Records of so many moves would take twice as many bytes.
-    assert result["totals"]["bytes"] < 11 * result["totals"]["deliveries"]
+    assert more(verdict, result["totals"]), (verdict, result["totals"])
 
 
 @pytest.mark.alone
@@ -198,13 +208,6 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
     assert verdict["reordered"] == 5 + 6
     assert code == 1 and not result["adds_up"]
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"] + 3
-
-
-def test_in_lockstep_over_two_nodes_nothing_may_be_lost(tmp_path):
-    code, result = judged(tmp_path, *"--bots 25 --seconds 4 --scenario life --workers 2".split())
-    assert code == 0 and result["verdict"]["stalled"] == 0
-    # Ten steps a second at most, the first after a second.
-    assert result["totals"]["steps"] > 25 * 15
 
 
 @pytest.mark.parametrize("scenario", ["slow", "flood"])
@@ -250,25 +253,17 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     assert result["totals"]["moves"] > 40 and result["verdict"] is None
 
 
-def test_ctrl_c_leaves_a_partial_report_and_no_process():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_who_ends_a_swarm_gets_a_report_if_it_can_give_one_and_leaves_no_process(number):
     process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
     measuring(process)
     family = psutil.Process(process.pid).children(recursive=True)
-    assert len(family) >= 3
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130 and "interrupted" in said and "moves a second" in said
-    assert "Traceback" not in said
-    assert psutil.wait_procs(family, timeout=5)[1] == []
-
-
-def test_a_killed_swarm_leaves_no_process():
-    process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
-    measuring(process)
-    family = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    process.communicate(timeout=PATIENCE)
     assert len(family) >= 4
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=PATIENCE)
+    if number == signal.SIGINT:
+        assert process.returncode == 130 and "interrupted" in said and "moves a second" in said
+        assert "Traceback" not in said
     assert psutil.wait_procs(family, timeout=20)[1] == []
 
 

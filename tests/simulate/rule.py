@@ -15,8 +15,8 @@ from tests.server.harness import Client, less_roughly
 if TYPE_CHECKING:
     from tests.simulate.deeds import World
 
-#: ms by which the start of a track may differ on a screen: as long as a node stands still, or a link
-#: is down, in an episode. If one lasts longer, that counts.
+#: ms by which the start of a track may differ on a screen: as long as a node stands still, or a
+#: link is down, in an episode. If one lasts longer, that counts.
 SLACK = 20_000
 
 #: The same where episodes last longer, as with gems, or heartbeats are rare: a clock may be known

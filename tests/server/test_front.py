@@ -3,7 +3,6 @@
 import json
 import socket
 import struct
-import time
 import urllib.error
 import urllib.request
 
@@ -17,6 +16,7 @@ from flatlands.server.port import listen
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
+from tests.server.waiting import until
 from tests.socket_client import SocketClient
 
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -55,10 +55,6 @@ def answer(sock):
         if not data:
             return found
         found += data
-
-
-def counted(server):
-    return json.loads(server.get("stats"))["counted"]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +98,7 @@ def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
             with connect(server.port) as flood:
                 flood.sendall(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
                 answer(flood)
-        stats = counted(server)
+        stats = server.counted()
         server.stop()
         log = server.errors()
         assert "\x1b" not in log
@@ -201,7 +197,7 @@ def test_where_descriptors_run_out_newcomers_still_come_in():
             player.pump(0.05)
             assert player.closed is None
         late = player_at(server.port, "Late")
-        stats = counted(server)
+        stats = json.loads(server.get("stats"))["counted"]
         assert stats["evicted"] > 100 and "accept_failed" not in stats
         for player in (*players, late):
             player.close()
@@ -213,11 +209,8 @@ def test_odd_close_codes_do_not_each_get_a_counter(server):
     for code in range(3000, 3040):
         player = SocketClient(server.port)
         player.close(code)
-    deadline = time.monotonic() + 10
-    while counted(server).get("closed_other", 0) < 40:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert not any(name.startswith("closed_3") for name in counted(server))
+    until(lambda: server.counted().get("closed_other", 0) == 40)
+    assert not any(name.startswith("closed_3") for name in server.counted())
 
 
 def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
@@ -226,7 +219,7 @@ def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
         for _ in range(100_000):
             flood.socket.sendall(frames)
-    assert counted(server)["limited_frames"] == 1
+    assert server.counted()["limited_frames"] == 1
 
 
 @pytest.mark.process

@@ -32,7 +32,7 @@ from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
-from tests.server.test_workers import until
+from tests.server.waiting import until
 
 NUMBERS = count()
 
@@ -56,9 +56,7 @@ class World:
             gevent.spawn(node.listen)
             node.peers.start()
             self.nodes.append(node)
-        with gevent.Timeout(PATIENCE):
-            while any(node.peers.state != ALIVE for node in self.nodes):
-                gevent.sleep(0.01)
+        until(lambda: all(node.peers.state == ALIVE for node in self.nodes))
         self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=5.0, most=1000, store=None):
@@ -140,9 +138,7 @@ def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
     assert one.stats["crossings"] + two.stats["crossings"] > 10
     for id in list(one.residents.by_id)[:5]:
         one.residents.leave(one.residents.by_id[id])
-    with gevent.Timeout(PATIENCE):
-        while asker.ask("SELECT count(*) FROM player").rows != [(25,)]:
-            gevent.sleep(0.05)
+    until(lambda: asker.ask("SELECT count(*) FROM player").rows == [(25,)])
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from flatlands.server import app
 from flatlands.world.track import UNIT
 from tests.inside import inside
 from tests.processes import ROOT, Proxy, serving
+from tests.server.waiting import until
 from tests.socket_client import PATIENCE, SocketClient, together
 
 
@@ -51,22 +52,6 @@ def test_pages_health_and_counters_are_served(server):
         refused.value.close()
 
 
-def test_two_players_meet_walk_talk_and_part(join):
-    a, b = join("A"), join("B")
-    together((a, b), lambda: a.sees(b) and b.sees(a))
-    x, y = b.at()
-    b.walk(1, 0)
-    together((a, b), lambda: a.model.players[b.model.id].ack == 1)
-    assert a.model.players[b.model.id].track == b.model.players[b.model.id].track
-    b.walk(0, 0)
-    together((a, b), lambda: a.model.players[b.model.id].ack == 2)
-    assert b.at()[0] > x and b.at()[1] == y
-    b.send(6, "goodbye")
-    together((a, b), lambda: ("B", "goodbye") in a.model.chat)
-    b.close()
-    a.until(lambda: not a.sees(b))
-
-
 def test_who_is_cut_off_is_dimmed_and_may_come_back(join, server):
     proxy = Proxy(server.port)
     a, b = join("A"), join("B", port=proxy.port)
@@ -82,23 +67,8 @@ def test_who_is_cut_off_is_dimmed_and_may_come_back(join, server):
     proxy.close()
 
 
-@pytest.fixture
-def hasty(monkeypatch):
-    """A hello must come within a second."""
+def test_who_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
     monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
-
-
-def test_who_watches_no_more_is_closed_in_time(hasty, server):
-    client = SocketClient(server.port)
-    client.send(15, 0, 0, 0, -1, -1)
-    client.until(lambda: client.model.totals)
-    assert json.loads(server.get("stats"))["strangers"] >= 1
-    client.send(15, None, 0, 0, 0, 0)
-    assert client.until_closed() == (1013, "no hello came in time")
-    client.close(None)
-
-
-def test_who_only_watches_needs_no_hello_and_is_told_who_plays(hasty, server):
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
     watcher.until(lambda: watcher.model.pictures)
@@ -110,8 +80,11 @@ def test_who_only_watches_needs_no_hello_and_is_told_who_plays(hasty, server):
     # It is still there when a client that says nothing is closed.
     end = time.monotonic() + 3
     together((watcher, player), lambda: time.monotonic() > end)
-    assert watcher.closed is None and json.loads(server.get("stats"))["maps"] == 1
-    watcher.close()
+    stats = json.loads(server.get("stats"))
+    assert watcher.closed is None and stats["maps"] == 1 and stats["strangers"] >= 1
+    watcher.send(15, None, 0, 0, 0, 0)
+    assert watcher.until_closed() == (1013, "no hello came in time")
+    watcher.close(None)
     together((player,), lambda: json.loads(server.get("stats"))["maps"] == 0)
     player.close()
 
@@ -203,9 +176,7 @@ def test_who_is_full_says_so_and_that_it_is_not_ready():
         a = SocketClient(server.port).hello("A")
         assert server.reasons() == ["this node is full"]
         a.close(1000)
-        deadline = time.monotonic() + PATIENCE
-        while json.loads(server.get("stats"))["residents"]:
-            assert time.monotonic() < deadline
+        until(lambda: not json.loads(server.get("stats"))["residents"])
         assert json.loads(server.get("readyz"))["ready"]
 
 

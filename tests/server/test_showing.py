@@ -3,7 +3,6 @@
 import msgpack
 import pytest
 
-from flatlands.server.players.orders import MUTE
 from tests.server.harness import Harness
 
 
@@ -79,11 +78,3 @@ def test_an_emote_is_seen_by_all_who_hold_the_square_and_keeps_a_player_who_is_l
     a.connection.lose()
     harness.run(3000)
     assert b.sees(a) and b.model.players[a.id].dimmed
-
-
-def test_who_was_muted_makes_no_emotes(pair):
-    harness, a, b = pair
-    harness.node.orders.give(MUTE, str(a.id), 60)
-    a.send(32, 1)
-    harness.run(500)
-    assert a.model.errors == ["muted"] and b.model.emotes == []

@@ -11,7 +11,7 @@ import pytest
 from flatlands.server import app
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
-from tests.server.waiting import until
+from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
@@ -30,20 +30,6 @@ def clients():
     yield clients
     for client in clients:
         client.close()
-
-
-def ask(server, path, token=None, method="GET", **headers):
-    """Return the status and the text that a request is answered with."""
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(server.url + path, method=method, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code, refused.read().decode()
 
 
 def order(server, path, **query):
@@ -87,7 +73,7 @@ def test_without_an_admin_token_nobody_gives_orders():
             status, said = ask(server, "admin/close", token=token, method="POST")
             assert status == 403 and "set ADMIN_TOKEN" in said
         assert ask(server, "stats", X_Forwarded_For="192.0.2.1")[0] == 403
-        assert json.loads(ask(server, "stats")[1])["counted"]["admin_refused"] == 4
+        assert stats(server)["counted"]["admin_refused"] == 4
         assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
@@ -104,7 +90,7 @@ def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
             f"{path} was deleted or replaced while servers used it: they go on with what is there"
             " now, or begin anew; stop all servers before you put another file there"
         )
-        assert shown([told])["ready"] and json.loads(ask(server, "stats")[1])["store"] == 0
+        assert shown([told])["ready"] and stats(server)["store"] == 0
         assert "warnings" not in json.loads(ask(server, "readyz", X_Real_IP="192.0.2.1")[1])
         assert shown([])["ready"] and path.exists()
         assert server.errors().count(told) == 1
@@ -169,7 +155,7 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
     assert again.until_closed()[0] == 1008
     again.close()
     anna.close()
-    node = json.loads(ask(server, "stats")[1])["node"]
+    node = stats(server)["node"]
     end = f"address='127.0.0.1' node={node}"
     assert lines(server, f"join player={anna.model.id}") == [
         f"""join player={anna.model.id} name="Anna\u2019s 'x'" how='new' {end}"""
@@ -240,7 +226,7 @@ def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients
     with inside() as server:
         clients.append(SocketClient(server.port))
         assert clients[0].until_closed()[0] == 1013
-        until(lambda: json.loads(ask(server, "stats")[1])["connections"] == 0)
+        until(lambda: stats(server)["connections"] == 0)
         assert server.counted()["refused_hello"] == 1
         assert len(lines(server, "refused how='refused' error='hello' code=1013")) == 1
 

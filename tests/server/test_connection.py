@@ -9,7 +9,7 @@ from flatlands.server.websocket import connection as connection_module
 from flatlands.server.websocket.connection import CONTROL_LIMIT, Connection
 from flatlands.server.websocket.frames import close_frame, frame
 from tests.server.client_frames import client_close, client_frame
-from tests.server.waiting import until
+from tests.server.servers import until
 
 BIG = frame(bytes(range(256)) * 8000)  # 2 MB: more than a socket pair holds
 

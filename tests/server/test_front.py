@@ -1,10 +1,7 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
-import json
 import socket
 import struct
-import urllib.error
-import urllib.request
 
 import gevent
 import pytest
@@ -16,7 +13,7 @@ from flatlands.server.port import listen
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
-from tests.server.waiting import until
+from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -98,25 +95,13 @@ def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
             with connect(server.port) as flood:
                 flood.sendall(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
                 answer(flood)
-        stats = server.counted()
+        told = server.counted()
         server.stop()
         log = server.errors()
         assert "\x1b" not in log
-        assert stats["bad_requests"] >= 60
+        assert told["bad_requests"] >= 60
         lines = [line for line in log.splitlines() if "could not be understood" in line]
         assert 0 < len(lines) < 60 and max(map(len, lines)) < 320
-
-
-def get(server, path="healthz", **headers):
-    asked = urllib.request.Request(
-        server.url + path, headers={name.replace("_", "-"): v for name, v in headers.items()}
-    )
-    try:
-        with urllib.request.urlopen(asked, timeout=20) as found:
-            return found.status, found.headers, found.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read()
 
 
 def handshake(port, *headers):
@@ -147,8 +132,8 @@ def test_origins_and_hosts_can_be_allowed():
         found, _, sock = handshake(server.port, "Origin: https://a.example")
         sock.close()
         assert found == 101
-        assert get(server, Host="b.example")[0] == 200
-        assert get(server, Host="c.example")[0] == 403
+        assert ask(server, "healthz", Host="b.example")[0] == 200
+        assert ask(server, "healthz", Host="c.example")[0] == 403
 
 
 def test_an_address_behind_a_proxy_has_so_many_connections():
@@ -172,7 +157,7 @@ def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
                 told = f"X-Forwarded-For: {client}"
                 for more in ((told,), (told, "Origin: https://evil.example")):
                     handshake(server.port, *more)[2].close()
-                get(server, X_Forwarded_For=client)
+                ask(server, "healthz", X_Forwarded_For=client)
             with connect(server.port) as sock:
                 sock.sendall(b"nonsense\r\n\r\n")
                 answer(sock)
@@ -197,8 +182,8 @@ def test_where_descriptors_run_out_newcomers_still_come_in():
             player.pump(0.05)
             assert player.closed is None
         late = player_at(server.port, "Late")
-        stats = json.loads(server.get("stats"))["counted"]
-        assert stats["evicted"] > 100 and "accept_failed" not in stats
+        told = stats(server)["counted"]
+        assert told["evicted"] > 100 and "accept_failed" not in told
         for player in (*players, late):
             player.close()
         for sock in (*silent, *unspeaking, *more):

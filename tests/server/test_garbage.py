@@ -11,7 +11,7 @@ import pytest
 from flatlands.server import garbage
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT
-from tests.server.waiting import until
+from tests.server.servers import until
 
 
 class Circle:

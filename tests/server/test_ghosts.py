@@ -57,39 +57,26 @@ def test_who_hangs_up_before_its_claim_is_answered_is_no_ghost(two, code):
     harness.check()
 
 
-def test_a_player_whose_grant_is_lost_has_gone_within_five_seconds(two):
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_player_whose_grant_is_lost_is_soon_gone_also_if_the_node_that_gave_it_stops(two, stops):
     harness, a, b = two
     # Others in its square: that its node has nobody there would be noticed otherwise.
     other = harness.place("D", (1, 0), host=harness.hosts[1])
     harness.run(500)
-    again = harness.client(harness.hosts[0])
-    grants = []
-    publish = harness.hosts[1].broker.publish
-    answers = harness.node.channels.node(harness.node.id)
-    harness.hosts[1].broker.publish = lambda channel, payload: (
-        grants.append(payload) or True if channel == answers else publish(channel, payload)
-    )
-    again.say_hello("B", (40, 25), b.model.token, None)
-    again.connection.lose(1006)
-    harness.run(200)
-    harness.hosts[1].broker.publish = publish
-    assert len(grants) == 1 and a.sees(b)
-    harness.run(5000)
-    assert not a.sees(b) and not other.sees(b)
-    harness.check()
-
-
-def test_a_player_whose_grant_is_lost_is_gone_when_the_node_that_gave_it_stops(two):
-    harness, a, b = two
     harness.broker.lose_subscriptions({harness.node.channels.node(harness.node.id)})
     again = harness.client()
     again.say_hello("B", (40, 25), b.model.token, None)
     again.connection.lose(1006)
     harness.settle()
-    assert b.connection.closed[0] == 4001
-    harness.stop(harness.hosts[1])
+    assert b.connection.closed[0] == 4001 and a.sees(b)
+    harness.broker.lost.clear()
+    if stops:
+        harness.stop(harness.hosts[1])
     harness.run(5000)
     assert not a.sees(b)
+    if not stops:
+        assert not other.sees(b)
+        harness.check()
 
 
 @pytest.mark.parametrize("end", ["it leaves", "its node dies"])

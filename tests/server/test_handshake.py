@@ -17,7 +17,7 @@ from flatlands.server.websocket.frames import frame
 from flatlands.server.websocket.hosts import Hosts
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.server.client_frames import client_close, client_frame
-from tests.server.waiting import until
+from tests.server.servers import until
 
 SENTENCE = re.compile(r"[A-Z].* .*\.")
 KEY_HEADER = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="

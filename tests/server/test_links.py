@@ -12,15 +12,12 @@ from flatlands.server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess
+from tests.server.servers import stats
 from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
 
 NODES = Channels(WORLD, 2013, 16).nodes
-
-
-def stats(server):
-    return json.loads(server.get("stats"))
 
 
 @contextmanager

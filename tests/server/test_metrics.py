@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
 from tests.processes import PATIENCE, serving
+from tests.server.servers import stats
 from tests.socket_client import SocketClient
 
 
@@ -115,10 +116,6 @@ def test_prometheus_can_read_what_it_is_shown():
     assert samples["flatlands_closed_total", "other"] == 5
     assert samples["flatlands_broker_published_total",] == 6
     assert len(set(samples)) == len(samples)
-
-
-def stats(server):
-    return json.loads(server.get("stats"))
 
 
 def joins(server):

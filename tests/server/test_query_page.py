@@ -27,8 +27,8 @@ from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.server.servers import until
 from tests.server.test_query import World
-from tests.server.waiting import until
 
 pytestmark = pytest.mark.process
 

@@ -121,19 +121,24 @@ def test_a_server_with_other_brokers_is_incompatible(one):
     assert reasons(one.hosts[0]) == [] and reasons(other) == [OTHER_BROKERS]
 
 
-def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, caplog):
-    host = one.hosts[0]
+@pytest.mark.parametrize("forged", [False, True])
+def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, forged):
+    def hear_what_cannot_be_read(harness):
+        [host, *_] = harness.hosts
+        for _ in range(6):
+            if forged:
+                host.broker.counters.forged += 1
+            else:
+                host.broker.publish(host.node.channels.nodes, b"sealed, with another key")
+            harness.run(1000)
+
     late = one.host(down=True)
     late.broker.down = False
-    for _ in range(6):
-        host.broker.publish(host.node.channels.nodes, b"sealed, with another key")
-        one.run(1000)
+    hear_what_cannot_be_read(one)
     # It hears one that is ready, so somebody else is the stranger.
-    assert reasons(host) == [] and reasons(late) == []
+    assert [reasons(host) for host in one.hosts] == [[], []]
     alone = Harness()
-    for _ in range(6):
-        alone.broker.publish(alone.node.channels.nodes, b"sealed, with another key")
-        alone.run(1000)
+    hear_what_cannot_be_read(alone)
     assert reasons(alone.hosts[0]) == [UNREADABLE]
     alone.run(5000)
     assert reasons(alone.hosts[0]) == []

@@ -20,8 +20,8 @@ from flatlands.server.supervisor import Child, Supervisor
 from tests.brokers import redis_servers
 from tests.processes import PATIENCE, ROOT, serving
 from tests.server.harness import events
+from tests.server.servers import stats, until
 from tests.server.test_settings import run
-from tests.server.waiting import until
 from tests.socket_client import SocketClient
 
 pytestmark = pytest.mark.process
@@ -377,10 +377,6 @@ def sources(client, which):
 # Neighbours at one worker.
 
 
-def counted(server, name):
-    return json.loads(server.get("stats"))["counted"].get(name, 0)
-
-
 def at_one_worker(clients):
     """Say whether each client knows all of them as players of its own worker."""
     ids = {client.model.id for client in clients}
@@ -392,20 +388,20 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
         # Who comes before the first plan is passed on while it plays.
         clients = meet(server.port, 6)
         settle(clients, lambda: at_one_worker(clients))
-        passed = counted(server, "passed_on")
+        passed = stats(server)["counted"].get("passed_on", 0)
         later = meet(server.port, 24)
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
         assert not any(client.model.resyncs for client in later)
         walk(everybody, everybody[:5])
-        assert counted(server, "passed_on") > passed, "all connections went to one worker"
-        told = json.loads(server.get("stats"))
+        assert stats(server)["counted"]["passed_on"] > passed, "all connections went to one worker"
+        told = stats(server)
         assert told["connections"] == told["residents"] == 30
         assert told["counted"]["joins"] == told["counted"]["connections"] == 30
         assert told["counted"]["passed_on"] == told["counted"]["taken_in"]
         for client in everybody:
             client.close()
-        settle([], lambda: json.loads(server.get("stats"))["connections"] == 0)
+        settle([], lambda: stats(server)["connections"] == 0)
 
 
 def fill(server):

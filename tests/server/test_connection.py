@@ -95,6 +95,13 @@ def test_nothing_is_sent_while_a_remainder_waits(pair):
     assert peer.recv(100) == frame(b"fresh")
 
 
+def test_a_refused_write_is_kept_whole(pair):
+    owner, peer = pair
+    while not owner.connection.backlogged:
+        owner.connection.send(frame(b"x" * 1000))
+    assert len(read_all(peer)) % 1004 == 0
+
+
 def test_control_frames_follow_the_remainder_in_order(pair):
     owner, peer = pair
     owner.connection.send(BIG)

@@ -14,6 +14,7 @@ from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
 from tests.server.servers import ask, stats, until
+from tests.server.test_handshake import HANDSHAKE, request
 from tests.socket_client import SocketClient
 
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -106,20 +107,8 @@ def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
 
 def handshake(port, *headers):
     """Ask for a WebSocket; return the status line and the body of what is no upgrade."""
-    lines = [
-        "GET /ws HTTP/1.1",
-        "Host: localhost",
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "Sec-WebSocket-Protocol: flatlands",
-        *headers,
-        "",
-        "",
-    ]
     sock = connect(port)
-    sock.sendall("\r\n".join(lines).encode())
+    sock.sendall(request(*HANDSHAKE, "Sec-WebSocket-Protocol: flatlands", *headers))
     found = sock.recv(65536)
     if b" 101 " not in found:
         found += answer(sock)

@@ -242,10 +242,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     harness, a, b = two
     old = harness.hosts[1]
     token = b.model.token
-    b.connection.close(1012, "the server restarts")
-    old.node.peers.publish(1)
-    harness.settle()
-    harness.kill(old)
+    harness.stop(old)
     harness.run(DEAD_AFTER + 3000)
     assert a.sees(b)
     again = harness.client(harness.hosts[0]).hello("B", token=token)

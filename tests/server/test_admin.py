@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -12,6 +11,7 @@ import pytest
 from flatlands.server import app
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
+from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
@@ -32,20 +32,6 @@ def clients():
         client.close()
 
 
-def ask(server, path, token=None, method="GET", **headers):
-    """Return the status and the text that a request is answered with."""
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(server.url + path, method=method, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code, refused.read().decode()
-
-
 def order(server, path, **query):
     status, text = ask(
         server, f"admin/{path}?{urllib.parse.urlencode(query)}", token=ADMIN, method="POST"
@@ -56,13 +42,9 @@ def order(server, path, **query):
 
 def lines(server, beginning):
     """Return the lines of its log that begin so, once there are any."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        found = re.findall(rf"^[\d:, -]+[A-Z]+ ({beginning}.*)$", server.errors(), re.M)
-        if found:
-            return found
-        assert time.monotonic() < deadline, server.errors()
-        time.sleep(0.05)
+    line = re.compile(rf"^[\d:, -]+[A-Z]+ ({beginning}.*)$", re.M)
+    until(lambda: line.search(server.errors()), beginning)
+    return line.findall(server.errors())
 
 
 @pytest.mark.parametrize("path", ["stats", "metrics"])
@@ -91,7 +73,7 @@ def test_without_an_admin_token_nobody_gives_orders():
             status, said = ask(server, "admin/close", token=token, method="POST")
             assert status == 403 and "set ADMIN_TOKEN" in said
         assert ask(server, "stats", X_Forwarded_For="192.0.2.1")[0] == 403
-        assert json.loads(ask(server, "stats")[1])["counted"]["admin_refused"] == 4
+        assert stats(server)["counted"]["admin_refused"] == 4
         assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
@@ -101,17 +83,14 @@ def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
         path.unlink()
 
         def shown(what):
-            deadline = time.monotonic() + PATIENCE
-            while (found := json.loads(ask(server, "readyz")[1])).get("warnings", []) != what:
-                assert time.monotonic() < deadline, found
-                time.sleep(0.05)
-            return found
+            until(lambda: json.loads(ask(server, "readyz")[1]).get("warnings", []) == what)
+            return json.loads(ask(server, "readyz")[1])
 
         told = (
             f"{path} was deleted or replaced while servers used it: they go on with what is there"
             " now, or begin anew; stop all servers before you put another file there"
         )
-        assert shown([told])["ready"] and json.loads(ask(server, "stats")[1])["store"] == 0
+        assert shown([told])["ready"] and stats(server)["store"] == 0
         assert "warnings" not in json.loads(ask(server, "readyz", X_Real_IP="192.0.2.1")[1])
         assert shown([])["ready"] and path.exists()
         assert server.errors().count(told) == 1
@@ -176,7 +155,7 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
     assert again.until_closed()[0] == 1008
     again.close()
     anna.close()
-    node = json.loads(ask(server, "stats")[1])["node"]
+    node = stats(server)["node"]
     end = f"address='127.0.0.1' node={node}"
     assert lines(server, f"join player={anna.model.id}") == [
         f"""join player={anna.model.id} name="Anna\u2019s 'x'" how='new' {end}"""
@@ -247,11 +226,8 @@ def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients
     with inside() as server:
         clients.append(SocketClient(server.port))
         assert clients[0].until_closed()[0] == 1013
-        deadline = time.monotonic() + PATIENCE
-        while (told := json.loads(ask(server, "stats")[1]))["connections"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        assert told["counted"]["refused_hello"] == 1
+        until(lambda: stats(server)["connections"] == 0)
+        assert server.counted()["refused_hello"] == 1
         assert len(lines(server, "refused how='refused' error='hello' code=1013")) == 1
 
 
@@ -268,22 +244,11 @@ def test_each_request_has_a_line_where_that_is_wanted():
 
 @pytest.mark.process
 def test_a_log_for_programs_is_one_object_a_line():
-    with serving(
-        "--workers",
-        "2",
-        "--log-format",
-        "json",
-        "--broker",
-        "redis://user:hunter2@127.0.0.1:1",
-        "--store",
-        "none",
-    ) as server:
+    options = "--workers 2 --log-format json --broker redis://user:hunter2@127.0.0.1:1 --store none"
+    with serving(*options.split()) as server:
         client = SocketClient(server.port).hello("Fay")
         client.close()
-        deadline = time.monotonic() + PATIENCE
-        while '"leave"' not in server.errors():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: '"leave"' in server.errors())
         told = [json.loads(line) for line in server.errors().splitlines()]
         assert all(line.keys() >= {"time", "level", "message"} for line in told)
         [join] = [line for line in told if line["message"] == "join"]

@@ -27,15 +27,20 @@ def crowd(number=4, nodes=1, crowd_from=3, **options):
     return harness, clients
 
 
-def told(client):
-    """Return the sketches that a client was told, as (replaced, source, slot, fields)."""
+def crowds_of(client):
+    """Return what a client was told of crowds, as (replaced, [source, sketches ...])."""
     return [
-        (replaced, source, slot, fields)
+        (replaced, rest)
         for message in client.connection.messages
         if message[0] == 21
         for _column, _row, replaced, *rest in (message[4] if len(message) > 4 else [])
-        for source, data in zip(rest[::2], rest[1::2], strict=True)
-        for slot, fields in sketches(data)
+    ]
+
+
+def told(client):
+    """Return the sketches that a client was told, as (slot, fields)."""
+    return [
+        sketch for _, rest in crowds_of(client) for data in rest[1::2] for sketch in sketches(data)
     ]
 
 
@@ -128,7 +133,6 @@ def test_what_is_replaced_is_counted_once():
     harness, clients = crowd(5)
     watcher = clients[0]
     seqs = {c.id: watcher.model.players[c.id].seq for c in clients}
-    counted = 0
     for turn in range(60):
         for client in clients[1:]:
             if harness.chance.random() < 0.7:
@@ -137,11 +141,8 @@ def test_what_is_replaced_is_counted_once():
                 client.send(33, f"N{turn}", turn)
         harness.run(harness.chance.choice((0, 0, 30, 400)))
     harness.run(1000)
-    for message in watcher.connection.messages:
-        if message[0] == 21:
-            counted += sum(crowd[2] for crowd in (message[4] if len(message) > 4 else []))
     said = batches(watcher.connection.messages)
-    counted += sum(batch[6] for batch in said)
+    counted = sum(replaced for replaced, _ in crowds_of(watcher)) + sum(batch[6] for batch in said)
     came = len(told(watcher)) + len(records(watcher))
     came += sum(event[0] in (0, 2, 3) for batch in said for event in batch[5])
     held = [c for c in clients if watcher.model.players[c.id].square == SQUARE]
@@ -187,13 +188,7 @@ def test_sketches_take_no_more_than_their_share_however_many_move(monkeypatch):
             now = node.loop.now()
             node.movement.act(walker, walker.ack + 1, now, Heading(turn % 2 * 2 - 1, 0))
         harness.run(250)
-    sent = [
-        len(data)
-        for message in watcher.connection.messages
-        if message[0] == 21
-        for _c, _r, _replaced, *rest in (message[4] if len(message) > 4 else [])
-        for data in rest[1::2]
-    ]
+    sent = [len(data) for _, rest in crowds_of(watcher) for data in rest[1::2]]
     share = (harness.clock.time - began) * rate / 1000
     assert 0.9 * share < sum(sent) <= share + rate
     # A flush for each of those who wait would be as many writes to everybody.
@@ -215,7 +210,7 @@ def test_slots_are_told_by_their_differences_up_to_any_number():
     other.connection.messages.clear()
     late.walk(1, 0)
     harness.run(300)
-    [(_, _, slot, fields)] = told(other)
+    [(slot, fields)] = told(other)
     assert slot == late.session.resident.slot > 510 and len(fields) == len(SKETCH.format[1:])
     harness.check()
 

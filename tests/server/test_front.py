@@ -1,11 +1,7 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
-import json
 import socket
 import struct
-import time
-import urllib.error
-import urllib.request
 
 import gevent
 import pytest
@@ -17,6 +13,8 @@ from flatlands.server.port import listen
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
+from tests.server.servers import ask, stats, until
+from tests.server.test_handshake import HANDSHAKE, request
 from tests.socket_client import SocketClient
 
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -55,10 +53,6 @@ def answer(sock):
         if not data:
             return found
         found += data
-
-
-def counted(server):
-    return json.loads(server.get("stats"))["counted"]
 
 
 @pytest.fixture(scope="module")
@@ -102,43 +96,19 @@ def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
             with connect(server.port) as flood:
                 flood.sendall(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
                 answer(flood)
-        stats = counted(server)
+        told = server.counted()
         server.stop()
         log = server.errors()
         assert "\x1b" not in log
-        assert stats["bad_requests"] >= 60
+        assert told["bad_requests"] >= 60
         lines = [line for line in log.splitlines() if "could not be understood" in line]
         assert 0 < len(lines) < 60 and max(map(len, lines)) < 320
 
 
-def get(server, path="healthz", **headers):
-    asked = urllib.request.Request(
-        server.url + path, headers={name.replace("_", "-"): v for name, v in headers.items()}
-    )
-    try:
-        with urllib.request.urlopen(asked, timeout=20) as found:
-            return found.status, found.headers, found.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read()
-
-
 def handshake(port, *headers):
     """Ask for a WebSocket; return the status line and the body of what is no upgrade."""
-    lines = [
-        "GET /ws HTTP/1.1",
-        "Host: localhost",
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "Sec-WebSocket-Protocol: flatlands",
-        *headers,
-        "",
-        "",
-    ]
     sock = connect(port)
-    sock.sendall("\r\n".join(lines).encode())
+    sock.sendall(request(*HANDSHAKE, "Sec-WebSocket-Protocol: flatlands", *headers))
     found = sock.recv(65536)
     if b" 101 " not in found:
         found += answer(sock)
@@ -151,8 +121,8 @@ def test_origins_and_hosts_can_be_allowed():
         found, _, sock = handshake(server.port, "Origin: https://a.example")
         sock.close()
         assert found == 101
-        assert get(server, Host="b.example")[0] == 200
-        assert get(server, Host="c.example")[0] == 403
+        assert ask(server, "healthz", Host="b.example")[0] == 200
+        assert ask(server, "healthz", Host="c.example")[0] == 403
 
 
 def test_an_address_behind_a_proxy_has_so_many_connections():
@@ -176,7 +146,7 @@ def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
                 told = f"X-Forwarded-For: {client}"
                 for more in ((told,), (told, "Origin: https://evil.example")):
                     handshake(server.port, *more)[2].close()
-                get(server, X_Forwarded_For=client)
+                ask(server, "healthz", X_Forwarded_For=client)
             with connect(server.port) as sock:
                 sock.sendall(b"nonsense\r\n\r\n")
                 answer(sock)
@@ -201,8 +171,8 @@ def test_where_descriptors_run_out_newcomers_still_come_in():
             player.pump(0.05)
             assert player.closed is None
         late = player_at(server.port, "Late")
-        stats = counted(server)
-        assert stats["evicted"] > 100 and "accept_failed" not in stats
+        told = stats(server)["counted"]
+        assert told["evicted"] > 100 and "accept_failed" not in told
         for player in (*players, late):
             player.close()
         for sock in (*silent, *unspeaking, *more):
@@ -213,11 +183,8 @@ def test_odd_close_codes_do_not_each_get_a_counter(server):
     for code in range(3000, 3040):
         player = SocketClient(server.port)
         player.close(code)
-    deadline = time.monotonic() + 10
-    while counted(server).get("closed_other", 0) < 40:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert not any(name.startswith("closed_3") for name in counted(server))
+    until(lambda: server.counted().get("closed_other", 0) == 40)
+    assert not any(name.startswith("closed_3") for name in server.counted())
 
 
 def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
@@ -226,7 +193,7 @@ def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
         for _ in range(100_000):
             flood.socket.sendall(frames)
-    assert counted(server)["limited_frames"] == 1
+    assert server.counted()["limited_frames"] == 1
 
 
 @pytest.mark.process

@@ -11,6 +11,7 @@ import pytest
 from flatlands.server import garbage
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT
+from tests.server.servers import until
 
 
 class Circle:
@@ -41,18 +42,12 @@ def collecting(monkeypatch):
     gc.enable()
 
 
-def wait_until(condition):
-    with gevent.Timeout(PATIENCE):
-        while not condition():
-            gevent.sleep(0.01)
-
-
 def test_a_new_circle_is_freed_and_python_looks_for_none_itself(collecting):
     collecting()
     assert not gc.isenabled()
     new = circle()
     assert new() is not None
-    wait_until(lambda: new() is None)
+    until(lambda: new() is None)
 
 
 def old_circle():
@@ -60,7 +55,7 @@ def old_circle():
     made = Circle()
     seen = weakref.ref(made)
     frozen = gc.get_freeze_count()
-    wait_until(lambda: gc.get_freeze_count() > frozen)
+    until(lambda: gc.get_freeze_count() > frozen)
     del made
     gevent.sleep(0.1)
     return seen
@@ -70,11 +65,11 @@ def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting,
     # The first look at all gives a number to compare with.
     monkeypatch.setattr(garbage, "FEW", 0)
     collecting()
-    wait_until(lambda: gc.get_freeze_count() > 0)
+    until(lambda: gc.get_freeze_count() > 0)
     old = old_circle()
     assert old() is not None
     many = [[] for _ in range(2 * gc.get_freeze_count())]
-    wait_until(lambda: old() is None)
+    until(lambda: old() is None)
     assert many
 
 
@@ -86,7 +81,7 @@ def test_an_old_circle_is_freed_after_some_minutes_all_the_same(collecting, monk
     gevent.sleep(0)
     monkeypatch.setattr(garbage, "ALL_AFTER", 0.0)
     monkeypatch.setattr(garbage.time, "monotonic", lambda: 10**9)
-    wait_until(lambda: old() is None)
+    until(lambda: old() is None)
 
 
 @pytest.mark.process

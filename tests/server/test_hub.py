@@ -8,6 +8,7 @@ from flatlands.server.messages.protocol import Tail
 from flatlands.server.squares.hub import CALM, LONGEST, Hub
 from flatlands.world.grid import Rect
 from tests.server.harness import Clock, ManualLoop, split
+from tests.server.test_outbox import run
 
 WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
 
@@ -46,18 +47,6 @@ def hub(loop):
 def deliver(hub, square, text, source=0, sent=0):
     """Deliver a batch whose tail is a text."""
     hub.deliver(square, source, sent, Tail(1, msgpack.packb(text)))
-
-
-def run(loop, ms=0):
-    until = loop.clock.time + ms
-    while True:
-        while loop.turn():
-            pass
-        due = loop.next()
-        if due is None or due > until:
-            break
-        loop.clock.time = max(due, loop.clock.time)
-    loop.clock.time = until
 
 
 def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):

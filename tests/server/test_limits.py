@@ -114,15 +114,11 @@ def test_this_machine_is_not_limited_unless_a_proxy_runs_on_it(clock):
     assert behind.enter("127.0.0.1", nothing).settle("192.0.2.1")
 
 
-def test_zero_limits_no_address(clock):
-    one = limits(clock, per_address=0)
-    assert all(one.enter("192.0.2.1", nothing) for _ in range(1000))
-    assert all(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
-
-
-def test_one_address_never_has_more_than_half_of_all_there_are(clock):
-    one = limits(clock, most=10)
+def test_one_address_never_has_more_than_half_of_all_there_are_and_zero_limits_none(clock):
+    one, free = limits(clock, most=10), limits(clock, per_address=0)
     assert sum(one.enter("192.0.2.1", nothing) is not None for _ in range(10)) == 5
+    assert all(free.enter("192.0.2.1", nothing) for _ in range(1000))
+    assert all(free.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
 
 
 def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
@@ -175,18 +171,16 @@ def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
         gc.enable()
 
 
-def test_a_rate_is_one_for_each_address_and_comes_back_with_time(clock):
-    one = limits(clock)
-    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000)) == JOINS.burst
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_rate_is_one_for_each_address_for_its_connections_and_comes_back_with_time(clock, times):
+    one = limits(clock, per_address=PER_ADDRESS * times)
+    most = JOINS.burst * times
+    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000)) == most
     assert one.allow_address(JOINS, "192.0.2.2")
-    assert one.stats["limited_joins"] == 1000 - JOINS.burst
+    assert one.stats["limited_joins"] == 1000 - most
     clock.now += 10_000
-    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(100)) == 10 * JOINS.rate
-
-
-def test_rates_of_an_address_are_in_proportion_to_its_connections(clock):
-    one = limits(clock, per_address=PER_ADDRESS * 2)
-    assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(999)) == JOINS.burst * 2
+    came_back = sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
+    assert came_back == 10 * JOINS.rate * times
 
 
 def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(clock):

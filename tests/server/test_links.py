@@ -12,15 +12,12 @@ from flatlands.server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess
+from tests.server.servers import stats
 from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
 
 NODES = Channels(WORLD, 2013, 16).nodes
-
-
-def stats(server):
-    return json.loads(server.get("stats"))
 
 
 @contextmanager
@@ -96,13 +93,17 @@ APP_JSON = json.loads((ROOT / "app.json").read_text())["env"]
         {name: row["value"] for name, row in APP_JSON.items() if "value" in row},
         # An app that was made without app.json has what the host sets by itself.
         {"DYNO": "web.1", "WEB_CONCURRENCY": "2"},
+        # The certificate itself may be named.
+        {"BROKER_TLS": "its path", "WEB_CONCURRENCY": "2"},
     ],
-    ids=["app.json", "by itself"],
+    ids=["app.json", "by itself", "named"],
 )
 def test_workers_meet_over_a_hosts_redis(addon, values):
-    environment, _ = addon
+    environment = {"SECRET_KEY": "generated", **values, **addon[0]}
+    if values.get("BROKER_TLS") == "its path":
+        environment["BROKER_TLS"] = str(redis_servers.certify()[1])
     assert values["WEB_CONCURRENCY"] == "2"
-    with starting(SECRET_KEY="generated", **values, **environment) as [server]:
+    with starting(**environment) as [server]:
         eventually(lambda: server.reasons() == [] and stats(server)["nodes"] == 2, "cut apart")
         assert stats(server)["broker"]["errors"] == 0
 
@@ -118,13 +119,6 @@ def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
         client = SocketClient(server.port).hello("A")
         together([client], lambda: not client.model.linked)
         client.close(1000)
-
-
-def test_the_certificate_itself_may_be_named(addon):
-    environment, _ = addon
-    certificate = str(redis_servers.certify()[1])
-    with starting(BROKER_TLS=certificate, **environment) as [server]:
-        eventually(lambda: server.reasons() == [], "never ready")
 
 
 def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():

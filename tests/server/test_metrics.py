@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
 from tests.processes import PATIENCE, serving
+from tests.server.servers import stats
 from tests.socket_client import SocketClient
 
 
@@ -79,19 +80,15 @@ def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, caplog):
     assert mine.total()[1].counted["joins"] == 11 and len(list(tmp_path.iterdir())) == 2
 
 
-def test_who_asks_waits_for_reports_that_are_newer_than_the_question(tmp_path):
+@pytest.mark.parametrize("stands_still", [False, True])
+def test_who_asks_waits_for_newer_reports_but_not_for_ever(tmp_path, stands_still):
     name = f"{os.getpid()}-a.json"
     write(tmp_path, name, report(10))
-    timer = threading.Timer(0.2, lambda: write(tmp_path, name, report(20)))
+    timer = threading.Timer(0.2, lambda: stands_still or write(tmp_path, name, report(20)))
     timer.start()
     total = Reports(str(tmp_path), lambda: report(1)).total()[1]
     timer.join()
-    assert total.counted["joins"] == 21
-
-
-def test_a_worker_that_stands_still_is_not_waited_for_for_ever(tmp_path):
-    write(tmp_path, f"{os.getpid()}-a.json", report(10))
-    assert Reports(str(tmp_path), lambda: report(1)).total()[1].counted["joins"] == 11
+    assert total.counted["joins"] == (11 if stands_still else 21)
 
 
 def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, caplog):
@@ -119,10 +116,6 @@ def test_prometheus_can_read_what_it_is_shown():
     assert samples["flatlands_closed_total", "other"] == 5
     assert samples["flatlands_broker_published_total",] == 6
     assert len(set(samples)) == len(samples)
-
-
-def stats(server):
-    return json.loads(server.get("stats"))
 
 
 def joins(server):

@@ -37,6 +37,12 @@ def kinds(client):
     return [message[0] for message in client.connection.messages]
 
 
+def begin_in_the_east(machine):
+    """Let newcomers begin in the eastern half, whichever worker accepts them."""
+    for host in machine.hosts:
+        host.node.residents.spot = lambda near=None: EAST
+
+
 def place(machine, name, square, host):
     """Return a client whose connection came to a host, and whose player begins in a square."""
     client = machine.place(name, square, host=host)
@@ -80,8 +86,7 @@ def test_a_newcomer_is_welcomed_by_the_worker_whose_district_it_begins_in(machin
 
 def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(machine):
     west, east = machine.hosts
-    for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: EAST
+    begin_in_the_east(machine)
     client = machine.client(west)
     for message in (
         [1, 2, "Quick", 40, 25, None, None, None, None],
@@ -109,8 +114,7 @@ def test_a_newcomer_that_cannot_be_passed_on_plays_where_it_is(machine, why):
         machine.tell(HALVES)
     client = machine.client(west)
     client.connection.half = why == "half a message has come"
-    for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: EAST
+    begin_in_the_east(machine)
     client.hello("Here")
     machine.arrive()
     assert whose(machine, client) is west and client.connection.closed is None
@@ -151,8 +155,7 @@ def test_who_finds_the_worker_of_its_district_full_plays_at_another_one(machine)
 def test_who_finds_all_workers_full_is_refused(machine):
     west, east = machine.hosts
     client = machine.client(west)
-    for host in machine.hosts:
-        host.node.residents.spot = lambda near=None: EAST
+    begin_in_the_east(machine)
     client.send(1, 2, "Late", 40, 25, None, None, None, None)
     east.admission.capacity = west.admission.capacity = 0
     for _ in range(3):

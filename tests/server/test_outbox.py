@@ -26,6 +26,19 @@ class Keeper:
         return True
 
 
+def run(loop, ms=0):
+    """Let time pass on a loop, in turns."""
+    end = loop.clock.time + ms
+    while True:
+        while loop.turn():
+            pass
+        due = loop.next()
+        if due is None or due > end:
+            break
+        loop.clock.time = max(due, loop.clock.time)
+    loop.clock.time = end
+
+
 class Bench:
     def __init__(self):
         self.clock = Clock()
@@ -41,16 +54,7 @@ class Bench:
         self.outbox.track(player, square)
 
     def run(self, ms):
-        """Let time pass, in turns."""
-        end = self.loop.now() + ms
-        while True:
-            while self.loop.turn():
-                pass
-            due = self.loop.next()
-            if due is None or due > end:
-                break
-            self.clock.time += max(due - self.loop.now(), 0)
-        self.clock.time += end - self.loop.now()
+        run(self.loop, ms)
 
     @property
     def batches(self):

@@ -35,7 +35,7 @@ from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
-from tests.server.test_workers import until
+from tests.server.servers import stats, until
 
 NUMBERS = count()
 
@@ -63,9 +63,7 @@ class World:
             gevent.spawn(node.listen)
             node.peers.start()
             self.nodes.append(node)
-        with gevent.Timeout(PATIENCE):
-            while any(node.peers.state != ALIVE for node in self.nodes):
-                gevent.sleep(0.01)
+        until(lambda: all(node.peers.state == ALIVE for node in self.nodes))
         self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=5.0, most=1000, store=None):
@@ -147,9 +145,7 @@ def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
     assert one.stats["crossings"] + two.stats["crossings"] > 10
     for id in list(one.residents.by_id)[:5]:
         one.residents.leave(one.residents.by_id[id])
-    with gevent.Timeout(PATIENCE):
-        while asker.ask("SELECT count(*) FROM player").rows != [(25,)]:
-            gevent.sleep(0.05)
+    until(lambda: asker.ask("SELECT count(*) FROM player").rows == [(25,)])
 
 
 @pytest.mark.parametrize(
@@ -197,13 +193,11 @@ def test_a_statement_only_reads_and_not_for_ever(settled, statement, said):
     assert asker.ask("SELECT name FROM player").rows == [("Wren",)]
 
 
-def test_more_rows_than_wanted_are_left_out_and_that_is_told(world):
-    for n in range(5):
-        world.nodes[0].residents.join(f"W{n}", (0, 0))
-    world.watcher.start()
-    answer = world.asker(most=3).ask("SELECT name FROM player")
+def test_more_rows_than_wanted_are_left_out_and_that_is_told(settled):
+    rows = "VALUES (1), (2), (3), (4), (5)"
+    answer = settled.asker(most=3).ask(rows)
     assert len(answer.rows) == 3 and answer.cut
-    assert not world.asker(most=5).ask("SELECT name FROM player").cut
+    assert not settled.asker(most=5).ask(rows).cut
 
 
 def test_where_no_server_is_heard_that_is_said():
@@ -437,7 +431,7 @@ def test_servers_that_are_joined_by_a_forwarder_are_asked(tmp_path):
     store = f"sqlite:///{tmp_path / 'store.db'}"
     with serving("--workers", "2", "--walkers", "3", STORE_URL=store) as server:
         [url] = re.findall(r"zeromq\+ipc://\S+", server.errors())
-        until(lambda: json.loads(server.get("stats"))["herd"] == 3)
+        until(lambda: stats(server)["herd"] == 3)
         ended = query(
             "--csv", "SELECT count(*) AS players FROM player", BROKER_URL=url, STORE_URL=store
         )

@@ -27,6 +27,7 @@ from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
 from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.server.servers import until
 from tests.server.test_query import World
 
 pytestmark = pytest.mark.process
@@ -141,9 +142,7 @@ def populate(world):
         built.append,
         print,
     )
-    with gevent.Timeout(PATIENCE):
-        while not built:
-            gevent.sleep(0.05)
+    until(lambda: built)
 
 
 # What the answers to the page's statements must be.
@@ -294,15 +293,15 @@ def test_each_line_prints_or_makes_what_the_nodes_know(page):
 
 
 def test_a_node_that_falls_silent_has_a_row_until_it_counts_as_dead(page):
-    sentence, stopped = "Is any node silent, or its clock wrong by more than a second?", {}
+    sentence = "Is any node silent, or its clock wrong by more than a second?"
     one = page.world.nodes[1]
     one.loop.end()
     one.broker.close()
-    with gevent.Timeout(PATIENCE):
-        while one.id not in stopped:
-            stopped = {row["id"]: row for row in page.ask(sentence)}
-            gevent.sleep(0.1)
-        assert stopped[one.id]["age_ms"] > 2000 and stopped[one.id]["state"] == "alive"
-        while page.asker.ask(f"SELECT id FROM node WHERE id = {one.id}").rows:
-            gevent.sleep(0.1)
+
+    def silent():
+        return [row for row in page.ask(sentence) if row["id"] == one.id]
+
+    until(silent)
+    assert silent()[0]["age_ms"] > 2000 and silent()[0]["state"] == "alive"
+    until(lambda: not page.asker.ask(f"SELECT id FROM node WHERE id = {one.id}").rows)
     assert not page.asker.ask(f"SELECT id FROM player WHERE node = {one.id}").rows

@@ -70,23 +70,15 @@ def test_who_has_nobody_to_listen_to_is_ready_at_once():
     assert reasons(host) == []
 
 
-def test_a_node_whose_broker_was_never_there_is_not_ready_from_its_first_moment(one):
-    host = one.host(down=True)
-    assert reasons(host) == [DEAF]
+@pytest.mark.parametrize("before", [False, True], ids=["was never there", "was there"])
+def test_a_node_is_not_ready_while_it_does_not_hear_itself(one, before):
+    host = one.hosts[0] if before else one.host(down=True)
+    assert reasons(host) == ([] if before else [DEAF])
+    host.broker.down = True
     one.run(10_000)
     assert reasons(host) == [DEAF]
     host.broker.restore(host.node)
-    one.run(3000)
-    assert reasons(host) == []
-
-
-def test_a_node_that_was_ready_is_not_while_it_does_not_hear_itself(one):
-    [host] = one.hosts
-    host.broker.down = True
-    one.run(5000)
-    assert reasons(host) == [DEAF]
-    host.broker.restore(host.node)
-    one.run(1500)
+    one.run(1500 if before else 3000)
     assert reasons(host) == []
 
 
@@ -129,30 +121,27 @@ def test_a_server_with_other_brokers_is_incompatible(one):
     assert reasons(one.hosts[0]) == [] and reasons(other) == [OTHER_BROKERS]
 
 
-def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, caplog):
-    host = one.hosts[0]
+@pytest.mark.parametrize("forged", [False, True])
+def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, forged):
+    def hear_what_cannot_be_read(harness):
+        [host, *_] = harness.hosts
+        for _ in range(6):
+            if forged:
+                host.broker.counters.forged += 1
+            else:
+                host.broker.publish(host.node.channels.nodes, b"sealed, with another key")
+            harness.run(1000)
+
     late = one.host(down=True)
     late.broker.down = False
-    for _ in range(6):
-        host.broker.publish(host.node.channels.nodes, b"sealed, with another key")
-        one.run(1000)
+    hear_what_cannot_be_read(one)
     # It hears one that is ready, so somebody else is the stranger.
-    assert reasons(host) == [] and reasons(late) == []
+    assert [reasons(host) for host in one.hosts] == [[], []]
     alone = Harness()
-    for _ in range(6):
-        alone.broker.publish(alone.node.channels.nodes, b"sealed, with another key")
-        alone.run(1000)
+    hear_what_cannot_be_read(alone)
     assert reasons(alone.hosts[0]) == [UNREADABLE]
     alone.run(5000)
     assert reasons(alone.hosts[0]) == []
-
-
-def test_what_is_forged_on_the_broker_counts_as_unreadable():
-    harness = Harness()
-    for _ in range(6):
-        harness.broker.counters.forged += 1
-        harness.run(1000)
-    assert reasons(harness.hosts[0]) == [UNREADABLE]
 
 
 def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_it(one):

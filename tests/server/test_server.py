@@ -14,7 +14,8 @@ import pytest
 from flatlands.server import app
 from flatlands.world.track import UNIT
 from tests.inside import inside
-from tests.processes import ROOT, Proxy, serving
+from tests.processes import ROOT, serving
+from tests.server.servers import stats, until
 from tests.socket_client import PATIENCE, SocketClient, together
 
 
@@ -42,8 +43,8 @@ def test_pages_health_and_counters_are_served(server):
     assert b"export" in server.get("track.js")
     assert json.loads(server.get("healthz"))["status"] == "ok"
     assert json.loads(server.get("readyz")) == {"ready": True, "reasons": []}
-    stats = json.loads(server.get("stats"))
-    assert {"connections", "residents", "broker", "counted"} <= stats.keys()
+    told = stats(server)
+    assert {"connections", "residents", "broker", "counted"} <= told.keys()
     for path in ("nothing", "../server/app.py", "%2e%2e/server/app.py"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             server.get(path)
@@ -51,54 +52,8 @@ def test_pages_health_and_counters_are_served(server):
         refused.value.close()
 
 
-def test_two_players_meet_walk_talk_and_part(join):
-    a, b = join("A"), join("B")
-    together((a, b), lambda: a.sees(b) and b.sees(a))
-    x, y = b.at()
-    b.walk(1, 0)
-    together((a, b), lambda: a.model.players[b.model.id].ack == 1)
-    assert a.model.players[b.model.id].track == b.model.players[b.model.id].track
-    b.walk(0, 0)
-    together((a, b), lambda: a.model.players[b.model.id].ack == 2)
-    assert b.at()[0] > x and b.at()[1] == y
-    b.send(6, "goodbye")
-    together((a, b), lambda: ("B", "goodbye") in a.model.chat)
-    b.close()
-    a.until(lambda: not a.sees(b))
-
-
-def test_who_is_cut_off_is_dimmed_and_may_come_back(join, server):
-    proxy = Proxy(server.port)
-    a, b = join("A"), join("B", port=proxy.port)
-    together((a, b), lambda: a.sees(b))
-    b.walk(0, 1)
-    together((a, b), lambda: b.at()[1] - a.at()[1] != 0 and b.model.players[b.model.id].ack == 1)
-    proxy.cut()
-    id = b.model.id
-    a.until(lambda: a.model.players[id].dimmed)
-    again = join("B", token=b.model.token)
-    assert again.model.id == id
-    a.until(lambda: not a.model.players[id].dimmed)
-    proxy.close()
-
-
-@pytest.fixture
-def hasty(monkeypatch):
-    """A hello must come within a second."""
+def test_who_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
     monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
-
-
-def test_who_watches_no_more_is_closed_in_time(hasty, server):
-    client = SocketClient(server.port)
-    client.send(15, 0, 0, 0, -1, -1)
-    client.until(lambda: client.model.totals)
-    assert json.loads(server.get("stats"))["strangers"] >= 1
-    client.send(15, None, 0, 0, 0, 0)
-    assert client.until_closed() == (1013, "no hello came in time")
-    client.close(None)
-
-
-def test_who_only_watches_needs_no_hello_and_is_told_who_plays(hasty, server):
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
     watcher.until(lambda: watcher.model.pictures)
@@ -110,9 +65,12 @@ def test_who_only_watches_needs_no_hello_and_is_told_who_plays(hasty, server):
     # It is still there when a client that says nothing is closed.
     end = time.monotonic() + 3
     together((watcher, player), lambda: time.monotonic() > end)
-    assert watcher.closed is None and json.loads(server.get("stats"))["maps"] == 1
-    watcher.close()
-    together((player,), lambda: json.loads(server.get("stats"))["maps"] == 0)
+    told = stats(server)
+    assert watcher.closed is None and told["maps"] == 1 and told["strangers"] >= 1
+    watcher.send(15, None, 0, 0, 0, 0)
+    assert watcher.until_closed() == (1013, "no hello came in time")
+    watcher.close(None)
+    together((player,), lambda: stats(server)["maps"] == 0)
     player.close()
 
 
@@ -203,9 +161,7 @@ def test_who_is_full_says_so_and_that_it_is_not_ready():
         a = SocketClient(server.port).hello("A")
         assert server.reasons() == ["this node is full"]
         a.close(1000)
-        deadline = time.monotonic() + PATIENCE
-        while json.loads(server.get("stats"))["residents"]:
-            assert time.monotonic() < deadline
+        until(lambda: not stats(server)["residents"])
         assert json.loads(server.get("readyz"))["ready"]
 
 
@@ -234,12 +190,12 @@ def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays(monkeypat
     with inside() as server:
         awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]
         asleep = [SocketClient(server.port).hello(f"S{n}") for n in range(8)]
-        together(awake, lambda: json.loads(server.get("stats"))["connections"] == len(awake))
+        together(awake, lambda: stats(server)["connections"] == len(awake))
         # Those who answer are still there when as much time again has passed.
         end = time.monotonic() + 2
         together(awake, lambda: time.monotonic() > end)
         assert all(client.closed is None for client in awake)
-        assert json.loads(server.get("stats"))["counted"]["given_up"] == len(asleep)
+        assert stats(server)["counted"]["given_up"] == len(asleep)
         for client in asleep:
             with pytest.raises(ConnectionResetError):
                 while client.socket.recv(65536):

@@ -1,5 +1,6 @@
 """Slots: who gets which, and that no record is ever taken for another player's."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,80 +105,69 @@ def test_a_client_that_numbers_by_one_gets_a_record_for_each_walk():
     harness.check()
 
 
-def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed():
+def entry(id, seq=1):
+    return [0, id, seq, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
+
+
+def record(seq, x):
+    return [1, 3, seq, 0, x, 0, 0, 0, 0]
+
+
+@pytest.fixture
+def story():
+    """A watcher, and a function that lets its node hear a batch of another one, so many ms after it
+    began; it returns where in x each player of that node is believed to be."""
     harness = Harness()
     watcher = harness.place("W", SQUARE)
-    channel = harness.node.channels.square(SQUARE)
     begun = harness.loop.now()
 
     def tell(previous, number, age, *said):
         message = node_batch(SQUARE, 77, previous, number, begun + age, said)
-        harness.node.receive(Message(channel, message))
-        harness.settle()
-
-    def record(seq, x):
-        return [1, 3, seq, 0, x, 0, 0, 0, 0]
-
-    tell(0, 1, 0, [0, 5, 1, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0])
-    tell(2, 3, SLOT_RESTS - 1, record(2, 100))
-    assert watcher.model.players[5].track[0] == 8292
-    before = len(watcher.connection.messages)
-    tell(3, 4, SLOT_RESTS, record(3, 200), [4, 5, "hello"])
-    assert watcher.model.players[5].track[0] == 8292 and watcher.model.chat == [("P", "hello")]
-    [flush] = watcher.connection.messages[before:]
-    [[_, _, source, _, tracks, others]] = flush[3]
-    assert (source, tracks, others) == (1, b"", [[4, 5, "hello"]])
-    # A full state makes the slots known again.
-    sent = begun + SLOT_RESTS
-    entry = [0, 5, 3, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
-    message = peer_protocol.full_state(SQUARE, 77, 5, sent, 0, 1, [entry])
-    harness.node.receive(Message(channel, message))
-    tell(5, 6, 3 * SLOT_RESTS, record(4, 300))
-    assert watcher.model.players[5].track[0] == 8492
-    # What is older than the last that came is ignored, as is what comes twice.
-    for number in (5, 6):
-        tell(5, number, 3 * SLOT_RESTS, record(5, 400))
-    assert watcher.model.players[5].track[0] == 8492
-
-
-def test_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody():
-    harness = Harness()
-    watcher = harness.place("W", SQUARE)
-
-    def tell(number, said):
-        sent = harness.loop.now()
-        message = node_batch(SQUARE, 77, number - 1, number, sent, [said])
         harness.node.receive(Message(harness.node.channels.square(SQUARE), message))
         harness.settle()
         known = watcher.model.players
         return {id: known[id].track[0] for id in known if id < 100}
 
-    def entry(id):
-        return [0, id, 1, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
+    return harness, watcher, tell
 
-    assert tell(1, entry(5)) == {5: 8192}
-    assert tell(2, [1, 3, 2, 0, 100, 0, 0, 0, 0]) == {5: 8292}
-    assert tell(3, [1, 3, 1, 0, 900, 0, 0, 0, 0]) == {5: 8292}
+
+def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(story):
+    harness, watcher, tell = story
+    sent = harness.loop.now() + SLOT_RESTS
+    tell(0, 1, 0, entry(5))
+    assert tell(2, 3, SLOT_RESTS - 1, record(2, 100)) == {5: 8292}
+    before = len(watcher.connection.messages)
+    assert tell(3, 4, SLOT_RESTS, record(3, 200), [4, 5, "hello"]) == {5: 8292}
+    assert watcher.model.chat == [("P", "hello")]
+    [flush] = watcher.connection.messages[before:]
+    [[_, _, source, _, tracks, others]] = flush[3]
+    assert (source, tracks, others) == (1, b"", [[4, 5, "hello"]])
+    # A full state makes the slots known again.
+    message = peer_protocol.full_state(SQUARE, 77, 5, sent, 0, 1, [entry(5, 3)])
+    harness.node.receive(Message(harness.node.channels.square(SQUARE), message))
+    assert tell(5, 6, 3 * SLOT_RESTS, record(4, 300)) == {5: 8492}
+    # What is older than the last that came is ignored, as is what comes twice.
+    for number in (5, 6):
+        assert tell(5, number, 3 * SLOT_RESTS, record(5, 400)) == {5: 8492}
+
+
+def test_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody(story):
+    harness, _watcher, tell = story
+    assert tell(0, 1, 0, entry(5)) == {5: 8192}
+    assert tell(1, 2, 0, record(2, 100)) == {5: 8292}
+    assert tell(2, 3, 0, record(1, 900)) == {5: 8292}
     assert harness.place("N", SQUARE).model.players[5].track[0] == 8292
     # That it left was lost, or else its node would not have given its slot to another one.
-    assert tell(5, entry(6)) == {6: 8192}
+    assert tell(4, 5, 0, entry(6)) == {6: 8192}
 
 
 def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_another():
     harness = Harness()
     harness.run(1500)
-    peers = harness.node.peers
-    now = harness.loop.now()
+    peers, now = harness.node.peers, harness.loop.now()
+    ring, ground = harness.broker.identity, harness.node.channels.ground
     for node in (77, 78):
-        peers.heartbeat(
-            node,
-            now,
-            harness.broker.identity,
-            harness.node.channels.ground,
-            0,
-            HEARTBEAT_EVERY,
-            *Load(),
-        )
+        peers.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, *Load())
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1

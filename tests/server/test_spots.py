@@ -63,11 +63,12 @@ def test_a_guest_begins_beside_a_friend():
 
 
 def test_newcomers_do_not_begin_on_high_ground():
-    # A part of this square is on a plateau.
-    x, y = 64, 48
-    assert {TERRAIN.kind(x + i % 16, y + i // 16) for i in range(256)} & HIGH
-    spots = Spots(GRID, TERRAIN, 0)
-    places = [spots._free(x * UNIT, y * UNIT, 16 * UNIT - 1, 16 * UNIT - 1) for _ in range(100)]
+    spots = Spots(GRID, TERRAIN, 100)
+    places = [spots.newcomer() for _ in range(500)]
+    squares = {GRID.square(*place) for place in places}
+    tiles = [(16 * c + i % 16, 16 * r + i // 16) for c, r in squares for i in range(256)]
+    # A part of some squares is on a plateau.
+    assert {TERRAIN.kind(*tile) for tile in tiles} & HIGH
     assert not kinds(places) & (BLOCKED | HIGH)
 
 

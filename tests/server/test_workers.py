@@ -20,6 +20,7 @@ from flatlands.server.supervisor import Child, Supervisor
 from tests.brokers import redis_servers
 from tests.processes import PATIENCE, ROOT, serving
 from tests.server.harness import events
+from tests.server.servers import stats, until
 from tests.server.test_settings import run
 from tests.socket_client import SocketClient
 
@@ -31,13 +32,6 @@ def children(server, what="listen-fd"):
     command = ["pgrep", "-P", str(server.process.pid), "-f", "--", what]
     found = subprocess.run(command, capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
-
-
-def until(condition, seconds=PATIENCE):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
 
 
 def vanished(messages):
@@ -56,16 +50,6 @@ def vanished(messages):
 
 def none_lives(pids):
     return not any(Path(f"/proc/{pid}").exists() for pid in pids)
-
-
-def test_a_dead_worker_is_started_again():
-    with serving("--workers", "2", "--broker", "null://") as server:
-        first = children(server)
-        assert len(first) == 2
-        os.kill(first[0], signal.SIGKILL)
-        until(lambda: len(set(children(server)) - set(first)) == 1)
-        assert first[1] in children(server)
-        assert json.loads(server.get("healthz"))["status"] == "ok"
 
 
 def test_hangups_in_a_row_replace_all_workers_and_add_none():
@@ -116,13 +100,19 @@ def test_a_child_that_is_just_being_started_is_stopped_with_the_others(monkeypat
     replacing.get(timeout=PATIENCE)
 
 
-def test_a_worker_may_be_stopped_alone_and_is_no_hangups_victim():
+def test_a_worker_that_is_stopped_or_dies_is_started_again_and_a_hangup_of_one_is_none():
     with serving("--workers", "2", "--broker", "null://") as server:
         first = children(server)
+        assert len(first) == 2
         os.kill(first[0], signal.SIGHUP)
         os.kill(first[1], signal.SIGTERM)
         until(lambda: len(set(children(server)) - {first[1]}) == 2)
         assert first[0] in children(server)
+        [second] = set(children(server)) - {first[0]}
+        os.kill(first[0], signal.SIGKILL)
+        until(lambda: len(set(children(server)) - {first[0]}) == 2)
+        assert second in children(server)
+        assert json.loads(server.get("healthz"))["status"] == "ok"
 
 
 def test_no_child_outlives_its_supervisor_nor_does_its_folder(tmp_path):
@@ -187,13 +177,6 @@ def program(path, text):
     return str(path)
 
 
-def eventually(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        gevent.sleep(0.05)
-
-
 def slots(supervisor):
     """Return the children of a supervisor by their slots; the forwarder's is -1."""
     return supervisor._slots
@@ -201,7 +184,7 @@ def slots(supervisor):
 
 def await_two(supervisor):
     """Return once two workers serve that were started with Python."""
-    eventually(
+    until(
         lambda: all(
             child.serves and child.process.args[0] == sys.executable
             for child in slots(supervisor).values()
@@ -215,7 +198,7 @@ def test_a_child_that_stands_still_is_killed_and_started_again(monkeypatch, capl
     with supervised() as supervisor:
         frozen = slots(supervisor)[slot]
         frozen.process.send_signal(signal.SIGSTOP)
-        eventually(lambda: slots(supervisor)[slot] is not frozen)
+        until(lambda: slots(supervisor)[slot] is not frozen)
         assert f"{frozen.name} said nothing for 3 s: it is killed" in caplog.text
         others = [child for at, child in slots(supervisor).items() if at != slot]
         assert all(child.alive and child.serves for child in others)
@@ -243,7 +226,7 @@ def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monke
         patched.setattr(sys, "executable", slow)
         with supervised("--broker", "null://") as supervisor:
             assert "did not answer within 12 s: it is killed" in caplog.text
-            eventually(lambda: all(child.serves for child in slots(supervisor).values()))
+            until(lambda: all(child.serves for child in slots(supervisor).values()))
 
 
 def test_workers_that_end_by_themselves_at_the_first_start_end_the_server():
@@ -262,12 +245,12 @@ def test_deaf_workers_replace_nobody_until_the_broker_is_back(monkeypatch, caplo
             first = dict(slots(supervisor))
             redis.stall()
             replacing = gevent.spawn(supervisor.replace)
-            eventually(lambda: "no worker was replaced" in caplog.text)
+            until(lambda: "no worker was replaced" in caplog.text)
             assert "is not ready: " in caplog.text
             assert slots(supervisor) == first and all(child.alive for child in first.values())
             redis.resume()
             monkeypatch.setattr("flatlands.server.supervisor.READY_WITHIN", PATIENCE)
-            eventually(lambda: "all workers were replaced" in caplog.text)
+            until(lambda: "all workers were replaced" in caplog.text)
             replacing.join()
             assert not any(child.alive for child in first.values())
             await_two(supervisor)
@@ -279,7 +262,7 @@ def test_a_worker_that_dies_at_once_is_not_started_all_the_time(tmp_path, monkey
         with monkeypatch.context() as dying:
             dying.setattr(sys, "executable", program(tmp_path / "dying", f"echo >> {log}"))
             slots(supervisor)[0].process.kill()
-            eventually(lambda: log.exists())
+            until(lambda: log.exists())
             gevent.sleep(4)
         assert 1 <= log.read_text().count("\n") <= 5
         await_two(supervisor)
@@ -394,10 +377,6 @@ def sources(client, which):
 # Neighbours at one worker.
 
 
-def counted(server, name):
-    return json.loads(server.get("stats"))["counted"].get(name, 0)
-
-
 def at_one_worker(clients):
     """Say whether each client knows all of them as players of its own worker."""
     ids = {client.model.id for client in clients}
@@ -409,20 +388,20 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
         # Who comes before the first plan is passed on while it plays.
         clients = meet(server.port, 6)
         settle(clients, lambda: at_one_worker(clients))
-        passed = counted(server, "passed_on")
+        passed = stats(server)["counted"].get("passed_on", 0)
         later = meet(server.port, 24)
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
         assert not any(client.model.resyncs for client in later)
         walk(everybody, everybody[:5])
-        assert counted(server, "passed_on") > passed, "all connections went to one worker"
-        told = json.loads(server.get("stats"))
+        assert stats(server)["counted"]["passed_on"] > passed, "all connections went to one worker"
+        told = stats(server)
         assert told["connections"] == told["residents"] == 30
         assert told["counted"]["joins"] == told["counted"]["connections"] == 30
         assert told["counted"]["passed_on"] == told["counted"]["taken_in"]
         for client in everybody:
             client.close()
-        settle([], lambda: json.loads(server.get("stats"))["connections"] == 0)
+        settle([], lambda: stats(server)["connections"] == 0)
 
 
 def fill(server):

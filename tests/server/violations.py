@@ -80,17 +80,9 @@ VIOLATIONS = [
     ),
     ("a close reason that is not UTF-8", client_close(1000, b"\xff"), 1007),
     ("a close reason that ends within a character", client_close(1000, "é".encode()[:1]), 1007),
-    (
-        "a head that declares one byte too many",
-        client_frame(2, b"a" * (LIMIT + 1))[:8],
-        1009,
-    ),
+    ("a head that declares one byte too many", client_frame(2, b"a" * (LIMIT + 1))[:8], 1009),
     ("a text that declares 70000 bytes", client_frame(1, b"a" * 70000)[:14], 1009),
-    (
-        "a head that declares 2^62 bytes",
-        client_frame(2, length=struct.pack("!Q", 1 << 62)),
-        1009,
-    ),
+    ("a head that declares 2^62 bytes", client_frame(2, length=struct.pack("!Q", 1 << 62)), 1009),
     (
         "fragments that together declare too much",
         client_frame(2, b"a" * 3000, fin=False) + client_frame(0, b"a" * 1095)[:8],

@@ -1,0 +1,44 @@
+"""What tests ask real servers, and how they wait for what happens in its own time."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+
+from tests.inside import Inside
+from tests.processes import PATIENCE, ServerProcess
+
+
+def until(condition: Callable[[], object], what: str = "it never came") -> None:
+    """Wait until `condition()` is true; after PATIENCE seconds fail with the sentence `what`."""
+    with gevent.Timeout(PATIENCE, AssertionError(what)):
+        while not condition():
+            gevent.sleep(0.02)
+
+
+def stats(server: Inside | ServerProcess) -> dict[str, Any]:
+    """Return what a server's /stats shows."""
+    return json.loads(server.get("stats"))
+
+
+def ask(
+    server: Inside | ServerProcess,
+    path: str,
+    token: str | None = None,
+    method: str = "GET",
+    **headers: str,
+) -> tuple[int, str]:
+    """Return the status and the text that a request is answered with."""
+    told = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token is not None:
+        told["Authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(server.url + path, method=method, headers=told)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()

@@ -2,13 +2,28 @@
 
 Its parts are folders beside this one, which has a symbolic link to each: so they are one package,
 with names that collide with nobody's, wherever it is installed. To import it patches nothing, opens
-nothing and starts nothing.
+nothing and starts nothing: what a game imports from here is loaded when it is asked for.
 """
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flatlands.server.game import Game as Game
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     raise ImportError(
         "this copy of Flatlands has lost its symbolic links: clone it anew where the system has "
         "them (on Windows in developer mode, with git config --global core.symlinks true)"
     )
+
+#: What games import, and where it is.
+_PUBLIC = {"Game": "flatlands.server.game"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return something public."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'flatlands' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)

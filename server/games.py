@@ -1,8 +1,15 @@
-"""Which games there are, and how their modules are loaded. It never starts one."""
+"""Which games there are, and how what a game consists of is loaded. It never starts one.
 
+A game that is shipped has a name, and is a folder in games/. A game of one's own is named by its
+path, which has a slash or ends with .py: a folder, or one file that has all of it.
+"""
+
+import sys
+import traceback
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +22,14 @@ if TYPE_CHECKING:
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
 
+#: What a game may have, and the module of its folder in which that is: the class of the game, the
+#: dataclass of its options (settings.py) and its tables for SQL (query/tables.py).
+_MODULES = {"Game": "game", "Options": "options", "TABLES": "tables"}
+
+
+class Unfit(ValueError):
+    """A game cannot be loaded; the text is a sentence for its author."""
+
 
 def shipped() -> list[str]:
     """Return the names of the games that come with Flatlands."""
@@ -22,14 +37,64 @@ def shipped() -> list[str]:
     return sorted(path.parent.name for path in Path(folder).glob("*/game.py"))
 
 
-def load(name: str, part: str) -> ModuleType | None:
-    """Return the module `part` of a game that is shipped, or None if it has none of this name."""
-    module = f"flatlands.games.{name}.{part}"
-    return import_module(module) if find_spec(module) is not None else None
+def is_own(name: str) -> bool:
+    """Say whether this names a game of one's own, by its path."""
+    return "/" in name or name.endswith(".py")
+
+
+def part(name: str, what: str) -> Any:
+    """Return what a game has under one of the names of _MODULES, or None if it has none. Raises
+    Unfit if there is no such game, or if a module of it fails."""
+    if is_own(name):
+        path = Path(name).resolve()
+        if not path.exists():
+            raise Unfit(f"there is no game at {path}")
+        package = f"flatlands_game_{path.stem}"
+        if path.is_file():
+            return getattr(_load(package, spec_from_file_location(package, path)), what, None)
+        folder = ModuleSpec(package, None, is_package=True)
+        folder.submodule_search_locations = [str(path)]
+        _load(package, folder)
+    elif name in shipped():
+        package = f"flatlands.games.{name}"
+    else:
+        raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}")
+    module = f"{package}.{_MODULES[what]}"
+    if what != "Game" and find_spec(module) is None:
+        return None
+    return getattr(_load(module), what, None)
+
+
+def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
+    """Import a module by its name, or make it from `spec` if it is not there yet. Raises Unfit."""
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        if spec is None:
+            return import_module(name)
+        module = sys.modules[name] = module_from_spec(spec)
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
+        return module
+    except Exception as error:
+        sys.modules.pop(name, None)
+        raise Unfit(f"the game does not load: {_where(error)}") from error
+
+
+def _where(error: Exception) -> str:
+    """Return the file and the line at which a module failed, and how."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
 
 
 def maker(name: str, options: Any, *, alone: bool) -> "Make":
-    """Return what makes a node's game; `options` and `alone` are as in server/game.py."""
-    module = load(name, "game")
-    assert module is not None
-    return partial(module.Game, options=options, alone=alone)
+    """Return what makes a node's game; `options` and `alone` are as in server/game.py. Raises
+    Unfit."""
+    from flatlands.server.game import Game
+
+    made = part(name, "Game")
+    if not (isinstance(made, type) and issubclass(made, Game)):
+        raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
+    return partial(made, options=options, alone=alone)

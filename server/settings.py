@@ -40,6 +40,9 @@ TOKEN_LENGTH = 16
 STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
 
 
+#: What the options are given to.
+COMMAND = "python -m server"
+
 _T = TypeVar("_T")
 
 
@@ -117,6 +120,14 @@ _world = _if(
 )
 
 
+def _game(text: str) -> str:
+    try:
+        games.part(text, "Options")
+    except games.Unfit as error:
+        raise ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _admin_token(text: str) -> str:
     # The sentence does not contain the text, which is a secret.
     if 0 < len(text) < TOKEN_LENGTH or not text.isascii() or " " in text:
@@ -172,8 +183,9 @@ class Settings:
         variable="WEB_CONCURRENCY",
     )
     game: str = option(
-        f"game that is played: {' or '.join(games.shipped())}",
-        _one_of(*games.shipped()),
+        f"game that is played: {', '.join(games.shipped())}, or the path of one's own, which has a "
+        "slash or ends with .py",
+        _game,
         games.DEFAULT,
     )
     world: str = option(
@@ -298,19 +310,21 @@ def variables(game: str = games.DEFAULT) -> list[str]:
 
 
 def game_of(
-    arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
+    command: str,
+    arguments: Sequence[str] | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> str:
-    """Return the game that a command line or an environment names, before all else is read.
-    `arguments` are those of the process if None. Ends the process as `read` does."""
-    parser = ArgumentParser(add_help=False, usage="[OPTION ...]")
+    """Return the game that the arguments of a command or an environment name, before all else is
+    read. `arguments` are those of the process if None. Ends the process as `read` does."""
+    parser = ArgumentParser(command, f"{command} [--help] [OPTION ...]", add_help=False)
     _add_options(parser, environment, [one for one in _OPTIONS if one.name == "game"])
     return str(parser.parse_known_args(arguments)[0].game)
 
 
 def _options_of(game: str) -> list["Field[Any]"]:
     """Return the options of a game, which are the fields of its class Options."""
-    module = games.load(game, "options")
-    return [] if module is None else list(fields(module.Options))
+    options = games.part(game, "Options")
+    return [] if options is None else list(fields(options))
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -319,14 +333,14 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     Ends the process with a sentence on standard error and code 2 if a value is wrong.
     """
     parser = ArgumentParser(
-        prog="python -m server",
+        prog=COMMAND,
         # argparse would list all options, and hide the sentence about the wrong one.
-        usage="python -m server [--help] [OPTION ...]",
+        usage=f"{COMMAND} [--help] [OPTION ...]",
         description="Serve Flatlands: an endless world in which every square is a channel.",
         epilog="Each option can also be set by the environment variable in brackets; the "
         "command line takes precedence.",
     )
-    game = game_of(arguments, environment)
+    game = game_of(COMMAND, arguments, environment)
     of_game = _options_of(game)
     _add_options(parser, environment, _OPTIONS)
     _add_options(parser, environment, of_game, f"options of the game {game}")
@@ -347,8 +361,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
     values = {option.name: given.pop(option.name) for option in of_game}
-    module = games.load(game, "options")
-    given["of_game"] = None if module is None else module.Options(**values)
+    given["of_game"] = games.part(game, "Options")(**values) if values else None
     return Settings(**given)
 
 

@@ -7,15 +7,17 @@ from contextlib import suppress
 from flatlands.server import settings
 from flatlands.server.query.tables import tables
 
+COMMAND = "python -m server.query"
+
 DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
 Without a statement there is a prompt. It changes nothing."""
 
 
 def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options that are given; those of the process if `arguments` is None."""
-    there = tables(settings.game_of(arguments)).items()
+    there = tables(settings.game_of(COMMAND, arguments)).items()
     parser = argparse.ArgumentParser(
-        prog="python -m server.query",
+        prog=COMMAND,
         description=DESCRIPTION,
         epilog="docs/query.md has examples. There are the tables "
         + ", ".join(f"{name} ({table.about})" for name, table in there),

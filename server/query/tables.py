@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from flatlands.server.games import load
+from flatlands.server.games import part
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
 from flatlands.stores.base import Item, Store
@@ -110,8 +110,7 @@ _ALWAYS: Tables = {
 
 def tables(game: str) -> Tables:
     """Return all tables while this game is played: its own come last."""
-    module = load(game, "tables")
-    return {**_ALWAYS, **({} if module is None else module.TABLES)}
+    return {**_ALWAYS, **(part(game, "TABLES") or {})}
 
 
 def create(database: sqlite3.Connection, tables: Tables) -> None:

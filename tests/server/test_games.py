@@ -1,11 +1,14 @@
 """Which game a server plays, and what is left of it where there is none."""
 
+import sys
+
 import pytest
 
 from flatlands.server import games, settings
 from flatlands.server.messages import protocol
 from flatlands.server.query.tables import tables
 from tests.inside import inside
+from tests.server.harness import Harness
 from tests.socket_client import SocketClient
 
 
@@ -39,3 +42,75 @@ def test_a_game_has_its_own_options_and_tables():
         settings.read(["--game", "quiet", "--gems", "2"], {})
     assert tables("flatlands").keys() - tables("quiet").keys() == {"gem", "cairn", "score"}
     assert games.shipped() == ["flatlands", "quiet"] and games.DEFAULT in games.shipped()
+
+
+OWN = """
+from dataclasses import dataclass
+
+from flatlands import Game as Engine
+from flatlands.server.query.tables import Table
+from flatlands.server.settings import option, whole
+
+
+@dataclass
+class Options:
+    colours: int = option("number of colours", whole(1, 8), 4)
+
+
+class Game(Engine):
+    def __init__(self, node, options, alone):
+        node.stats["colours"] = options.colours
+
+
+TABLES = {"colour": Table("id", "every colour", lambda source: [])}
+"""
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
+    if form == "file":
+        path = tmp_path / "random.py"
+        path.write_text(OWN)
+    else:
+        path = tmp_path / "server"
+        path.mkdir()
+        (path / "game.py").write_text(f"from .options import Options{OWN}")
+        (path / "options.py").write_text(OWN)
+    read = settings.read(
+        ["--game", f"{path}/" if form == "folder" else str(path)], {"COLOURS": "3"}
+    )
+    assert read.of_game.colours == 3 and "COLOURS" in settings.variables(read.game)
+    harness = Harness()
+    games.maker(read.game, read.of_game, alone=True)(harness.node)
+    assert harness.node.stats["colours"] == 3
+    assert ("colour" in tables(str(path))) == (form == "file")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = 1\ny = z\n", "paint.py, line 2: NameError: name 'z' is not defined"),
+        ("def f(:\n", "paint.py, line 1: invalid syntax"),
+        ("import no_such_module\n", "paint.py, line 1: ModuleNotFoundError: No module named"),
+        ("class Game: pass\n", "has no class Game that inherits from flatlands.Game"),
+        ("", "has no class Game that inherits from flatlands.Game"),
+        (None, "there is no game at "),
+    ],
+)
+def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
+    tmp_path, capsys, source, said
+):
+    path = tmp_path / "paint.py"
+    if source is not None:
+        path.write_text(source)
+    try:
+        read = settings.read(["--game", str(path)], {})
+        games.maker(read.game, read.of_game, alone=True)
+        told = ""
+    except SystemExit as ended:
+        assert ended.code == 2
+        told = capsys.readouterr().err.splitlines()[-1]
+    except games.Unfit as error:
+        told = str(error)
+    assert said in told
+    sys.modules.pop("flatlands_game_paint", None)

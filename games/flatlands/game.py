@@ -11,7 +11,6 @@ from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.today import Today
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
-from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.node import Node
@@ -25,23 +24,20 @@ class Game(game.Game):
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
-        grid, terrain, ground = node.grid, node.terrain, node.channels.ground
-        keeper, replicas, loop = node.keeper, node.replicas, node.loop
-        self.longest = Longest(ground, keeper)
-        self.board = Board(keeper, self.longest, loop)
+        self.longest = Longest(node.channels.ground, node.keeper)
+        self.board = Board(node.keeper, self.longest, node.loop)
         rules = Rules(options.gems, round(options.gem_pause * 1000))
-        self.garden = Garden(grid, terrain, ground, keeper, replicas, self.board, loop, rules)
-        self.cairns = Cairns(grid, terrain, ground, keeper, replicas, loop)
+        self.garden = Garden(node, self.board, rules)
+        self.cairns = Cairns(node)
         self.fetches = self.garden.fetch, self.cairns.fetch
-        self.finders = Finders(terrain, ground, keeper, loop)
-        self.today = Today(ground, keeper, loop, node.orders.is_muted)
+        self.finders = Finders(node)
+        self.today = Today(node)
         # Without a store the herd of one worker is enough for all.
-        keeps = alone or keeper.store is not None
+        keeps = alone or node.keeper.store is not None
         sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
-        stage = Stage(loop, grid, terrain, node.residents, node.movement, replicas)
-        self.herd = Herd(stage, ground, keeper, node.peers, node.takeovers, self.longest, sizes)
+        self.herd = Herd(node, self.longest, sizes)
         if sizes.people:
-            replicas.onlooker = self.herd
+            node.replicas.onlooker = self.herd
 
     def start(self) -> None:
         """Begin to keep the herd."""

@@ -6,14 +6,12 @@ only. Whoever is sent away or muted by an operator is taken out. This module nev
 connections.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import msgpack
 
 from flatlands.server.game import Walked
-from flatlands.server.kept.keeper import Keeper
-from flatlands.server.loop import Loop
+from flatlands.server.node import Node
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows. Its only item
@@ -36,26 +34,22 @@ _Names = dict[int, tuple[str, int]]
 
 
 class Today:
-    """See the module. `ground` is the seed and the side, as in the names of channels, and
-    `is_silenced` says whether an operator has muted a player."""
+    """See the module."""
 
-    def __init__(
-        self, ground: str, keeper: Keeper, loop: Loop, is_silenced: Callable[[int], bool]
-    ) -> None:
-        self._queue = f"{QUEUE} {ground}"
-        self._keeper = keeper
-        self._loop = loop
-        self._is_silenced = is_silenced
+    def __init__(self, node: Node) -> None:
+        self._queue = f"{QUEUE} {node.channels.ground}"
+        self._keeper, self._loop = node.keeper, node.loop
+        self._orders = node.orders
         self._known: _Names = {}
         #: What is not written yet.
         self._new: _Names = {}
         self._asking = False
         self._read_at = 0
-        self._writing = loop.alarm(self._ask)
+        self._writing = self._loop.alarm(self._ask)
 
     def note(self, id: int, name: str) -> None:
         """Note that a player is here, under this name from now on."""
-        if not self._is_silenced(id):
+        if not self._orders.is_muted(id):
             self._put(id, name)
 
     def take_out(self, id: int) -> None:

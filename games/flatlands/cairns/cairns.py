@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import msgpack
 
-from flatlands.server.kept.keeper import AWAY, Keeper
+from flatlands.server.kept.keeper import AWAY
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
-from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.node import Node
 from flatlands.stores.base import Claimed, Item, Store
-from flatlands.world.grid import Grid, Square
-from flatlands.world.terrain import PLAZA, Terrain
+from flatlands.world.grid import Square
+from flatlands.world.terrain import PLAZA
 from flatlands.world.things import CAIRN, CairnThing, Thing
 from flatlands.world.track import UNIT, Track
 
@@ -84,25 +83,15 @@ class Builder(NamedTuple):
 
 
 class Cairns:
-    """See the module. `ground` is the seed and the side, as in the names of channels."""
+    """See the module."""
 
-    def __init__(
-        self,
-        grid: Grid,
-        terrain: Terrain,
-        ground: str,
-        keeper: Keeper,
-        replicas: Replicas,
-        loop: Loop,
-    ) -> None:
-        self._grid = grid
-        self._terrain = terrain
+    def __init__(self, node: Node) -> None:
+        self._grid, self._terrain = node.grid, node.terrain
+        ground = node.channels.ground
         self._queue, self._places = f"{QUEUE} {ground}", f"{PLACES} {ground}"
-        self._keeper = keeper
-        self._replicas = replicas
-        self._loop = loop
+        self._keeper, self._replicas, self._loop = node.keeper, node.replicas, node.loop
         # Nodes that start together do not all look at the same moment.
-        loop.every(CRUMBLE_EVERY, self._crumble, random.randrange(CRUMBLE_EVERY))
+        self._loop.every(CRUMBLE_EVERY, self._crumble, random.randrange(CRUMBLE_EVERY))
 
     # What stands where, for the Reader.
 

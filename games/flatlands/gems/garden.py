@@ -16,15 +16,14 @@ from typing import NamedTuple
 import msgpack
 
 from flatlands.games.flatlands.gems.board import Board
-from flatlands.server.kept.keeper import AWAY, Keeper
+from flatlands.server.kept.keeper import AWAY
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
-from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.squares.replicas import Replicas
+from flatlands.server.node import Node
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.events import Player
-from flatlands.world.grid import Grid, Square
-from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.grid import Square
+from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from flatlands.world.things import GEM, GemThing, Thing
 from flatlands.world.track import UNIT
 
@@ -61,30 +60,17 @@ RULES = Rules()
 
 
 class Garden:
-    """See the module. `ground` is the seed and the side, as in the names of channels."""
+    """See the module."""
 
-    def __init__(
-        self,
-        grid: Grid,
-        terrain: Terrain,
-        ground: str,
-        keeper: Keeper,
-        replicas: Replicas,
-        board: Board,
-        loop: Loop,
-        rules: Rules,
-    ) -> None:
-        self._grid = grid
-        self._terrain = terrain
-        self._queue = f"{QUEUE} {ground}"
-        self._keeper = keeper
-        self._replicas = replicas
+    def __init__(self, node: Node, board: Board, rules: Rules) -> None:
+        self._grid, self._terrain = node.grid, node.terrain
+        self._queue = f"{QUEUE} {node.channels.ground}"
+        self._keeper, self._replicas, self._loop = node.keeper, node.replicas, node.loop
         self._board = board
-        self._loop = loop
         self._rules = rules
         #: The ids of gems that a player of this node is about to take.
         self._reached: set[str] = set()
-        self._growing = loop.every(GROW_EVERY, self._grow, 0)
+        self._growing = self._loop.every(GROW_EVERY, self._grow, 0)
 
     # What lies where, for the Reader.
 

@@ -10,12 +10,10 @@ connections.
 from collections.abc import Callable
 
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
-from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reach import check_reach
-from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.node import Node
 from flatlands.stores.base import NEVER, Item, Store
-from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT, Track
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
@@ -30,13 +28,12 @@ REACH = 7 * UNIT
 
 
 class Finders:
-    """See the module. `ground` is the seed and the side, as in the names of channels."""
+    """See the module."""
 
-    def __init__(self, terrain: Terrain, ground: str, keeper: Keeper, loop: Loop) -> None:
-        self._landmarks = Landmarks(terrain)
-        self._queue = f"{QUEUE} {ground}"
-        self._keeper = keeper
-        self._loop = loop
+    def __init__(self, node: Node) -> None:
+        self._landmarks = Landmarks(node.terrain)
+        self._queue = f"{QUEUE} {node.channels.ground}"
+        self._keeper, self._loop = node.keeper, node.loop
 
     def find(
         self,

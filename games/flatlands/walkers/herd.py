@@ -23,14 +23,12 @@ from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork
 from flatlands.server.agenda import Agenda
-from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.messages.protocol import DEER_FROM
+from flatlands.server.node import Node
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place
-from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.squares.peers import Peers
 from flatlands.stores.base import Item, Store
 from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square
@@ -85,24 +83,14 @@ NOTHING = Stored(0, -1, (), {})
 
 
 class Herd:
-    """See the module. `ground` is the seed and the side, as in the names of channels."""
+    """See the module."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        ground: str,
-        keeper: Keeper,
-        peers: Peers,
-        takeovers: Takeovers,
-        longest: Longest,
-        sizes: Sizes,
-    ) -> None:
-        self._stage = stage
-        self._loop, self._residents = stage.loop, stage.residents
+    def __init__(self, node: Node, longest: Longest, sizes: Sizes) -> None:
+        self._stage = stage = Stage(node)
+        self._loop, self._residents = node.loop, node.residents
+        ground = node.channels.ground
         self._queue = f"{QUEUE} {ground}"
-        self._keeper = keeper
-        self._peers = peers
-        self._takeovers = takeovers
+        self._keeper, self._peers, self._takeovers = node.keeper, node.peers, node.takeovers
         self._sizes = sizes
         #: The computer players that are here, by their ids; some may be at another node already.
         self._beasts: dict[int, Beast] = {}
@@ -115,7 +103,7 @@ class Herd:
         self._looks = self._loop.alarm(self._look_after)
         #: What has happened in squares, until it is taken.
         self._news: list[tuple[Square, Sequence[Event]]] = []
-        self.lease = Lease(f"{LEASE} {ground}", keeper, self._loop, self)
+        self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
         self._company = Company(stage, self._person, self._begin_errand)
         self.ember = Ember(stage, self.lease, longest, self._walkers, self._wake, self._attend)
         self._tag = Tag(stage, self.ember)

@@ -8,32 +8,25 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
-from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
-from flatlands.server.players.movement import Movement
-from flatlands.server.players.residents import Residents
+from flatlands.server.node import Node
 from flatlands.server.players.spots import Place
-from flatlands.server.squares.replicas import Replicas
 from flatlands.world.events import Player
-from flatlands.world.grid import Grid
-from flatlands.world.terrain import Terrain
 from flatlands.world.track import Goal
 
 #: At how many players around one of them looks at most: of a crowd that is close, some are enough.
 LOOKS_AT: Final = 400
 
 
-class Stage(NamedTuple):
+class Stage:
     """See the module. Times are node time in ms, distances are in units."""
 
-    loop: Loop
-    grid: Grid
-    terrain: Terrain
-    residents: Residents
-    movement: Movement
-    replicas: Replicas
+    def __init__(self, node: Node) -> None:
+        self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain
+        self.residents, self.movement = node.residents, node.movement
+        self.replicas = node.replicas
 
     def at(self, player: Player) -> Place:
         """Return where a player is now."""

@@ -51,7 +51,11 @@ class Deployed:
         for process in (self.honcho.process, self.nginx.process):
             assert process.poll() is None, self.honcho.errors()
         try:
-            return self.get("readyz").status == 200
+            with self.get("readyz") as answer:
+                return answer.status == 200
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            return False
         except OSError:
             return False
 
@@ -101,6 +105,7 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
         opener.open(f"http://localhost:{deployed.nginx.plain}/?near=1", timeout=PATIENCE)
     assert moved.value.code == 308
     assert moved.value.headers["Location"] == "https://localhost/?near=1"
+    moved.value.close()
     packed = deployed.get("style.css", **{"Accept-Encoding": "gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.read()) == (ROOT / "static/style.css").read_bytes()

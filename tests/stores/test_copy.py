@@ -79,19 +79,6 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
     assert back.top("gems", 2) == store.top("gems", 2)
 
 
-@pytest.mark.process
-def test_what_is_there_already_is_not_mixed_with_what_comes(tmp_path, redis):
-    first, second = (f"sqlite:///{tmp_path / name}" for name in ("first.db", "second.db"))
-    open_store(first, "w").put("q", [Item("a", 0, "", b"")])
-    open_store(second, "w").add(Score("board", "Wren", 1))
-    ended = run(first, second, "--world", "w")
-    assert ended.returncode == 1 and "Traceback" not in ended.stderr
-    assert "second.db keeps something of the world 'w' already: nothing was copied" in ended.stderr
-    assert open_store(second, "w").names() == ([], ["board"])
-    ended = run(first, "mysql://x")
-    assert ended.returncode == 2 and "no store is called 'mysql://x'" in ended.stderr
-
-
 def recipe(path, kept):
     """Return the shell commands of "Backup" in docs/operations.md, with these two files."""
     page = (ROOT / "docs" / "operations.md").read_text()
@@ -143,20 +130,31 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
 
 
 @pytest.mark.process
-def test_a_backup_that_is_impossible_says_why_in_a_sentence(tmp_path, redis):
-    file, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "none/b.db"))
+def test_what_cannot_be_copied_is_told_in_a_sentence(tmp_path, redis):
+    file, other, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db", "none/c.db"))
+
+    def refused(*arguments):
+        ended = run(*arguments)
+        assert ended.stderr.count("\n") == 1, ended.stderr
+        return ended.returncode, ended.stderr
+
     for (source, target), code, why in (
         ((file, none), 1, f"there is no {tmp_path}/a.db: nothing was copied"),
         ((redis, file), 2, "a Redis makes copies itself"),
         (("memory://", file), 2, "'memory://' is no such URL"),
     ):
-        ended = run("--backup", source, target)
-        assert ended.returncode == code and ended.stderr.count("\n") == 1, ended.stderr
-        assert why in ended.stderr and list(tmp_path.iterdir()) == []
+        status, told = refused("--backup", source, target)
+        assert status == code and why in told and list(tmp_path.iterdir()) == []
     open_store(file, "w").put("q", [Item("a", 0, "", b"")])
-    ended = run("--backup", file, none)
-    assert ended.returncode == 1
-    assert ended.stderr.endswith("/none/b.db cannot be made: No such file or directory\n")
+    _, told = refused("--backup", file, none)
+    assert told.endswith("/none/c.db cannot be made: No such file or directory\n")
+    status, told = refused(file, "mysql://x")
+    assert status == 2 and "no store is called 'mysql://x'" in told
+    # Nothing is mixed with what is there already.
+    open_store(other, "w").add(Score("board", "Wren", 1))
+    status, told = refused(file, other, "--world", "w")
+    assert status == 1 and "keeps something of the world 'w' already: nothing was copied" in told
+    assert open_store(other, "w").names() == ([], ["board"])
 
 
 def test_a_backup_is_one_moment_though_others_write(tmp_path):

@@ -12,7 +12,6 @@ from flatlands.world.events import (
     GoneEvent,
     Player,
     SayEvent,
-    named,
 )
 from flatlands.world.grid import Grid
 from flatlands.world.replica import REMEMBERED, Departed, Replica, Whereabouts
@@ -252,75 +251,6 @@ def test_nothing_said_is_ever_replaced():
     assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
 
 
-def test_a_replica_follows_enters_tracks_and_leaves():
-    first, second, third = batch(), batch(1100), batch(1200)
-    first.enter(player(7))
-    first.enter(player(8))
-    second.track(player(7, seq=2, start=1090))
-    third.leave(player(8, seq=3), (-1, 3))
-    replica = replica_of(first, second)
-    assert replica.players[7].track == player(start=1090).track
-    assert set(replica.players) == {7, 8}
-    apply(replica, 1, 1200, events(third), 0)
-    assert set(replica.players) == {7}
-
-
-def test_what_is_older_than_what_is_known_changes_nothing():
-    new, corner = batch(), Corner(SQUARE, SPAN, 1100)
-    new.enter(player(7, seq=5))
-    replica = replica_of(new)
-    records = b"".join(corner.record(player(7, seq=seq, start=1)) for seq in (3, 4, 5))
-    replica.apply(1, 1100, Content(records, [GoneEvent(GONE, 7, 5)]), 0)
-    assert replica.players[7].track == player().track and replica.players[7].seq == 5
-
-
-def test_a_track_or_a_leave_of_somebody_unknown_is_no_error():
-    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
-    record = Corner(SQUARE, SPAN, 1000).record(player(9))
-    said = [GoneEvent(GONE, 9, 6), SayEvent(SAY, 9, "hm")]
-    replica.apply(1, 1000, Content(record, said), 0)
-    assert replica.players == {}
-
-
-def test_a_snapshot_makes_the_same_replica():
-    b = batch()
-    b.enter(player(7))
-    b.enter(player(8, start=990))
-    replica, copy = replica_of(b), Replica(SQUARE, SPAN, Departed(), Whereabouts())
-    shown = replica.snapshot(5000, lambda node: node + 70)
-    assert [entry[13] for entry in shown] == [71, 71]
-    apply(copy, 1, 5000, [named(entry[:13]) for entry in shown], 0)
-    assert copy.snapshot(6000, abs) == replica.snapshot(6000, abs)
-    assert copy.players[8].track == player(start=990).track
-
-
-def test_what_a_node_has_replaces_all_that_it_had_and_nothing_of_others():
-    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
-    apply(replica, 1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)
-    apply(replica, 2, 1000, [corner.enter(player(9))], 0)
-    assert not replica.replace(1, 1000, [corner.enter(player(7)), corner.enter(player(8))], 0)[0]
-    assert replica.replace(1, 1000, [corner.enter(player(8)), corner.enter(player(10))], 0)[0]
-    assert set(replica.players) == {8, 9, 10}
-    assert replica.drop(2) == [9] and replica.drop(2) == []
-    assert replica.hosts(1) and not replica.hosts(2)
-
-
-def test_one_who_went_to_another_node_is_not_removed_by_the_old_one():
-    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
-    apply(replica, 1, 1000, [corner.enter(player(7))], 0)
-    apply(replica, 2, 1000, [corner.enter(player(7, seq=2**24))], 0)
-    replica.replace(1, 1000, [], 0)
-    assert replica.players[7].node == 2
-
-
-def test_players_of_a_node_believed_dead_may_be_told_of_again():
-    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
-    apply(replica, 1, 1000, [corner.enter(player(7))], 0)
-    replica.drop(1)
-    assert replica.replace(1, 1000, [corner.enter(player(7))], 0)[0]
-    assert set(replica.players) == {7}
-
-
 def test_what_comes_late_does_not_raise_one_who_was_removed():
     replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
     apply(replica, 1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
@@ -359,13 +289,3 @@ def test_those_who_were_removed_long_ago_are_forgotten():
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
     assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
-
-
-def test_an_entry_that_is_known_changes_nothing_and_a_newer_one_does():
-    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
-    apply(replica, 1, 1000, [corner.enter(player(7, seq=5))], 0)
-    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=5, start=1))], 0)[0]
-    assert not replica.replace(1, 1000, [corner.enter(player(7, seq=4, start=1))], 0)[0]
-    assert replica.players[7].track == player().track
-    assert replica.replace(1, 1000, [corner.enter(player(7, seq=6, start=1))], 0)[0]
-    assert replica.players[7].track == player(start=1).track

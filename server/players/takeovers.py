@@ -118,6 +118,10 @@ class Takeovers:
         """
         id = resident.id
         self._residents.hand_over(resident)
+        before = self._released.get(id)
+        if before is not None and before.square != resident.square:
+            # It came back to another square, and goes again: only the last one is waited for.
+            self._residents.tell_gone(before)
         self._released[id] = resident
         self._arrived.discard(id)
         self._ending.put(id, self._loop.now() + RELEASED_FOR)

@@ -367,3 +367,29 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     harness.run(500)
     for client in screens:
         assert 100_005 not in client.model.players and 100_006 in client.model.players
+
+
+def test_who_goes_to_another_node_twice_is_left_in_neither_square(two):
+    harness, *_ = two
+    one, other = harness.hosts
+    span = harness.node.grid.span
+    player = harness.stand("P", (span // 2, span - 1000), (40, 25), one)
+    token = player.model.token
+    player.walk(0, 1)
+    harness.run(1500)
+    # Its first node gives it up to one that does not hear that, and whose client hangs up.
+    harness.network.cuts.add((one.broker, other.broker))
+    gone = harness.client(other)
+    gone.say_hello("P", token=token)
+    gone.connection.lose()
+    harness.run(400)
+    harness.network.heal()
+    back = harness.client(one).hello("P", token=token)
+    harness.run(500)
+    assert [r.square for r in one.node.residents.by_id.values() if r.id == player.id] == [(0, 0)]
+    harness.client(other).hello("P", token=back.model.token)
+    harness.run(5000)
+    late = harness.place("L", (0, 2), (24, 24), one)
+    harness.run(500)
+    assert late.model.held[1] == 1 and not late.sees(player)
+    harness.check()

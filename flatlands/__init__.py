@@ -6,9 +6,8 @@ nothing and starts nothing: what a game imports from here is loaded when it is a
 """
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:
     from flatlands.server.game import Game as Game
 
@@ -22,8 +21,10 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 _PUBLIC = {"Game": "flatlands.server.game"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Return something public."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'flatlands' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_PUBLIC[name]), name)

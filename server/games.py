@@ -42,23 +42,28 @@ def is_own(name: str) -> bool:
     return "/" in name or name.endswith(".py")
 
 
+def check(name: str) -> None:
+    """Raise Unfit if there is no such game."""
+    if not is_own(name) and name not in shipped():
+        raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}")
+    if is_own(name) and not Path(name).exists():
+        raise Unfit(f"there is no game at {Path(name).resolve()}")
+
+
 def part(name: str, what: str) -> Any:
     """Return what a game has under one of the names of _MODULES, or None if it has none. Raises
     Unfit if there is no such game, or if a module of it fails."""
+    check(name)
     if is_own(name):
         path = Path(name).resolve()
-        if not path.exists():
-            raise Unfit(f"there is no game at {path}")
         package = f"flatlands_game_{path.stem}"
         if path.is_file():
             return getattr(_load(package, spec_from_file_location(package, path)), what, None)
         folder = ModuleSpec(package, None, is_package=True)
         folder.submodule_search_locations = [str(path)]
         _load(package, folder)
-    elif name in shipped():
-        package = f"flatlands.games.{name}"
     else:
-        raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}")
+        package = f"flatlands.games.{name}"
     module = f"{package}.{_MODULES[what]}"
     if what != "Game" and find_spec(module) is None:
         return None

@@ -122,7 +122,7 @@ _world = _if(
 
 def _game(text: str) -> str:
     try:
-        games.part(text, "Options")
+        games.check(text)
     except games.Unfit as error:
         raise ArgumentTypeError(str(error)) from None
     return text
@@ -311,14 +311,21 @@ def variables(game: str = games.DEFAULT) -> list[str]:
 
 def game_of(
     command: str,
+    what: str,
     arguments: Sequence[str] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> str:
     """Return the game that the arguments of a command or an environment name, before all else is
-    read. `arguments` are those of the process if None. Ends the process as `read` does."""
+    read, and load the part `what` of it. `arguments` are those of the process if None. Ends the
+    process as `read` does."""
     parser = ArgumentParser(command, f"{command} [--help] [OPTION ...]", add_help=False)
     _add_options(parser, environment, [one for one in _OPTIONS if one.name == "game"])
-    return str(parser.parse_known_args(arguments)[0].game)
+    game = str(parser.parse_known_args(arguments)[0].game)
+    try:
+        games.part(game, what)
+    except games.Unfit as error:
+        parser.error(str(error))
+    return game
 
 
 def _options_of(game: str) -> list["Field[Any]"]:
@@ -340,7 +347,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
         epilog="Each option can also be set by the environment variable in brackets; the "
         "command line takes precedence.",
     )
-    game = game_of(COMMAND, arguments, environment)
+    game = game_of(COMMAND, "Options", arguments, environment)
     of_game = _options_of(game)
     _add_options(parser, environment, _OPTIONS)
     _add_options(parser, environment, of_game, f"options of the game {game}")

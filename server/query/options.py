@@ -15,7 +15,7 @@ Without a statement there is a prompt. It changes nothing."""
 
 def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options that are given; those of the process if `arguments` is None."""
-    there = tables(settings.game_of(COMMAND, arguments)).items()
+    there = tables(settings.game_of(COMMAND, "TABLES", arguments)).items()
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description=DESCRIPTION,

@@ -177,7 +177,9 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
         ("real", 3),
         ("crowd", 40),
     ]
-    assert all(point["cpu"] > 0 and point["p99"] > 0 for point in by.values())
+    assert all(point["p99"] > 0 for point in by.values())
+    # Few players on one node use less than the ten ms that the system counts in.
+    assert all(point["cpu"] > 0 for at, point in by.items() if at != ("nodes", 1))
     assert by["nodes", 5]["near"] == 4 and by["nodes", 5]["beats"] > 2
     # Five nodes of six players, who move once a second, and their heartbeats.
     assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60

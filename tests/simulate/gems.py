@@ -35,6 +35,11 @@ SLOW = 3000
 RIGHT_WITHIN = AGAIN + AFTER_FAILURE + FAILS_FOR + GROW_EVERY + 4 * SLOW
 
 
+#: ms until all screens know of a gem that was just moved: what was wrong about it before may have
+#: been another fault, that is long over.
+TOLD_WITHIN = GROW_EVERY + 4 * SLOW
+
+
 class Gems:
     """See the module. `store` is one more that opens what the nodes share; `moved`: gems that
     nobody takes are moved."""

@@ -46,7 +46,7 @@ class Game:
         return True
 
     def walked(self) -> Walked:
-        """Return who has walked here today, for the map's head."""
+        """Return who has walked here today, as the title of the page tells it."""
         return Walked([], 0)
 
     def renamed(self, player: int, name: str, owner: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flatlands import games
 
 if TYPE_CHECKING:
-    from flatlands.server.game import Make
+    from flatlands.server.game import Game, Make
 
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
@@ -97,9 +97,18 @@ def _where(error: Exception) -> str:
 def maker(name: str, options: Any, *, alone: bool) -> "Make":
     """Return what makes a node's game; `options` and `alone` are as in server/game.py. Raises
     Unfit."""
-    from flatlands.server.game import Game
+    from flatlands.server import game
 
     made = part(name, "Game")
-    if not (isinstance(made, type) and issubclass(made, Game)):
+    if not (isinstance(made, type) and issubclass(made, game.Game)):
         raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
-    return partial(made, options=options, alone=alone)
+    make = partial(made, options=options, alone=alone)
+    return partial(_make_own, name, make) if is_own(name) else make
+
+
+def _make_own(name: str, make: "Make", node: Any) -> "Game":
+    """Make a game of one's own. Raises Unfit if that fails."""
+    try:
+        return make(node)
+    except Exception as error:
+        raise Unfit(f"the game {name} cannot be made: {_where(error)}") from error

@@ -5,7 +5,7 @@ import re
 import resource
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
@@ -322,6 +322,7 @@ def game_of(
     _add_options(parser, environment, [one for one in _OPTIONS if one.name == "game"])
     game = str(parser.parse_known_args(arguments)[0].game)
     try:
+        _options_of(game)
         games.part(game, what)
     except games.Unfit as error:
         parser.error(str(error))
@@ -329,9 +330,20 @@ def game_of(
 
 
 def _options_of(game: str) -> list["Field[Any]"]:
-    """Return the options of a game, which are the fields of its class Options."""
+    """Return the options of a game: the fields of its class Options that `option` has made. Raises
+    Unfit."""
     options = games.part(game, "Options")
-    return [] if options is None else list(fields(options))
+    if options is None:
+        return []
+    if not is_dataclass(options):
+        raise games.Unfit(f"the class Options of the game {game} is no dataclass")
+    found = [option for option in fields(options) if "text" in option.metadata]
+    for option in found:
+        if option.name in Settings.__dataclass_fields__:
+            raise games.Unfit(
+                f"every server has an option {option.name!r}: name the game's otherwise"
+            )
+    return found
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
@@ -368,7 +380,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
     values = {option.name: given.pop(option.name) for option in of_game}
-    given["of_game"] = games.part(game, "Options")(**values) if values else None
+    options = games.part(game, "Options")
+    given["of_game"] = None if options is None else options(**values)
     return Settings(**given)
 
 

@@ -125,8 +125,9 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(peer, monkey
     monkeypatch.setattr(client, "DRAIN", 0.5 if withheld else PATIENCE)
     if withheld:
         # All of these players hear each other, and it is believed that a third more are there.
-        more = lambda squares: [len(squares) * 4 // 3 for _ in squares]  # noqa: E731
-        monkeypatch.setattr(client, "audiences", more)
+        monkeypatch.setattr(
+            client, "audiences", lambda squares: [len(squares) * 4 // 3 for _ in squares]
+        )
     row = measure_peer(peer, 60, 1.0)
     assert row.trouble is None and row.share == pytest.approx(0.75 if withheld else 1, abs=0.02)
     assert withheld or (row.share, row.raw["lost"]) == (1.0, 0)

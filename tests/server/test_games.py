@@ -95,17 +95,22 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         ("class Game: pass\n", "has no class Game that inherits from flatlands.Game"),
         ("", "has no class Game that inherits from flatlands.Game"),
         (None, "there is no game at "),
+        (OWN.replace("node.stats", "node.nothing"), "paint.py, line 16: AttributeError: "),
+        (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
+        ("class Options: pass\n", "the class Options of the game"),
     ],
 )
 def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     tmp_path, capsys, source, said
 ):
+    # Each process plays one game; this one has had others.
+    sys.modules.pop("flatlands_game_paint", None)
     path = tmp_path / "paint.py"
     if source is not None:
         path.write_text(source)
     try:
         read = settings.read(["--game", str(path)], {})
-        games.maker(read.game, read.of_game, alone=True)
+        games.maker(read.game, read.of_game, alone=True)(Harness().node)
         told = ""
     except SystemExit as ended:
         assert ended.code == 2
@@ -113,4 +118,3 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     except games.Unfit as error:
         told = str(error)
     assert said in told
-    sys.modules.pop("flatlands_game_paint", None)

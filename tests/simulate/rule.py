@@ -101,7 +101,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
     for id, real in truth.items():
         known, now = belief[id], client.now()
-        if real[4][4] > now - LONGEST:
+        if known[0] < real[0] and real[4][4] > now - LONGEST:
             # It began to move a moment ago, and that waits for the next flush.
             continue
         if not (_alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):

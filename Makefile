@@ -1,6 +1,6 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
-# make check  in a minute: lint, types, budgets of lines, and all tests that run in one process
+# make check  in two minutes: lint, types, budgets of lines, and all tests that run in one process
 # make test   all tests; sets up what they need
 # make test-outside  what needs a wheel, another browser or an operator's recipe
 # make again TEST=...  one test, TIMES=... times: whether it ever fails

@@ -95,10 +95,10 @@ class If(NamedTuple):
 
 
 class Then(NamedTuple):
-    """What follows in the same step: items, as (queue, item), are put, and a score is added."""
+    """What follows in the same step: items, as (queue, item), are put, and scores are added."""
 
     items: Sequence[tuple[str, Item]]
-    score: Score | None
+    scores: Sequence[Score]
 
 
 class Backend(ABC):
@@ -195,13 +195,13 @@ class Store(Backend):
         queue: str,
         ids: Iterable[str],
         then: Iterable[tuple[str, Item]] = (),
-        score: Score | None = None,
+        scores: Iterable[Score] = (),
     ) -> int:
         """Remove items that this caller has claimed; return how many were still its own.
 
-        In the same step, if any was, put what follows, as (queue, item), and add a score.
+        In the same step, if any was, put what follows, as (queue, item), and add scores.
         """
-        mine, following = If(holder=self._caller), _following(then, score)
+        mine, following = If(holder=self._caller), _following(then, scores)
         return len(self._wait(self._remove, _queue(queue), _ids(ids), mine, following))
 
     def renew(self, queue: str, items: Iterable[tuple[str, bytes]], lease: int) -> list[str]:
@@ -216,7 +216,7 @@ class Store(Backend):
         queue: str,
         id: str,
         then: Iterable[tuple[str, Item]] = (),
-        score: Score | None = None,
+        scores: Iterable[Score] = (),
         *,
         only: bytes | None = None,
     ) -> bytes | None:
@@ -225,7 +225,7 @@ class Store(Backend):
 
         If `only` is given, an item with another body counts as not there.
         """
-        if_, following = If(body=only if only is None else _body(only)), _following(then, score)
+        if_, following = If(body=only if only is None else _body(only)), _following(then, scores)
         bodies = self._wait(self._remove, _queue(queue), _ids([id]), if_, following)
         return bodies[0] if bodies else None
 
@@ -392,6 +392,6 @@ def _score(score: Score) -> Score:
     return score
 
 
-def _following(then: Iterable[tuple[str, Item]], score: Score | None) -> Then:
+def _following(then: Iterable[tuple[str, Item]], scores: Iterable[Score]) -> Then:
     some = _few([(_queue(queue), _item(item)) for queue, item in then])
-    return Then(some, None if score is None else _score(score))
+    return Then(some, _few(list(map(_score, scores))))

@@ -111,13 +111,14 @@ for at = 6, 5 + count do
     found[#found + 1] = what[4]
   end
 end
--- What follows: points and who gets them on the board KEYS[4], and then items.
+-- What follows: scores, for each the place of its board's key, id and points; and then items.
 if #found > 0 then
-  local at = 6 + count
-  if ARGV[at] ~= '' then
-    redis.call('ZINCRBY', KEYS[4], ARGV[at], ARGV[at + 1])
+  local at = 7 + count
+  for _ = 1, tonumber(ARGV[at - 1]) do
+    redis.call('ZINCRBY', KEYS[tonumber(ARGV[at])], ARGV[at + 2], ARGV[at + 1])
+    at = at + 3
   end
-  put(at + 2)
+  put(at)
 end
 return found
 """
@@ -159,9 +160,6 @@ local n = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not n then return false end
 return {redis.call('ZCOUNT', KEYS[1], '(' .. n, '+inf') + 1, redis.call('ZCARD', KEYS[1]), n}
 """
-
-#: The board, the id and the points of a call that adds no score.
-NO_SCORE: tuple[str, str, int | str] = ("", "", "")
 
 _T = TypeVar("_T")
 
@@ -268,25 +266,29 @@ class RedisStore(Store):
     def _board(self, board: str) -> str:
         return f"{{{self.world}}}/board/{board}"
 
-    def _keys(
-        self, queue: str, board: str, then: Sequence[tuple[str, Item]]
-    ) -> tuple[list[str], list[Any]]:
-        """Return the keys of a queue, a board, and all queues that items follow in, and the
-        arguments that put these."""
-        keys = [*self._of(queue), self._board(board)]
-        places = {queue: 1}
-        arguments: list[Any] = []
-        for other, item in then:
+    def _keys(self, queue: str, then: Then) -> tuple[list[str], list[Any], list[Any]]:
+        """Return the keys of a queue, and of all boards and queues in which something follows; and
+        the arguments that add the scores, and those that put the items."""
+        keys = self._of(queue)
+        places, boards = {queue: 1}, {}
+        scores: list[Any] = []
+        for board, id, n in then.scores:
+            if board not in boards:
+                keys.append(self._board(board))
+                boards[board] = len(keys)
+            scores += (boards[board], id, n)
+        items: list[Any] = []
+        for other, item in then.items:
             if other not in places:
                 places[other] = len(keys) + 1
                 keys += self._of(other)
-            arguments += (places[other], item.id, item.delay, item.group, item.body)
-        return keys, arguments
+            items += (places[other], item.id, item.delay, item.group, item.body)
+        return keys, scores, items
 
     # Calls.
 
     def _put(self, queue: str, items: Sequence[Item]) -> int:
-        keys, arguments = self._keys(queue, "", [(queue, item) for item in items])
+        keys, _, arguments = self._keys(queue, Then([(queue, item) for item in items], ()))
         return int(self._run(_PUT, keys, arguments))
 
     def _claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
@@ -294,10 +296,10 @@ class RedisStore(Store):
         return [Claimed(id.decode(), body, int(tries)) for id, body, tries in found]
 
     def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
-        board, id, n = then.score or NO_SCORE
-        keys, items = self._keys(queue, board, then.items)
+        keys, scores, items = self._keys(queue, then)
         wanted = [part for one in if_ for part in (("any", "") if one is None else ("", one))]
-        bodies: list[bytes] = self._run(_REMOVE, keys, (len(ids), *wanted, *ids, n, id, *items))
+        following = len(then.scores), *scores, *items
+        bodies: list[bytes] = self._run(_REMOVE, keys, (len(ids), *wanted, *ids, *following))
         return bodies
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:

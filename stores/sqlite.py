@@ -186,16 +186,16 @@ class SqliteStore(Store):
             return self._insert(execute, ((queue, item) for item in items))
 
     def _insert(
-        self, execute: _Execute, items: Iterable[tuple[str, Item]], score: Score | None = None
+        self, execute: _Execute, items: Iterable[tuple[str, Item]], scores: Iterable[Score] = ()
     ) -> int:
-        """Put items, as (queue, item), and add a score; return how many items are new."""
+        """Put items, as (queue, item), and add scores; return how many items are new."""
         now, new = self._now(), 0
         for queue, (id, delay, group, body) in items:
             new += execute(
                 "INSERT INTO item VALUES (?, ?, ?, ?, ?, '', 0, ?) ON CONFLICT DO NOTHING",
                 (self.world, queue, id, now + delay, group, body),
             ).rowcount
-        if score is not None:
+        for score in scores:
             self._score(execute, score)
         return new
 

@@ -156,9 +156,9 @@ def leave_gems(monkeypatch):
     """A store gives away what is taken, and keeps it."""
     take = SqliteStore.take
 
-    def faulty(self, queue, id, then=(), score=None, *, only=None):
+    def faulty(self, queue, id, then=(), scores=(), *, only=None):
         if not queue.startswith("gem "):
-            return take(self, queue, id, then, score, only=only)
+            return take(self, queue, id, then, scores, only=only)
         found = [item.body for item in self.scan(queue, 500) if item.id == id]
         return found[0] if found and only in (None, found[0]) else None
 

@@ -252,8 +252,8 @@ def test_the_sizes_of_its_parts_are_told(store):
 def test_a_score_of_no_points_is_a_place_on_the_board_however_it_is_added(store):
     store.put("q", [item("a"), item("b")])
     store.claim("q", 1, LONG)
-    store.done("q", ["a"], (), Score("board", "done", 0))
-    store.take("q", "b", (), Score("board", "taken", 0))
+    store.done("q", ["a"], (), [Score("board", "done", 0)])
+    store.take("q", "b", (), [Score("board", "taken", 0)])
     store.add(Score("board", "added", 0))
     assert store.top("board", 9) == [("taken", 0), ("done", 0), ("added", 0)]
 
@@ -311,7 +311,7 @@ BEYOND = [
     lambda store: store.done("q", ["a"] * (BATCH_LIMIT + 1)),
     lambda store: store.done("q", ["a"], [("q", item(delay=-1))]),
     lambda store: store.take("q", "a", [("", item())]),
-    lambda store: store.take("q", "a", (), Score("board", "Wren", 2**31)),
+    lambda store: store.take("q", "a", (), [Score("board", "Wren", 2**31)]),
     lambda store: store.add(Score("", "Wren", 1)),
     lambda store: store.top("board", 0),
     lambda store: store.top("board", 1, -1),
@@ -334,7 +334,9 @@ CALLER, QUEUE = st.integers(0, 1), st.sampled_from(QUEUES)
 ID, BODY = st.sampled_from(["a", "a/b", "c", "\u00e4\n"]), st.sampled_from(BODIES)
 ITEM = st.builds(Item, ID, st.sampled_from([0, 0, NEVER]), st.sampled_from(GROUPS), BODY)
 THEN = st.lists(st.tuples(QUEUE, ITEM), max_size=2)
-SCORE = st.none() | st.builds(Score, st.just("board"), ID, st.integers(-1, 2))
+BOARDS = "board", "board/due"
+SCORE = st.builds(Score, st.sampled_from(BOARDS), ID, st.integers(-1, 2))
+SCORES = st.lists(SCORE, max_size=3)
 
 
 class Queues(RuleBasedStateMachine):
@@ -347,9 +349,9 @@ class Queues(RuleBasedStateMachine):
         super().__init__()
         self.stores = [opening(uuid.uuid4().hex)]
         self.stores.append(opening(self.stores[0].world))
-        #: Queue -> id -> [item, how often it was claimed, who holds it]; and id -> points.
+        #: Queue -> id -> [item, how often it was claimed, who holds it]; and board -> id -> points.
         self.there = {queue: {} for queue in QUEUES}
-        self.points = {}
+        self.points = {board: {} for board in BOARDS}
 
     def put(self, queue, some):
         """Return how many are new, as a store does."""
@@ -358,17 +360,19 @@ class Queues(RuleBasedStateMachine):
             self.there[queue].setdefault(one.id, [one, 0, None])
         return len(self.there[queue]) - before
 
-    def remove(self, queue, some, then, score):
+    def remove(self, queue, some, then, scores):
         for id in some:
             del self.there[queue][id]
         if some:
             for other, one in then:
                 self.put(other, [one])
-            self.add(score)
+            for score in scores:
+                self.add(score)
 
     def add(self, score):
-        if score is not None:
-            self.points[score.id] = self.points.get(score.id, 0) + score.n
+        points = self.points[score.board]
+        points[score.id] = points.get(score.id, 0) + score.n
+        return points[score.id]
 
     def held(self, caller, queue):
         return {id for id, (_, _, holder) in self.there[queue].items() if holder == caller}
@@ -387,18 +391,18 @@ class Queues(RuleBasedStateMachine):
             there[id][1:] = there[id][1] + 1, caller
             assert (body, tries) == (there[id][0].body, there[id][1])
 
-    @rule(caller=CALLER, queue=QUEUE, some=st.sets(ID), then=THEN, score=SCORE)
-    def finishes(self, caller, queue, some, then, score):
+    @rule(caller=CALLER, queue=QUEUE, some=st.sets(ID), then=THEN, scores=SCORES)
+    def finishes(self, caller, queue, some, then, scores):
         own = some & self.held(caller, queue)
-        assert self.stores[caller].done(queue, some, then, score) == len(own)
-        self.remove(queue, own, then, score)
+        assert self.stores[caller].done(queue, some, then, scores) == len(own)
+        self.remove(queue, own, then, scores)
 
-    @rule(caller=CALLER, queue=QUEUE, id=ID, only=st.none() | BODY, then=THEN, score=SCORE)
-    def takes(self, caller, queue, id, only, then, score):
+    @rule(caller=CALLER, queue=QUEUE, id=ID, only=st.none() | BODY, then=THEN, scores=SCORES)
+    def takes(self, caller, queue, id, only, then, scores):
         body = self.there[queue][id][0].body if id in self.there[queue] else None
         taken = body if only in (None, body) else None
-        assert self.stores[caller].take(queue, id, then, score, only=only) == taken
-        self.remove(queue, [id] if taken is not None else [], then, score)
+        assert self.stores[caller].take(queue, id, then, scores, only=only) == taken
+        self.remove(queue, [id] if taken is not None else [], then, scores)
 
     @rule(caller=CALLER, queue=QUEUE, some=st.dictionaries(ID, BODY))
     def renews(self, caller, queue, some):
@@ -409,9 +413,7 @@ class Queues(RuleBasedStateMachine):
 
     @rule(caller=CALLER, score=SCORE)
     def scores(self, caller, score):
-        self.add(score)
-        if score is not None:
-            assert self.stores[caller].add(score) == self.points[score.id]
+        assert self.stores[caller].add(score) == self.add(score)
 
     def teardown(self):
         for store in self.stores:
@@ -422,12 +424,13 @@ class Queues(RuleBasedStateMachine):
                 for some in (GROUPS[:1], GROUPS[1:]):
                     grouped = {one.id for one in store.group(queue, *some)}
                     assert grouped == {id for group, id, _ in items if group in some}
-            places = sorted(((n, id) for id, n in self.points.items()), reverse=True)
-            assert store.top("board", 9, 1) == [(id, n) for n, id in places[1:]]
-            for n, id in places:
-                place = 1 + sum(other > n for other, _ in places)
-                assert store.rank("board", id) == Rank(place, len(places), n)
-            assert store.rank("board", "nobody") is None
+            for board, points in self.points.items():
+                places = sorted(((n, id) for id, n in points.items()), reverse=True)
+                assert store.top(board, 9, 1) == [(id, n) for n, id in places[1:]]
+                for n, id in places:
+                    place = 1 + sum(other > n for other, _ in places)
+                    assert store.rank(board, id) == Rank(place, len(places), n)
+                assert store.rank(board, "nobody") is None
 
 
 def test_a_store_has_what_a_dictionary_would_have_whatever_is_done(opening):

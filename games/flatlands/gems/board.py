@@ -78,9 +78,9 @@ class Board:
         """Return the owner that a key stands for."""
         return hashlib.blake2b(key.encode(), digest_size=16, person=b"flatlands board").hexdigest()
 
-    def point(self, owner: str) -> Score | None:
-        """Return the point for a gem, or None if there is nobody to count it for."""
-        return Score(BOARD, owner, 1) if owner else None
+    def point(self, owner: str) -> list[Score]:
+        """Return the point for a gem, if there is somebody to count it for."""
+        return [Score(BOARD, owner, 1)] if owner else []
 
     def entry(self, owner: str, player: int, name: str) -> list[tuple[str, Item]]:
         """Return what is put with a player's first point, as (queue, item): its id and name."""

@@ -130,8 +130,8 @@ class Garden:
         body = _pack(thing.version, x, y)
 
         def question(store: Store) -> bool:
-            score = self._board.point(owner)
-            return store.take(self._queue, id, then, score, only=body) is not None
+            point = self._board.point(owner)
+            return store.take(self._queue, id, then, point, only=body) is not None
 
         def answered(is_taken: bool) -> None:
             self._reached.discard(id)

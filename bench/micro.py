@@ -26,7 +26,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import handlers
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.games import maker
+from flatlands.server.games import Maker
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
@@ -104,7 +104,7 @@ class Bench:
             loop=self.loop,
             spread=SQUARES,
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
-            game=maker("flatlands", Options(walkers=0, deer=0), alone=True),
+            game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)

@@ -9,7 +9,12 @@ import os
 
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:
+    from flatlands.server.cells import Cells as Cells
     from flatlands.server.game import Game as Game
+    from flatlands.server.game import Me as Me
+    from flatlands.server.game import every as every
+    from flatlands.server.game import plain as plain
+    from flatlands.server.game import terrain as terrain
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     raise ImportError(
@@ -18,7 +23,10 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     )
 
 #: What games import, and where it is.
-_PUBLIC = {"Game": "flatlands.server.game"}
+_PUBLIC = {
+    "Cells": "flatlands.server.cells",
+    **dict.fromkeys(("Game", "Me", "every", "plain", "terrain"), "flatlands.server.game"),
+}
 
 
 def __getattr__(name: str) -> object:

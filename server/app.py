@@ -18,7 +18,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import handlers
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.games import maker
+from flatlands.server.games import Maker
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
@@ -39,7 +39,6 @@ from flatlands.server.websocket.listener import WebSocketServer
 from flatlands.server.websocket.socket_passing import Passage
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid
-from flatlands.world.terrain import Terrain
 
 log = logging.getLogger("flatlands")
 
@@ -77,16 +76,18 @@ class Server:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         self.broker = broker
+        game = Maker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
         self.node = Node(
             grid=Grid(settings.side),
-            terrain=Terrain(settings.seed),
+            terrain=game.ground(settings.seed),
             broker=broker,
             loop=Loop(self.stats, settings.clock),
             spread=settings.spread,
             ring=settings.spread_ring,
             world=settings.world,
             store=store,
-            game=maker(settings.game, settings.of_game, alone=settings.worker in (None, 1)),
+            game=game,
+            plays=game.plays,
         )
         self._handlers = handlers(self.node.game)
         self.sessions: set[Session] = set()
@@ -128,6 +129,7 @@ class Server:
                 self.health,
                 operator_pages(self, self.node.orders, self.node.game, settings.admin_token),
                 forgets=settings.forgets,
+                page=game.page,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,

@@ -1,4 +1,4 @@
-"""What a node and its server know of the game that is played on them, and nothing else of it.
+"""What a node knows of the game that is played on it, and what the game knows of the node.
 
 A game's module `game` has a class `Game` that inherits from this one, of which each node makes one
 object when all its own parts are there. This class is the game in which there is nothing but
@@ -6,10 +6,30 @@ players.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from flatlands.server.cells import Cells
+from flatlands.server.hooks import Hook
 from flatlands.server.kept.reader import Fetch
+from flatlands.server.messages import protocol
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.steps import Steps
 from flatlands.world.grid import Square
+from flatlands.world.plain import Plain
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import Ground, Tile, tile_at
+
+
+class Kind(NamedTuple):
+    """A kind of ground: its name, and what makes it from the seed of a world."""
+
+    name: str
+    make: Callable[[int], Ground]
+
+
+_TERRAIN, _PLAIN = Kind("terrain", Terrain), Kind("plain", Plain)
+
+_F = TypeVar("_F", bound=Callable[..., None])
 
 
 class Walked(NamedTuple):
@@ -19,10 +39,41 @@ class Walked(NamedTuple):
     people: int
 
 
+class Me:
+    """A player of this node, as its game knows it. Positions are tiles: (column, row)."""
+
+    __slots__ = ("_resident", "_now")
+
+    def __init__(self, resident: Resident, now: int) -> None:
+        self._resident = resident
+        self._now = now
+
+    @property
+    def id(self) -> int:
+        """The player's id: it keeps it as long as it comes back with its token."""
+        return self._resident.id
+
+    @property
+    def name(self) -> str:
+        """The player's present name, which proves nothing."""
+        return self._resident.name
+
+    @property
+    def tile(self) -> Tile:
+        """The tile on which the player is now."""
+        return tile_at(self._resident.track, self._now)
+
+
 class Game:
     """See the module. `node` is the Node (node.py), and `options` the game's own object with the
     values of its options, or None. `alone` says whether this node may keep, without a store, what
     only one node of the machine may."""
+
+    #: The ground, as `terrain()` and `plain()` return it.
+    ground = _TERRAIN
+
+    #: The folder of its page, beside its module: its files are laid over those of static/.
+    page: str | None = None
 
     #: Kind of a client's message -> what obeys it, which is called with the session and the fields
     #: and may raise Refused.
@@ -33,6 +84,27 @@ class Game:
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node = node
+        for name, cells in declared(type(self)):
+            setattr(self, name, cells.of(node, f"{_module(type(self))}.{name}"))
+        for name, method in _methods(type(self)):
+            if seconds := getattr(method, "every_seconds", 0):
+                hook = Hook(node.loop, name, getattr(self, name))
+                node.loop.every(round(seconds * 1000), hook)
+        if type(self).on_step is not Game.on_step:
+            step = Hook(node.loop, "on_step", self._step)
+            node.movement.steps = Steps(node.loop, step)
+
+    # What the engine calls.
+
+    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+        """A player has come to these tiles, one after the other, since the last call.
+
+        It is called once in the world, at the player's node, for a player that walks some five
+        times a second, and ten times at most. Without this hook nobody looks for it.
+        """
+
+    def _step(self, resident: Resident, tiles: list[Tile]) -> None:
+        self.on_step(Me(resident, self.node.loop.now()), tiles)
 
     def start(self) -> None:
         """Begin, once the node hears others."""
@@ -60,6 +132,56 @@ class Game:
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it."""
+
+    # What games call.
+
+    def tell_all(self, name: str, *fields: Any) -> None:
+        """Tell the pages of this node's players something, under a name of the game's own. Fields
+        are None, booleans, whole numbers, texts, and lists of these."""
+        message = protocol.told(name, fields)
+        self.node.residents.tell_all(lambda screen: screen.answer(message))
+
+
+def every(seconds: float) -> Callable[[_F], _F]:
+    """Let a method of a game be called every so many seconds, at each node."""
+
+    def mark(method: _F) -> _F:
+        method.every_seconds = seconds  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def plain() -> Kind:
+    """Return the ground on which everybody can walk everywhere."""
+    return _PLAIN
+
+
+def terrain() -> Kind:
+    """Return the ground of Flatlands: woods, lakes, plateaus, and paths between them."""
+    return _TERRAIN
+
+
+def _module(kind: type[Game]) -> str:
+    """Return the name of the file or folder in which a game is, for what it keeps in the store."""
+    *folders, name = kind.__module__.split(".")
+    # games.py names the modules of one's own.
+    return (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
+
+
+def _methods(kind: type[Game]) -> list[tuple[str, Any]]:
+    """Return what a game has in its classes, by name, the first class that has a name first."""
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        for name, value in vars(each).items():
+            found.setdefault(name, value)
+    return sorted(found.items())
+
+
+def declared(kind: type[Game]) -> list[tuple[str, Cells]]:
+    """Return the layers of cells that a game declares, in the order of their names: that is the
+    order of their numbers."""
+    return [(name, value) for name, value in _methods(kind) if isinstance(value, Cells)]
 
 
 #: Makes the game of a node, which it is called with.

@@ -6,18 +6,19 @@ path, which has a slash or ends with .py: a folder, or one file that has all of 
 
 import sys
 import traceback
-from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import getfile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flatlands import games
+from flatlands.brokers.base import short_hash
 
 if TYPE_CHECKING:
-    from flatlands.server.game import Game, Make
+    from flatlands.server.game import Game
 
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
@@ -94,21 +95,36 @@ def _where(error: Exception) -> str:
     return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
 
 
-def maker(name: str, options: Any, *, alone: bool) -> "Make":
-    """Return what makes a node's game; `options` and `alone` are as in server/game.py. Raises
-    Unfit."""
-    from flatlands.server import game
+class Maker:
+    """Makes the game of a node; `options` and `alone` are as in server/game.py. Raises Unfit."""
 
-    made = part(name, "Game")
-    if not (isinstance(made, type) and issubclass(made, game.Game)):
-        raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
-    make = partial(made, options=options, alone=alone)
-    return partial(_make_own, name, make) if is_own(name) else make
+    def __init__(self, name: str, options: Any, *, alone: bool) -> None:
+        from flatlands.server import game
 
+        kind = part(name, "Game")
+        if not (isinstance(kind, type) and issubclass(kind, game.Game)):
+            raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
+        self._name, self._kind = name, kind
+        self._options, self._alone = options, alone
+        layers = [(layer, cells.rule) for layer, cells in game.declared(kind)]
+        #: A text that is the same for nodes that play the same game.
+        self.plays = short_hash(f"{Path(name).stem} {layers}")
+        #: The folder of the game's page, or None if it has that of Flatlands.
+        self.page: Path | None = None
+        if kind.page is not None:
+            self.page = Path(getfile(kind)).resolve().parent / kind.page
+            if not (self.page / "index.html").is_file():
+                raise Unfit(f"the game {name} has no page: there is no {self.page}/index.html")
 
-def _make_own(name: str, make: "Make", node: Any) -> "Game":
-    """Make a game of one's own. Raises Unfit if that fails."""
-    try:
-        return make(node)
-    except Exception as error:
-        raise Unfit(f"the game {name} cannot be made: {_where(error)}") from error
+    def ground(self, seed: int) -> Any:
+        """Return the ground of a world with this seed."""
+        return self._kind.ground.make(seed)
+
+    def __call__(self, node: Any) -> "Game":
+        """Return the game of a node. Raises Unfit if one's own fails."""
+        try:
+            return self._kind(node, options=self._options, alone=self._alone)
+        except Exception as error:
+            if not is_own(self._name):
+                raise
+            raise Unfit(f"the game {self._name} cannot be made: {_where(error)}") from error

@@ -8,7 +8,7 @@ nothing but the broker.
 import logging
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import gevent
 
@@ -16,6 +16,7 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
+from flatlands.server.cells import Cells
 from flatlands.server.game import Game, Make
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reader import Reader
@@ -48,7 +49,7 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, and `spawn` begins a greenlet.
+    what is played, `plays` is as in Channels, and `spawn` begins a greenlet.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Node:
         world: str = WORLD,
         store: Store | None = None,
         game: Make = Game,
+        plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
     ) -> None:
         self.id = id = random.getrandbits(32)
@@ -71,7 +73,7 @@ class Node:
         self.broker = broker
         self.loop = loop
         self.stats = loop.stats
-        self.channels = Channels(world, terrain.seed, grid.side)
+        self.channels = Channels(world, terrain.seed, grid.side, plays)
         self.bus = bus = Bus(id, self.channels, broker, loop)
 
         # What lasts.
@@ -121,7 +123,8 @@ class Node:
 
         # What is played, and the things that it has in squares.
         self.game: Game = game(self)
-        self.reader = Reader(self.keeper, self.replicas, loop, self.game.fetches)
+        layers = cast("list[Cells]", self.replicas.layers)
+        self.reader = Reader(self.keeper, self.replicas, loop, self.game.fetches, layers)
         self.replicas.read = self.reader.read
 
         #: Kind of a message between nodes -> the method that gets its fields.

@@ -12,6 +12,9 @@ from typing import Any
 
 REMEMBERED, IN_TRANSIT = 10_000, 2000
 
+#: A tile that has changed in a layer of cells.
+CELL = Struct("<HB")
+
 #: The records of a batch's tracks, with slots of one byte and of two; a sketch after its slot.
 SKETCH = Struct("<BBBbb")
 RECORD, WIDE = Struct("<BBBhhhhh"), Struct("<HBBhhhhh")
@@ -104,6 +107,10 @@ class Model:
     host: tuple[str, bool] | None = None
     #: Square -> what lies in it, as arrays.
     things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    #: (column, row, layer) -> the values of its tiles; and the last of what the game told under
+    #: each name.
+    cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
+    told: dict[str, list[Any]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
     found: list[tuple[str, int]] = field(default_factory=list)
     board: list[Any] | None = None
@@ -130,6 +137,7 @@ class Model:
             self.players.clear()
             self.removed.clear()
             self.things.clear()
+            self.cells.clear()
             self.held, self.linked = None, True
         elif kind == 17:
             self.token = fields[0]
@@ -139,6 +147,7 @@ class Model:
                 if not self.holds(player.square):
                     del self.players[player.id]
             self.things = {at: some for at, some in self.things.items() if self.holds(at)}
+            self.cells = {at: some for at, some in self.cells.items() if self.holds(at[:2])}
         elif kind == 19:
             self._snapshot(*fields[:4], now=now)
         elif kind == 21:
@@ -153,6 +162,7 @@ class Model:
             self.players.clear()
             self.removed.clear()
             self.things.clear()
+            self.cells.clear()
             self.held = None
             # Flushes may be numbered anew: the player may have been passed to another worker.
             self.flush = self.acknowledged = 0
@@ -165,6 +175,10 @@ class Model:
             self.invitation = fields[0]
         elif kind == 28:
             self.things[fields[0], fields[1]] = fields[2]
+        elif kind == 45:
+            self.told[fields[0]] = fields[1]
+        elif kind == 46:
+            self._cells(*fields[:5])
         elif kind == 29:
             self.found.append((fields[0], fields[1]))
         elif kind == 30:
@@ -175,6 +189,18 @@ class Model:
             self.totals = fields
         elif kind == 40:
             self._dots(*fields[:3])
+
+    def _cells(self, column: int, row: int, layer: int, whole: bool, values: bytes) -> None:
+        if not self.holds((column, row)):
+            self.foreign += 1
+            return
+        known = self.cells.setdefault((column, row, layer), bytearray(self.side**2))
+        if whole:
+            assert len(values) == len(known)
+            known[:] = values
+            return
+        for tile, value in CELL.iter_unpack(values):
+            known[tile] = value
 
     def _dots(self, grain: int, fresh: bool, patches: list[Any]) -> None:
         if fresh:

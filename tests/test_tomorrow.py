@@ -78,6 +78,8 @@ FIRST = [
     [26, False],
     [27, "an invitation"],
     [44, "P1", True],
+    [45, "board", [1, ["x"]]],
+    [46, 0, 0, 0, True, bytes(256)],
     [23, 10_000, 10_000],
     [24, "far", "It is too far away."],
     [41, 0, 0, 1, 1],

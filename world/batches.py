@@ -7,7 +7,7 @@ in ms before the time at which the batch was begun. This module never packs or s
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from flatlands.world.events import (
     EMOTE,
@@ -27,12 +27,16 @@ from flatlands.world.events import (
     SayEvent,
 )
 from flatlands.world.grid import Square
+from flatlands.world.tiles import pack
 from flatlands.world.track import Track, duration
 
 #: The record of a track: slot, low byte of seq, low byte of ack, x, y, dx, dy, age. The second form
 #: is for slots that do not fit one byte.
 RECORD: Final = struct.Struct("<BBBhhhhh")
 WIDE: Final = struct.Struct("<HBBhhhhh")
+
+#: The most writes in one message.
+WRITES: Final = 1000
 
 #: Slots below it fit one byte.
 NARROW: Final = 256
@@ -48,13 +52,15 @@ SLOT_RESTS: Final = 12_000
 class Content(NamedTuple):
     """What a batch says: records of tracks, all other events, and records with slots of two bytes.
 
-    `replaced` is the number of older events that these have replaced.
+    `replaced` is the number of older events that these have replaced. `writes` has what a game
+    wrote on tiles, for nodes only: number of a layer, writes (tiles.py), number of a layer ...
     """
 
     tracks: bytes
     others: Sequence[Event] = ()
     replaced: int = 0
     wide: bytes = b""
+    writes: Sequence[Any] = ()
 
     @property
     def events(self) -> int:
@@ -135,10 +141,10 @@ class Batch:
     """The events of one square that are published together.
 
     It has at most one event of each player, since a newer one replaces an older one, and all chat
-    messages and emotes.
+    messages and emotes; and of a game the last write to each tile.
     """
 
-    __slots__ = ("corner", "enters", "_replaced", "_states", "_said")
+    __slots__ = ("corner", "enters", "_replaced", "_states", "_said", "_writes")
 
     def __init__(self, corner: Corner) -> None:
         self.corner = corner
@@ -149,6 +155,8 @@ class Batch:
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
         self._said: list[Event] = []
+        #: (layer, tile) -> (value, stamp).
+        self._writes: dict[tuple[int, int], tuple[int, int]] = {}
 
     def enter(self, p: Player) -> None:
         """Add that a player came into the square, or has changed in more than its track."""
@@ -195,6 +203,10 @@ class Batch:
         """Add who carries the ember."""
         self._said.append(event)
 
+    def write(self, layer: int, tile: int, value: int, stamp: int) -> None:
+        """Add what a game writes on a tile of a layer, by its number: see tiles.py."""
+        self._writes[layer, tile] = value, stamp
+
     def tells_of(self, id: int) -> bool:
         """Say whether it has an event of a player."""
         return id in self._states or any(event.id == id for event in self._said)
@@ -207,7 +219,9 @@ class Batch:
     def parts(self, most: int) -> Iterator[Content]:
         """Yield what it says in parts of at most `most` events."""
         states, said = list(self._states.items()), self._said
-        for start in range(0, len(states) + len(said), most):
+        writes = self._some_writes() if self._writes else []
+        events = len(states) + len(said)
+        for start in range(0, max(events, len(writes) * most), most):
             tracks: list[bytes] = []
             wide: list[bytes] = []
             others: list[Event] = []
@@ -223,4 +237,16 @@ class Batch:
                     replaced += self._replaced.get(id, 0)
             first = max(start - len(states), 0)
             others += said[first : max(start + most - len(states), 0)]
-            yield Content(b"".join(tracks), others, replaced, b"".join(wide))
+            wrote = writes.pop() if writes else ()
+            yield Content(b"".join(tracks), others, replaced, b"".join(wide), wrote)
+
+    def _some_writes(self) -> list[list[Any]]:
+        """Return the writes, as Content has them, in pieces that fit a message each."""
+        by_layer: dict[int, list[tuple[int, int, int]]] = {}
+        for (layer, tile), (value, stamp) in self._writes.items():
+            by_layer.setdefault(layer, []).append((tile, value, stamp))
+        return [
+            [layer, pack(some[at : at + WRITES])]
+            for layer, some in by_layer.items()
+            for at in range(0, len(some), WRITES)
+        ]

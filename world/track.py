@@ -156,6 +156,43 @@ def passing(x: int, dx: int, duration: int, border: int) -> int | None:
     return (x - border) * duration // -dx + 1 if x + dx < border else None
 
 
+#: A tile: column and row.
+Tile = tuple[int, int]
+
+
+def tile_at(track: Track, t: int) -> Tile:
+    """Return the tile on which a player on a track is at the time `t`."""
+    x, y = track.at(t)
+    return x // UNIT, y // UNIT
+
+
+def tiles_between(track: Track, since: int, until: int) -> list[Tile]:
+    """Return the tiles to which a track leads after the time `since` and by the time `until`, one
+    after the other. Who passes two borders in the same millisecond comes to the tile behind both.
+    """
+    (col, row), last = tile_at(track, since), tile_at(track, until)
+    step_x, step_y = (1 if track.dx > 0 else -1), (1 if track.dy > 0 else -1)
+    passed: list[Tile] = []
+    while (col, row) != last:
+        at_x = _next_border(track.x, track.dx, track.duration, col, last[0])
+        at_y = _next_border(track.y, track.dy, track.duration, row, last[1])
+        if at_x <= at_y:
+            col += step_x
+        if at_y <= at_x:
+            row += step_y
+        passed.append((col, row))
+    return passed
+
+
+def next_tile_at(track: Track, after: int) -> int | None:
+    """Return the time after `after` at which a track first leads to another tile; None if never."""
+    (col, row), last = tile_at(track, after), tile_at(track, track.end)
+    at_x = _next_border(track.x, track.dx, track.duration, col, last[0])
+    at_y = _next_border(track.y, track.dy, track.duration, row, last[1])
+    soonest = min(at_x, at_y)
+    return None if soonest == NEVER else track.start + soonest
+
+
 def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | None:
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 

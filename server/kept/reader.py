@@ -6,6 +6,7 @@ minute, and when the store answers again. This module never changes what is in t
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.keeper import Keeper
@@ -25,16 +26,33 @@ AT_ONCE = 200
 Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
 
 
+class Written(Protocol):
+    """A layer of the ground, as the store has it."""
+
+    def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
+        """Return the writes that the store has in some squares. It waits for the store."""
+
+    def loaded(self, square: Square, writes: bytes) -> None:
+        """Take what the store had in a square."""
+
+
 class Reader:
-    """See the module. Each of `fetches` gives things of other kinds, and may wait for the store."""
+    """See the module. Each of `fetches` gives things of other kinds, and may wait for the store.
+    `layers` are those on which the game writes."""
 
     def __init__(
-        self, keeper: Keeper, replicas: Replicas, loop: Loop, fetches: Sequence[Fetch]
+        self,
+        keeper: Keeper,
+        replicas: Replicas,
+        loop: Loop,
+        fetches: Sequence[Fetch],
+        layers: Sequence[Written],
     ) -> None:
         self._keeper = keeper
         self._replicas = replicas
         self._loop = loop
         self._fetches = fetches
+        self._layers = layers
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
         self._reads = False
@@ -60,12 +78,15 @@ class Reader:
             del self._wanted[square]
         begun = self._loop.now()
 
-        def answered(found: dict[Square, list[Thing]]) -> None:
+        def answered(read: tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]) -> None:
+            found, written = read
             self._end(squares, AGAIN)
             for square in squares:
                 heard = self._replicas.squares.get(square)
                 if heard is not None:
                     heard.read(found.get(square, []), begun)
+                    for layer, writes in zip(self._layers, written, strict=True):
+                        layer.loaded(square, writes.get(square, b""))
 
         self._keeper.ask(
             lambda store: self._read(store, squares),
@@ -73,12 +94,14 @@ class Reader:
             lambda: self._end(squares, AFTER_FAILURE),
         )
 
-    def _read(self, store: Store, squares: list[Square]) -> dict[Square, list[Thing]]:
+    def _read(
+        self, store: Store, squares: list[Square]
+    ) -> tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]:
         found: dict[Square, list[Thing]] = {}
         for fetch in self._fetches:
             for square, thing in fetch(store, squares):
                 found.setdefault(square, []).append(thing)
-        return found
+        return found, [layer.load(store, squares) for layer in self._layers]
 
     def _end(self, squares: list[Square], again: int) -> None:
         due = self._loop.now() + again

@@ -3,12 +3,13 @@
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/node/ID                        what is for one node
     WORLD/VERSION/player/ID                      what is for the nodes that know a player
-    WORLD/VERSION/SEED-SIDE/COLUMN:ROW           a square
-    WORLD/VERSION/SEED-SIDE/GRAIN/COLUMN:ROW/MOST    how many are where in a part of the world
+    WORLD/VERSION/SEED-SIDE-GAME/COLUMN:ROW      a square
+    WORLD/VERSION/SEED-SIDE-GAME/GRAIN/COLUMN:ROW/MOST    how many are where in a part of the world
 
 Worlds with other names, and servers of another version, can therefore share a broker. If servers of
-one world have different seeds or sides by mistake, they notice it on the first channel, and never
-share a square's. This module never packs or reads a message, and keeps nothing of what was said.
+one world have different seeds, sides or games by mistake, they notice it on the first channel, and
+never share a square's. This module never packs or reads a message, and keeps nothing of what was
+said.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have a version of their own.
-VERSION: Final = 6
+VERSION: Final = 7
 
 #: The default name of a world.
 WORLD: Final = "flatlands"
@@ -38,15 +39,17 @@ def nodes_channel(world: str) -> str:
 class Channels:
     """See the module.
 
-    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, on which
-    they must agree, as in the names of squares' channels.
+    `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, as the
+    store has them, and `rules` is all on which nodes must agree: with the game, which `plays` names
+    in a few letters.
     """
 
-    def __init__(self, world: str, seed: int, side: int) -> None:
+    def __init__(self, world: str, seed: int, side: int, plays: str = "") -> None:
         self._prefix = f"{world}/{VERSION}"
         self.nodes = nodes_channel(world)
         self.ground = f"{seed}-{side}"
-        self._squares = squares = f"{self._prefix}/{self.ground}/"
+        self.rules = f"{self.ground}-{plays}" if plays else self.ground
+        self._squares = squares = f"{self._prefix}/{self.rules}/"
 
         def name(square: Square) -> str:
             return f"{squares}{square[0]}:{square[1]}"

@@ -7,7 +7,7 @@ whoever has the key can send one (brokers/sealed.py), or, if there is no key, wh
 broker.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import msgpack
@@ -20,6 +20,7 @@ from flatlands.world.batches import RECORD, WIDE, Content
 from flatlands.world.events import ENTER, EVENTS, EnterEvent, named
 from flatlands.world.grid import Square
 from flatlands.world.things import THINGS, Thing
+from flatlands.world.tiles import WRITE
 from flatlands.world.track import REACH
 
 # On a square's channel.
@@ -82,10 +83,10 @@ _FIELDS = {
         Field("name", str, 1, NAME_LIMIT),
         Field("known_as", str, 0, NAME_LIMIT),
         Field("text", str, 1, TEXT_LIMIT),
-        *[Field(name, str) for name in ("ring", "ground", "store")],
+        *[Field(name, str) for name in ("ring", "rules", "store")],
         *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
         *[Field(name, bytes) for name in ("tracks", "wide")],
-        *[Field(name, list) for name in ("things", "gone", "others", "entries")],
+        *[Field(name, list) for name in ("things", "gone", "others", "entries", "writes")],
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
@@ -110,13 +111,22 @@ def _is_next(
     _others: list[Any],
     _replaced: int,
     wide: bytes,
+    writes: list[Any],
 ) -> bool:
-    return previous < number and not len(tracks) % RECORD.size and not len(wide) % WIDE.size
+    whole = not len(tracks) % RECORD.size and not len(wide) % WIDE.size
+    return previous < number and whole and (not writes or _are_writes(writes))
 
 
 def _is_page(*fields: Any) -> bool:
-    *_, page, pages, _items = fields
-    return bool(page < pages)
+    *_, page, pages, _items, writes = fields
+    return bool(page < pages) and _are_writes(writes)
+
+
+def _are_writes(writes: list[Any]) -> bool:
+    return len(writes) % 2 == 0 and all(
+        type(layer) is int and type(some) is bytes and not len(some) % WRITE.size
+        for layer, some in zip(writes[::2], writes[1::2], strict=True)
+    )
 
 
 def _are_changes(*fields: Any) -> bool:
@@ -160,9 +170,14 @@ MESSAGES = {
             BATCH,
             "batch",
             _is_next,
-            "column row node previous number sent tracks others replaced wide",
+            "column row node previous number sent tracks others replaced wide writes",
         ),
-        (FULL_STATE, "full state", _is_page, "column row node number sent page pages entries"),
+        (
+            FULL_STATE,
+            "full state",
+            _is_page,
+            "column row node number sent page pages entries writes",
+        ),
         (SYNC_REQUEST, "sync request", None, "column row node nonce"),
         (CHANGES, "changes", _are_changes, "column row node store things gone"),
         (SIGN, "sign", None, "column row node number sent inhabited"),
@@ -170,7 +185,7 @@ MESSAGES = {
             HEARTBEAT,
             "heartbeat",
             None,
-            "node sent ring ground state every memory connections heard",
+            "node sent ring rules state every memory connections heard",
         ),
         (TAKEOVER, "takeover", None, "node player"),
         (HANDOVER, "handover", None, "node player to known_as seq x y"),
@@ -197,7 +212,10 @@ _THINGS = {
 #: for the items of a tail that were left out. Its tracks never are.
 _TAIL_FROM = 7
 _BATCH = _TAIL_FROM + len(Content._fields)
-_EMPTY = [[], 0, b""]
+_EMPTY: list[Any] = [[], 0, b"", []]
+
+#: What a batch says that says nothing.
+_NOTHING = Content(b"")
 
 #: The events of batches and full states: docs/protocol.md.
 _EVENTS = {kind: _table_row(event.__name__, event._fields[1:]) for kind, event in EVENTS.items()}
@@ -227,19 +245,22 @@ def read(payload: bytes) -> list[Any]:
     return cast(list[Any], message)
 
 
-def read_content(tracks: bytes, others: list[Any], replaced: int, wide: bytes) -> Content:
+def read_content(
+    tracks: bytes, others: list[Any], replaced: int, wide: bytes, writes: list[Any]
+) -> Content:
     """Return what a batch says, with its events, which come as arrays, as named tuples.
 
     Raises Malformed.
     """
     for event in others:
         _check(event, _EVENTS)
-    return Content(tracks, list(map(named, others)), replaced, wide)
+    return Content(tracks, list(map(named, others)), replaced, wide, writes)
 
 
 def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
-    """Return the tail of a batch, as it is in its message; the other arguments are the message's
-    first fields, up to `sent`. Raises Malformed if these are packed as no node packs them."""
+    """Return the tail of a batch without `writes`, as it is in its message; the other arguments are
+    the message's first fields, up to `sent`. Raises Malformed if these are packed as no node packs
+    them."""
     before = _pack([BATCH, column, row, *head])
     if payload[1 : len(before)] != before[1:]:
         raise Malformed("a batch that no node has packed")
@@ -274,13 +295,23 @@ def _check(said: Any, rows: dict[int, Row]) -> None:
         raise Malformed(f"a message that is malformed: {fault}")
 
 
-def batch(square: Square, node: int, previous: int, number: int, sent: int, tail: Tail) -> bytes:
+def batch(
+    square: Square,
+    node: int,
+    previous: int,
+    number: int,
+    sent: int,
+    tail: Tail,
+    content: Content = _NOTHING,
+) -> bytes:
     """Pack what happened in a square.
 
     `number` is the node's next in any square. `previous` is its last in this square, or 0 if it had
-    no player there. `sent` is the node time in ms from which ages in the tail count back.
+    no player there. `sent` is the node time in ms from which ages in the tail count back. `tail`
+    is that of `content`, of which only the writes are looked at.
     """
-    return with_tail([BATCH, *square, node, previous, number, sent], tail)
+    head = [BATCH, *square, node, previous, number, sent]
+    return _pack([*head, *content]) if content.writes else with_tail(head, tail)
 
 
 def _says(kind: int) -> Callable[..., bytes]:
@@ -293,9 +324,24 @@ def _says_of_square(kind: int) -> Callable[..., bytes]:
     return lambda square, *fields: _pack([kind, *square, *fields])
 
 
-#: One page, of `pages`, of all players that a node has in a square. `number` is the node's next, as
-#: for a batch; all pages have the same. Ages in `entries` are ms before `sent`.
-full_state = _says_of_square(FULL_STATE)
+def full_state(
+    square: Square,
+    node: int,
+    number: int,
+    sent: int,
+    page: int,
+    pages: int,
+    entries: Sequence[Any],
+    writes: Sequence[Any] = (),
+) -> bytes:
+    """Pack one page, of `pages`, of all players that a node has in a square.
+
+    `number` is the node's next, as for a batch; all pages have the same. Ages in `entries` are ms
+    before `sent`. `writes` are as in Content (world/batches.py): what the node knows and the store
+    may not have.
+    """
+    return _pack([FULL_STATE, *square, node, number, sent, page, pages, entries, writes])
+
 
 #: A request to all nodes for their full states of a square. When it comes back with its `nonce`,
 #: the sender knows that it receives what is published there.
@@ -310,7 +356,7 @@ changes = _says_of_square(CHANGES)
 #: the node has players there.
 sign = _says_of_square(SIGN)
 
-#: A heartbeat. `ring` is the broker's identity, and `ground` that of Channels. `every` is in how
+#: A heartbeat. `ring` is the broker's identity, and `rules` that of Channels. `every` is in how
 #: many ms the next one comes, and the last three are those of Load in server/squares/peers.py.
 heartbeat = _says(HEARTBEAT)
 

@@ -4,6 +4,7 @@ What a client sends is checked here, against one row of a table, before any othe
 module never acts on a message.
 """
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -44,7 +45,7 @@ EMOTE, APPEAR, FIND = 32, 33, 34
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS, FOUND, BOARD, TOTALS = range(26, 32)
-DOTS, FINDERS, HOST = 40, 41, 44
+DOTS, FINDERS, HOST, TOLD, CELLS = 40, 41, 44, 45, 46
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -181,8 +182,8 @@ class Tail:
 
 
 def tail(content: Content) -> Tail:
-    """Pack what a batch says. Items that are empty are left out at the end."""
-    tracks, others, replaced, wide = content
+    """Pack what a batch says to clients. Items that are empty are left out at the end."""
+    tracks, others, replaced, wide, _writes = content
     if wide:
         packed = _pack([tracks, others, replaced, wide])
     elif replaced:
@@ -319,6 +320,24 @@ def host(name: str, here: bool) -> bytes:
 def things(square: Square, things: Sequence[Thing]) -> bytes:
     """Pack all things that lie in a square."""
     return _pack([THINGS, *square, things])
+
+
+def cells(square: Square, layer: int, whole: bool, values: bytes) -> bytes:
+    """Pack what a game has written on the tiles of a square, in one of its layers.
+
+    If it is the `whole` of it, `values` has a byte for each tile, row by row. Otherwise it has the
+    tiles that have changed, as CHANGED packs each: the number of the tile, and its value.
+    """
+    return _pack([CELLS, *square, layer, whole, values])
+
+
+#: A tile that has changed, in `cells`.
+CHANGED: Final = struct.Struct("<HB")
+
+
+def told(name: str, fields: Sequence[Any]) -> bytes:
+    """Pack what a game tells its pages, under a name of its own."""
+    return _pack([TOLD, name, fields])
 
 
 def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:

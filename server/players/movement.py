@@ -12,6 +12,7 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.loop import BEAT, Loop
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
+from flatlands.server.players.steps import Steps
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas
@@ -65,6 +66,8 @@ class Movement:
         self._replicas = replicas
         self._changes = Agenda(loop, self._change_due)
         self._signs = Agenda(loop, self._look_for_signs)
+        #: What notices that players come to other tiles, if the game wants to know.
+        self.steps: Steps | None = None
         #: Those whose walk went on while this node stood still, until what came is read.
         self._overslept = Agenda(loop, self._wake)
 
@@ -177,6 +180,8 @@ class Movement:
 
     def enter(self, resident: Resident) -> None:
         """Put a resident into its square, and publish an enter."""
+        if self.steps is not None:
+            self.steps.begin(resident)
         self._replicas.need((resident.square,))
         self._outbox.enter(resident, resident.square)
 
@@ -185,6 +190,8 @@ class Movement:
         over: another node has the player now."""
         for agenda in (self._changes, self._signs, self._overslept):
             agenda.drop(resident)
+        if self.steps is not None:
+            self.steps.drop(resident)
         (self._outbox.hand_over if handed_over else self._outbox.gone)(resident, resident.square)
         self._replicas.let_go((resident.square,))
 
@@ -313,6 +320,8 @@ class Movement:
         self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
     ) -> None:
         """Let a resident follow a new track, and publish it; arguments as of Outbox.track."""
+        if self.steps is not None:
+            self.steps.follow(resident, track)
         resident.track = track
         self._outbox.track(resident, resident.square, replaces, leaps)
 

@@ -121,23 +121,24 @@ class Watcher:
                     return
                 kind, *fields = peer_protocol.read(item.payload)
                 if kind == HEARTBEAT and not self.ground:
-                    self._join(ground=fields[3])
+                    self._join(fields[3])
                 elif kind == BATCH:
                     came = self._events.setdefault((fields[0], fields[1]), deque())
                     came.append((self.loop.now(), Content(*fields[6:]).events))
         if self.ground:
             self.node.receive(item)
 
-    def _join(self, ground: str) -> None:
-        """Begin to watch the world with this ground."""
-        self.ground = ground
-        seed, side = map(int, ground.split("-"))
+    def _join(self, rules: str) -> None:
+        """Begin to watch the world with these rules, as in Channels."""
+        seed, side, *plays = rules.split("-")
+        self.ground = f"{seed}-{side}"
         self.node = node = Node(
-            grid=Grid(side),
-            terrain=Terrain(seed),
+            grid=Grid(int(side)),
+            terrain=Terrain(int(seed)),
             broker=self._broker,
             loop=self.loop,
             world=self._world,
+            plays="".join(plays),
         )
         node.replicas.news = self
         node.replicas.onlooker = self

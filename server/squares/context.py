@@ -10,12 +10,15 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.replica import Departed, Replica, Whereabouts
+from flatlands.world.tiles import fit
+from flatlands.world.track import UNIT
 
 #: The link is made anew for a square of which nothing comes once in so many seconds at most, since
 #: all other squares are then asked for, and players may come ever again to where nothing helps.
@@ -49,6 +52,16 @@ class Onlooker(Protocol):
         """A batch was applied in one of the squares that are followed."""
 
 
+class Layer(Protocol):
+    """A layer of the ground on which a game writes."""
+
+    #: Which of two writes to a tile counts: see world/tiles.py.
+    rule: int
+
+    def since(self) -> int:
+        """Return the node time, in ms, from which on the store may not have what was written."""
+
+
 class Context:
     """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
@@ -57,7 +70,7 @@ class Context:
 
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square of which things in the store may be unknown here: it is received without
-    a gap from now on, or news of it were missed.
+    a gap from now on, or news of it were missed. `layers` are those of the game, by their numbers.
     """
 
     def __init__(
@@ -76,6 +89,9 @@ class Context:
         self.news: PlayerNews
         self.onlooker: Onlooker | None = None
         self.read: Callable[[Square], None]
+        self.layers: list[Layer] = []
+        #: The number of tiles in a square.
+        self.tiles = (span // UNIT) ** 2
         #: The squares of which the onlooker is told moves.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
@@ -98,6 +114,12 @@ class Context:
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+
+    def check(self, writes: Sequence[Any]) -> None:
+        """Raise Malformed unless writes, as in Content, are to layers and tiles that there are."""
+        for layer, some in zip(writes[::2], writes[1::2], strict=True):
+            if not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
+                raise Malformed("writes to tiles that are not there")
 
     def heard(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

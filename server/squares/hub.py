@@ -7,7 +7,7 @@ but in a crowd (crowds.py) a player whose own moves are in the flush gets one of
 has a queue of its own. The hub never looks inside a batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from flatlands.server.loop import Loop
@@ -122,8 +122,8 @@ class Hub:
         self._holding: dict[Square, set[Group]] = {}
         #: Square -> the batches that have arrived since the last flush: (source, sent, tail).
         self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
-        #: Square -> the frame of the last other message about it since the last flush.
-        self._told: dict[Square, bytes] = {}
+        #: Square -> what makes the other messages about it for the next flush, by what they tell.
+        self._told: dict[Square, dict[int, Callable[[], bytes]]] = {}
         #: The squares to show anew at the end of this turn of the event loop, and those of them to
         #: show once more after the others.
         self._changed: set[Square] = set()
@@ -226,13 +226,13 @@ class Hub:
             batches.append((source, sent, tail))
         self._wait()
 
-    def tell(self, square: Square, message: bytes) -> None:
-        """Keep a message about a square for the screens that hold it, until the next flush.
+    def tell(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
+        """Tell the screens that hold a square a message with the next flush, which is made then.
 
-        It replaces an earlier one that still waits.
+        It takes the place of one that tells the same, by the number `what`, and still waits.
         """
         if square in self._holding:
-            self._told[square] = frame(message)
+            self._told.setdefault(square, {})[what] = make
             self._wait()
 
     def stir(self, square: Square, crowd: Crowded) -> bool:
@@ -302,10 +302,16 @@ class Hub:
         arrived, self._arrived = self._arrived, {}
         told, self._told = self._told, {}
         groups: dict[Group, None] = {}
-        for square, message in told.items():
-            for group in self._holding.get(square, ()):
+        for square, makers in told.items():
+            frames = []
+            for make in makers.values():
+                try:
+                    frames.append(frame(make()))
+                except Exception:
+                    self._loop.failed()
+            for group in self._holding[square]:
                 groups[group] = None
-                group.frames.append(message)
+                group.frames += frames
         for square, batches in arrived.items():
             holding = self._holding.get(square)
             if not holding:

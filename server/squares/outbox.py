@@ -310,6 +310,10 @@ class Outbox:
         """Publish in a square who carries the ember."""
         self._batch(square).ember(event)
 
+    def write(self, square: Square, layer: int, tile: int, value: int, stamp: int) -> None:
+        """Publish what a game writes on a tile of a layer: see world/tiles.py."""
+        self._batch(square).write(layer, tile, value, stamp)
+
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""
         self._remove(player, square)
@@ -399,16 +403,20 @@ class Outbox:
         else:
             self._resting.pop(square, None)
         if square not in self.present:
-            # No player is left. The next batch there begins with 0 as `previous` again, and so
-            # contains everything that this node has in the square.
-            self.numbers.pop(square, None)
             self._resting.pop(square, None)
+        self.forget(square)
+
+    def forget(self, square: Square) -> None:
+        """Forget the last number in a square in which no player is left: the next batch there then
+        begins with 0 as `previous`, and so contains everything that this node has there."""
+        if square not in self.present:
+            self.numbers.pop(square, None)
 
     def _send(self, square: Square, sent: int, content: Content) -> None:
         previous = self.numbers.get(square, 0)
         number = self.next_number(square)
         tail = protocol.tail(content)
-        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, tail)
+        payload = peer_protocol.batch(square, self._bus.node, previous, number, sent, tail, content)
         self._loop.stats["batches"] += 1
         if self.delivered is not None:
             self.delivered[square] = self.delivered.get(square, 0) + 1

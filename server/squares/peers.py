@@ -66,8 +66,8 @@ NODES_LIMIT = 4096
 #: Why another node is incompatible with this one.
 OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
 OTHER_GROUND = (
-    "another server of this world has another seed or side than this one: compare them, or give "
-    "each world a name of its own with --world"
+    "another server of this world has another seed, side or game than this one: compare them, or "
+    "give each world a name of its own with --world"
 )
 UNREADABLE = (
     "somebody publishes on this world's channels what this server cannot read: compare SECRET_KEY "
@@ -333,8 +333,8 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        identity, ground = self._broker.identity, self._bus.channels.ground
-        beat = peer_protocol.heartbeat(self._id, now, identity, ground, state, every, *self.load)
+        identity, rules = self._broker.identity, self._bus.channels.rules
+        beat = peer_protocol.heartbeat(self._id, now, identity, rules, state, every, *self.load)
         self._bus.to_all(beat)
 
     def publish_due(self) -> bool:
@@ -345,7 +345,7 @@ class Peers:
         return due
 
     def heartbeat(
-        self, node: int, sent: int, ring: str, ground: str, state: int, every: int, *load: int
+        self, node: int, sent: int, ring: str, rules: str, state: int, every: int, *load: int
     ) -> None:
         """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()
@@ -357,7 +357,7 @@ class Peers:
             self.echo(node, sent)
             return
         silence = silent(every)
-        if ground != self._bus.channels.ground:
+        if rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._broker.identity:

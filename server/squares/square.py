@@ -15,6 +15,7 @@ from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import OTHERS_FROM, Tail
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.crowds import Crowd
+from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
 from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
@@ -51,6 +52,11 @@ STOOD_STILL: Final = 500
 #: If this node may not have heard the others, they have so many ms to say something before they are
 #: asked: their own links may come back later.
 FORGIVEN: Final = 3000
+
+
+#: What a message about a square tells that tells of things; those that tell of a layer have its
+#: number.
+_THINGS: Final = -1
 
 
 class Voice:
@@ -98,16 +104,25 @@ class Shown:
     """What the screens of this node are shown of one square: its snapshot, its batches, its things.
 
     Batches are passed on as they are, or in a crowd as crowds.py has them; the rest of the node is
-    told of them too. `replica` and `things` are those of the square. Times are node time in ms.
+    told of them too. `replica`, `things` and `layers` are those of the square. Times
+    are node time in ms.
     """
 
-    def __init__(self, square: Square, around: Context, replica: Replica, things: Things) -> None:
+    def __init__(
+        self,
+        square: Square,
+        around: Context,
+        replica: Replica,
+        things: Things,
+        layers: Layers | None,
+    ) -> None:
         #: Whether screens may see the square.
         self.ready = False
         self._square = square
         self._around = around
         self._replica = replica
         self._things = things
+        self._layers = layers
         #: The frames of the square's snapshot, or None if the replica or the things have changed
         #: since they were made.
         self._snapshot: bytes | None = None
@@ -128,7 +143,8 @@ class Shown:
             self.show_anew()
 
     def snapshot(self) -> bytes:
-        """Return the WebSocket frames of the square's snapshot, and of the things that lie in it.
+        """Return the WebSocket frames of the square's snapshot, of the things that lie in it, and
+        of what a game has written there.
 
         Call it only once `ready` is set.
         """
@@ -138,7 +154,7 @@ class Shown:
             self._snapshot = frame(protocol.snapshot(self._square, now, players))
             if things := self._things.all():
                 self._snapshot += frame(protocol.things(self._square, things))
-        return self._snapshot
+        return self._snapshot if self._layers is None else self._snapshot + self._layers.frames()
 
     def show_anew(self) -> None:
         """Note that the replica has changed, and show it to screens if it is ready."""
@@ -149,10 +165,15 @@ class Shown:
     def tell_things(self) -> None:
         """Send what lies in the square now to its screens, with the next flush."""
         self._snapshot = None
-        self._around.hub.tell(self._square, protocol.things(self._square, self._things.all()))
+        self._around.hub.tell(self._square, _THINGS, self._all_things)
+
+    def _all_things(self) -> bytes:
+        return protocol.things(self._square, self._things.all())
 
     def tell(self, node: int, sent: int, content: Content, tail: Tail) -> None:
         """Tell screens and node of a batch, which the replica has just applied."""
+        if content.writes and not content.events:
+            return
         around, square = self._around, self._square
         self._snapshot = None
         self._show(node, sent, content, tail)
@@ -191,10 +212,12 @@ class HeardSquare:
         self.replica = Replica(square, around.span, around.departed, around.whereabouts)
         #: What lies in it.
         self.things = Things()
+        #: What the game has written in it; None if the game writes nowhere.
+        self.layers = Layers(square, around) if around.layers else None
         #: What screens see of it.
-        self.shown = Shown(square, around, self.replica, self.things)
+        self.shown = Shown(square, around, self.replica, self.things, self.layers)
         #: What this node asks the others here, and answers them.
-        self.sync = Sync(square, channel, around)
+        self.sync = Sync(square, channel, around, self.layers)
         #: The other nodes that are heard here, by their ids. A node that has players in the replica
         #: is one of them.
         self.voices: dict[int, Voice] = {}
@@ -293,8 +316,12 @@ class HeardSquare:
                 self._count_own(number)
         elif kind == peer_protocol.BATCH:
             previous, number, sent, *said = fields
-            tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
             content = peer_protocol.read_content(*said)
+            if content.writes:
+                self._around.check(content.writes)
+                tail = protocol.tail(content)
+            else:
+                tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
             self._batch(node, previous, number, sent, content, tail)
         elif kind == peer_protocol.FULL_STATE:
             self._full_state(node, *fields)
@@ -326,6 +353,8 @@ class HeardSquare:
             gone = self.replica.drop(node, {event.id for event in content.others})
         gone += self.replica.apply(node, sent, said, now)
         self.shown.tell(node, sent, said, tail if said is content else protocol.tail(said))
+        if self.layers is not None:
+            self.layers.apply(said.writes)
         if gone:
             self._go_without(gone, node)
         if complete:
@@ -337,9 +366,19 @@ class HeardSquare:
             self.sync.ask(node)
 
     def _full_state(
-        self, node: int, number: int, sent_there: int, page: int, pages: int, said: list[Any]
+        self,
+        node: int,
+        number: int,
+        sent_there: int,
+        page: int,
+        pages: int,
+        said: list[Any],
+        writes: list[Any],
     ) -> None:
         entries = peer_protocol.read_entries(said)
+        self._around.check(writes)
+        if self.layers is not None:
+            self.layers.apply(writes)
         around, now = self._around, self._around.loop.now()
         sent = sent_there + around.peers.offset(node, sent_there)
         voice = self._voice(node, now)
@@ -364,8 +403,14 @@ class HeardSquare:
         around.peers.offset(node, sent_there)
         if not inhabited:
             voice = self.voices.get(node)
-            if voice is not None and number >= voice.last:
+            known = 0 if voice is None else voice.last
+            if voice is not None and number >= known:
                 around.loop.stats["repairs"] += self._remove_all(node)
+            if around.layers:
+                # It may have written something, too.
+                self._voice(node, now).last = max(number, known)
+                if number > known:
+                    self.sync.ask(node)
             return
         voice = self._voice(node, now)
         if number < voice.last:
@@ -455,6 +500,8 @@ class HeardSquare:
             batch = unheard.pop(0)
             self.replica.apply(around.node, batch.sent, batch.content, now)
             self.shown.tell(around.node, batch.sent, batch.content, batch.tail)
+            if self.layers is not None:
+                self.layers.apply(batch.content.writes)
         if unheard:
             self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)
         else:

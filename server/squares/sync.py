@@ -2,8 +2,9 @@
 
 A request is repeated until it has come back from the broker: only then is it certain that messages
 are received. If it does not, though other messages do, this node subscribes anew. An answer is the
-full state of what this node has in the square. This module never decides that something is missing,
-and never reads what the others answer: square.py does.
+full state of the players that this node has in the square, and of what it knows of writes there.
+This module never decides that something is missing, and never reads what the others answer:
+square.py does.
 """
 
 import random
@@ -12,6 +13,7 @@ from typing import Final
 
 from flatlands.server.messages import peer_protocol
 from flatlands.server.squares.context import Context
+from flatlands.server.squares.layers import Layers
 from flatlands.world.grid import Square
 
 #: A sync request that has not come back from the broker is repeated after AGAIN ms. The pause
@@ -33,7 +35,9 @@ SUBSCRIBED_ANEW: Final = 3
 class Sync:
     """See the module. Times are node time in ms."""
 
-    def __init__(self, square: Square, channel: str, around: Context) -> None:
+    def __init__(
+        self, square: Square, channel: str, around: Context, layers: Layers | None
+    ) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
         self.live = False
@@ -42,6 +46,7 @@ class Sync:
         self._square = square
         self._channel = channel
         self._around = around
+        self._layers = layers
         #: The nodes of which something may be missing that was not asked for yet, and whether
         #: something of any node may be.
         self._gaps: tuple[int, ...] = ()
@@ -144,10 +149,11 @@ class Sync:
         return True
 
     def _publish_full_state(self) -> None:
-        """Publish the own full state, if this node has players here, or a sign, if it had some a
-        moment ago: now, or FULL_STATE_EVERY ms after the last time."""
+        """Publish the own full state, if this node has players here or knows of writes, or a sign,
+        if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last time."""
         outbox = self._around.outbox
-        if self._square in outbox.present or self._square in outbox.signs:
+        wrote = self._layers is not None and bool(self._layers.tiles)
+        if self._square in outbox.present or self._square in outbox.signs or wrote:
             due = self._published + FULL_STATE_EVERY
             if due <= self._around.loop.now():
                 self._publish_now(due)
@@ -157,17 +163,21 @@ class Sync:
     def _publish_now(self, _due: int) -> None:
         around, now = self._around, self._around.loop.now()
         entries = around.outbox.entries(self._square, now)
+        writes = [] if self._layers is None else self._layers.pages()
         self._published = now
-        if not entries:
+        if not entries and not writes:
             around.outbox.signs.repeat(self._square)
             return
         number, size = around.outbox.next_number(self._square), peer_protocol.ENTRIES
-        pages = [entries[at : at + size] for at in range(0, len(entries), size)]
-        for page, some in enumerate(pages):
+        pages = max(-(-len(entries) // size), len(writes))
+        for page in range(pages):
+            some = entries[page * size : (page + 1) * size]
+            wrote = writes[page] if page < len(writes) else ()
             message = peer_protocol.full_state(
-                self._square, around.node, number, now, page, len(pages), some
+                self._square, around.node, number, now, page, pages, some, wrote
             )
             around.bus.publish(self._square, message)
+        around.outbox.forget(self._square)
         around.loop.stats["full_states"] += 1
 
 

@@ -60,19 +60,30 @@ class Files:
     served by its plain name, for which browsers ask again each time.
 
     The page's modules and style sheets are joined to one file each. With `?debug` in its address
-    it loads them one by one. If the server `forgets`, the page says so too.
+    it loads them one by one. If the server `forgets`, the page says so too. The files of a game's
+    `page` take the place of those with the same names.
     """
 
-    def __init__(self, folder: Path, application: Application, *, forgets: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        application: Application,
+        *,
+        forgets: bool = False,
+        page: Path | None = None,
+    ) -> None:
         self._application = application
         contents = {
-            f"/{path.relative_to(folder).as_posix()}": path.read_bytes()
-            for path in sorted(folder.rglob("*"))
+            f"/{path.relative_to(top).as_posix()}": path.read_bytes()
+            for top in (folder, page)
+            if top is not None
+            for path in sorted(top.rglob("*"))
             if path.is_file()
         }
         before, single, after = contents["/index.html"].split(JOINED)
         modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
-        contents["/joined.js"] = join_modules(modules, "main.js").encode()
+        [main] = re.findall(r'type="module" src="(.+\.js)"', single.decode())
+        contents["/joined.js"] = join_modules(modules, main).encode()
         sheets = re.findall(r'href="(.+\.css)"', single.decode())
         contents["/joined.css"] = b"".join(contents[f"/{name}"] for name in sheets)
         together = hashlib.sha256()
@@ -84,14 +95,14 @@ class Files:
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
-            page = (before + files + after).replace(BASE, f'<base href="{base}/">{told}'.encode())
-            return _File("text/html", page)
+            text = (before + files + after).replace(BASE, f'<base href="{base}/">{told}'.encode())
+            return _File("text/html", text)
 
-        page = document(LINKS)
+        joined = document(LINKS)
         self._single = document(single)
         del contents["/index.html"]
         #: Path -> what is there, and the header Cache-Control.
-        self._files = dict.fromkeys(PAGES, (page, ASK_AGAIN))
+        self._files = dict.fromkeys(PAGES, (joined, ASK_AGAIN))
         for name, content in contents.items():
             file = _File(mimetypes.guess_type(name)[0], content)
             self._files[name] = file, ASK_AGAIN
@@ -148,12 +159,17 @@ def _takes_gzip(accepted: str) -> bool:
 
 
 def make_pages(
-    health: Callable[[], dict[str, Any]], operators: Blueprint, *, forgets: bool = False
+    health: Callable[[], dict[str, Any]],
+    operators: Blueprint,
+    *,
+    forgets: bool = False,
+    page: Path | None = None,
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
-    `forgets`: what lasts is lost when the server restarts.
+    `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
+    page.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -168,4 +184,4 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    return Files(STATIC, app, forgets=forgets)
+    return Files(STATIC, app, forgets=forgets, page=page)

@@ -10,6 +10,8 @@ from struct import Struct
 from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
+from flatlands.games.flatlands.game import Game
+from flatlands.server.cells import Cells
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import (
     ACK,
@@ -38,6 +40,8 @@ from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import EMBER, ENTER, GONE, LEAVE
 from flatlands.world.events import EMOTE as EMOTED
 from flatlands.world.events import SAY as SAID
+from flatlands.world.tiles import NODE_BITS
+from flatlands.world.tiles import WRITE as WRITTEN
 from flatlands.world.track import REACH, SPEED, UNIT
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
@@ -68,6 +72,12 @@ _SENT = (
 )
 
 
+class Painted(Game):
+    """Flatlands, with ground on which one writes."""
+
+    floor = Cells(counted=True)
+
+
 class Crowd:
     """A harness of two nodes with two honest players each, which watches all players."""
 
@@ -80,6 +90,7 @@ class Crowd:
             skew=chance.choice((0, 7000)),
             seed=chance.randrange(2**32),
             stores=lambda: self.store,
+            play=Painted,
         )
         self.harness.run(2000)
         #: Resident -> (x, y, time) of its first look since it joined or went home, and of its last.
@@ -444,7 +455,8 @@ class Stranger:
             pages = self._some(1, 2)
             entries = [self._event(ENTER) for _ in range(chance.choice((0, 1, 3)))]
             page = chance.choice((0, 0, 1, pages))
-            return [32, *at, node, self._some(1, 30), self._time(), page, pages, entries]
+            sent = self._some(1, 30), self._time()
+            return [32, *at, node, *sent, page, pages, entries, self._writes()]
         before = self._some(0, 20)
         events = [self._event() for _ in range(chance.choice((0, 1, 2, 5)))]
         after = min(before + chance.choice((1, 1, 1, 5, 0)), 2**64 - 1)
@@ -454,10 +466,22 @@ class Stranger:
         )
         if chance.random() < 0.03:
             tracks += bytes(chance.randrange(13))
-        tail: list[Any] = [tracks, events, self._some(0, 3), wide]
+        tail: list[Any] = [tracks, events, self._some(0, 3), wide, self._writes()]
         while len(tail) > 1 and not tail[-1] and chance.random() < 0.9:
             del tail[-1]
         return [20, *at, node, before, after, self._time(), *tail]
+
+    def _writes(self) -> list[Any]:
+        chance = self.crowd.chance
+        if chance.random() < 0.8:
+            return []
+        times = (0, self._time() << NODE_BITS, chance.randrange(2**64))
+        some = [
+            (chance.choice((0, 7, 255, 256, 65535)), chance.randrange(256), chance.choice(times))
+            for _ in range(chance.choice((0, 1, 5)))
+        ]
+        packed = b"".join(WRITTEN.pack(tile, value, at & 2**64 - 1) for tile, value, at in some)
+        return [self._some(0, 1), packed[chance.choice((0, 0, 0, 1)) :]]
 
     def _record(self, form: Struct, most: int) -> bytes:
         """Return a record of a track, mostly of a player that there is."""
@@ -498,7 +522,7 @@ class Stranger:
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
-            ground = chance.choice((self.crowd.harness.node.channels.ground,) * 9 + ("1-16",))
+            ground = chance.choice((self.crowd.harness.node.channels.rules,) * 9 + ("1-16",))
             some = [self._time(), chance.choice((ring, ring, "other")), ground]
             load = [self._some(0, 2**40), self._some(0, 9), self._some(0, 9)]
             every = self._some(500, 3000)

@@ -22,7 +22,7 @@ export default [
   js.configs.recommended,
   { rules: { 'no-shadow': 'error' } },
   {
-    files: ['static/**'],
+    files: ['static/**', 'games/*/page/**'],
     languageOptions: { globals: globals.browser },
     rules: { 'no-restricted-syntax': ['error', ...JOINED] },
   },

@@ -598,8 +598,8 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 class Harness:
     """See the module. `free`: the ground has no obstacles. The clock of each node is `skew` ms
     ahead of the last one's. `stores` opens the store of each node, which has the real time, `rules`
-    are those of gems, and `sizes` those of the herd. `crowd_from` players are a crowd. If it is
-    `ready`, it has run until all nodes are."""
+    are those of gems, and `sizes` those of the herd, if the nodes `play` Flatlands. `crowd_from`
+    players are a crowd. If it is `ready`, it has run until all nodes are."""
 
     def __init__(
         self,
@@ -613,11 +613,13 @@ class Harness:
         clock: Clock | None = None,
         crowd_from: int = CROWD_FROM,
         ready: bool = False,
+        play: type[Any] = Game,
     ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
         self.free, self.rules, self.sizes, self.crowd_from = free, rules, sizes, crowd_from
+        self.play = play
         self._skew, self._stores = skew, stores
         self.hosts: list[Host] = []
         for _ in range(nodes):
@@ -639,15 +641,15 @@ class Harness:
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
-    def game(self, node: Node) -> Game:
-        """Return Flatlands with these rules and sizes."""
+    def game(self, node: Node) -> Any:
+        """Return what is played, with these rules and sizes."""
         options = Options(
             walkers=self.sizes.people,
             deer=self.sizes.deer,
             gems=self.rules.per_cell,
             gem_pause=self.rules.pause / 1000,
         )
-        return Game(node, options, True)
+        return self.play(node, options, True)
 
     def kill(self, host: Host) -> None:
         """Let a node die as by kill -9: it publishes nothing more, and its clients are cut off."""

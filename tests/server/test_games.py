@@ -4,8 +4,10 @@ import sys
 
 import pytest
 
+import flatlands
 from flatlands.server import games, settings
-from flatlands.server.messages import protocol
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from tests.inside import inside
 from tests.server.harness import Harness
@@ -41,7 +43,7 @@ def test_a_game_has_its_own_options_and_tables():
     with pytest.raises(SystemExit):
         settings.read(["--game", "quiet", "--gems", "2"], {})
     assert tables("flatlands").keys() - tables("quiet").keys() == {"gem", "cairn", "score"}
-    assert games.shipped() == ["flatlands", "quiet"] and games.DEFAULT in games.shipped()
+    assert games.shipped() == ["flatlands", "paint", "quiet"] and games.DEFAULT in games.shipped()
 
 
 OWN = """
@@ -81,7 +83,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
     )
     assert read.of_game.colours == 3 and "COLOURS" in settings.variables(read.game)
     harness = Harness()
-    games.maker(read.game, read.of_game, alone=True)(harness.node)
+    games.Maker(read.game, read.of_game, alone=True)(harness.node)
     assert harness.node.stats["colours"] == 3
     assert ("colour" in tables(str(path))) == (form == "file")
 
@@ -98,6 +100,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         (OWN.replace("node.stats", "node.nothing"), "paint.py, line 16: AttributeError: "),
         (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
         ("class Options: pass\n", "the class Options of the game"),
+        (OWN.replace("(Engine):", "(Engine):\n    page = 'no'"), "has no page: there is no "),
     ],
 )
 def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
@@ -110,7 +113,7 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
         path.write_text(source)
     try:
         read = settings.read(["--game", str(path)], {})
-        games.maker(read.game, read.of_game, alone=True)(Harness().node)
+        games.Maker(read.game, read.of_game, alone=True)(Harness().node)
         told = ""
     except SystemExit as ended:
         assert ended.code == 2
@@ -118,3 +121,27 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     except games.Unfit as error:
         told = str(error)
     assert said in told
+
+
+def test_nodes_that_play_different_games_do_not_hear_each_other():
+    plays = {
+        games.Maker(name, options, alone=True).plays
+        for name, options in (("paint", None), ("quiet", None), ("flatlands", None))
+    }
+    assert len(plays) == 3
+    harness = Harness()
+    one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
+    assert one.square((0, 0)) != other.square((0, 0)) and one.ground == other.ground
+    now, ring = harness.loop.now(), harness.broker.identity
+    beat = peer_protocol.heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0)
+    harness.broker.publish(harness.node.channels.nodes, beat)
+    harness.settle()
+    assert harness.loop.stats["incompatible"] == 1 and not harness.node.peers.peers
+
+
+def test_what_games_import_is_found_in_the_package():
+    names = ("Cells", "Game", "Me", "every", "plain", "terrain")
+    found = {name: getattr(flatlands, name) for name in names}
+    assert found["Game"].ground is found["terrain"]() is not found["plain"]()
+    with pytest.raises(AttributeError, match="no attribute 'Node'"):
+        flatlands.Node  # noqa: B018

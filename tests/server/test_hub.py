@@ -63,6 +63,10 @@ def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
     assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
 
 
+def tell(hub, square, message):
+    hub.tell(square, 0, lambda: msgpack.packb(message))
+
+
 def test_what_came_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
     early, late = Screen(), Screen()
     hub.move(early, None, WEST)
@@ -116,9 +120,9 @@ def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
     hub.move(east, None, EAST)
     now = loop.now()
     deliver(hub, (0, 0), "own", sent=now - 3)
-    hub.tell((0, 0), msgpack.packb(["old things"]))
+    tell(hub, (0, 0), ["old things"])
     deliver(hub, (0, 0), "foreign", source=7, sent=now + 2)
-    hub.tell((0, 0), msgpack.packb(["things"]))
+    tell(hub, (0, 0), ["things"])
     run(loop)
     [(data, number, at)] = screen.flushes
     things, flush = map(msgpack.unpackb, split(data))
@@ -132,12 +136,22 @@ def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):
     west, early = Screen(), Screen()
     hub.move(west, None, WEST)
     hub.move(early, None, EAST)
-    hub.tell((1, 0), msgpack.packb("let go"))
+    tell(hub, (1, 0), "let go")
     hub.move(early, EAST, None)
-    hub.tell((0, 0), msgpack.packb("things"))
-    hub.tell((7, 7), msgpack.packb("nobody holds this"))
+    tell(hub, (0, 0), "things")
+    tell(hub, (7, 7), "nobody holds this")
     run(loop)
     assert west.read == [["things"]] and early.flushes == [] and hub.number == 1
+
+
+def test_a_message_that_cannot_be_made_ends_no_flush(hub, loop):
+    loop.forgiving = True
+    screen = Screen()
+    hub.move(screen, None, WEST)
+    hub.tell((0, 0), 0, lambda: 1 // 0)
+    hub.tell((0, 0), 1, lambda: msgpack.packb("things"))
+    run(loop)
+    assert screen.read == [["things"]] and loop.stats["errors"] == 1
 
 
 def test_what_fails_before_a_flush_ends_no_flush(hub, loop):

@@ -66,7 +66,7 @@ class Bench:
                 [record[0] for record in (*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide))]
                 + [event[1] for event in others],
             )
-            for _, column, row, _, _, _, _, tracks, others, replaced, wide in self.keeper.published
+            for _, column, row, *_, tracks, others, replaced, wide, _wrote in self.keeper.published
         ]
 
 

@@ -32,6 +32,25 @@ def test_the_page_loads_all_else_of_its_own_version_and_for_ever(get):
     assert get("v/0000000000000000/main.js").status_code == 404
 
 
+def test_the_page_of_a_game_is_laid_over_that_of_flatlands(get, tmp_path):
+    (tmp_path / "art").mkdir()
+    (tmp_path / "art" / "tree.svg").write_text("<svg/>")
+    (tmp_path / "look.css").write_text("body { color: red }")
+    (tmp_path / "own.js").write_text("import { Net } from './net.js';\nNet;\n")
+    (tmp_path / "index.html").write_text(
+        '<!-- base --><!-- joined --><link rel="stylesheet" href="look.css">'
+        '<script type="module" src="own.js"></script><!-- joined -->'
+    )
+    pages = make_pages(lambda: {}, Blueprint("none", __name__), page=tmp_path)
+    own = Client(pages)
+    assert b"joined.js" in own.get("/").data and b"own.js" in own.get("/?debug").data
+    script = own.get("/joined.js").data
+    assert b"// net.js" in script and b"// own.js" in script and b"// main.js" not in script
+    assert own.get("/joined.css").data == b"body { color: red }"
+    assert own.get("/art/tree.svg").status_code == 200 == own.get("/net.js").status_code
+    assert own.get("/").data.split(b"/v/")[0] != get("").data
+
+
 def test_every_answer_is_protected(get):
     for path in ("", "live", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
         headers = get(path).headers

@@ -17,7 +17,7 @@ import pytest
 
 from flatlands.brokers.registry import open_broker
 from flatlands.games.flatlands.options import Options
-from flatlands.server.games import maker
+from flatlands.server.games import Maker
 from flatlands.server.loop import Loop, clock_offset
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
@@ -58,7 +58,7 @@ class World:
                 broker=open_broker(name),
                 loop=Loop(Counter(), clock_offset() + ahead),
                 store=self.store,
-                game=maker("flatlands", Options(walkers=0, deer=0), alone=True),
+                game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
             )
             gevent.spawn(node.listen)
             node.peers.start()

@@ -36,7 +36,7 @@ def batch(sent=1000):
 def events(batch):
     """Return what a batch says: events, and the fields of records as lists."""
     found = []
-    for tracks, others, _replaced, wide in batch.parts(99):
+    for tracks, others, _replaced, wide, _writes in batch.parts(99):
         found += [list(record) for record in RECORD.iter_unpack(tracks)]
         found += [list(record) for record in WIDE.iter_unpack(wide)]
         found += others

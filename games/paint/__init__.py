@@ -1,0 +1,1 @@
+"""Paint the floor: who walks paints, and a board counts the tiles."""

@@ -1,0 +1,89 @@
+"""Notices that players of this node come to other tiles, for a game that wants to know.
+
+The moment of the next tile is computed when a leg begins, so nothing ever runs over all players.
+This module never moves a player.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from flatlands.server.agenda import Agenda
+from flatlands.server.loop import Loop
+from flatlands.server.players.resident import Resident
+from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
+
+#: ms between two calls about one player, at least: several tiles may come in one.
+EVERY: Final = 100
+
+
+class _Way:
+    """How far the way of a resident was looked at: until the node time `until` in ms, and the tile
+    `last`. `waiting` are the tiles of which the game was not told yet, and `told` is when it was
+    told of others."""
+
+    __slots__ = ("until", "last", "waiting", "told")
+
+    def __init__(self, until: int, last: Tile) -> None:
+        self.until = until
+        self.last = last
+        self.waiting: list[Tile] = []
+        self.told = 0
+
+
+class Steps:
+    """See the module. `on_step` is called with a resident and the tiles to which it has come since
+    the last call, one after the other."""
+
+    def __init__(self, loop: Loop | Any, on_step: Callable[[Resident, list[Tile]], object]) -> None:
+        self._loop = loop
+        self._on_step = on_step
+        self._ways: dict[Resident, _Way] = {}
+        self._due = Agenda(loop, self._tell)
+
+    def begin(self, resident: Resident) -> None:
+        """Take that a resident is at this node from now on, unless it is known already."""
+        if resident not in self._ways:
+            now, track = self._loop.now(), resident.track
+            way = self._ways[resident] = _Way(now, tile_at(track, now))
+            self._plan(resident, way, track)
+
+    def follow(self, resident: Resident, track: Track) -> None:
+        """Take that a resident is about to follow a new track in place of its own."""
+        way, start = self._ways[resident], track.start
+        self._walk(way, resident.track, start)
+        # Its intent may be late: what it walked since on the old track is not undone.
+        way.until = start
+        self._come(way, tile_at(track, start))
+        self._plan(resident, way, track)
+
+    def drop(self, resident: Resident) -> None:
+        """Forget a resident, which is not at this node any more."""
+        self._due.drop(resident)
+        self._ways.pop(resident, None)
+
+    def _walk(self, way: _Way, track: Track, until: int) -> None:
+        """Note the tiles to which a track leads until a time."""
+        if until > way.until:
+            for tile in tiles_between(track, way.until, until):
+                self._come(way, tile)
+            way.until = until
+
+    def _come(self, way: _Way, tile: Tile) -> None:
+        if tile != way.last:
+            way.last = tile
+            way.waiting.append(tile)
+
+    def _plan(self, resident: Resident, way: _Way, track: Track) -> None:
+        at = way.until if way.waiting else next_tile_at(track, way.until)
+        if at is None:
+            self._due.drop(resident)
+        else:
+            self._due.put(resident, max(at, way.told + EVERY))
+
+    def _tell(self, resident: Resident, _due: int) -> None:
+        way, now = self._ways[resident], self._loop.now()
+        self._walk(way, resident.track, now)
+        tiles, way.waiting, way.told = way.waiting, [], now
+        self._plan(resident, way, resident.track)
+        if tiles:
+            self._on_step(resident, tiles)

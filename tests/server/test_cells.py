@@ -1,0 +1,331 @@
+"""Cells: what a game writes on tiles is the same for all who see it, whatever is lost."""
+
+import random
+
+import msgpack
+import pytest
+
+from flatlands.games.paint.game import Game as Paint
+from flatlands.server import cells
+from flatlands.server.cells import KEEP_EVERY, SETTLED, Cells
+from flatlands.server.game import Game, every
+from flatlands.server.kept.reader import AGAIN
+from flatlands.world.tiles import FIRST, LAST, MOST, RULES, WRITE, Tiles, next_stamp
+from flatlands.world.track import UNIT
+from tests.server.harness import Clock, Harness, clock_stores
+
+QUEUE = "cells test_cells.floor 2013-16"
+
+
+class Floor(Game):
+    floor = Cells(counted=True)
+
+
+def world(nodes=2, stored=True, play=Floor, **more):
+    """Return a harness whose nodes play a game with a floor, and a client at each, side by side."""
+    clock = Clock()
+    stores = {"stores": clock_stores(clock)} if stored else {}
+    harness = Harness(nodes=nodes, clock=clock, ready=True, play=play, **stores, **more)
+    clients = [harness.place(str(n), (n, 0), host=host) for n, host in enumerate(harness.hosts)]
+    harness.run(500)
+    return harness, *clients
+
+
+def seen(client, tile):
+    """Return the value of a tile as a client knows it."""
+    column, row = tile
+    known = client.model.cells.get((column // 16, row // 16, 0), bytes(256))
+    return known[row % 16 * 16 + column % 16]
+
+
+def everywhere(harness, tile):
+    """Return the values of a tile at all nodes and in all clients that hold it."""
+    found = {host.node.game.floor[tile] for host in harness.hosts}
+    square = tile[0] // 16, tile[1] // 16
+    return found | {seen(client, tile) for client in harness.clients if client.model.holds(square)}
+
+
+def store_of(harness):
+    return harness.node.keeper.store
+
+
+def test_everybody_sees_what_is_written_and_who_comes_later_too():
+    harness, a, b = world(skew=40)
+    floor = a.host.node.game.floor
+    floor[3, 4] = 7
+    assert floor[3, 4] == 0, "it is there when it comes back"
+    floor[[(20, -1), (-17, 5)]] = 9
+    harness.run(50)
+    assert everywhere(harness, (3, 4)) == {7}
+    assert everywhere(harness, (20, -1)) == {9} and floor[-17, 5] == 9
+    late = harness.place("late", (1, 0), host=harness.hosts[1])
+    harness.run(50)
+    assert seen(late, (3, 4)) == 7 and seen(late, (3, 5)) == 0
+    whole = [message for message in late.connection.messages if message[0] == 46]
+    assert {tuple(m[1:5]) for m in whole} == {(0, 0, 0, True), (1, -1, 0, True)}
+    told = [message for message in b.connection.messages if message[0] == 46]
+    assert [46, 0, 0, 0, False, bytes((3 + 4 * 16, 0, 7))] in told
+    for wrong in (-1, 256, "1", True):
+        with pytest.raises(ValueError, match="from 0 to 255"):
+            floor[0, 0] = wrong
+
+
+def test_a_message_is_told_once_and_only_where_something_has_changed():
+    harness, a, b = world()
+    floor = a.host.node.game.floor
+    for value in (1, 2, 3):
+        floor[0, 0] = value
+    floor[[(n, 1) for n in range(16)]] = 4
+    before, batches = len(b.connection.messages), a.host.loop.stats["batches"]
+    harness.run(50)
+    assert a.host.loop.stats["batches"] == batches + 1
+    [told] = [message for message in b.connection.messages[before:] if message[0] == 46]
+    assert len(told[5]) == 3 * 17
+    # Nobody is sent a batch in which nobody moves.
+    assert not [m for m in b.connection.messages[before:] if m[0] == 21 and m[3]]
+    floor[[(n, row) for n in range(16) for row in range(16)]] = 4
+    before = len(b.connection.messages)
+    harness.run(50)
+    [told] = [message for message in b.connection.messages[before:] if message[0] == 46]
+    assert told[4] is True and told[5] == bytes([4]) * 256
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("writer", ["has a player there", "has none there"])
+def test_a_write_that_is_lost_is_repaired(stored, writer):
+    harness, a, b = world(stored=stored)
+    at = (3, 4) if writer == "has a player there" else (1000, 1000)
+    if writer == "has none there":
+        b = harness.place("far", (62, 62), host=harness.hosts[1])
+        harness.run(8000)
+    a.host.broker.losing = 1.0
+    a.host.node.game.floor[at] = 7
+    harness.run(100)
+    a.host.broker.losing = 0.0
+    assert seen(b, at) == 0
+    # The next sign tells that something was missed.
+    harness.run(2500)
+    assert seen(b, at) == 7 and everywhere(harness, at) == {7}
+
+
+def test_after_a_split_all_have_what_was_written_last():
+    harness, a, b = world(stored=False, skew=-7000)
+    links = [host.broker for host in harness.hosts]
+    harness.network.cuts |= {(links[0], links[1]), (links[1], links[0])}
+    for value, client in enumerate((a, b, a, b), 1):
+        client.host.node.game.floor[[(value, 0), (9, 9)]] = value
+        harness.run(1000)
+    assert seen(a, (9, 9)) == 3 and seen(b, (9, 9)) == 4
+    harness.network.heal()
+    harness.run(8000)
+    # The clock of b is 7 s behind: to it, all that a wrote is later.
+    assert everywhere(harness, (9, 9)) == {3}
+    assert [everywhere(harness, (value, 0)) for value in (1, 2, 3, 4)] == [{1}, {2}, {3}, {4}]
+    b.host.node.game.floor[9, 9] = 8
+    harness.run(100)
+    assert everywhere(harness, (9, 9)) == {8}, "who knows of a write comes after it"
+
+
+def test_what_was_written_is_kept_and_counted_exactly_once():
+    harness, a, b = world()
+    floor = a.host.node.game.floor
+    floor[[(n, n) for n in range(40)]] = 1
+    b.host.node.game.floor[[(n, n) for n in range(10)]] = 2
+    harness.run(KEEP_EVERY + 100)
+    floor[[(n, n) for n in range(5)]] = 0
+    harness.run(2 * KEEP_EVERY + 100)
+    assert floor.counts() == b.host.node.game.floor.counts() == {1: 30, 2: 5}
+    for client in (a, b):
+        client.connection.lose(1000)
+    harness.run(20_000)
+    assert not harness.node.replicas.squares
+    again = harness.place("again", (0, 0), host=harness.hosts[1])
+    harness.run(200)
+    assert [seen(again, (n, n)) for n in (2, 7, 12)] == [0, 2, 1]
+
+
+def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
+    monkeypatch.setattr(cells, "PART", 100)
+    harness, a, _ = world()
+    a.host.node.game.floor[[(n, row) for n in range(16) for row in range(16)]] = 3
+    harness.run(2 * KEEP_EVERY + 100)
+    assert [len(item.body) // WRITE.size for item in store_of(harness).scan(QUEUE, 9)] == [
+        100,
+        100,
+        56,
+    ]
+    assert a.host.node.game.floor.counts() == {3: 256}
+    floor = harness.host().node.game.floor
+    harness.run(1500)
+    harness.place("other", (1, 0), host=harness.hosts[-1])
+    harness.run(200)
+    assert floor[0, 0] == floor[15, 15] == 3
+
+
+def test_a_write_of_a_node_that_died_before_it_was_kept_is_kept_by_the_others():
+    harness, a, b = world()
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(100)
+    harness.kill(a.host)
+    harness.run(AGAIN + SETTLED + 2 * KEEP_EVERY)
+    assert b.host.node.game.floor.counts() == {7: 1}
+    assert store_of(harness).count(QUEUE) == 1
+
+
+def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
+    harness, a, _ = world()
+    floor, keeper = a.host.node.game.floor, a.host.node.keeper
+    ask = keeper.ask
+    monkeypatch.setattr(keeper, "ask", lambda question, answered, failed=lambda: None: failed())
+    floor[3, 4] = 7
+    floor[3, 5] = 7
+    harness.run(3 * SETTLED)
+    floor[3, 5] = 8
+    # What the store may not have is told to whoever asks, however old it is.
+    assert floor.since() < a.now() - 3 * SETTLED
+    monkeypatch.setattr(keeper, "ask", ask)
+    harness.run(2 * KEEP_EVERY + 100)
+    assert floor.counts() == {7: 1, 8: 1} and floor.since() == a.now() - SETTLED
+
+
+def test_a_square_is_received_only_as_long_as_it_is_needed():
+    harness, a, _ = world()
+    a.host.node.game.floor[1000, 1000] = 5
+    harness.run(100)
+    assert (62, 62) in a.host.node.replicas.squares and a.host.node.game.floor[1000, 1000] == 5
+    harness.run(3 * KEEP_EVERY)
+    assert (62, 62) not in a.host.node.replicas.squares
+    assert a.host.node.game.floor.counts() == {5: 1}
+
+
+def test_without_a_store_what_is_received_is_counted():
+    harness, a, _ = world(stored=False)
+    a.host.node.game.floor[[(1, 1), (2, 2)]] = 5
+    harness.run(5000)
+    assert a.host.node.game.floor.counts() == {5: 2}
+    with pytest.raises(ValueError, match="counted=True"):
+        Cells().counts()
+    with pytest.raises(ValueError, match="last, first, most"):
+        Cells("middle")
+
+
+@pytest.mark.parametrize("rule", [LAST, FIRST, MOST], ids=RULES)
+def test_writes_in_any_order_and_any_number_end_with_the_same_tiles(rule):
+    chance = random.Random(rule)
+    writes = [
+        WRITE.pack(
+            chance.randrange(4), chance.randrange(5), next_stamp(chance.randrange(9), node, 0)
+        )
+        for node in (1, 2, 2**32 - 1)
+        for _ in range(20)
+    ]
+    ends = set()
+    for _ in range(30):
+        some = chance.sample(writes, len(writes)) + chance.choices(writes, k=10)
+        tiles = Tiles(4, rule)
+        for write in some:
+            before = bytes(tiles.values)
+            changed = tiles.apply(write)
+            assert changed == [n for n in range(4) if tiles.values[n] != before[n]]
+        again = Tiles(4, rule)
+        again.apply(tiles.pack())
+        assert again.pack() == tiles.pack()
+        ends.add(bytes(tiles.values))
+    assert len(ends) == 1
+    of = [[WRITE.unpack(write)[1:] for write in writes if write[0] == n] for n in range(4)]
+    count = {LAST: lambda w: w[::-1], FIRST: lambda w: (-w[1], -w[0]), MOST: lambda w: w[0]}[rule]
+    [values] = ends
+    assert list(values) == [max(some, key=count)[0] for some in of]
+
+
+class Hooks(Game):
+    """Notes what it is told, and fails on request."""
+
+    steps, ticks, wrong = [], [], None
+
+    def on_step(self, me, tiles):
+        assert me.tile == tiles[-1] or self.wrong is None
+        Hooks.steps.append((me.name, tiles))
+        if self.wrong is not None:
+            raise self.wrong
+
+    @every(0.5)
+    def tick(self):
+        Hooks.ticks.append(self.node.loop.now())
+
+
+def test_the_game_is_told_of_each_tile_to_which_a_player_comes_once():
+    Hooks.steps.clear()
+    harness, a, b = world(play=Hooks)
+    assert not Hooks.steps, "who stands takes no step"
+    x, y = (n // UNIT for n in a.at())
+    a.walk(1, 0)
+    harness.run(3000)
+    a.walk(0, 1)
+    harness.run(1000)
+    a.walk(1, 1)
+    harness.run(1000)
+    a.walk(0, 0)
+    harness.run(500)
+    assert {name for name, _ in Hooks.steps} == {"0"}, "only its own node is told"
+    way = [tile for _, tiles in Hooks.steps for tile in tiles]
+    assert (x, y) not in way and len(way) == len(set(way)) > 20
+    for before, after in zip([(x, y), *way], way, strict=False):
+        assert max(abs(p - q) for p, q in zip(before, after, strict=True)) == 1
+    assert way[-1] == tuple(n // UNIT for n in a.at())
+    assert len(Hooks.steps) <= 55 and not [tiles for _, tiles in Hooks.steps if len(tiles) > 2]
+    Hooks.steps.clear()
+    a.go(*(n + 100 * UNIT for n in a.at()))
+    harness.run(1000)
+    a.home()
+    harness.run(300)
+    assert Hooks.steps[-1][1][-1] == tuple(n // UNIT for n in a.at()), "also where it is put"
+
+
+def test_a_hook_that_fails_harms_nobody(monkeypatch, caplog):
+    Hooks.steps.clear()
+    harness, a, _ = world(play=Hooks)
+    monkeypatch.setattr(Hooks, "wrong", RuntimeError("the game is wrong"))
+    a.walk(1, 0)
+    harness.run(2000)
+    assert len(Hooks.steps) > 8 and harness.loop.stats["hooks_failed"] == len(Hooks.steps)
+    assert harness.loop.stats["errors"] == 0
+    [said] = [one for one in caplog.records if "on_step of the game failed" in one.getMessage()]
+    assert said.exc_info[1] is Hooks.wrong
+    monkeypatch.setattr(Hooks, "wrong", None)
+    harness.loop.cost = 0.006
+    harness.run(500)
+    assert harness.loop.stats["hooks_slow"] and "tick of the game took 6 ms" in caplog.text
+
+
+def test_a_method_is_called_as_often_as_it_wants():
+    Hooks.ticks.clear()
+    harness = Harness(play=Hooks)
+    harness.run(2600)
+    assert [tick - Hooks.ticks[0] for tick in Hooks.ticks] == [0, 500, 1000, 1500, 2000]
+
+
+def test_paint_is_played_on_two_nodes():
+    harness, a, b = world(play=Paint)
+    at = a.at()
+    a.walk(1, 0)
+    harness.run(4000)
+    a.walk(0, 0)
+    harness.run(200)
+    colour = a.id % 8 + 1
+    row = at[1] // UNIT
+    painted = [n for n in range(-40, 60) if seen(b, (n, row)) == colour]
+    assert painted == list(range(at[0] // UNIT + 1, a.at()[0] // UNIT + 1)) and len(painted) > 18
+    harness.run(5000)
+    assert a.model.told["board"] == b.model.told["board"] == [[[colour, len(painted)]]]
+
+
+def test_nodes_refuse_writes_to_what_is_not_there():
+    harness, a, _ = world()
+    link, node = a.host.broker, 77
+    for layer, tile, at in ((1, 0, 1), (-1, 0, 1), (0, 256, 1), (0, 0, 0), (0, 0, 2**63)):
+        writes = [layer, WRITE.pack(tile, 1, at)]
+        batch = [20, 0, 0, node, 0, 1, a.now(), b"", [], 0, b"", writes]
+        link.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
+    harness.run(100)
+    assert harness.loop.stats["malformed"] == 5 and not a.model.cells

@@ -1,0 +1,22 @@
+"""A plain: ground on which everybody can walk everywhere, and which looks the same everywhere."""
+
+from flatlands.world.terrain import GRASS
+
+
+class Plain:
+    """See the module. `seed` is that of the world: a plain has no use for it."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def blocked(self, _x: int, _y: int) -> bool:
+        """Say whether nobody can stand on a tile."""
+        return False
+
+    def free(self, _x0: int, _y0: int, _x1: int, _y1: int) -> bool:
+        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        return True
+
+    def kind(self, _x: int, _y: int) -> int:
+        """Return the kind of a tile, as in terrain.py."""
+        return GRASS

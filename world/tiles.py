@@ -1,0 +1,92 @@
+"""What a game has written on the tiles of one square: a byte for each tile, and the time of it.
+
+Of two writes to a tile a rule says which one counts, and every node has the same rule. So all end
+with the same bytes, in whatever order they hear of writes, and however often. This module never
+publishes anything, and never asks who wrote.
+"""
+
+import struct
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Final
+
+#: A write, as nodes tell it and stores keep it: the number of the tile in its square, row by row;
+#: the value; and the stamp.
+WRITE: Final = struct.Struct("<HBQ")
+
+#: A stamp is the time of the write in ms, and so many bits of the id of the node that wrote.
+NODE_BITS: Final = 22
+
+#: The rules: the last write counts, the first one, or the one with the highest value.
+LAST, FIRST, MOST = range(3)
+RULES: Final = ("last", "first", "most")
+
+
+def next_stamp(ms: int, node: int, known: int) -> int:
+    """Return the stamp of a write at a time, in ms, by the node with this id. It is later than the
+    stamp `known`, however wrong the clock is of whoever wrote that."""
+    return max(ms, (known >> NODE_BITS) + 1) << NODE_BITS | node & ((1 << NODE_BITS) - 1)
+
+
+class Tiles:
+    """See the module. `count` is the number of tiles, and `rule` one of LAST, FIRST and MOST.
+
+    `values` has a byte for each tile; a 0 that was never written is the same as one that was.
+    """
+
+    __slots__ = ("values", "_rule", "_stamps")
+
+    def __init__(self, count: int, rule: int) -> None:
+        self.values = bytearray(count)
+        self._rule = rule
+        self._stamps = array("Q", bytes(8 * count))
+
+    def get(self, tile: int) -> tuple[int, int]:
+        """Return the value of a tile and its stamp, which is 0 if nobody has written there."""
+        return self.values[tile], self._stamps[tile]
+
+    def apply(self, writes: bytes) -> list[int]:
+        """Apply writes, which must fit; return the tiles whose values have changed."""
+        values, stamps, rule = self.values, self._stamps, self._rule
+        changed: list[int] = []
+        for tile, value, at in _unpack(writes):
+            known, before = stamps[tile], values[tile]
+            if rule == MOST:
+                counts = value > before
+            elif rule == FIRST:
+                counts = not known or (at, value) < (known, before)
+            else:
+                counts = (at, value) > (known, before)
+            if counts:
+                stamps[tile], values[tile] = at, value
+                if value != before:
+                    changed.append(tile)
+        return changed
+
+    def pack(self, since: int = 0, before: int | None = None) -> bytes:
+        """Return the writes that count, as `apply` takes them: those from a time on, and before
+        another one, in ms."""
+        first = since << NODE_BITS or 1
+        last = (1 << 64) - 1 if before is None else max(before << NODE_BITS, first) - 1
+        return b"".join(
+            [
+                _pack(tile, self.values[tile], at)
+                for tile, at in enumerate(self._stamps)
+                if first <= at <= last
+            ]
+        )
+
+
+_pack: Callable[[int, int, int], bytes] = WRITE.pack
+_unpack: Callable[[bytes], Iterable[tuple[int, int, int]]] = WRITE.iter_unpack
+
+
+def pack(writes: Iterable[tuple[int, int, int]]) -> bytes:
+    """Return writes, each (tile, value, stamp), as `Tiles.apply` takes them."""
+    return b"".join([_pack(*write) for write in writes])
+
+
+def fit(writes: bytes, count: int) -> bool:
+    """Say whether writes, in whole records, are to tiles of a square that has `count` of them, and
+    have stamps that leave room for later ones."""
+    return all(tile < count and 0 < at < 1 << 63 for tile, _value, at in _unpack(writes))

@@ -20,10 +20,11 @@ import msgpack
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.sealed import Sealed
 from flatlands.games.flatlands.gems.garden import QUEUE
+from flatlands.games.flatlands.kinds import GEM, TAKE, GemThing
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import handlers
+from flatlands.server.clients.handlers import kinds
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.games import Maker
@@ -37,7 +38,6 @@ from flatlands.stores.registry import open_store
 from flatlands.world.batches import RECORD, Content
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
-from flatlands.world.things import GEM, GemThing
 from flatlands.world.track import UNIT, Heading, leg
 
 #: Players, and the squares over which they are spread. Each player holds some nine squares.
@@ -109,7 +109,7 @@ class Bench:
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
-        obey = handlers(self.node.game)
+        obey = kinds(self.node.game)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
@@ -194,7 +194,7 @@ class Bench:
             node.replicas.squares[square].things.change([thing], [], self.loop.now())
             body = msgpack.packb((version, x, y))
             items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
-            messages.append((connection, msgpack.packb((protocol.TAKE, *square, id))))
+            messages.append((connection, msgpack.packb((TAKE, *square, id))))
         store.put(queue, items)
         for _, session in self.players:
             session.rates.full_at.clear()

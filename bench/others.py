@@ -41,6 +41,7 @@ with packages("swarm"):
     from flatlands.loadtest.kit.histogram import Histogram
     from flatlands.loadtest.kit.parent import Parent
     from flatlands.server.agenda import Agenda
+    from flatlands.server.games import DEFAULT, Maker
     from flatlands.server.loop import Loop
     from flatlands.server.messages import peer_protocol
     from flatlands.server.messages.channels import WORLD, Bus, Channels
@@ -196,7 +197,8 @@ class Others:
         self.players, self.squares = players, squares
         self.loop = Loop(Counter())
         self.grid, self.terrain = Grid(), Terrain(SEED)
-        self.channels = Channels(WORLD, SEED, self.grid.side)
+        plays = Maker(DEFAULT, None, alone=True).plays
+        self.channels = Channels(WORLD, SEED, self.grid.side, plays)
         self.asked: set[Square] = set()
         self.nodes, self._moves = nodes, moves
         self._others: list[Other] = []

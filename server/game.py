@@ -12,6 +12,9 @@ from flatlands.server.cells import Cells
 from flatlands.server.hooks import Hook
 from flatlands.server.kept.reader import Fetch
 from flatlands.server.messages import protocol
+from flatlands.server.messages.peer_protocol import Kind
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.world.grid import Square
@@ -20,14 +23,14 @@ from flatlands.world.terrain import Terrain
 from flatlands.world.track import Ground, Tile, tile_at
 
 
-class Kind(NamedTuple):
+class GroundKind(NamedTuple):
     """A kind of ground: its name, and what makes it from the seed of a world."""
 
     name: str
     make: Callable[[int], Ground]
 
 
-_TERRAIN, _PLAIN = Kind("terrain", Terrain), Kind("plain", Plain)
+_TERRAIN, _PLAIN = GroundKind("terrain", Terrain), GroundKind("plain", Plain)
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -75,15 +78,25 @@ class Game:
     #: The folder of its page, beside its module: its files are laid over those of static/.
     page: str | None = None
 
-    #: Kind of a client's message -> what obeys it, which is called with the session and the fields
-    #: and may raise Refused.
+    #: Kind of a client's message, one of OF_GAMES in protocol.py -> its row; and what obeys it,
+    #: which is called with the session and the fields and may raise Refused.
+    rows: Mapping[int, Row] = {}
     handlers: Mapping[int, Callable[..., None]] = {}
+
+    #: Its kinds of events, and of things that lie in squares.
+    events: Mapping[int, Kind] = {}
+    things: Mapping[int, Kind] = {}
+
+    #: Computer players with ids from there on are no people: the map of everybody leaves them out.
+    wild_from = OTHERS_FROM
 
     #: What reads the things that lie in squares.
     fetches: Sequence[Fetch] = ()
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node = node
+        node.replicas.events.update(self.events)
+        node.replicas.things.update(self.things)
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(node, f"{_module(type(self))}.{name}"))
         for name, method in _methods(type(self)):
@@ -152,12 +165,12 @@ def every(seconds: float) -> Callable[[_F], _F]:
     return mark
 
 
-def plain() -> Kind:
+def plain() -> GroundKind:
     """Return the ground on which everybody can walk everywhere."""
     return _PLAIN
 
 
-def terrain() -> Kind:
+def terrain() -> GroundKind:
     """Return the ground of Flatlands: woods, lakes, plateaus, and paths between them."""
     return _TERRAIN
 

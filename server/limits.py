@@ -52,13 +52,6 @@ JOINS: Final = Rate("joins", 2, 240)
 #: joins and drops, again and again, does not keep the others of its address out.
 TURN_WITHIN: Final = 5000
 
-#: How many cairns the players of one address may leave, in proportion too: with other keys they
-#: would be other players.
-BUILDS: Final = Rate("builds", 1 / 120, 20)
-
-#: How many landmarks they may find, for the same reason.
-FINDS: Final = Rate("finds", 1 / 10, 60)
-
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
@@ -70,12 +63,10 @@ SPECTATORS_EACH: Final = 50
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
 
-#: How many chat messages, and how many emotes, the players of one node may send in one square; and
-#: those of one address. A classroom of sixty in one square may all speak twice at once.
+#: How many chat messages the players of one node may send in one square; and those of one address.
+#: A classroom of sixty in one square may all speak twice at once.
 SAYINGS: Final = Rate("sayings", 50, 250)
 SAYINGS_EACH: Final = Rate("sayings", 10, 120)
-EMOTES: Final = Rate("emotes", 50, 250)
-EMOTES_EACH: Final = Rate("emotes", 10, 120)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")

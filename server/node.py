@@ -108,7 +108,7 @@ class Node:
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.game.silenced(id))
 
         # The map of everybody.
-        self.census = Census(bus, self.outbox)
+        self.census = Census(bus, self.outbox, lambda: self.game.wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
         self.views = Views(
             self.counts,

@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from flatlands.world.events import (
-    EMOTE,
     ENTER,
     GONE,
     LEAVE,
     SAY,
     Change,
-    EmberEvent,
-    EmoteEvent,
     EnterEvent,
     Entry,
     Event,
@@ -141,7 +138,7 @@ class Batch:
     """The events of one square that are published together.
 
     It has at most one event of each player, since a newer one replaces an older one, and all chat
-    messages and emotes; and of a game the last write to each tile.
+    messages and events of the game; and the last write to each tile.
     """
 
     __slots__ = ("corner", "enters", "_replaced", "_states", "_said", "_writes")
@@ -195,12 +192,8 @@ class Batch:
         """Add a chat message."""
         self._said.append(SayEvent(SAY, p.id, text))
 
-    def emote(self, p: Player, emote: int) -> None:
-        """Add an emote."""
-        self._said.append(EmoteEvent(EMOTE, p.id, emote))
-
-    def ember(self, event: EmberEvent) -> None:
-        """Add who carries the ember."""
+    def tell(self, event: Event) -> None:
+        """Add an event of a kind that the game has."""
         self._said.append(event)
 
     def write(self, layer: int, tile: int, value: int, stamp: int) -> None:
@@ -209,7 +202,7 @@ class Batch:
 
     def tells_of(self, id: int) -> bool:
         """Say whether it has an event of a player."""
-        return id in self._states or any(event.id == id for event in self._said)
+        return id in self._states or any(event[1] == id for event in self._said)
 
     def _put(self, id: int, event: Change | bytes) -> None:
         if id in self._states:

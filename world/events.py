@@ -5,7 +5,6 @@ its kind; docs/protocol.md explains the fields. Positions are in units from the 
 age is in ms before the time at which the event's batch was begun.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from flatlands.world.track import Track
@@ -15,8 +14,6 @@ ENTER: Final = 0
 LEAVE: Final = 2
 GONE: Final = 3
 SAY: Final = 4
-EMOTE: Final = 5
-EMBER: Final = 6
 
 
 class EnterEvent(NamedTuple):
@@ -64,48 +61,23 @@ class SayEvent(NamedTuple):
     text: str
 
 
-class EmoteEvent(NamedTuple):
-    """A player made an emote."""
-
-    kind: int
-    id: int
-    emote: int
-
-
-class EmberEvent(NamedTuple):
-    """A player carries the ember since `age` ms, after so many `passes`. Player `before` had it
-    before, or nobody (0), and kept it for `kept` ms."""
-
-    kind: int
-    id: int
-    passes: int
-    age: int
-    before: int
-    kept: int
-
-
 #: The events, other than tracks, that change something about a player, and therefore have a seq.
 Change = EnterEvent | LeaveEvent | GoneEvent
-Event = Change | SayEvent | EmoteEvent | EmberEvent
+
+#: Any event, also one of a kind that a game has: its second item is the id of a player.
+Event = tuple[Any, ...]
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
 #: where it is only sent.
 Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int]
 
 #: The class of each kind of event.
-EVENTS: dict[int, type[Event]] = {
+EVENTS: dict[int, type[Change | SayEvent]] = {
     ENTER: EnterEvent,
     LEAVE: LeaveEvent,
     GONE: GoneEvent,
     SAY: SayEvent,
-    EMOTE: EmoteEvent,
-    EMBER: EmberEvent,
 }
-
-
-def named(fields: Sequence[Any]) -> Event:
-    """Return the event with this kind and these fields, [kind, field ...], which must be valid."""
-    return EVENTS[fields[0]]._make(fields)
 
 
 class Player:

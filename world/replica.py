@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from flatlands.world.batches import FOLLOWED, RECORD, WIDE, Content, Corner
-from flatlands.world.events import EmberEvent, EmoteEvent, EnterEvent, Player, SayEvent
+from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, duration
 
@@ -120,7 +120,7 @@ class Replica:
             self._move(node, corner, WIDE.iter_unpack(content.wide))
         gone: list[int] = []
         for event in content.others:
-            if isinstance(event, SayEvent | EmoteEvent | EmberEvent):
+            if not isinstance(event, EnterEvent | LeaveEvent | GoneEvent):
                 continue
             known = self.players.get(event.id)
             if known is not None and event.seq <= known.seq:

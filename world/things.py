@@ -6,41 +6,27 @@ never reads a store, and packs and sends nothing.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
-
-#: The kinds of things.
-GEM, CAIRN = range(2)
+from typing import NamedTuple, Protocol
 
 
-class GemThing(NamedTuple):
-    """A gem at a position in units from the square's corner."""
+class Thing(Protocol):
+    """A thing of any kind: a named tuple that begins with these fields. It lies at (x, y), in units
+    from the square's corner."""
 
-    kind: int
-    id: str
-    version: int
-    x: int
-    y: int
+    @property
+    def kind(self) -> int: ...
 
+    @property
+    def id(self) -> str: ...
 
-class CairnThing(NamedTuple):
-    """A heap of stones that player `player` has left, under the name `name`, with a line."""
+    @property
+    def version(self) -> int: ...
 
-    kind: int
-    id: str
-    version: int
-    x: int
-    y: int
-    player: int
-    name: str
-    text: str
-    stones: int
+    @property
+    def x(self) -> int: ...
 
-
-#: A thing of any kind. All begin with the fields of a gem.
-Thing = GemThing | CairnThing
-
-#: The class of each kind of thing.
-THINGS: dict[int, type[Thing]] = {GEM: GemThing, CAIRN: CairnThing}
+    @property
+    def y(self) -> int: ...
 
 
 class _Note(NamedTuple):
@@ -103,4 +89,5 @@ class Things:
 
     def all(self) -> list[Thing]:
         """Return all things that lie in the square, by kind and id."""
-        return sorted(note.thing for note in self._notes.values() if note.thing is not None)
+        lie = [note.thing for note in self._notes.values() if note.thing is not None]
+        return sorted(lie, key=lambda thing: (thing.kind, thing.id))

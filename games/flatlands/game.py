@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from flatlands.games.flatlands import kinds
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
 from flatlands.games.flatlands.gems.board import NO_NAME, Board, Standing
@@ -20,7 +21,8 @@ from flatlands.world.grid import Square
 class Game(game.Game):
     """See server/game.py."""
 
-    handlers = HANDLERS
+    rows, handlers = kinds.ROWS, HANDLERS
+    events, things, wild_from = kinds.EVENTS, kinds.THINGS, kinds.DEER_FROM
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)

@@ -9,18 +9,28 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
+from flatlands.games.flatlands import kinds
 from flatlands.games.flatlands.cairns.cairns import Builder
 from flatlands.games.flatlands.gems.board import Standing
-from flatlands.server.clients.handlers import clean_line
+from flatlands.games.flatlands.kinds import EMOTED, EmoteEvent
+from flatlands.server.clients.handlers import clean_line, heard
 from flatlands.server.clients.session import Handler, Session
-from flatlands.server.limits import BUILDS, FINDS, Rate
+from flatlands.server.limits import Rate
 from flatlands.server.logs import log_line
-from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.world.grid import Square
 
 if TYPE_CHECKING:
     from flatlands.games.flatlands.game import Game
+
+#: How many cairns the players of one address may leave: with other keys they would be other
+#: players. How many landmarks they may find, for the same reason.
+BUILDS: Final = Rate("builds", 1 / 120, 20)
+FINDS: Final = Rate("finds", 1 / 10, 60)
+
+#: How many emotes the players of one node may make in one square, and those of one address.
+EMOTES: Final = Rate("emotes", 50, 250)
+EMOTES_EACH: Final = Rate("emotes", 10, 120)
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")
@@ -30,19 +40,25 @@ def _game(session: Session) -> "Game":
     return cast("Game", session.node.game)
 
 
+def emote(session: Session, emote: int) -> None:
+    """Make an emote."""
+    resident = heard(session, EMOTES, EMOTES_EACH)
+    session.node.residents.tell(resident.square, EmoteEvent(EMOTED, resident.id, emote))
+
+
 def take(session: Session, column: int, row: int, id: str) -> None:
     """Give a gem to the player, if it is the first to ask for it."""
     owner, board = session.owner, _game(session).board
 
     def taken(version: int) -> None:
         if not owner:
-            session.answer(protocol.found(id, version, 0, 0, 0))
+            session.answer(kinds.found(id, version, 0, 0, 0))
             return
         board.ask(
             owner,
-            lambda s: session.answer(protocol.found(id, version, s.gems, s.place, s.of)),
+            lambda s: session.answer(kinds.found(id, version, s.gems, s.place, s.of)),
             # The gem is the player's all the same, and so is the point.
-            lambda: session.answer(protocol.found(id, version, 0, 0, 0)),
+            lambda: session.answer(kinds.found(id, version, 0, 0, 0)),
         )
 
     _game(session).garden.take((column, row), id, session.playing, owner, taken, session.refuse)
@@ -82,7 +98,7 @@ def find(session: Session, column: int, row: int) -> None:
     def found(place: int, of: int, new: bool) -> None:
         if not new:
             give_back()
-        session.answer(protocol.finders(column, row, place, of))
+        session.answer(kinds.finders(column, row, place, of))
 
     try:
         finders = _game(session).finders
@@ -138,15 +154,16 @@ def _show_board(session: Session, standing: Standing) -> None:
     longest = [
         None if kept is None else (kept.name, kept.ms, kept.id == own) for kept in standing.longest
     ]
-    session.answer(protocol.board(standing.gems, standing.place, standing.of, top, longest))
+    session.answer(kinds.board(standing.gems, standing.place, standing.of, top, longest))
 
 
 #: Kinds of messages -> who obeys them.
 HANDLERS: Final[dict[int, Handler]] = {
-    protocol.TAKE: take,
-    protocol.KEY: key,
-    protocol.SCORES: scores,
-    protocol.BUILD: build,
-    protocol.STONE: stone,
-    protocol.FIND: find,
+    kinds.TAKE: take,
+    kinds.KEY: key,
+    kinds.SCORES: scores,
+    kinds.BUILD: build,
+    kinds.STONE: stone,
+    kinds.FIND: find,
+    kinds.EMOTE: emote,
 }

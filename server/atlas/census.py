@@ -7,13 +7,14 @@ was asked for. Without a lease nothing is counted. It never knows who looks, and
 nodes' players.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.atlas.dots import SHIFTS, SQUARES, Part, Place, dot_at, finest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.grid import Square
 
@@ -32,9 +33,11 @@ LEASES_MOST: Final = 16_384
 
 
 class Census:
-    """See the module."""
+    """See the module. `wild_from` returns the id from which on computer players are no people, and
+    are not counted."""
 
-    def __init__(self, bus: Bus, outbox: Outbox) -> None:
+    def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
+        self._wild_from = wild_from
         self._node = bus.node
         self._channels = bus.channels
         self._broker = bus.broker
@@ -84,12 +87,13 @@ class Census:
         """Find out where this node's players are."""
         self._by_dot = {}
         self._squares = {}
+        wild_from = self._wild_from()
         for square, players in self._outbox.present.items():
             people, computers = len(players), 0
             if min(players) < OTHERS_FROM:
-                # Deer are no people. Where only deer are, nobody is on the map.
+                # Where only such are that are no people, nobody is on the map.
                 people = sum(id >= OTHERS_FROM for id in players)
-                computers = sum(id < DEER_FROM for id in players)
+                computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 
     def _tell(self, part: Part, delivered: dict[Square, int]) -> None:
@@ -111,15 +115,15 @@ class Census:
         self._publish(part, grain, self._joined(squares, grain, part == SQUARES, delivered))
 
     def _joined(
-        self, squares: list[Square], grain: int, deer: bool, delivered: dict[Square, int]
+        self, squares: list[Square], grain: int, wild: bool, delivered: dict[Square, int]
     ) -> list[int]:
-        """Return the dots of a grain that hold some squares; with `deer` also those in which nobody
-        else is."""
+        """Return the dots of a grain that hold some squares; with `wild` also those in which nobody
+        is who counts."""
         shift = SHIFTS[grain >> 2]
         dots: dict[Place, tuple[int, int, int]] = {}
         for square in squares:
             people, computers = self._squares[square]
-            if not (people or computers or deer):
+            if not (people or computers or wild):
                 continue
             batches = delivered.get(square, 0)
             if grain:

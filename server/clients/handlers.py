@@ -6,18 +6,13 @@ Refused if the player may not. This module never waits.
 
 from typing import Final
 
-from flatlands.server.clients.session import OBEY, Handler, Session
+from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
 from flatlands.server.game import Game
-from flatlands.server.limits import (
-    EMOTES,
-    EMOTES_EACH,
-    SAYINGS,
-    SAYINGS_EACH,
-    Rate,
-)
+from flatlands.server.limits import SAYINGS, SAYINGS_EACH, Rate
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.messages.table import AnyRow
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.players.resident import Resident
 
@@ -25,12 +20,7 @@ from flatlands.server.players.resident import Resident
 def say(session: Session, text: str) -> None:
     """Say something."""
     cleaned = clean_line(text, "say")
-    session.node.residents.say(_heard(session, SAYINGS, SAYINGS_EACH), cleaned)
-
-
-def emote(session: Session, emote: int) -> None:
-    """Make an emote."""
-    session.node.residents.emote(_heard(session, EMOTES, EMOTES_EACH), emote)
+    session.node.residents.say(heard(session, SAYINGS, SAYINGS_EACH), cleaned)
 
 
 def clean_line(text: str, deed: str) -> str:
@@ -42,9 +32,9 @@ def clean_line(text: str, deed: str) -> str:
     return cleaned
 
 
-def _heard(session: Session, rate: Rate, each: Rate) -> Resident:
-    """Return the resident, which is about to say something or to make an emote. Raises Refused if
-    it may not: if it is muted, or over the rate of its square, or over that of its address there
+def heard(session: Session, rate: Rate, each: Rate) -> Resident:
+    """Return the resident, which is about to say something that others hear or see. Raises Refused
+    if it may not: if it is muted, or over the rate of its square, or over that of its address there
     (`each`)."""
     resident, limits = session.playing, session.limits
     session.node.orders.check_voice(resident.id)
@@ -81,16 +71,21 @@ def invite(session: Session) -> None:
 _ALWAYS: Final[dict[int, Handler]] = {
     **OBEY,
     protocol.SAY: say,
-    protocol.EMOTE: emote,
     protocol.APPEAR: appear,
     protocol.INVITE: invite,
 }
+
+
+#: What stands for a message of another game.
+_FOREIGN: Final = AnyRow("game", (), rate=1, burst=5)
 
 
 def _nobody(_session: Session, *_fields: object) -> None:
     raise Refused("game", "this game has no such thing", None)
 
 
-def handlers(game: Game) -> dict[int, Handler]:
-    """Return who obeys each kind of message while this game is played."""
-    return {**dict.fromkeys(protocol.MESSAGES, _nobody), **game.handlers, **_ALWAYS}
+def kinds(game: Game) -> Kinds:
+    """Return the kinds of messages that clients may send while this game is played."""
+    foreign = protocol.OF_GAMES - game.rows.keys()
+    rows = {**dict.fromkeys(foreign, _FOREIGN), **game.rows, **protocol.MESSAGES}
+    return Kinds(rows, {**dict.fromkeys(foreign, _nobody), **game.handlers, **_ALWAYS})

@@ -14,7 +14,8 @@ from flatlands.server.clients.traveller import Traveller
 from flatlands.server.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
-from flatlands.server.messages.protocol import MESSAGES, Refused
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.messages.table import Row
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
@@ -41,13 +42,24 @@ ANSWERED_WITHIN: Final = 3000
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
 
-#: How often a client may send each kind of message, and how many messages over these rates, before
-#: it is closed. If the server has just learnt of a player, it may have said all that it may.
-RATES: Final = {kind: Rate(row.name, row.rate, row.burst) for kind, row in MESSAGES.items()}
+#: How many messages over its rates a client may send, before it is closed. If the server has just
+#: learnt of a player, it may have said all that it may.
 PATIENCE: Final = Rate("patience", 2, 40)
 
 #: Obeys a kind of message: it is called with the session and the fields, and may raise Refused.
 Handler = Callable[..., None]
+
+
+class Kinds:
+    """The kinds of messages that clients may send: the row of each, how often a client may send it,
+    and who obeys it."""
+
+    __slots__ = ("rows", "rates", "handlers")
+
+    def __init__(self, rows: Mapping[int, Row], handlers: Mapping[int, Handler]) -> None:
+        self.rows = rows
+        self.rates = {kind: Rate(row.name, row.rate, row.burst) for kind, row in rows.items()}
+        self.handlers = handlers
 
 
 class Intended:
@@ -66,7 +78,7 @@ class Intended:
 class Session(ClientScreen):
     """See the module. It is an Applicant for its node's admission (admission.py).
 
-    `handlers` obey all kinds of messages.
+    `kinds` are those of messages.
     """
 
     __slots__ = (
@@ -77,7 +89,7 @@ class Session(ClientScreen):
         "pinged",
         "rates",
         "intents",
-        "_handlers",
+        "_kinds",
         "_noted",
         "watches",
         "_admission",
@@ -96,7 +108,7 @@ class Session(ClientScreen):
         admission: Admission,
         tokens: Tokens,
         limits: Limits,
-        handlers: Mapping[int, Handler],
+        kinds: Kinds,
     ) -> None:
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
@@ -106,7 +118,7 @@ class Session(ClientScreen):
         #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
         self.pinged = 0.0
         self._admission = admission
-        self._handlers = handlers
+        self._kinds = kinds
         self.limits = limits
         #: What the client has sent lately, by the kinds of messages. That belongs to the player:
         #: who comes back goes on with it.
@@ -144,7 +156,7 @@ class Session(ClientScreen):
         try:
             if opcode == TEXT:
                 raise Refused("text", "messages must be binary frames", protocol.UNSUPPORTED)
-            fields = protocol.read(payload)
+            fields = protocol.read(payload, self._kinds.rows)
             kind: int = fields.pop(0)
             greeted = self.resident is not None or self._waiting
             if kind == protocol.HELLO and greeted:
@@ -159,7 +171,7 @@ class Session(ClientScreen):
                     self._asked = self.node.loop.now()
                     if self._noted is not None:
                         self._act()
-                self._handlers[kind](self, *fields)
+                self._kinds.handlers[kind](self, *fields)
         except Refused as refused:
             self.refuse(refused)
         if self._noted is not None and not self.connection.more:
@@ -172,7 +184,7 @@ class Session(ClientScreen):
             if not self.connection.open:
                 return
             try:
-                self._handlers[kind](self, *fields)
+                self._kinds.handlers[kind](self, *fields)
             except Refused as refused:
                 self.refuse(refused)
         if self._noted is not None:
@@ -182,7 +194,7 @@ class Session(ClientScreen):
         """Note a message of this kind. Raises Refused if there were too many of them lately."""
         if self.limits.any_rate:
             return
-        loop, rate = self.node.loop, RATES[kind]
+        loop, rate = self.node.loop, self._kinds.rates[kind]
         now = loop.now()
         if self.rates.spend(kind, rate, now):
             return
@@ -244,7 +256,7 @@ class Session(ClientScreen):
             self.rates = rates
         else:
             # It may have used up its chat messages at another node a moment ago.
-            say = RATES[protocol.SAY]
+            say = self._kinds.rates[protocol.SAY]
             self.rates = Rates()
             self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
 

@@ -7,19 +7,20 @@ whoever has the key can send one (brokers/sealed.py), or, if there is no key, wh
 broker.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import msgpack
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.server.messages.protocol import EMOTED, ID_LIMIT, LOOK, Tail, with_tail
+from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST, Tail, with_tail
 from flatlands.server.messages.table import NUMBER, Field, Row, number
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
+from flatlands.world import events
 from flatlands.world.batches import RECORD, WIDE, Content
-from flatlands.world.events import ENTER, EVENTS, EnterEvent, named
+from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Square
-from flatlands.world.things import THINGS, Thing
+from flatlands.world.things import Thing
 from flatlands.world.tiles import WRITE
 from flatlands.world.track import REACH
 
@@ -56,10 +57,6 @@ _FAR = 2**42
 #: is known", so it would refuse what clients believe.
 _SEQ = 2**52
 
-#: The most ms in times and ages, up or down. Clients get sums of them, which must be numbers that
-#: JavaScript holds exactly, too.
-_TIME = 2**50
-
 #: The fields of all messages and events: one of a name has the same range everywhere. Clients get
 #: batches as the bytes that were published, so every value must be one that a client can read.
 _FIELDS = {
@@ -67,19 +64,16 @@ _FIELDS = {
     for field in (
         *[number(name) for name in "column row node to nonce number id player ack".split()],
         *[number(name, 0) for name in "previous replaced page slot memory connections".split()],
-        *[number(name, 0) for name in "heard passes before".split()],
+        number("heard", 0),
         *[number(name, -_FAR, _FAR) for name in "xy"],
         *[number(name, -REACH, REACH) for name in ("dx", "dy")],
-        *[number(name, -_TIME, _TIME) for name in ("sent", "age")],
+        *[number(name, -TIME_MOST, TIME_MOST) for name in ("sent", "age")],
         number("pages", 1, 100),
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
         number("every", 1, EVERY_MOST),
-        number("kept", 0, _TIME),
-        number("stones", 1, 1000),
         number("grain", 0, WIDEST),
         LOOK,
-        EMOTED,
         Field("name", str, 1, NAME_LIMIT),
         Field("known_as", str, 0, NAME_LIMIT),
         Field("text", str, 1, TEXT_LIMIT),
@@ -95,6 +89,10 @@ _FIELDS = {
 
 def _table_row(name: str, fields: Iterable[str], agree: Callable[..., bool] | None = None) -> Row:
     return Row(name, tuple(_FIELDS[field] for field in fields), agree=agree)
+
+
+#: The id and the version of a thing.
+THING_ID, THING_VERSION = Field("id", str, 1, ID_LIMIT), number("version", 0)
 
 
 # The following functions say whether the fields of a message agree with each other (Row.agree).
@@ -133,8 +131,8 @@ def _are_changes(*fields: Any) -> bool:
     gone = fields[-1]
     return (
         len(gone) % 2 == 0
-        and all(_THING_ID.allows(id) for id in gone[::2])
-        and all(_VERSION.allows(version) for version in gone[1::2])
+        and all(THING_ID.allows(id) for id in gone[::2])
+        and all(THING_VERSION.allows(version) for version in gone[1::2])
     )
 
 
@@ -199,15 +197,6 @@ MESSAGES = {
     )
 }
 
-#: The fields of things that are not as in events.
-_THING_ID, _VERSION = Field("id", str, 1, ID_LIMIT), number("version", 0)
-
-#: The things of `changes`: docs/protocol.md.
-_THINGS = {
-    kind: Row(thing.__name__, (_THING_ID, _VERSION, *[_FIELDS[f] for f in thing._fields[3:]]))
-    for kind, thing in THINGS.items()
-}
-
 #: The items of a batch before its tail, with its kind, and those of a whole batch; and what stands
 #: for the items of a tail that were left out. Its tracks never are.
 _TAIL_FROM = 7
@@ -217,8 +206,23 @@ _EMPTY: list[Any] = [[], 0, b"", []]
 #: What a batch says that says nothing.
 _NOTHING = Content(b"")
 
-#: The events of batches and full states: docs/protocol.md.
-_EVENTS = {kind: _table_row(event.__name__, event._fields[1:]) for kind, event in EVENTS.items()}
+
+class Kind(NamedTuple):
+    """A kind of event or of thing: the named tuple that it is, and the row of its fields."""
+
+    make: type[Any]
+    row: Row
+
+
+def declare(make: type[Any], *own: Field) -> Kind:
+    """Return a kind of event or thing that is a named tuple `make`, whose first field is the kind.
+    Its other fields have the ranges that they have in every message, or those of `own`."""
+    fields = _FIELDS | {field.name: field for field in own}
+    return Kind(make, Row(make.__name__, tuple(fields[name] for name in make._fields[1:])))
+
+
+#: The events of batches and full states in every game: docs/protocol.md.
+EVENTS = {kind: declare(event) for kind, event in events.EVENTS.items()}
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
@@ -246,15 +250,25 @@ def read(payload: bytes) -> list[Any]:
 
 
 def read_content(
-    tracks: bytes, others: list[Any], replaced: int, wide: bytes, writes: list[Any]
+    kinds: Mapping[int, Kind],
+    tracks: bytes,
+    others: list[Any],
+    replaced: int,
+    wide: bytes,
+    writes: list[Any],
 ) -> Content:
-    """Return what a batch says, with its events, which come as arrays, as named tuples.
+    """Return what a batch says, with its events, which come as arrays, as named tuples of some
+    kinds. Raises Malformed."""
+    return Content(tracks, _named(others, kinds) if others else [], replaced, wide, writes)
 
-    Raises Malformed.
-    """
-    for event in others:
-        _check(event, _EVENTS)
-    return Content(tracks, list(map(named, others)), replaced, wide, writes)
+
+def _named(said: list[Any], kinds: Mapping[int, Kind]) -> list[Any]:
+    """Return events or things, which come as arrays, as named tuples. Raises Malformed."""
+    for one in said:
+        kind = one[0] if type(one) is list and one else None
+        known = kinds.get(kind) if type(kind) is int else None
+        _fit(one, None if known is None else known.row)
+    return [kinds[one[0]].make._make(one) for one in said]
 
 
 def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
@@ -272,22 +286,27 @@ def read_entries(said: list[Any]) -> list[EnterEvent]:
 
     Raises Malformed.
     """
-    for event in said:
-        _check(event, {ENTER: _EVENTS[ENTER]})
-    return list(map(EnterEvent._make, said))
+    return _named(said, _ENTRIES)
 
 
-def read_things(said: list[Any]) -> list[Thing]:
-    """Return the things of `changes`, which come as arrays, as named tuples. Raises Malformed."""
-    for thing in said:
-        _check(thing, _THINGS)
-    return [THINGS[thing[0]]._make(thing) for thing in said]
+#: The events of full states.
+_ENTRIES = {ENTER: EVENTS[ENTER]}
+
+
+def read_things(said: list[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
+    """Return the things of `changes`, which come as arrays, as named tuples of some kinds. Raises
+    Malformed."""
+    return _named(said, kinds)
 
 
 def _check(said: Any, rows: dict[int, Row]) -> None:
     """Raise Malformed unless `said` is an array [kind, field ...] as the row of its kind says."""
     kind = said[0] if type(said) is list and said else None
-    row = rows.get(kind) if type(kind) is int else None
+    _fit(said, rows.get(kind) if type(kind) is int else None)
+
+
+def _fit(said: Any, row: Row | None) -> None:
+    """Raise Malformed unless an array is as a row says, if there is one for its kind."""
     if row is None:
         raise Malformed("something that is not an array with a known kind at its beginning")
     fault = row.fault(said[1:])

@@ -5,7 +5,7 @@ module never acts on a message.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -25,27 +25,26 @@ MESSAGE_LIMIT: Final = 4096
 #: The most characters of tokens and invitations.
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
-#: Computer players have ids below OTHERS_FROM, and all other players from there on. Of computer
-#: players those with ids from DEER_FROM on are deer.
-DEER_FROM: Final = 2**15
+#: Computer players have ids below OTHERS_FROM, and all other players from there on.
 OTHERS_FROM: Final = 2**16
 
-#: The most characters in the id of a thing, and the least and the most in the key of a player.
+#: The most characters in the id of a thing.
 ID_LIMIT: Final = 60
-KEY_LEAST, KEY_MOST = 16, 64
 
-#: The most players on the board that a client is sent.
-BOARD_LENGTH: Final = 10
+#: The most ms in times and ages, up or down. Clients get sums of them, which must be numbers that
+#: JavaScript holds exactly.
+TIME_MOST: Final = 2**50
 
 # The kinds of messages from a client.
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES, BUILD, STONE = range(1, 14)
-ACK, WATCH = 14, 15
-EMOTE, APPEAR, FIND = 32, 33, 34
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
+ACK, WATCH, APPEAR = 14, 15, 33
+#: Those that a game may give a meaning.
+OF_GAMES: Final = frozenset((*range(9, 14), 32, *range(34, 64)))
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
-LINK, INVITATION, THINGS, FOUND, BOARD, TOTALS = range(26, 32)
-DOTS, FINDERS, HOST, TOLD, CELLS = 40, 41, 44, 45, 46
+LINK, INVITATION, THINGS = range(26, 29)
+TOTALS, DOTS, HOST, TOLD, CELLS = 31, 40, 44, 45, 46
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -74,17 +73,14 @@ class Refused(Exception):
         self.close = close
 
 
-#: How a client draws a player, and which emote a player makes; no server knows what they mean.
+#: How a client draws a player; no server knows what it means.
 LOOK: Final = number("look", 0, 65535)
-EMOTED: Final = number("emote", 1, 255)
 
 _INTENT: Final = number("n", 1, NUMBER)
 _TIME: Final = number("t", 0, NUMBER)
-_SQUARE: Final = (number("column"), number("row"))
-_THING: Final = Field("id", str, 1, ID_LIMIT)
 _VIEW: Final = (number("width", 1, 65535), number("height", 1, 65535))
 
-#: All messages that clients send.
+#: All messages that clients send in every game.
 MESSAGES: Final = {
     HELLO: Row(
         "hello",
@@ -112,11 +108,6 @@ MESSAGES: Final = {
     SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
     INVITE: Row("invite", (), rate=1, burst=5),
-    TAKE: Row("take", (*_SQUARE, _THING), rate=4, burst=12),
-    KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
-    SCORES: Row("scores", (), rate=1, burst=5),
-    BUILD: Row("build", (Field("text", str, 0, MESSAGE_LIMIT),), rate=0.5, burst=3),
-    STONE: Row("stone", (*_SQUARE, _THING), rate=0.5, burst=3),
     ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
     WATCH: Row(
         "watch",
@@ -127,17 +118,15 @@ MESSAGES: Final = {
         rate=0.5,
         burst=5,
     ),
-    EMOTE: Row("emote", (EMOTED,), rate=1, burst=5),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
-    FIND: Row("find", _SQUARE, rate=0.5, burst=5),
 }
 
 
-def read(payload: bytes) -> list[Any]:
+def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
     """Return a client's message as [kind, field ...], with each field checked.
 
     Raises Refused, with `close` MALFORMED if it is not one MessagePack array, or POLICY if it is
-    not as a row of MESSAGES says.
+    not as one of `rows` says.
     """
     try:
         message = msgpack.unpackb(
@@ -153,7 +142,7 @@ def read(payload: bytes) -> list[Any]:
     if type(message) is not list:
         raise Refused("malformed", "a message must be a MessagePack array", MALFORMED)
     kind = message[0] if message else None
-    row = MESSAGES.get(kind) if type(kind) is int else None
+    row = rows.get(kind) if type(kind) is int else None
     if row is None:
         raise Refused("kind", "a message must begin with a kind that clients send")
     fault = row.fault(message[1:])
@@ -166,6 +155,11 @@ def read(payload: bytes) -> list[Any]:
 
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
+
+
+def pack(kind: int, *fields: Any) -> bytes:
+    """Pack a message to a client, of a kind that the game has."""
+    return _pack([kind, *fields])
 
 
 class Tail:
@@ -338,34 +332,6 @@ CHANGED: Final = struct.Struct("<HB")
 def told(name: str, fields: Sequence[Any]) -> bytes:
     """Pack what a game tells its pages, under a name of its own."""
     return _pack([TOLD, name, fields])
-
-
-def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:
-    """Pack that a gem is the client's; `gems`, `place` and `of` as in `board`."""
-    return _pack([FOUND, id, version, gems, place, of])
-
-
-def board(
-    gems: int,
-    place: int,
-    of: int,
-    top: Sequence[tuple[str, int, bool]],
-    longest: Sequence[tuple[str, int, bool] | None],
-) -> bytes:
-    """Pack how many gems a player has, and its place, from 1, among `of` players.
-
-    `top` has (name, gems, whether it is the client's player) of those with the most gems. `longest`
-    has the same, with ms for gems, of who kept the ember for longest within a day, and ever.
-    """
-    return _pack([BOARD, gems, place, of, top, longest])
-
-
-def finders(column: int, row: int, place: int, of: int) -> bytes:
-    """Pack that a player is the `place`th, from 1, of the finders of a part's landmark.
-
-    `of` is their number. The place is 0 for a player who is not counted any more.
-    """
-    return _pack([FINDERS, column, row, place, of])
 
 
 def totals(

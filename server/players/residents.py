@@ -18,7 +18,7 @@ from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
-from flatlands.world.events import EmberEvent
+from flatlands.world.events import Event
 from flatlands.world.grid import Grid, Square, Viewport
 from flatlands.world.track import stand
 
@@ -193,13 +193,9 @@ class Residents:
         """Publish a chat message of a resident in its square."""
         self._outbox.say(resident, resident.square, text)
 
-    def emote(self, resident: Resident, emote: int) -> None:
-        """Publish an emote of a resident in its square."""
-        self._outbox.emote(resident, resident.square, emote)
-
-    def ember(self, square: Square, event: EmberEvent) -> None:
-        """Publish in a square who carries the ember."""
-        self._outbox.ember(square, event)
+    def tell(self, square: Square, event: Event) -> None:
+        """Publish an event in a square, of a kind that the game has."""
+        self._outbox.tell(square, event)
 
     def appear(self, resident: Resident, name: str, look: int) -> None:
         """Publish a resident under a name and with a look from now on, if it has others."""

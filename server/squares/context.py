@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.messages.peer_protocol import EVENTS, Kind, Malformed
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -70,7 +70,8 @@ class Context:
 
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square of which things in the store may be unknown here: it is received without
-    a gap from now on, or news of it were missed. `layers` are those of the game, by their numbers.
+    a gap from now on, or news of it were missed. `layers` are those of the game, by their numbers;
+    `events` and `things` are the kinds that there are, also those of the game.
     """
 
     def __init__(
@@ -90,6 +91,8 @@ class Context:
         self.onlooker: Onlooker | None = None
         self.read: Callable[[Square], None]
         self.layers: list[Layer] = []
+        self.events: dict[int, Kind] = dict(EVENTS)
+        self.things: dict[int, Kind] = {}
         #: The number of tiles in a square.
         self.tiles = (span // UNIT) ** 2
         #: The squares of which the onlooker is told moves.

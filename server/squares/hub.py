@@ -294,6 +294,16 @@ class Hub:
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
 
+    def _made(self, makers: Iterable[Callable[[], bytes]]) -> list[bytes]:
+        """Return the frames of the messages that some functions make."""
+        frames = []
+        for make in makers:
+            try:
+                frames.append(frame(make()))
+            except Exception:
+                self._loop.failed()
+        return frames
+
     def _collect(self, now: int, own: dict[Screen, list[bytes]]) -> dict[Group, None]:
         """Give everything that has arrived to the groups that hold its squares; return these.
 
@@ -303,12 +313,7 @@ class Hub:
         told, self._told = self._told, {}
         groups: dict[Group, None] = {}
         for square, makers in told.items():
-            frames = []
-            for make in makers.values():
-                try:
-                    frames.append(frame(make()))
-                except Exception:
-                    self._loop.failed()
+            frames = self._made(makers.values())
             for group in self._holding[square]:
                 groups[group] = None
                 group.frames += frames

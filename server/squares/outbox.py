@@ -24,7 +24,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import Tail
 from flatlands.server.squares.hub import Hub
 from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
-from flatlands.world.events import EmberEvent, Entry, Player
+from flatlands.world.events import Entry, Event, Player
 from flatlands.world.grid import Square
 
 #: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
@@ -302,13 +302,9 @@ class Outbox:
         """Publish a chat message of a player."""
         self._batch(square).say(player, text)
 
-    def emote(self, player: Player, square: Square, emote: int) -> None:
-        """Publish an emote of a player."""
-        self._batch(square).emote(player, emote)
-
-    def ember(self, square: Square, event: EmberEvent) -> None:
-        """Publish in a square who carries the ember."""
-        self._batch(square).ember(event)
+    def tell(self, square: Square, event: Event) -> None:
+        """Publish an event of a kind that the game has."""
+        self._batch(square).tell(event)
 
     def write(self, square: Square, layer: int, tile: int, value: int, stamp: int) -> None:
         """Publish what a game writes on a tile of a layer: see world/tiles.py."""

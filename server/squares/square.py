@@ -316,7 +316,7 @@ class HeardSquare:
                 self._count_own(number)
         elif kind == peer_protocol.BATCH:
             previous, number, sent, *said = fields
-            content = peer_protocol.read_content(*said)
+            content = peer_protocol.read_content(self._around.events, *said)
             if content.writes:
                 self._around.check(content.writes)
                 tail = protocol.tail(content)
@@ -350,7 +350,7 @@ class HeardSquare:
         # node that are known here and not in the batch are gone.
         gone: list[int] = []
         if previous == 0:
-            gone = self.replica.drop(node, {event.id for event in content.others})
+            gone = self.replica.drop(node, {event[1] for event in content.others})
         gone += self.replica.apply(node, sent, said, now)
         self.shown.tell(node, sent, said, tail if said is content else protocol.tail(said))
         if self.layers is not None:
@@ -442,7 +442,8 @@ class HeardSquare:
 
     def _changed(self, store: str, said: list[Any], gone: list[Any]) -> None:
         """Apply what a node, this one or another, has published about things."""
-        around, things = self._around, peer_protocol.read_things(said)
+        around = self._around
+        things = peer_protocol.read_things(said, around.things)
         if store != around.store():
             around.loop.stats["other_stores"] += 1
             around.peers.warn(OTHER_STORE)

@@ -3,8 +3,9 @@
 import random
 from typing import Any
 
+from flatlands.games.flatlands.kinds import ROWS
 from flatlands.server.messages import protocol, texts
-from flatlands.server.messages.protocol import MESSAGE_LIMIT, MESSAGES, Refused
+from flatlands.server.messages.protocol import MESSAGE_LIMIT, Refused
 from flatlands.server.websocket.frames import FrameReader
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
@@ -17,6 +18,9 @@ A_LITTLE = 139
 _SIZES = (0, 1, 5, 15, 16, 125, 126, 127, 300, 4095, 4096, 4097, 65536)
 #: Large sizes are rare, since they take long.
 _SHARES = (9, 9, 9, 9, 9, 9, 9, 9, 5, 3, 3, 3, 1)
+
+#: All messages that clients send.
+MESSAGES = protocol.MESSAGES | ROWS
 
 
 def frames(chance: random.Random, inputs: Inputs) -> None:
@@ -99,7 +103,7 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
         payload = chance.choice((b"\x91", b"\x81", b"\xdd", b"\xc7", b"\xdf")) * MESSAGE_LIMIT
     inputs.add(payload)
     try:
-        kind, *fields = protocol.read(payload)
+        kind, *fields = protocol.read(payload, MESSAGES)
     except Refused as refused:
         # The answer to the client must be packable too.
         protocol.error(refused.code, refused.sentence)

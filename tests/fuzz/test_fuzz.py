@@ -8,6 +8,7 @@ import pytest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.table import NUMBER, Field, Row
 from flatlands.server.players import movement
+from flatlands.server.squares import context
 from flatlands.server.websocket import frames
 from flatlands.world.track import leg, stand
 from tests.fuzz import worlds
@@ -95,11 +96,11 @@ def stand_anywhere(monkeypatch):
 
 def believe_any_event(monkeypatch):
     """Whatever is an event by its types is believed."""
-    rows = {}
-    for kind, row in peer_protocol._EVENTS.items():
+    kinds = {}
+    for kind, (make, row) in peer_protocol.EVENTS.items():
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
-        rows[kind] = Row(row.name, fields)
-    monkeypatch.setattr(peer_protocol, "_EVENTS", rows)
+        kinds[kind] = peer_protocol.Kind(make, Row(row.name, fields))
+    monkeypatch.setattr(context, "EVENTS", kinds)
 
 
 #: Each fault, and a seed from which on a round that shows it soon comes.
@@ -110,7 +111,7 @@ def believe_any_event(monkeypatch):
         ("messages", take_any_number, 0),
         ("sessions", believe_any_time, 50),
         ("sessions", walk_on_water, 0),
-        ("sessions", stand_anywhere, 63),
+        ("sessions", stand_anywhere, 36),
         ("strangers", believe_any_event, 0),
         ("forgers", believe_any_event, 0),
     ],

@@ -11,25 +11,29 @@ from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.flatlands.game import Game
+from flatlands.games.flatlands.kinds import (
+    BUILD,
+    EMBER,
+    EMOTE,
+    EMOTED,
+    FIND,
+    KEY,
+    ROWS,
+    SCORES,
+    STONE,
+    TAKE,
+)
 from flatlands.server.cells import Cells
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
-    BUILD,
-    EMOTE,
-    FIND,
     GO,
     HELLO,
     HOME,
     INVITE,
-    KEY,
-    MESSAGES,
     PING,
     SAY,
-    SCORES,
-    STONE,
-    TAKE,
     VIEWPORT,
     WALK,
     WATCH,
@@ -37,8 +41,7 @@ from flatlands.server.messages.protocol import (
 from flatlands.server.players.resident import Resident
 from flatlands.stores.registry import open_store
 from flatlands.world.batches import RECORD, WIDE
-from flatlands.world.events import EMBER, ENTER, GONE, LEAVE
-from flatlands.world.events import EMOTE as EMOTED
+from flatlands.world.events import ENTER, GONE, LEAVE
 from flatlands.world.events import SAY as SAID
 from flatlands.world.tiles import NODE_BITS
 from flatlands.world.tiles import WRITE as WRITTEN
@@ -572,4 +575,4 @@ def forgers(chance: random.Random, inputs: Inputs) -> None:
     _nodes(chance, inputs, forger=True)
 
 
-assert set(MESSAGES) == {HELLO, *_SENT}
+assert {*protocol.MESSAGES, *ROWS} == {HELLO, *_SENT}

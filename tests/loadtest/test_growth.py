@@ -15,6 +15,7 @@ from bench.others import Others
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import children
+from flatlands.server.games import DEFAULT, Maker
 from flatlands.server.loop import Loop
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
@@ -92,7 +93,10 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     # A server has a broker of its own; this one brings both what they publish.
     url, stats, grid, terrain = "memory://bench-others", Counter(), Grid(), Terrain(2013)
     loop = Loop(stats)
-    node = Node(grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9)
+    plays = Maker(DEFAULT, None, alone=True).plays
+    node = Node(
+        grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9, plays=plays
+    )
     listening = gevent.spawn(node.listen)
     others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)
     try:

@@ -5,6 +5,7 @@ import random
 import msgpack
 import pytest
 
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.server.atlas import census, counts, views
 from flatlands.server.atlas.dots import (
     SQUARES,
@@ -16,7 +17,7 @@ from flatlands.server.atlas.dots import (
 )
 from flatlands.server.clients import session
 from flatlands.server.messages import peer_protocol
-from flatlands.server.messages.protocol import DEER_FROM, GRAIN_MOST
+from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness

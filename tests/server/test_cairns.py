@@ -6,7 +6,7 @@ import pytest
 
 from flatlands.games.flatlands.cairns import cairns
 from flatlands.games.flatlands.cairns.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
-from flatlands.server.limits import BUILDS
+from flatlands.games.flatlands.handlers import BUILDS
 from flatlands.server.players.orders import MUTE
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT

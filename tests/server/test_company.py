@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.walkers import company
 from flatlands.games.flatlands.walkers.company import (
@@ -41,7 +42,6 @@ from flatlands.games.flatlands.walkers.talk import (
     answer,
     way,
 )
-from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from tests.server.harness import Clock, Harness, clock_stores

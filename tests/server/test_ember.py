@@ -6,9 +6,10 @@ import pytest
 
 from flatlands.games.flatlands.ember.ember import HANDS, IDLE, NOT_BACK, REACH
 from flatlands.games.flatlands.ember.longest import Best, Kept
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.kept.lease import EVERY, LEASE
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT

@@ -2,10 +2,10 @@
 
 import pytest
 
+from flatlands.games.flatlands.handlers import FINDS
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.server.limits import FINDS
 from flatlands.stores.base import NEVER, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT

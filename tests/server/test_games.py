@@ -6,7 +6,7 @@ import pytest
 
 import flatlands
 from flatlands.server import games, settings
-from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from tests.inside import inside
@@ -26,7 +26,7 @@ def test_in_the_quiet_game_players_meet_and_nothing_else_is_there():
             (10, "k" * 32),
             (11,),
             (12, "stones"),
-            (protocol.FIND, 0, 0),
+            (34, 0, 0),
         ):
             one.send(*message)
             one.until(lambda: one.model.errors)

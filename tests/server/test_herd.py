@@ -3,10 +3,11 @@
 import pytest
 
 from flatlands.games.flatlands.gems.garden import Rules
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.peer_protocol import DRAINING
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.world.track import SPEED, UNIT

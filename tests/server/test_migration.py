@@ -173,7 +173,7 @@ def test_who_finds_all_workers_full_is_refused(machine):
 #: not: they belong to the connection or the worker, or nobody is passed on while they say anything.
 TRAVELS = {"resident", "intents", "sent", "earlier", "owner", "rates", "_link_told"}
 STAYS = {
-    *("connection", "node", "tokens", "limits", "_handlers", "_admission", "_arriving", "opened"),
+    *("connection", "node", "tokens", "limits", "_kinds", "_admission", "_arriving", "opened"),
     *("player", "_known_as", "_seated", "pinged", "_token_at", "error", "_ended", "_asked"),
     *("_waiting", "_early", "_noted", "lags_since", "watches"),
     *("_mark", "_marked", "_marked_bytes", "_later_bytes"),

@@ -8,6 +8,7 @@ import pytest
 
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
+from flatlands.games.flatlands.kinds import EVENTS, THINGS
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
@@ -138,8 +139,7 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
 
 ROWS = [
     *peer_protocol.MESSAGES.values(),
-    *peer_protocol._EVENTS.values(),
-    *peer_protocol._THINGS.values(),
+    *[kind.row for some in (peer_protocol.EVENTS, EVENTS, THINGS) for kind in some.values()],
 ]
 
 

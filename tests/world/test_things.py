@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.world.things import GEM, GemThing, Things
+from flatlands.games.flatlands.kinds import GEM, GemThing
+from flatlands.world.things import Things
 
 
 def gem(id="a", version=1, x=0):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgpack
 
+from flatlands.games.flatlands.kinds import CAIRN, CairnThing
 from flatlands.server.kept.keeper import AWAY
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.messages.protocol import Refused
@@ -19,7 +20,7 @@ from flatlands.server.node import Node
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.grid import Square
 from flatlands.world.terrain import PLAZA
-from flatlands.world.things import CAIRN, CairnThing, Thing
+from flatlands.world.things import Thing
 from flatlands.world.track import UNIT, Track
 
 #: The names of two queues in the store begin with these, and that of the ground follows: the

@@ -24,12 +24,13 @@ from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.ember.contact import first_contact
 from flatlands.games.flatlands.ember.longest import Kept, Longest
+from flatlands.games.flatlands.kinds import EMBER, EmberEvent
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import EVERY, Lease
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
-from flatlands.world.events import EMBER, EmberEvent, EnterEvent, Event, LeaveEvent, Player
+from flatlands.world.events import EnterEvent, Event, LeaveEvent, Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT
 
@@ -197,7 +198,7 @@ class Ember:
     def heard(self, events: Sequence[Event]) -> None:
         """Take what has happened in a square."""
         for event in events:
-            if self.carried is None or event.id != self.carried.id:
+            if self.carried is None or event[1] != self.carried.id:
                 continue
             if isinstance(event, LeaveEvent):
                 # It may be far from there, as who goes home is.
@@ -282,7 +283,7 @@ class Ember:
             self._see(carrier)
         id, passes, since, before, kept = carried
         column, row = square = self._stage.grid.square(*self._place)
-        self._stage.residents.ember(
+        self._stage.residents.tell(
             square, EmberEvent(EMBER, id, passes, self._loop.now() - since, before, kept)
         )
         self._around = Rect(column - 1, row - 1, column + 1, row + 1)

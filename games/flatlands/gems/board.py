@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgpack
 
 from flatlands.games.flatlands.ember.longest import Best, Longest
+from flatlands.games.flatlands.kinds import BOARD_LENGTH
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
-from flatlands.server.messages.protocol import BOARD_LENGTH
 from flatlands.stores.base import NEVER, Item, Rank, Score, Store
 
 #: The names of the board, and of the queue that has the players' names, in the store.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgpack
 
 from flatlands.games.flatlands.gems.board import Board
+from flatlands.games.flatlands.kinds import GEM, GemThing
 from flatlands.server.kept.keeper import AWAY
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
 from flatlands.server.messages.protocol import Refused
@@ -24,7 +25,7 @@ from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
-from flatlands.world.things import GEM, GemThing, Thing
+from flatlands.world.things import Thing
 from flatlands.world.track import UNIT
 
 #: The name of the gems' queue in the store begins with it, and that of the ground follows.

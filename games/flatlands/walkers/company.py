@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from flatlands.games.flatlands.kinds import GEM, EmoteEvent
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.walkers.errands import COMPANY, WAVE, WONDER, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
@@ -23,9 +24,8 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import INCARNATION, Resident
 from flatlands.server.players.spots import Place
-from flatlands.world.events import EmoteEvent, EnterEvent, Event, SayEvent
+from flatlands.world.events import EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
-from flatlands.world.things import GEM
 from flatlands.world.track import UNIT
 
 #: How near somebody is greeted, and answered, and how near its wave is returned, in units.
@@ -133,7 +133,7 @@ class Company:
     def heard(self, events: Sequence[Event]) -> None:
         """Take what has happened in a square, after it was applied to the replica."""
         for event in events:
-            if event.id < OTHERS_FROM:
+            if event[1] < OTHERS_FROM:
                 if isinstance(event, SayEvent):
                     self._said = self._loop.now()
             elif isinstance(event, EnterEvent):

@@ -11,6 +11,7 @@ import random
 from collections.abc import Generator
 from typing import Final
 
+from flatlands.games.flatlands.kinds import EMOTED, EmoteEvent
 from flatlands.games.flatlands.walkers.people import Errand
 from flatlands.games.flatlands.walkers.sight import BEGINS, Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
@@ -90,7 +91,7 @@ class Errands:
         self._walk_up(person, player)
         yield max(person.track.end, self._loop.now() + READ_FOR)
         self._look(person, guest)
-        self._residents.emote(person, WAVE)
+        self._emote(person, WAVE)
         yield self._loop.now() + LOOKS_FOR
         if leads and self._is_on_plaza(person) and self._follows(person, guest):
             yield from self._lead(person, guest)
@@ -105,10 +106,13 @@ class Errands:
         """Greet a player by name, on another errand."""
         self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
 
+    def _emote(self, person: Resident, emote: int) -> None:
+        self._residents.tell(person.square, EmoteEvent(EMOTED, person.id, emote))
+
     def gesture(self, person: Resident, guest: int, emote: int) -> Errand:
         """Turn to a player that has waved or spoken, and make an emote."""
         self.notice(person, guest)
-        self._residents.emote(person, emote)
+        self._emote(person, emote)
         yield self._loop.now() + LOOKS_FOR
 
     def _lead(self, person: Resident, guest: int) -> Generator[int, None, None]:

@@ -17,6 +17,7 @@ import msgpack
 from flatlands.games.flatlands.ember.ember import Ember
 from flatlands.games.flatlands.ember.longest import Longest
 from flatlands.games.flatlands.ember.tag import Tag
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
@@ -25,7 +26,6 @@ from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
-from flatlands.server.messages.protocol import DEER_FROM
 from flatlands.server.node import Node
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from flatlands.server.messages.protocol import DEER_FROM, OTHERS_FROM
+from flatlands.games.flatlands.kinds import DEER_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player

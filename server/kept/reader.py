@@ -56,16 +56,28 @@ class Reader:
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
         self._reads = False
-        self._again = Agenda(loop, lambda square, _due: self.read(square))
+        self._again = Agenda(loop, self._read_again)
 
     def read(self, square: Square) -> None:
         """Read a square soon, together with others."""
-        if self._keeper.store is None or square not in self._replicas.squares:
+        if square not in self._replicas.squares:
+            return
+        if self._keeper.store is None:
+            if self._layers:
+                self._again.put(square, self._loop.now() + AGAIN)
             return
         self._wanted[square] = None
         if not self._reads:
             self._reads = True
             self._loop.soon(self._begin)
+
+    def _read_again(self, square: Square, _due: int) -> None:
+        heard = self._replicas.squares.get(square)
+        if heard is not None and self._keeper.store is None:
+            # What a store would have, only the other nodes know.
+            heard.sync.ask_all()
+        else:
+            self.read(square)
 
     def read_all(self) -> None:
         """Read all squares soon."""

@@ -100,7 +100,8 @@ def show(plan: Plan, why: str) -> None:
     print(f"\nThe world of seed {plan.seed} breaks: {why}")
     print(f"{plan.nodes} nodes, clocks {plan.skew} ms apart", end=", ")
     print(f"free ground: {plan.free}, a herd: {plan.herd}, rare heartbeats: {plan.rare}", end=", ")
-    print(f"crowds: {plan.crowds}, one machine: {plan.machine}, gems: {plan.gems}")
+    print(f"crowds: {plan.crowds}, one machine: {plan.machine}", end=", ")
+    print(f"gems: {plan.gems}, cells: {plan.cells}")
     for deed in plan.deeds:
         print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
 

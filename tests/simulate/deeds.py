@@ -8,21 +8,24 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
+from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems import garden
 from flatlands.games.flatlands.gems.garden import LIES_FOR, Rules
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.server.cells import Cells
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
+from flatlands.server.game import Me
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
-from flatlands.world.track import UNIT
+from flatlands.world.track import UNIT, Tile
 from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.server.machine import Machine
 from tests.simulate import gems
-from tests.simulate.rule import Broken, check, check_ways
+from tests.simulate.rule import WRITTEN_WITHIN, Broken, check, check_cells, check_ways
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -49,6 +52,20 @@ RANGE = 40
 EPISODE = (3, 14)
 
 
+#: Of how many worlds without gems one has ground on which walkers write.
+CELLS_ONE_IN = 4
+
+
+class Painted(Game):
+    """Flatlands, in which each walker leaves a number on each tile."""
+
+    floor = Cells()
+
+    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+        """Write on them."""
+        self.floor[tiles] = (me.id + self.node.loop.now()) % 255 + 1
+
+
 class Deed(NamedTuple):
     """The deed `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
 
@@ -63,8 +80,8 @@ class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
     whether all its ground is free, its deeds, whether its nodes share a herd, whether their
     heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
-    crowd (`crowds`), whether the nodes are the workers of one `machine`, and whether there are
-    `gems`."""
+    crowd (`crowds`), whether the nodes are the workers of one `machine`, whether there are `gems`,
+    and whether walkers write on the ground (`cells`)."""
 
     seed: int
     nodes: int
@@ -76,6 +93,7 @@ class Plan(NamedTuple):
     crowds: bool = False
     machine: bool = False
     gems: bool = False
+    cells: bool = False
 
 
 class World:
@@ -98,6 +116,7 @@ class World:
             stores=(stores := clock_stores(clock)) if plan.herd or plan.gems else lambda: None,
             rules=gems.RULES if plan.gems else Rules(per_cell=0),
             crowd_from=3 if plan.crowds else CROWD_FROM,
+            play=Painted if plan.cells else Game,
         )
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.
@@ -120,6 +139,7 @@ class World:
         self.longest, self._began = 0, clock.time
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
+        self.cells = plan.cells
         self.gems: gems.Gems | None = None
         if plan.gems:
             moved = plan.seed % 2 == 1
@@ -426,11 +446,14 @@ class World:
         self.run(5000)
         self._began = self.harness.clock.time
         check(self)
+        # Whoever walks on always comes to cells where gems are only just planted, and writes.
+        for client in self.harness.clients:
+            if client.session.resident is not None and (self.gems or self.cells):
+                client.walk(0, 0)
+        if self.cells:
+            self.run(WRITTEN_WITHIN)
+            check_cells(self)
         if self.gems is not None:
-            # Whoever walks on always comes to cells where gems are only just planted.
-            for client in self.harness.clients:
-                if client.session.resident is not None:
-                    client.walk(0, 0)
             lasting = self.gems.wrong()
             for wait in (gems.RIGHT_WITHIN, gems.TOLD_WITHIN):
                 self.run(wait)
@@ -510,6 +533,9 @@ def plan(seed: int) -> Plan:
         chance.randrange(4) == 0,
         chance.randrange(3) == 0,
     )
+    # It is drawn last, so that all else of a world is as it would be without.
+    cells = random.Random(f"{seed} cells").randrange(CELLS_ONE_IN) == 0
+    drawn = drawn._replace(cells=cells)
     if not chance.randrange(MACHINE_ONE_IN):
         kinds = chance.choices(list(_WORKERS), list(_WORKERS.values()), k=len(deeds))
         for at in range(len(deeds) - 1, 0, -1):
@@ -523,4 +549,4 @@ def plan(seed: int) -> Plan:
         for kind in chance.choices(list(_GEMS), list(_GEMS.values()), k=4):
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.insert(at, Deed(chance.choice((0, 10, 500)), kind.__name__, *some))
-    return drawn._replace(gems=True, deeds=tuple(deeds))
+    return drawn._replace(gems=True, cells=False, deeds=tuple(deeds))

@@ -9,8 +9,13 @@ import os
 
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:
+    from flatlands.server.actions import action as action
+    from flatlands.server.actions import flag as flag
+    from flatlands.server.actions import number as number
+    from flatlands.server.actions import text as text
     from flatlands.server.cells import Cells as Cells
     from flatlands.server.game import Game as Game
+    from flatlands.server.game import Gone as Gone
     from flatlands.server.game import Me as Me
     from flatlands.server.game import every as every
     from flatlands.server.game import plain as plain
@@ -25,7 +30,8 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 #: What games import, and where it is.
 _PUBLIC = {
     "Cells": "flatlands.server.cells",
-    **dict.fromkeys(("Game", "Me", "every", "plain", "terrain"), "flatlands.server.game"),
+    **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
+    **dict.fromkeys(("Game", "Gone", "Me", "every", "plain", "terrain"), "flatlands.server.game"),
 }
 
 

@@ -8,12 +8,14 @@ players.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from flatlands.server.actions import Action
+from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
-from flatlands.server.hooks import Hook
+from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.reader import Fetch
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Kind
-from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
@@ -42,14 +44,31 @@ class Walked(NamedTuple):
     people: int
 
 
+class Gone(Exception):
+    """The player is not at this node any more: it has left, or gone on at another node."""
+
+
 class Me:
-    """A player of this node, as its game knows it. Positions are tiles: (column, row)."""
+    """A player of this node, as its game knows it. Positions are tiles: (column, row).
 
-    __slots__ = ("_resident", "_now")
+    What it is can always be asked, as it was last. What it does raises Gone once the player is not
+    at this node any more. Two of these are equal if they are of the same player.
+    """
 
-    def __init__(self, resident: Resident, now: int) -> None:
+    __slots__ = ("_node", "_resident")
+
+    def __init__(self, node: Any, resident: Resident) -> None:
+        self._node = node
         self._resident = resident
-        self._now = now
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Me) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"Me({self.id}, {self.name!r})"
 
     @property
     def id(self) -> int:
@@ -64,7 +83,20 @@ class Me:
     @property
     def tile(self) -> Tile:
         """The tile on which the player is now."""
-        return tile_at(self._resident.track, self._now)
+        return tile_at(self._resident.track, self._node.loop.now())
+
+    @property
+    def square(self) -> Square:
+        """The square in which the player is published: (column, row)."""
+        return self._resident.square
+
+    def tell(self, name: str, *fields: Any) -> None:
+        """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
+        connection is lost. Raises Gone."""
+        if self._node.residents.by_id.get(self.id) is not self._resident:
+            raise Gone(f"{self.name} is not here any more")
+        if self._resident.screen is not None:
+            self._resident.screen.answer(protocol.told(name, fields))
 
 
 class Game:
@@ -90,6 +122,9 @@ class Game:
     #: Computer players with ids from there on are no people: the map of everybody leaves them out.
     wild_from = OTHERS_FROM
 
+    #: What its page may ask, by name: see actions.py.
+    actions: Mapping[str, Action] = {}
+
     #: What reads the things that lie in squares.
     fetches: Sequence[Fetch] = ()
 
@@ -103,11 +138,46 @@ class Game:
             if seconds := getattr(method, "every_seconds", 0):
                 hook = Hook(node.loop, name, getattr(self, name))
                 node.loop.every(round(seconds * 1000), hook)
-        if type(self).on_step is not Game.on_step:
-            step = Hook(node.loop, "on_step", self._step)
-            node.movement.steps = Steps(node.loop, step)
+        self._lines = Lines(node.loop, node.spawn)
+        self._waiting = {
+            name: Hook(node.loop, name, getattr(self, name), waits=True)
+            for name in ("on_join", "on_leave", "on_enter", *self.actions)
+            if getattr(type(self), name) is not getattr(Game, name, None)
+        }
+        #: Whether it wants to know who has begun to play.
+        self.greets = "on_join" in self._waiting
+        steps = type(self).on_step is not Game.on_step
+        if steps or "on_enter" in self._waiting:
+            step = Hook(node.loop, "on_step", self._step) if steps else None
+            node.movement.steps = Steps(node.loop, step, self._entered)
+
+    def __init_subclass__(cls) -> None:
+        """Find the actions of a game. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        marked = [(name, method) for name, method in _methods(cls) if hasattr(method, "action")]
+        for name, _method in marked:
+            if hasattr(Game, name):
+                raise ValueError(f"an action cannot have the name {name}, which every game has")
+        cls.actions = {name: declared_action(name, method) for name, method in marked}
 
     # What the engine calls.
+
+    def on_join(self, me: Me, back: bool) -> None:
+        """A player has begun to play; `back`: it was here before, and its connection is new.
+
+        It is called once in the world, at the player's node, and may wait. It is not called when a
+        worker passes the player to another one.
+        """
+
+    def on_leave(self, me: Me) -> None:
+        """A player has left the game: it has closed its page, or its connection is lost for long.
+
+        It is called at the player's node, and may wait. It is not called if that node dies.
+        """
+
+    def on_enter(self, me: Me, square: Square, before: Square) -> None:
+        """A player has come from one square into another. It is called once in the world, at the
+        player's node, and may wait."""
 
     def on_step(self, me: Me, tiles: list[Tile]) -> None:
         """A player has come to these tiles, one after the other, since the last call.
@@ -117,7 +187,34 @@ class Game:
         """
 
     def _step(self, resident: Resident, tiles: list[Tile]) -> None:
-        self.on_step(Me(resident, self.node.loop.now()), tiles)
+        self.on_step(Me(self.node, resident), tiles)
+
+    def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
+        """Call a hook about a player that may wait, if the game has it."""
+        if hook := self._waiting.get(name):
+            self._lines.put(resident.id, hook, Me(self.node, resident), *arguments)
+
+    def _entered(self, resident: Resident, before: Square) -> None:
+        self._call("on_enter", resident, resident.square, before)
+
+    def joined(self, resident: Resident, back: bool) -> None:
+        """Take that a player plays from now on; `back`: it played before."""
+        self._call("on_join", resident, back)
+
+    def left(self, resident: Resident) -> None:
+        """Take that a player has left the game."""
+        if resident.id >= OTHERS_FROM:
+            self._call("on_leave", resident)
+
+    def do(self, resident: Resident, action: Action, fields: Sequence[Any]) -> None:
+        """Obey what a player's page has asked. Raises Refused."""
+        if self._lines.full(resident.id):
+            raise Refused("crowded", "what was asked before is still to be done", None)
+        self._call(action.method, resident, *fields)
+
+    def pinned(self, resident: Resident) -> bool:
+        """Say whether a player may not be passed to another worker just now."""
+        return self._lines.pinned(resident.id)
 
     def start(self) -> None:
         """Begin, once the node hears others."""
@@ -182,7 +279,7 @@ def _module(kind: type[Game]) -> str:
     return (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
 
 
-def _methods(kind: type[Game]) -> list[tuple[str, Any]]:
+def _methods(kind: type[Any]) -> list[tuple[str, Any]]:
     """Return what a game has in its classes, by name, the first class that has a name first."""
     found: dict[str, Any] = {}
     for each in kind.__mro__:

@@ -1,10 +1,12 @@
 """Hooks: the methods of a game that a node calls. One that fails or takes long harms nobody else.
 
-It is logged with the hook's name, and counted. A hook runs in the event loop, so it may not wait:
-gevent lets whoever tries fail.
+It is logged with the hook's name, and counted. Most hooks run in the event loop, and may not wait:
+gevent lets whoever tries fail. Those about a player that may wait run one after the other for each
+player, in a greenlet.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,17 +15,27 @@ from flatlands.server.loop import Loop
 
 log = logging.getLogger("flatlands")
 
-#: A hook that takes longer than so many ms is slow.
+#: A hook that takes longer than so many ms is slow, unless it may wait.
 SLOW: Final = 5
+
+#: So many calls about one player may wait for their turn before no more are taken.
+WAITING: Final = 16
+
+#: A player whose hook runs is passed to no other worker, for so many ms at most.
+PINNED: Final = 2000
 
 
 class Hook:
-    """A method `call` of a game, as the node calls it; `name` is for the log and for counters."""
+    """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may
+    wait."""
 
-    def __init__(self, loop: Loop, name: str, call: Callable[..., object]) -> None:
+    def __init__(
+        self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
+    ) -> None:
         self.name = name
         self._loop = loop
         self._call = call
+        self._waits = waits
         self._warnings = LogLimit()
 
     def __call__(self, *arguments: Any) -> None:
@@ -36,7 +48,54 @@ class Hook:
                 log.exception("%s of the game failed", self.name)
             return
         ms = (self._loop.seconds() - begun) * 1000
-        if ms > SLOW:
+        if ms > SLOW and not self._waits:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning("%s of the game took %.0f ms: all players wait for it", self.name, ms)
+
+
+class _Line:
+    """The calls about one player: what waits, and since when the first of them runs, in node time
+    in ms."""
+
+    __slots__ = ("waiting", "since")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[Hook, tuple[Any, ...]]] = deque()
+        self.since = 0
+
+
+class Lines:
+    """The calls of hooks about players, one after the other for each. `spawn` begins a greenlet."""
+
+    def __init__(self, loop: Loop, spawn: Callable[..., object]) -> None:
+        self._loop = loop
+        self._spawn = spawn
+        self._lines: dict[int, _Line] = {}
+
+    def put(self, player: int, hook: Hook, *arguments: Any) -> None:
+        """Call a hook about a player, by its id, after those that wait."""
+        line = self._lines.get(player)
+        if line is None:
+            line = self._lines[player] = _Line()
+            line.waiting.append((hook, arguments))
+            self._spawn(self._run, player, line)
+        else:
+            line.waiting.append((hook, arguments))
+
+    def full(self, player: int) -> bool:
+        """Say whether so many calls about a player wait that it may cause no more."""
+        line = self._lines.get(player)
+        return line is not None and len(line.waiting) >= WAITING
+
+    def pinned(self, player: int) -> bool:
+        """Say whether a hook about a player has begun to run a moment ago."""
+        line = self._lines.get(player)
+        return line is not None and self._loop.now() < line.since + PINNED
+
+    def _run(self, player: int, line: _Line) -> None:
+        while line.waiting:
+            hook, arguments = line.waiting.popleft()
+            line.since = self._loop.now()
+            hook(*arguments)
+        del self._lines[player]

@@ -77,6 +77,7 @@ class Node:
         self.bus = bus = Bus(id, self.channels, broker, loop)
 
         # What lasts.
+        self.spawn = spawn
         self.keeper = Keeper(store, loop, spawn, lambda: self.reader.read_all())
 
         # Screens, squares and other nodes.
@@ -100,7 +101,9 @@ class Node:
         # Players.
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
-        self.residents = Residents(bus, grid, spots, self.outbox, self.movement)
+        self.residents = Residents(
+            bus, grid, spots, self.outbox, self.movement, lambda resident: self.game.left(resident)
+        )
         self.takeovers = Takeovers(bus, self.residents, self.peers)
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas

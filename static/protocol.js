@@ -7,7 +7,7 @@ export const NAME_LIMIT = 20, TEXT_LIMIT = 120;     // characters
 
 export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7,
   INVITE = 8, TAKE = 9, KEY = 10, SCORES = 11, BUILD = 12, STONE = 13, ACK = 14,
-  WATCH = 15, EMOTE = 32, APPEAR = 33, FIND = 34;
+  WATCH = 15, EMOTE = 32, APPEAR = 33, FIND = 34, DO = 35;
 
 export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, FLUSH = 21,
   RESYNC = 22, PONG = 23, ERROR = 24, LINK = 26,

@@ -12,7 +12,7 @@ from flatlands.server.limits import SAYINGS, SAYINGS_EACH, Rate
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.messages.table import AnyRow
+from flatlands.server.messages.table import AnyRow, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.players.resident import Resident
 
@@ -67,12 +67,40 @@ def invite(session: Session) -> None:
     session.answer(protocol.invitation(text))
 
 
+def do(session: Session, name: str, fields: list[object]) -> None:
+    """Ask the game for an action. Raises Refused."""
+    game = session.node.game
+    action = game.actions.get(name)
+    if action is None:
+        known = ", ".join(sorted(game.actions)) or "it has none"
+        raise Refused("fields", f"do must name an action of this game: {known}")
+    row = action.row
+    cleaned = list(map(_cleaned, row.fields, fields))
+    fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
+    if fault is not None:
+        raise Refused("fields", fault)
+    session.spend(action.rate.name, action.rate)
+    session.playing.acted = True
+    game.do(session.playing, action, cleaned)
+
+
+def _cleaned(field: Field, value: object) -> object:
+    """Return a value for a field of an action, a text as others may see it. Raises Refused."""
+    if field.type is not str or not isinstance(value, str):
+        return value
+    cleaned = clean(value, field.high) if value else ""
+    if cleaned is None or len(cleaned) < field.low:
+        raise Refused("say", f"{field} that can be seen", None)
+    return cleaned
+
+
 #: The kinds of messages of every game, and who obeys them.
 _ALWAYS: Final[dict[int, Handler]] = {
     **OBEY,
     protocol.SAY: say,
     protocol.APPEAR: appear,
     protocol.INVITE: invite,
+    protocol.DO: do,
 }
 
 

@@ -163,7 +163,7 @@ class Session(ClientScreen):
                 raise Refused("hello", "hello may be sent only once")
             if kind not in _BEFORE_HELLO and not greeted:
                 raise Refused("hello", "the first message must be hello")
-            self._spend(kind)
+            self.spend(kind, self._kinds.rates[kind])
             if self._waiting:
                 self._early.append((kind, fields))
             else:
@@ -190,11 +190,11 @@ class Session(ClientScreen):
         if self._noted is not None:
             self._act()
 
-    def _spend(self, kind: int) -> None:
+    def spend(self, kind: int | str, rate: Rate) -> None:
         """Note a message of this kind. Raises Refused if there were too many of them lately."""
         if self.limits.any_rate:
             return
-        loop, rate = self.node.loop, self._kinds.rates[kind]
+        loop = self.node.loop
         now = loop.now()
         if self.rates.spend(kind, rate, now):
             return
@@ -305,6 +305,8 @@ class Session(ClientScreen):
             self.tell_link()
         self.renew_token()
         node.residents.attach(resident, self, view)
+        if node.game.greets:
+            node.game.joined(resident, back)
         self._obey_early()
         if met is not None and self.connection.open:
             self._write(frame(protocol.host(met.name, met.way is not None)))
@@ -378,6 +380,7 @@ class Session(ClientScreen):
             or self._noted is not None
             or self.lags_since is not None
             or self.node.views.shows(self)
+            or self.node.game.pinned(resident)
             or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
         ):
             return None

@@ -37,9 +37,9 @@ TIME_MOST: Final = 2**50
 
 # The kinds of messages from a client.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-ACK, WATCH, APPEAR = 14, 15, 33
+ACK, WATCH, APPEAR, DO = 14, 15, 33, 35
 #: Those that a game may give a meaning.
-OF_GAMES: Final = frozenset((*range(9, 14), 32, *range(34, 64)))
+OF_GAMES: Final = frozenset((*range(9, 14), 32, 34))
 # The kinds of messages to a client. 20 and 25 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
@@ -118,6 +118,7 @@ MESSAGES: Final = {
         rate=0.5,
         burst=5,
     ),
+    DO: Row("do", (Field("name", str, 1, 60), Field("fields", list, 0, 16)), rate=30, burst=60),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
 }
 

@@ -337,6 +337,8 @@ class Movement:
                 self._outbox.leave(resident, before, to)
                 self._replicas.let_go((before,))
                 self.enter(resident)
+                if self.steps is not None:
+                    self.steps.entered(resident, before)
                 self._loop.stats["crossings"] += 1
 
 

@@ -52,7 +52,8 @@ def new_id() -> int:
 
 
 class Residents:
-    """See the module. Places are positions (x, y) in units."""
+    """See the module. Places are positions (x, y) in units. `left` is called with each resident
+    that has left the game."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Residents:
         spots: Spots,
         outbox: Outbox,
         movement: Movement,
+        left: Callable[[Resident], None],
     ) -> None:
         self._node = bus.node
         self._grid = grid
@@ -68,6 +70,7 @@ class Residents:
         self._loop = loop = bus.loop
         self._outbox = outbox
         self._movement = movement
+        self._on_left = left
         self._channels = bus.channels
         self._broker = bus.broker
         #: All residents, by their ids.
@@ -116,6 +119,7 @@ class Residents:
         self._movement.leave(resident)
         self.remember(resident)
         self._loop.stats["leaves"] += 1
+        self._on_left(resident)
 
     def hand_over(self, resident: Resident) -> None:
         """Give up a resident, whose player goes on at another node. Nothing is published of it."""

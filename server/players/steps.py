@@ -10,6 +10,7 @@ from typing import Any, Final
 from flatlands.server.agenda import Agenda
 from flatlands.server.loop import Loop
 from flatlands.server.players.resident import Resident
+from flatlands.world.grid import Square
 from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
 
 #: ms between two calls about one player, at least: several tiles may come in one.
@@ -32,23 +33,36 @@ class _Way:
 
 class Steps:
     """See the module. `on_step` is called with a resident and the tiles to which it has come since
-    the last call, one after the other."""
+    the last call, one after the other, and `on_enter` with one that has come into another square,
+    and the square before. Without `on_step` no tile is looked for."""
 
-    def __init__(self, loop: Loop | Any, on_step: Callable[[Resident, list[Tile]], object]) -> None:
+    def __init__(
+        self,
+        loop: Loop | Any,
+        on_step: Callable[[Resident, list[Tile]], object] | None,
+        on_enter: Callable[[Resident, Square], object],
+    ) -> None:
         self._loop = loop
         self._on_step = on_step
+        self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
         self._due = Agenda(loop, self._tell)
 
     def begin(self, resident: Resident) -> None:
         """Take that a resident is at this node from now on, unless it is known already."""
-        if resident not in self._ways:
+        if self._on_step is not None and resident not in self._ways:
             now, track = self._loop.now(), resident.track
             way = self._ways[resident] = _Way(now, tile_at(track, now))
             self._plan(resident, way, track)
 
+    def entered(self, resident: Resident, before: Square) -> None:
+        """Take that a resident has come into another square."""
+        self._on_enter(resident, before)
+
     def follow(self, resident: Resident, track: Track) -> None:
         """Take that a resident is about to follow a new track in place of its own."""
+        if self._on_step is None:
+            return
         way, start = self._ways[resident], track.start
         self._walk(way, resident.track, start)
         # Its intent may be late: what it walked since on the old track is not undone.
@@ -85,5 +99,5 @@ class Steps:
         self._walk(way, resident.track, now)
         tiles, way.waiting, way.told = way.waiting, [], now
         self._plan(resident, way, resident.track)
-        if tiles:
+        if tiles and self._on_step is not None:
             self._on_step(resident, tiles)

@@ -18,6 +18,8 @@ def test_who_walks_paints_the_floor_of_all(open_page, address):
         for page in (walker, other):
             wait_for(page, f"Number({board}) > 4")
         walker.keyboard.up("ArrowRight")
+        walker.keyboard.press("Space")
+        wait_for(other, f"Number({board}) > 20")
         assert walker.locator("#board li").count() == 1
         assert walker.locator("#board .own").count() == 1
         wait_for(other, f"{board} === '{walker.evaluate(board)}'")

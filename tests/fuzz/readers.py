@@ -118,6 +118,9 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
         elif value is None:
             if not field.optional:
                 raise Broken(f"{field.name} may not be nil")
+        elif type(value) is list:
+            if len(value) > field.high:
+                raise Broken(f"{field.name} may have {field.high} items, and had {len(value)}")
         elif type(value) is not int or not field.low <= value <= field.high:
             raise Broken(f"{field.name} may not be {value!r}")
 
@@ -137,6 +140,8 @@ def drawn(chance: random.Random, kind: int) -> list[Any]:
     for field in MESSAGES[kind].fields:
         if field.optional and chance.random() < 0.5:
             message.append(None)
+        elif field.type is list:
+            message.append([anything(chance) for _ in range(chance.choice((0, 1, 2, 16, 17)))])
         elif field.type is str or (field.text and chance.random() < 0.5):
             message.append(text(chance))
         else:

@@ -23,11 +23,16 @@ from flatlands.games.flatlands.kinds import (
     STONE,
     TAKE,
 )
+from flatlands.server.actions import action
+from flatlands.server.actions import number as number_from
+from flatlands.server.actions import text as text_from
 from flatlands.server.cells import Cells
+from flatlands.server.game import Me
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
+    DO,
     GO,
     HELLO,
     HOME,
@@ -71,14 +76,21 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH),
+    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH, DO, DO),
 )
 
 
 class Painted(Game):
-    """Flatlands, with ground on which one writes."""
+    """Flatlands, with ground on which one writes, and something to ask."""
 
     floor = Cells(counted=True)
+
+    @action(rate=5, burst=20)
+    def spill(self, me: Me, reach: int = number_from(0, 3), said: str = text_from(0, 20)) -> None:
+        """Write around a player."""
+        assert 0 <= reach <= 3 and len(said) <= 20
+        self.floor[[(me.tile[0] + n, me.tile[1]) for n in range(reach)]] = 7
+        me.tell("spilt", reach, said)
 
 
 class Crowd:
@@ -263,6 +275,10 @@ class Offender:
         kind = chance.choice(_SENT)
         if kind == WATCH and chance.random() < 0.8:
             return self._watch()
+        if kind == DO:
+            fields = [chance.choice((0, 3, 4, number(chance))), text(chance)]
+            some = chance.choice((fields, fields, fields[:1], fields * 9, [anything(chance)]))
+            return [DO, chance.choice(("spill", "spill", "on_step", "")), some]
         message = drawn(chance, kind)
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1

@@ -1,6 +1,8 @@
 """Which game a server plays, and what is left of it where there is none."""
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,7 @@ from flatlands.server import games, settings
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
-from tests.inside import inside
+from tests.inside import Inside, inside
 from tests.server.harness import Harness
 from tests.socket_client import SocketClient
 
@@ -145,3 +147,48 @@ def test_what_games_import_is_found_in_the_package():
     assert found["Game"].ground is found["terrain"]() is not found["plain"]()
     with pytest.raises(AttributeError, match="no attribute 'Node'"):
         flatlands.Node  # noqa: B018
+
+
+def test_the_example_of_the_page_about_games_is_one(tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
+    (tmp_path / "mine.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "index.html").write_text("")
+    make = games.Maker(str(tmp_path / "mine.py"), None, alone=True)
+    harness = Harness(play=lambda node, _options, _alone: make(node))
+    client = harness.place("Ada", (0, 0))
+    client.walk(1, 0)
+    harness.run(1000)
+    client.send(35, "spill", [2])
+    harness.run(2000)
+    colour = client.id % 8 + 1
+    [[found, tiles]] = client.model.told["board"][0]
+    assert found == colour and tiles > 25 and make.ground(7).blocked(0, 0) is False
+
+
+WAITS = """
+import gevent
+from flatlands import Game as Engine
+
+
+class Game(Engine):
+    def on_step(self, me, tiles):
+        gevent.sleep(0.1)
+"""
+
+
+def test_a_hook_that_waits_where_it_may_not_fails_and_harms_nobody(tmp_path):
+    path = tmp_path / "waits.py"
+    path.write_text(WAITS)
+    server = Inside("--game", str(path))
+    try:
+        one = SocketClient(server.port).hello("One")
+        one.walk(1, 0)
+        one.until(lambda: server.counted().get("hooks_failed"))
+        one.send(6, "I walk on")
+        one.until(lambda: one.model.chat)
+        assert "on_step of the game failed" in server.errors() and "waits.py" in server.errors()
+        one.close()
+    finally:
+        server.terminate()
+        server.close()

@@ -22,6 +22,7 @@ const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDo
 const canvas = document.querySelector('canvas'), ctx = canvas.getContext('2d');
 const board = document.querySelector('#board'), line = document.querySelector('#line');
 const clock = new Clock(), replica = new Replica(), cells = new Cells(), walk = new Walk(() => false);
+const SPILL = 2;                          // tiles to each side
 const pressed = new Map();                // code of a key that is held -> its direction
 let own = null;                           // id of the own player
 
@@ -37,7 +38,7 @@ const net = new Net(url.href, clock, new Identity(forWindow, forWindow, null), {
     cells.squares.clear();
     Object.assign(replica, { side, speed, diagonal });
     walk.begin(x, y, Math.floor(clock.now()));
-    line.textContent = 'Walk with the arrow keys, or touch where you want to go.';
+    line.textContent = 'Walk with the arrow keys, or touch where you want to go. Space, or a touch of yourself, spills.';
   },
   message(message) {
     if (message[0] === P.TOLD && message[1] === 'board') showBoard(message[2][0]);
@@ -78,7 +79,12 @@ function steer() {
   go(heading.some(Boolean) ? { heading } : null);
 }
 
+function spill() {
+  if (own !== null) net.act(P.DO, 'spill', [SPILL]);
+}
+
 addEventListener('keydown', ({ code, repeat }) => {
+  if (code === 'Space' && !repeat) spill();
   if (!(code in KEYS) || repeat) return;
   pressed.set(code, KEYS[code]);
   steer();
@@ -91,6 +97,8 @@ addEventListener('blur', () => {
 canvas.addEventListener('pointerdown', ({ clientX, clientY }) => {
   const [x, y] = walk.drawn(clock.now());
   const away = [(clientX - innerWidth / 2) / TILE, (clientY - innerHeight / 2) / TILE];
+  // Who touches itself spills.
+  if (Math.hypot(...away) < 1) return spill();
   go({ goal: [x + away[0], y + away[1]].map((at) => Math.floor(at * UNIT)) });
 });
 

@@ -1,0 +1,74 @@
+"""Actions: what the page of a game may ask of it. A game declares each by a method.
+
+The checks follow from the method's parameters, so that a game never sees a field of another type or
+out of its range. This module never calls a game.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from flatlands.server.limits import Rate
+from flatlands.server.messages import table
+from flatlands.server.messages.table import Field, Row
+
+_F = TypeVar("_F", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a page may ask under a name, how often, and the game's method that obeys it."""
+
+    row: Row
+    rate: Rate
+    method: str
+
+
+def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
+    """Let a method obey what a page asks under the method's name.
+
+    It is called with `me` and the fields that the page gives. The default of each parameter says
+    what may stand there: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
+    `rate` times a second, and `burst` times at once.
+    """
+
+    def mark(method: _F) -> _F:
+        method.action = rate, burst  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def number(low: int, high: int) -> Any:
+    """Return what says that a whole number from `low` to `high` stands in a field."""
+    return table.number("", low, high)
+
+
+def text(low: int, high: int) -> Any:
+    """Return what says that a text of `low` to `high` characters stands in a field. It is cleaned
+    as a chat text is, so that it can be shown."""
+    return Field("", str, low, high)
+
+
+def flag() -> Any:
+    """Return what says that true or false stands in a field."""
+    return Field("", bool)
+
+
+def declared(name: str, method: Any) -> Action:
+    """Return the action that a method is marked as. Raises ValueError, with a sentence for its
+    author."""
+    rate, burst = method.action
+    _self, *parameters = inspect.signature(method).parameters.values()
+    if not parameters:
+        raise ValueError(f"the action {name} must take me, the player who asks")
+    fields = []
+    for parameter in parameters[1:]:
+        if not isinstance(parameter.default, Field):
+            raise ValueError(
+                f"the action {name} must say what may stand in {parameter.name!r}: "
+                "number(low, high), text(low, high) or flag()"
+            )
+        fields.append(replace(parameter.default, name=parameter.name))
+    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), name)

@@ -1,0 +1,162 @@
+"""What a game is told of its players, and what their pages may ask of it."""
+
+import gevent
+import pytest
+
+from flatlands.server.actions import action, flag, number, text
+from flatlands.server.game import Game, Gone, Me
+from flatlands.server.hooks import WAITING
+from tests.server.harness import Harness
+
+DO = 35
+
+
+class Shop(Game):
+    """Notes what happens in it."""
+
+    said = []
+
+    def on_join(self, me, back):
+        self.said.append(("join", me.name, back))
+        me.tell("hello", me.id, None)
+
+    def on_leave(self, me):
+        self.said.append(("leave", me.name, me.tile == (me.tile[0], me.tile[1])))
+        with pytest.raises(Gone):
+            me.tell("farewell")
+
+    def on_enter(self, me, square, before):
+        self.said.append(("enter", me.name, before, square, me.square == square))
+
+    @action(rate=1, burst=3)
+    def buy(self, me, what: str = text(1, 10), many: int = number(1, 9), now: bool = flag()):
+        self.said.append((me, what, many, now))
+
+    @action(rate=100, burst=100)
+    def wait(self, me):
+        gevent.sleep(1)
+        self.said.append("waited")
+
+    @action()
+    def fail(self, me):
+        raise RuntimeError("it is closed")
+
+
+@pytest.fixture
+def shop():
+    """A harness, and a player."""
+    Shop.said.clear()
+    harness = Harness(play=Shop)
+    client = harness.place("Ada", (0, 0))
+    Shop.said.clear()
+    return harness, client
+
+
+def test_what_a_page_asks_is_checked_as_the_method_says(shop):
+    harness, client = shop
+    client.send(DO, "buy", ["a lamp", 2, True])
+    client.send(DO, "buy", [" tea\u0301  pot ", 9, False])
+    me = Me(harness.node, harness.node.residents.by_id[client.id])
+    assert Shop.said == [(me, "a lamp", 2, True), (me, "te\u00e1 pot", 9, False)]
+    for text_that_is_none in ("\u200b", "", "a long, long word"):
+        client.send(DO, "buy", [text_that_is_none, 1, True])
+        assert client.model.errors.pop() == "say" and client.connection.open
+    assert len(Shop.said) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (["buy", []], "buy must have 3 fields"),
+        (["buy", [None, 1, True]], "buy: what must be a text from 1 to 10 characters"),
+        (["buy", ["a", 10, True]], "buy: many must be a whole number from 1 to 9"),
+        (["buy", ["a", 1, 1]], "buy: now must be true or false"),
+        (["sell", []], "do must name an action of this game: buy, fail, wait"),
+        (["on_join", [True]], "do must name an action of this game: buy, fail, wait"),
+        (["buy", "a"], "do: fields must be an array"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(shop, asked, sentence):
+    _, client = shop
+    client.send(DO, *asked)
+    assert client.model.errors == ["fields"]
+    assert [said[0] for said in Shop.said] == ["leave"], "who breaks the protocol is gone at once"
+    assert client.connection.closed[1].startswith(sentence)
+
+
+def test_each_action_has_a_rate_of_its_own(shop):
+    harness, client = shop
+    for _ in range(4):
+        client.send(DO, "buy", ["tea", 1, True])
+    client.send(DO, "fail", [])
+    assert len(Shop.said) == 3 and client.model.errors == ["flood"]
+    assert harness.loop.stats["hooks_failed"] == 1
+    harness.run(1000)
+    client.send(DO, "buy", ["tea", 1, True])
+    assert len(Shop.said) == 4
+
+
+def test_a_game_without_actions_has_none_to_name():
+    harness = Harness()
+    client = harness.place("Ada", (0, 0))
+    client.send(DO, "buy", [])
+    assert client.connection.closed[1] == "do must name an action of this game: it has none"
+
+
+def test_a_game_hears_who_comes_goes_and_enters_a_square():
+    Shop.said.clear()
+    harness = Harness(play=Shop, nodes=2, ready=True)
+    a = harness.place("Ada", (0, 0))
+    assert a.model.told == {"hello": [a.id, None]}
+    assert Shop.said[0] == ("join", "Ada", False)
+    Shop.said.clear()
+    a.walk(1, 0)
+    harness.run(4000)
+    a.walk(0, 0)
+    assert Shop.said == [("enter", "Ada", (0, 0), (1, 0), True)]
+    a.connection.lose(1006)
+    harness.run(2000)
+    b = harness.client(harness.hosts[1]).hello("Ada", token=a.model.token)
+    harness.run(200)
+    assert b.id == a.id and Shop.said[1:] == [("join", "Ada", True)], (
+        "it went on, and did not leave"
+    )
+    b.connection.lose(1000)
+    harness.run(200)
+    assert Shop.said[2:] == [("leave", "Ada", True)]
+
+
+def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
+    harness, client = shop
+    harness.hosts[0].spawn = gevent.spawn
+    for _ in range(3):
+        client.send(DO, "wait", [])
+    client.send(DO, "buy", ["tea", 1, True])
+    resident = harness.node.residents.by_id[client.id]
+    gevent.sleep(0.5)
+    assert not Shop.said and harness.node.game.pinned(resident)
+    harness.run(2001)
+    assert not harness.node.game.pinned(resident), "no longer than it may take"
+    for _ in range(WAITING):
+        client.send(DO, "wait", [])
+    assert client.model.errors == ["crowded"] * 3 and client.connection.open
+    other = harness.place("Bo", (0, 0))
+    other.send(DO, "buy", ["tea", 1, True])
+    gevent.sleep(0)
+    assert [said[0].name for said in Shop.said if isinstance(said[0], Me)] == ["Bo"]
+    gevent.sleep(2.8)
+    assert Shop.said.count("waited") == 3 and Shop.said.index("waited") == 2
+
+
+WRONG = {
+    "the action buy must say what may stand in 'what': number(low, high)": lambda self, me, what: 0,
+    "the action buy must take me": lambda self: 0,
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_an_action_that_cannot_be_is_refused_when_the_game_is_loaded(sentence):
+    with pytest.raises(ValueError, match=sentence.split(":")[0].replace("(", r"\(")):
+        type("Wrong", (Game,), {"buy": action()(WRONG[sentence])})
+    with pytest.raises(ValueError, match="cannot have the name stop"):
+        type("Wrong", (Game,), {"stop": action()(lambda self, me: None)})

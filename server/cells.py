@@ -31,6 +31,9 @@ SETTLED: Final = 15_000
 #: The most tiles of one item in the store.
 PART: Final = 1024
 
+#: Tiles from the origin along each axis: farther than there is ground.
+FAR: Final = 2**31
+
 #: How many values a cell can have.
 VALUES: Final = 256
 
@@ -77,12 +80,13 @@ class Cells:
 
     def __setitem__(self, tiles: Tile | Iterable[Tile], value: int) -> None:
         """Write a value, 0 to 255, on a tile (column, row) or on several. It is there when it comes
-        back on the channel of the square, as for everybody. Raises ValueError."""
+        back on the channel of the square, as for everybody. Raises ValueError, and then writes
+        nothing."""
         if type(value) is not int or not 0 <= value <= 255:
             raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
         some = [tiles] if isinstance(tiles, tuple) else tiles
-        for column, row in some:
-            self._write(column, row, value)
+        for square, place in [self._place(*tile) for tile in some]:
+            self._write(square, place, value)
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node
@@ -107,7 +111,9 @@ class Cells:
         return dict(known)
 
     def _place(self, column: int, row: int) -> tuple[Square, int]:
-        """Return the square of a tile, and the tile's number there."""
+        """Return the square of a tile, and the tile's number there. Raises ValueError."""
+        if not (type(column) is type(row) is int and -FAR < column < FAR and -FAR < row < FAR):
+            raise ValueError(f"a tile is (column, row), two whole numbers, not {(column, row)!r}")
         side = self._side
         return (column // side, row // side), row % side * side + column % side
 
@@ -117,8 +123,7 @@ class Cells:
         heard = self._replicas.squares.get(square)
         return None if heard is None else heard.layers.tiles.get(self._layer)
 
-    def _write(self, column: int, row: int, value: int) -> None:
-        square, place = self._place(column, row)
+    def _write(self, square: Square, place: int, value: int) -> None:
         if square not in self._needed:
             self._needed.add(square)
             self._replicas.need((square,))

@@ -154,6 +154,10 @@ class Game:
     def __init_subclass__(cls) -> None:
         """Find the actions of a game. Raises ValueError, with a sentence for its author."""
         super().__init_subclass__()
+        for name in vars(cls):
+            if name.startswith("on_") and not hasattr(Game, name):
+                known = ", ".join(hook for hook in dir(Game) if hook.startswith("on_"))
+                raise ValueError(f"there is no hook {name}: there are {known}")
         marked = [(name, method) for name, method in _methods(cls) if hasattr(method, "action")]
         for name, _method in marked:
             if hasattr(Game, name):

@@ -123,7 +123,10 @@ class Maker:
     def __call__(self, node: Any) -> "Game":
         """Return the game of a node. Raises Unfit if one's own fails."""
         try:
-            return self._kind(node, options=self._options, alone=self._alone)
+            made = self._kind(node, options=self._options, alone=self._alone)
+            if not hasattr(made, "greets"):
+                raise TypeError("__init__ must call super().__init__(node, options, alone)")
+            return made
         except Exception as error:
             if not is_own(self._name):
                 raise

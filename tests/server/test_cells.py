@@ -68,6 +68,11 @@ def test_everybody_sees_what_is_written_and_who_comes_later_too():
     for wrong in (-1, 256, "1", True):
         with pytest.raises(ValueError, match="from 0 to 255"):
             floor[0, 0] = wrong
+    for tile in ((0.5, 1), (2**31, 0), ("1", 2)):
+        with pytest.raises(ValueError, match="two whole numbers"):
+            floor[[(0, 9), tile]] = 1
+    harness.run(50)
+    assert floor[0, 9] == 0, "nothing of it was written"
 
 
 def test_a_message_is_told_once_and_only_where_something_has_changed():

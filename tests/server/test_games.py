@@ -63,6 +63,7 @@ class Options:
 
 class Game(Engine):
     def __init__(self, node, options, alone):
+        super().__init__(node, options, alone)
         node.stats["colours"] = options.colours
 
 
@@ -99,7 +100,12 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         ("class Game: pass\n", "has no class Game that inherits from flatlands.Game"),
         ("", "has no class Game that inherits from flatlands.Game"),
         (None, "there is no game at "),
-        (OWN.replace("node.stats", "node.nothing"), "paint.py, line 16: AttributeError: "),
+        (
+            OWN.replace("super().__init__", "print"),
+            "must call super().__init__(node, options, alone)",
+        ),
+        (OWN.replace("__init__", "on_steps"), "there is no hook on_steps: there are on_enter, on_"),
+        (OWN.replace("node.stats", "node.nothing"), "paint.py, line 17: AttributeError: "),
         (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
         ("class Options: pass\n", "the class Options of the game"),
         (OWN.replace("(Engine):", "(Engine):\n    page = 'no'"), "has no page: there is no "),

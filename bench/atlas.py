@@ -74,7 +74,7 @@ class Viewers:
         self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
         tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=20_000)
-        obey = kinds(self.node.game)
+        obey = kinds(self.node.play)
         self.connections: list[NoSocket] = []
         for number in range(viewers):
             connection: Any = NoSocket()

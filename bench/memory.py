@@ -97,7 +97,7 @@ class _Growth:
         stack.callback(self._loop.end)
         tokens, limits = Tokens(None), Limits(stats, per_address=0)
         admission = Admission(self._node, tokens, limits, capacity=number)
-        obey = kinds(self._node.game)
+        obey = kinds(self._node.play)
         self._sessions: list[Session] = []
         self._session = lambda connection: Session(
             connection, self._node, admission, tokens, limits, obey

@@ -109,7 +109,7 @@ class Bench:
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
-        obey = kinds(self.node.game)
+        obey = kinds(self.node.play)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()

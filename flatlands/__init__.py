@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flatlands.server.game import Game as Game
     from flatlands.server.game import Gone as Gone
     from flatlands.server.game import Me as Me
+    from flatlands.server.game import Part as Part
     from flatlands.server.game import every as every
     from flatlands.server.game import plain as plain
     from flatlands.server.game import terrain as terrain
@@ -31,7 +32,9 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 _PUBLIC = {
     "Cells": "flatlands.server.cells",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
-    **dict.fromkeys(("Game", "Gone", "Me", "every", "plain", "terrain"), "flatlands.server.game"),
+    **dict.fromkeys(
+        ("Game", "Gone", "Me", "Part", "every", "plain", "terrain"), "flatlands.server.game"
+    ),
 }
 
 

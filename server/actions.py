@@ -18,11 +18,10 @@ _F = TypeVar("_F", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class Action:
-    """What a page may ask under a name, how often, and the game's method that obeys it."""
+    """What a page may ask under a name, and how often."""
 
     row: Row
     rate: Rate
-    method: str
 
 
 def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
@@ -71,4 +70,4 @@ def declared(name: str, method: Any) -> Action:
                 "number(low, high), text(low, high) or flag()"
             )
         fields.append(replace(parameter.default, name=parameter.name))
-    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), name)
+    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst))

@@ -89,7 +89,7 @@ class Server:
             game=game,
             plays=game.plays,
         )
-        self._kinds = kinds(self.node.game)
+        self._kinds = kinds(self.node.play)
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
@@ -127,7 +127,7 @@ class Server:
             self._listener,
             make_pages(
                 self.health,
-                operator_pages(self, self.node.orders, self.node.game, settings.admin_token),
+                operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
                 forgets=settings.forgets,
                 page=game.page,
             ),
@@ -160,7 +160,7 @@ class Server:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
         self.node.peers.start()
-        self.node.game.start()
+        self.node.play.start()
         if self.settings.listen_fd is None:
             self.open()
 
@@ -187,13 +187,13 @@ class Server:
         Returns when the clients are gone and other nodes had time to take their players over.
         """
         self.shut()
-        self.node.game.stop()
+        self.node.play.stop()
         self.node.peers.publish(DRAINING)
         sessions = list(self.sessions)
         random.shuffle(sessions)
         at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
         in_turns(sessions, at_once, DRAIN_PAUSE, self._send_away)
-        self._wait(lambda: self.node.game.stopped and not self.sessions, STOP_WITHIN)
+        self._wait(lambda: self.node.play.stopped and not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             residents, takeovers = self.node.residents.by_id, self.node.takeovers
             # Until all players who are to come back at another node are there.

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 from flatlands.server.actions import Action
 from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
-from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.reader import Fetch
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Kind
-from flatlands.server.messages.protocol import OTHERS_FROM, Refused
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.steps import Steps
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import Terrain
@@ -99,16 +97,20 @@ class Me:
             self._resident.screen.answer(protocol.told(name, fields))
 
 
-class Game:
-    """See the module. `node` is the Node (node.py), and `options` the game's own object with the
-    values of its options, or None. `alone` says whether this node may keep, without a store, what
-    only one node of the machine may."""
+def methods(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Return what a class has, by name, the first of its base classes that has a name first."""
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        for name, value in vars(each).items():
+            found.setdefault(name, value)
+    return sorted(found.items())
 
-    #: The ground, as `terrain()` and `plain()` return it.
-    ground = _TERRAIN
 
-    #: The folder of its page, beside its module: its files are laid over those of static/.
-    page: str | None = None
+class Part:
+    """A part of a game, which any game may have. `game` is the one that has it.
+
+    Its hooks are called beside those of the game and of other parts, in the order of the parts.
+    """
 
     #: Kind of a client's message, one of OF_GAMES in protocol.py -> its row; and what obeys it,
     #: which is called with the session and the fields and may raise Refused.
@@ -119,48 +121,28 @@ class Game:
     events: Mapping[int, Kind] = {}
     things: Mapping[int, Kind] = {}
 
-    #: Computer players with ids from there on are no people: the map of everybody leaves them out.
-    wild_from = OTHERS_FROM
-
     #: What its page may ask, by name: see actions.py.
     actions: Mapping[str, Action] = {}
 
     #: What reads the things that lie in squares.
     fetches: Sequence[Fetch] = ()
 
-    def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
-        self.node = node
-        node.replicas.events.update(self.events)
-        node.replicas.things.update(self.things)
+    def __init__(self, game: "Game") -> None:
+        self.game = game
+        self.node: Any = game.node
         for name, cells in declared(type(self)):
-            setattr(self, name, cells.of(node, f"{_module(type(self))}.{name}"))
-        for name, method in _methods(type(self)):
-            if seconds := getattr(method, "every_seconds", 0):
-                hook = Hook(node.loop, name, getattr(self, name))
-                node.loop.every(round(seconds * 1000), hook)
-        self._lines = Lines(node.loop, node.spawn)
-        self._waiting = {
-            name: Hook(node.loop, name, getattr(self, name), waits=True)
-            for name in ("on_join", "on_leave", "on_enter", *self.actions)
-            if getattr(type(self), name) is not getattr(Game, name, None)
-        }
-        #: Whether it wants to know who has begun to play.
-        self.greets = "on_join" in self._waiting
-        steps = type(self).on_step is not Game.on_step
-        if steps or "on_enter" in self._waiting:
-            step = Hook(node.loop, "on_step", self._step) if steps else None
-            node.movement.steps = Steps(node.loop, step, self._entered)
+            setattr(self, name, cells.of(self.node, f"{_kept_as(type(self))}.{name}"))
 
     def __init_subclass__(cls) -> None:
-        """Find the actions of a game. Raises ValueError, with a sentence for its author."""
+        """Find the actions of a part. Raises ValueError, with a sentence for its author."""
         super().__init_subclass__()
         for name in vars(cls):
-            if name.startswith("on_") and not hasattr(Game, name):
-                known = ", ".join(hook for hook in dir(Game) if hook.startswith("on_"))
+            if name.startswith("on_") and not hasattr(Part, name):
+                known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
                 raise ValueError(f"there is no hook {name}: there are {known}")
-        marked = [(name, method) for name, method in _methods(cls) if hasattr(method, "action")]
+        marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
         for name, _method in marked:
-            if hasattr(Game, name):
+            if hasattr(Part, name):
                 raise ValueError(f"an action cannot have the name {name}, which every game has")
         cls.actions = {name: declared_action(name, method) for name, method in marked}
 
@@ -190,36 +172,6 @@ class Game:
         times a second, and ten times at most. Without this hook nobody looks for it.
         """
 
-    def _step(self, resident: Resident, tiles: list[Tile]) -> None:
-        self.on_step(Me(self.node, resident), tiles)
-
-    def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
-        """Call a hook about a player that may wait, if the game has it."""
-        if hook := self._waiting.get(name):
-            self._lines.put(resident.id, hook, Me(self.node, resident), *arguments)
-
-    def _entered(self, resident: Resident, before: Square) -> None:
-        self._call("on_enter", resident, resident.square, before)
-
-    def joined(self, resident: Resident, back: bool) -> None:
-        """Take that a player plays from now on; `back`: it played before."""
-        self._call("on_join", resident, back)
-
-    def left(self, resident: Resident) -> None:
-        """Take that a player has left the game."""
-        if resident.id >= OTHERS_FROM:
-            self._call("on_leave", resident)
-
-    def do(self, resident: Resident, action: Action, fields: Sequence[Any]) -> None:
-        """Obey what a player's page has asked. Raises Refused."""
-        if self._lines.full(resident.id):
-            raise Refused("crowded", "what was asked before is still to be done", None)
-        self._call(action.method, resident, *fields)
-
-    def pinned(self, resident: Resident) -> bool:
-        """Say whether a player may not be passed to another worker just now."""
-        return self._lines.pinned(resident.id)
-
     def start(self) -> None:
         """Begin, once the node hears others."""
 
@@ -230,10 +182,6 @@ class Game:
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that."""
         return True
-
-    def walked(self) -> Walked:
-        """Return who has walked here today, as the title of the page tells it."""
-        return Walked([], 0)
 
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Take that a player of this node has another name. `owner` is the hash of its key."""
@@ -256,6 +204,32 @@ class Game:
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
 
+class Game(Part):
+    """See the module. `node` is the Node (node.py), and `options` the game's own object with the
+    values of its options, or None. `alone` says whether this node may keep, without a store, what
+    only one node of the machine may."""
+
+    #: The ground, as `terrain()` and `plain()` return it.
+    ground = _TERRAIN
+
+    #: The folder of its page, beside its module: its files are laid over those of static/.
+    page: str | None = None
+
+    #: What is added to it: classes, or whatever makes a part when it is called with the game.
+    parts: Sequence[Callable[["Game"], Part]] = ()
+
+    #: Computer players with ids from there on are no people: the map of everybody leaves them out.
+    wild_from = OTHERS_FROM
+
+    def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
+        self.node, self.options, self.alone = node, options, alone
+        super().__init__(self)
+
+    def walked(self) -> Walked:
+        """Return who has walked here today, as the title of the page tells it."""
+        return Walked([], 0)
+
+
 def every(seconds: float) -> Callable[[_F], _F]:
     """Let a method of a game be called every so many seconds, at each node."""
 
@@ -276,27 +250,16 @@ def terrain() -> GroundKind:
     return _TERRAIN
 
 
-def _module(kind: type[Game]) -> str:
-    """Return the name of the file or folder in which a game is, for what it keeps in the store."""
+def _kept_as(kind: type[Part]) -> str:
+    """Return the name under which the store has what a part keeps: that of the game's file or
+    folder, and that of the part's class if it is not the game itself."""
     *folders, name = kind.__module__.split(".")
     # games.py names the modules of one's own.
-    return (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
+    module = (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
+    return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
 
 
-def _methods(kind: type[Any]) -> list[tuple[str, Any]]:
-    """Return what a game has in its classes, by name, the first class that has a name first."""
-    found: dict[str, Any] = {}
-    for each in kind.__mro__:
-        for name, value in vars(each).items():
-            found.setdefault(name, value)
-    return sorted(found.items())
-
-
-def declared(kind: type[Game]) -> list[tuple[str, Cells]]:
-    """Return the layers of cells that a game declares, in the order of their names: that is the
+def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
+    """Return the layers of cells that a part declares, in the order of their names: that is the
     order of their numbers."""
-    return [(name, value) for name, value in _methods(kind) if isinstance(value, Cells)]
-
-
-#: Makes the game of a node, which it is called with.
-Make = Callable[[Any], Game]
+    return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]

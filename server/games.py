@@ -106,7 +106,12 @@ class Maker:
             raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
         self._name, self._kind = name, kind
         self._options, self._alone = options, alone
-        layers = [(layer, cells.rule) for layer, cells in game.declared(kind)]
+        layers = [
+            (layer, cells.rule)
+            for each in (kind, *kind.parts)
+            if isinstance(each, type)
+            for layer, cells in game.declared(each)
+        ]
         #: A text that is the same for nodes that play the same game.
         self.plays = short_hash(f"{Path(name).stem} {layers}")
         #: The folder of the game's page, or None if it has that of Flatlands.
@@ -124,7 +129,7 @@ class Maker:
         """Return the game of a node. Raises Unfit if one's own fails."""
         try:
             made = self._kind(node, options=self._options, alone=self._alone)
-            if not hasattr(made, "greets"):
+            if not hasattr(made, "game"):
                 raise TypeError("__init__ must call super().__init__(node, options, alone)")
             return made
         except Exception as error:

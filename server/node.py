@@ -17,7 +17,7 @@ from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.cells import Cells
-from flatlands.server.game import Game, Make
+from flatlands.server.game import Game
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
@@ -25,6 +25,7 @@ from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
+from flatlands.server.play import Make, Play
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.orders import Orders
@@ -102,16 +103,16 @@ class Node:
         spots = Spots(grid, terrain, spread, ring)
         self.movement = Movement(grid, terrain, spots, loop, self.hub, self.outbox, self.replicas)
         self.residents = Residents(
-            bus, grid, spots, self.outbox, self.movement, lambda resident: self.game.left(resident)
+            bus, grid, spots, self.outbox, self.movement, lambda resident: self.play.left(resident)
         )
         self.takeovers = Takeovers(bus, self.residents, self.peers)
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
-        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.game.silenced(id))
+        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
         # The map of everybody.
-        self.census = Census(bus, self.outbox, lambda: self.game.wild_from)
+        self.census = Census(bus, self.outbox, lambda: self.play.wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
         self.views = Views(
             self.counts,
@@ -119,15 +120,16 @@ class Node:
             loop,
             lambda: (id, *self.peers.peers),
             (terrain.seed, grid.side),
-            lambda: self.game.walked(),
+            lambda: self.play.walked(),
         )
 
         self.replicas.news = self.takeovers
 
         # What is played, and the things that it has in squares.
-        self.game: Game = game(self)
+        self.play = Play(self, game)
+        self.game = self.play.game
         layers = cast("list[Cells]", self.replicas.layers)
-        self.reader = Reader(self.keeper, self.replicas, loop, self.game.fetches, layers)
+        self.reader = Reader(self.keeper, self.replicas, loop, self.play.fetches, layers)
         self.replicas.read = self.reader.read
 
         #: Kind of a message between nodes -> the method that gets its fields.

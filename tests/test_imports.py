@@ -37,8 +37,8 @@ ROOMS = {
     "atlas": {"messages", "squares", "websocket", "loop"},
     "kept": {"messages", "squares", "agenda", "loop"},
     "players": {"messages", "squares", "kept", "agenda", "logs", "loop"},
-    "clients": set("messages websocket players game node agenda limits logs loop".split()),
-    "web": {"messages", "websocket", "players", "game"},
+    "clients": set("messages websocket players play node agenda limits logs loop".split()),
+    "web": {"messages", "websocket", "players", "play"},
     "query": set("atlas game games node messages squares loop settings".split()),
 }
 

@@ -7,13 +7,13 @@ Refused if the player may not. This module never waits.
 from typing import Final
 
 from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
-from flatlands.server.game import Game
 from flatlands.server.limits import SAYINGS, SAYINGS_EACH, Rate
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import AnyRow, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.play import Play
 from flatlands.server.players.resident import Resident
 
 
@@ -56,7 +56,7 @@ def appear(session: Session, name: str, look: int) -> None:
         session.node.orders.check_voice(resident.id)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
     session.node.residents.appear(resident, cleaned, look)
-    session.node.game.renamed(resident.id, cleaned, session.owner)
+    session.node.play.renamed(resident.id, cleaned, session.owner)
 
 
 def invite(session: Session) -> None:
@@ -69,10 +69,10 @@ def invite(session: Session) -> None:
 
 def do(session: Session, name: str, fields: list[object]) -> None:
     """Ask the game for an action. Raises Refused."""
-    game = session.node.game
-    action = game.actions.get(name)
+    play = session.node.play
+    action = play.actions.get(name)
     if action is None:
-        known = ", ".join(sorted(game.actions)) or "it has none"
+        known = ", ".join(sorted(play.actions)) or "it has none"
         raise Refused("fields", f"do must name an action of this game: {known}")
     row = action.row
     cleaned = list(map(_cleaned, row.fields, fields))
@@ -81,7 +81,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         raise Refused("fields", fault)
     session.spend(action.rate.name, action.rate)
     session.playing.acted = True
-    game.do(session.playing, action, cleaned)
+    play.do(session.playing, name, cleaned)
 
 
 def _cleaned(field: Field, value: object) -> object:
@@ -112,8 +112,8 @@ def _nobody(_session: Session, *_fields: object) -> None:
     raise Refused("game", "this game has no such thing", None)
 
 
-def kinds(game: Game) -> Kinds:
-    """Return the kinds of messages that clients may send while this game is played."""
-    foreign = protocol.OF_GAMES - game.rows.keys()
-    rows = {**dict.fromkeys(foreign, _FOREIGN), **game.rows, **protocol.MESSAGES}
-    return Kinds(rows, {**dict.fromkeys(foreign, _nobody), **game.handlers, **_ALWAYS})
+def kinds(play: Play) -> Kinds:
+    """Return the kinds of messages that clients may send while this is played."""
+    foreign = protocol.OF_GAMES - play.rows.keys()
+    rows = {**dict.fromkeys(foreign, _FOREIGN), **play.rows, **protocol.MESSAGES}
+    return Kinds(rows, {**dict.fromkeys(foreign, _nobody), **play.handlers, **_ALWAYS})

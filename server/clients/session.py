@@ -305,8 +305,8 @@ class Session(ClientScreen):
             self.tell_link()
         self.renew_token()
         node.residents.attach(resident, self, view)
-        if node.game.greets:
-            node.game.joined(resident, back)
+        if node.play.greets:
+            node.play.joined(resident, back)
         self._obey_early()
         if met is not None and self.connection.open:
             self._write(frame(protocol.host(met.name, met.way is not None)))
@@ -380,7 +380,7 @@ class Session(ClientScreen):
             or self._noted is not None
             or self.lags_since is not None
             or self.node.views.shows(self)
-            or self.node.game.pinned(resident)
+            or self.node.play.pinned(resident)
             or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
         ):
             return None

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from flatlands.server.game import Game
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.play import Play
 from flatlands.server.players.orders import (
     BAR,
     DOOR,
@@ -62,7 +62,7 @@ class Operated(Protocol):
         """Return what /metrics shows."""
 
 
-def operator_pages(server: Operated, orders: Orders, game: Game, token: str | None) -> Blueprint:
+def operator_pages(server: Operated, orders: Orders, play: Play, token: str | None) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
 
@@ -127,11 +127,11 @@ def operator_pages(server: Operated, orders: Orders, game: Game, token: str | No
             if name is None:
                 abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
             log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
-            game.clear_name(name)
+            play.clear_name(name)
             return jsonify({"deed": "clear", "name": name})
         square = _square()
         log.warning("admin: clear %d:%d, ordered from %s", *square, request.remote_addr)
-        game.clear(square)
+        play.clear(square)
         return jsonify({"deed": "clear", "square": "{}:{}".format(*square)})
 
     @pages.get("/admin/<deed>")

@@ -423,11 +423,11 @@ class Host:
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
-        self.node.game.start()
+        self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
-        self._kinds = kinds(self.node.game)
+        self._kinds = kinds(self.node.play)
         self.sessions: set[Session] = set()
         #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
@@ -703,7 +703,7 @@ class Harness:
 
     def stop(self, host: Host) -> None:
         """Stop a node as server/app.py does it, within a second or two."""
-        host.node.game.stop()
+        host.node.play.stop()
         host.node.peers.publish(DRAINING)
         for client in self.clients:
             if client.host is host and client.connection.open:

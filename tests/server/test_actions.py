@@ -4,7 +4,8 @@ import gevent
 import pytest
 
 from flatlands.server.actions import action, flag, number, text
-from flatlands.server.game import Game, Gone, Me
+from flatlands.server.cells import Cells
+from flatlands.server.game import Game, Gone, Me, Part
 from flatlands.server.hooks import WAITING
 from tests.server.harness import Harness
 
@@ -134,9 +135,9 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     client.send(DO, "buy", ["tea", 1, True])
     resident = harness.node.residents.by_id[client.id]
     gevent.sleep(0.5)
-    assert not Shop.said and harness.node.game.pinned(resident)
+    assert not Shop.said and harness.node.play.pinned(resident)
     harness.run(2001)
-    assert not harness.node.game.pinned(resident), "no longer than it may take"
+    assert not harness.node.play.pinned(resident), "no longer than it may take"
     for _ in range(WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
@@ -160,3 +161,59 @@ def test_an_action_that_cannot_be_is_refused_when_the_game_is_loaded(sentence):
         type("Wrong", (Game,), {"buy": action()(WRONG[sentence])})
     with pytest.raises(ValueError, match="cannot have the name stop"):
         type("Wrong", (Game,), {"stop": action()(lambda self, me: None)})
+
+
+class Trail(Part):
+    """Who walks leaves a trail, in whatever game."""
+
+    steps = Cells()
+
+    def on_step(self, me, tiles):
+        self.steps[tiles] = 9
+        self.game.passed.append(tiles.pop())
+
+    @action()
+    def wipe(self, me):
+        self.steps[me.tile] = 0
+
+    def stop(self):
+        raise RuntimeError("it does not end")
+
+
+class Fair(Shop):
+    floor = Cells()
+    parts = (Trail,)
+    passed = []
+
+    def on_step(self, me, tiles):
+        self.floor[tiles] = 1
+
+
+def test_a_part_is_added_to_any_game_by_one_line():
+    harness = Harness(play=Fair, nodes=2, ready=True)
+    client = harness.place("Ada", (0, 0))
+    client.walk(1, 0)
+    harness.run(2000)
+    client.walk(0, 0)
+    client.send(DO, "wipe", [])
+    client.send(DO, "buy", ["tea", 1, True])
+    harness.run(100)
+    passed = harness.node.game.passed
+    own, others = (
+        sum(sum(cells) for (*_, layer), cells in client.model.cells.items() if layer == number)
+        for number in (0, 1)
+    )
+    assert len(passed) > 8 and own >= len(passed) and others == 9 * (own - 1)
+    harness.loop.forgiving = True
+    harness.node.play.stop()
+    assert harness.loop.stats["errors"] == 1 and harness.node.play.stopped
+    queues = harness.node.replicas.layers
+    assert [layer._queue for layer in queues] == [
+        "cells test_actions.floor 2013-16",
+        "cells test_actions.Trail.steps 2013-16",
+    ]
+
+
+def test_two_parts_cannot_have_one_action():
+    with pytest.raises(ValueError, match="two parts of the game have an action wipe"):
+        Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)}))

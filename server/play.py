@@ -1,0 +1,151 @@
+"""What is played on a node: a game and its parts, as the rest of the node knows them.
+
+It calls their hooks, in the order of the parts, and has all that they declare. One hook that fails
+harms no other. This module never decides what a game does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from flatlands.server.actions import Action
+from flatlands.server.game import Game, Me, Part, Walked, methods
+from flatlands.server.hooks import Hook, Lines
+from flatlands.server.messages.protocol import OTHERS_FROM, Refused
+from flatlands.server.messages.table import Row
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.steps import Steps
+from flatlands.world.grid import Square
+from flatlands.world.track import Tile
+
+#: Makes the game of a node, which it is called with.
+Make = Callable[[Any], Game]
+
+#: The hooks about a player that may wait.
+_WAITING: Final = "on_join", "on_leave", "on_enter"
+
+
+class Play:
+    """See the module. `node` is the Node whose game `make` makes."""
+
+    def __init__(self, node: Any, make: Make) -> None:
+        self._node = node
+        self.game = make(node)
+        self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
+        self._lines = Lines(node.loop, node.spawn)
+        self.rows: dict[int, Row] = {}
+        self.handlers: dict[int, Callable[..., None]] = {}
+        self.actions: dict[str, Action] = {}
+        #: The name of an action -> the hook that obeys it.
+        self._obey: dict[str, Hook] = {}
+        for part in self._parts:
+            self._take(part)
+        self.fetches = [fetch for part in self._parts for fetch in part.fetches]
+        self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
+        self._steps = self._hooks("on_step", waits=False)
+        #: Whether anybody wants to know who has begun to play.
+        self.greets = bool(self._waiting["on_join"])
+        if self._steps or self._waiting["on_enter"]:
+            step = self._step if self._steps else None
+            node.movement.steps = Steps(node.loop, step, self._entered)
+
+    def _take(self, part: Part) -> None:
+        """Take what a part declares. Raises ValueError."""
+        loop, replicas = self._node.loop, self._node.replicas
+        replicas.events.update(part.events)
+        replicas.things.update(part.things)
+        self.rows.update(part.rows)
+        self.handlers.update(part.handlers)
+        for name, action in part.actions.items():
+            if name in self.actions:
+                raise ValueError(f"two parts of the game have an action {name}")
+            self.actions[name] = action
+            self._obey[name] = Hook(loop, name, getattr(part, name), waits=True)
+        for name, method in methods(type(part)):
+            if seconds := getattr(method, "every_seconds", 0):
+                loop.every(round(seconds * 1000), Hook(loop, name, getattr(part, name)))
+
+    def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
+        """Return the hooks with this name, of those parts that have it."""
+        return [
+            Hook(self._node.loop, name, getattr(part, name), waits=waits)
+            for part in self._parts
+            if getattr(type(part), name) is not getattr(Part, name)
+        ]
+
+    # Hooks about players.
+
+    def _step(self, resident: Resident, tiles: list[Tile]) -> None:
+        for hook in self._steps:
+            hook(Me(self._node, resident), list(tiles))
+
+    def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
+        for hook in self._waiting[name]:
+            self._lines.put(resident.id, hook, Me(self._node, resident), *arguments)
+
+    def _entered(self, resident: Resident, before: Square) -> None:
+        self._call("on_enter", resident, resident.square, before)
+
+    def joined(self, resident: Resident, back: bool) -> None:
+        """Take that a player plays from now on; `back`: it played before."""
+        self._call("on_join", resident, back)
+
+    def left(self, resident: Resident) -> None:
+        """Take that a player has left the game."""
+        if resident.id >= OTHERS_FROM:
+            self._call("on_leave", resident)
+
+    def do(self, resident: Resident, action: str, fields: Sequence[Any]) -> None:
+        """Obey what a player's page has asked. Raises Refused."""
+        if self._lines.full(resident.id):
+            raise Refused("crowded", "what was asked before is still to be done", None)
+        self._lines.put(resident.id, self._obey[action], Me(self._node, resident), *fields)
+
+    def pinned(self, resident: Resident) -> bool:
+        """Say whether a player may not be passed to another worker just now."""
+        return self._lines.pinned(resident.id)
+
+    # What the server does.
+
+    def start(self) -> None:
+        """Begin, once the node hears others."""
+        for part in self._parts:
+            part.start()
+
+    def stop(self) -> None:
+        """End what other nodes can go on with, since the server stops."""
+        for part in self._parts:
+            self._node.loop.guarded(part.stop)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether other nodes may go on with all that."""
+        return all(part.stopped for part in self._parts)
+
+    @property
+    def wild_from(self) -> int:
+        """The id from which on computer players are no people."""
+        return self.game.wild_from
+
+    def walked(self) -> Walked:
+        """Return who has walked here today."""
+        return self.game.walked()
+
+    def renamed(self, player: int, name: str, owner: str) -> None:
+        """Take that a player of this node has another name; `owner` is the hash of its key."""
+        for part in self._parts:
+            part.renamed(player, name, owner)
+
+    def silenced(self, player: int) -> None:
+        """Take that an operator has sent away or muted a player."""
+        for part in self._parts:
+            part.silenced(player)
+
+    def clear(self, square: Square) -> None:
+        """Remove what players have written in a square, because an operator wants it."""
+        for part in self._parts:
+            part.clear(square)
+
+    def clear_name(self, name: str) -> None:
+        """Forget a name wherever it is kept, because an operator wants it."""
+        for part in self._parts:
+            part.clear_name(name)

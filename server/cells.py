@@ -15,7 +15,7 @@ from typing import Any, Final
 from flatlands.server.kept.reach import name_of, square_of
 from flatlands.stores.base import NEVER, Item, Score, Store
 from flatlands.world.grid import Square
-from flatlands.world.tiles import RULES, Tiles, next_stamp, pack
+from flatlands.world.tiles import LAST, RULES, Tiles, counts, next_stamp, pack
 from flatlands.world.track import Tile
 
 #: The names of the queues and boards in the store begin with it.
@@ -74,7 +74,7 @@ class Cells:
         self._oldest = self._giving = NEVER
         self._gives = False
         self._counts: dict[int, int] = {}
-        self._loop.every(KEEP_EVERY, self._keep)
+        self._loop.every(KEEP_EVERY, self.keep)
 
     # What games do.
 
@@ -85,13 +85,13 @@ class Cells:
         if type(value) is not int or not 0 <= value <= 255:
             raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
         some = [tiles] if isinstance(tiles, tuple) else tiles
-        for square, place in [self._place(*tile) for tile in some]:
+        for square, place in [self._place(tile) for tile in some]:
             self._write(square, place, value)
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node
         does not receive its square, which no player here is near."""
-        square, place = self._place(*tile)
+        square, place = self._place(tile)
         known = self._known(square)
         return 0 if known is None else known.values[place]
 
@@ -110,10 +110,12 @@ class Cells:
         del known[0]
         return dict(known)
 
-    def _place(self, column: int, row: int) -> tuple[Square, int]:
+    def _place(self, tile: Tile) -> tuple[Square, int]:
         """Return the square of a tile, and the tile's number there. Raises ValueError."""
-        if not (type(column) is type(row) is int and -FAR < column < FAR and -FAR < row < FAR):
-            raise ValueError(f"a tile is (column, row), two whole numbers, not {(column, row)!r}")
+        whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
+        if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
+            raise ValueError(f"a tile is (column, row), two whole numbers, and not {tile!r}")
+        column, row = tile
         side = self._side
         return (column // side, row // side), row % side * side + column % side
 
@@ -130,11 +132,18 @@ class Cells:
         now = self._loop.now()
         known = self._known(square)
         known_at = 0 if known is None else known.get(place)[1]
-        written = self._written.setdefault(square, {})
+        written = self._written.get(square, {})
         at = next_stamp(now, self._node.id, max(known_at, written.get(place, (0, 0))[1]))
-        written[place] = value, at
+        self._add(square, place, (value, at))
         self._oldest = min(self._oldest, now)
-        self._node.outbox.write(square, self._layer, place, value, at)
+        instead = self.rule == LAST
+        self._node.outbox.write(square, self._layer, place, value, at, instead)
+
+    def _add(self, square: Square, place: int, write: tuple[int, int]) -> None:
+        """Add a write to those that the store is given next, unless another one there counts."""
+        written = self._written.setdefault(square, {})
+        if counts(self.rule, write, written.get(place, (0, 0))):
+            written[place] = write
 
     # What squares need of a layer.
 
@@ -144,7 +153,12 @@ class Cells:
         if self._keeper.store is None:
             return 0
         now: int = self._loop.now()
-        return min(now, self._oldest, self._giving) - SETTLED
+        certain, lost = self._replicas.missed
+        if now >= lost + SETTLED:
+            certain = now
+        # Since then the others may have heard nothing of this node, or the store have got nothing.
+        oldest: int = min(certain, self._oldest, self._giving)
+        return oldest - SETTLED
 
     # What lasts.
 
@@ -167,17 +181,19 @@ class Cells:
         there = Tiles(len(known.values), self.rule)
         there.apply(writes)
         for place in there.apply(known.pack(before=self.since())):
-            self._written.setdefault(square, {}).setdefault(place, known.get(place))
+            self._add(square, place, known.get(place))
 
-    def _keep(self) -> None:
-        """Put what was written into the store, and read how many tiles have which value."""
+    def keep(self) -> None:
+        """Put what was written into the store, and read how many tiles have which value. That is
+        done every KEEP_EVERY ms, too."""
         if self._gives or not (self._written or self._counted):
             return
         given, self._written = self._written, {}
         if self._keeper.store is None:
-            self._release(given)
+            self._let_go(given)
             return
-        self._gives, self._giving, self._oldest = True, self._oldest, NEVER
+        oldest = self._oldest
+        self._gives, self._giving, self._oldest = True, oldest, NEVER
 
         def question(store: Store) -> list[tuple[str, int]]:
             for square, writes in given.items():
@@ -187,17 +203,26 @@ class Cells:
         def answered(top: list[tuple[str, int]]) -> None:
             self._gives, self._giving = False, NEVER
             self._counts = {int(value): number for value, number in top if number > 0}
-            self._release(given)
+            self._let_go(given)
 
         def failed() -> None:
-            self._gives, self._oldest, self._giving = False, self._giving, NEVER
+            self._gives, self._giving = False, NEVER
+            self._oldest = min(self._oldest, oldest)
+            # Not even while the store is away are squares received for ever.
+            self._let_go(given)
             for square, writes in given.items():
-                self._written[square] = writes | self._written.get(square, {})
+                for place, write in writes.items():
+                    self._add(square, place, write)
 
         self._keeper.ask(question, answered, failed)
 
-    def _release(self, squares: Iterable[Square]) -> None:
-        """Do without the squares in which nothing was written since."""
+    @property
+    def kept(self) -> bool:
+        """Whether the store has all that this node wrote, or there is none."""
+        return self._keeper.store is None or not (self._written or self._gives)
+
+    def _let_go(self, squares: Iterable[Square]) -> None:
+        """Do without squares, except those in which something was written since."""
         done = self._needed.intersection(squares) - self._written.keys()
         self._needed -= done
         self._replicas.let_go(done)

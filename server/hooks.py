@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+import gevent
+
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.loop import Loop
 
@@ -42,7 +44,8 @@ class Hook:
         begun = self._loop.seconds()
         try:
             self._call(*arguments)
-        except Exception:
+        except (Exception, gevent.Timeout):
+            # A Timeout is no Exception, so that one's own does not end in another one's handler.
             self._loop.stats["hooks_failed"] += 1
             if self._warnings.allows(begun):
                 log.exception("%s of the game failed", self.name)
@@ -94,8 +97,11 @@ class Lines:
         return line is not None and self._loop.now() < line.since + PINNED
 
     def _run(self, player: int, line: _Line) -> None:
-        while line.waiting:
-            hook, arguments = line.waiting.popleft()
-            line.since = self._loop.now()
-            hook(*arguments)
-        del self._lines[player]
+        try:
+            while line.waiting:
+                hook, arguments = line.waiting.popleft()
+                line.since = self._loop.now()
+                hook(*arguments)
+        finally:
+            # Whatever ends this greenlet, the next call about the player begins another one.
+            del self._lines[player]

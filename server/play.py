@@ -46,7 +46,8 @@ class Play:
         self.greets = bool(self._waiting["on_join"])
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None
-            node.movement.steps = Steps(node.loop, step, self._entered)
+            movement = node.movement
+            movement.steps = Steps(node.loop, step, self._entered, movement.certain)
 
     def _take(self, part: Part) -> None:
         """Take what a part declares. Raises ValueError."""
@@ -83,7 +84,11 @@ class Play:
             self._lines.put(resident.id, hook, Me(self._node, resident), *arguments)
 
     def _entered(self, resident: Resident, before: Square) -> None:
-        self._call("on_enter", resident, resident.square, before)
+        # Who goes to and fro over a border must not make a hook that waits fall behind for ever.
+        if self._lines.full(resident.id):
+            self._node.stats["hooks_left_out"] += 1
+        else:
+            self._call("on_enter", resident, resident.square, before)
 
     def joined(self, resident: Resident, back: bool) -> None:
         """Take that a player plays from now on; `back`: it played before."""
@@ -115,6 +120,17 @@ class Play:
         """End what other nodes can go on with, since the server stops."""
         for part in self._parts:
             self._node.loop.guarded(part.stop)
+
+    def keep(self) -> None:
+        """Put what was written on the ground into the store, since the server is about to close
+        it."""
+        for layer in self._node.replicas.layers:
+            layer.keep()
+
+    @property
+    def kept(self) -> bool:
+        """Whether that is done."""
+        return all(layer.kept for layer in self._node.replicas.layers)
 
     @property
     def stopped(self) -> bool:

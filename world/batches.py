@@ -32,8 +32,8 @@ from flatlands.world.track import Track, duration
 RECORD: Final = struct.Struct("<BBBhhhhh")
 WIDE: Final = struct.Struct("<HBBhhhhh")
 
-#: The most writes in one message.
-WRITES: Final = 1000
+#: The most writes in one message: they fit a broker's payload beside all else that it may have.
+WRITES: Final = 500
 
 #: Slots below it fit one byte.
 NARROW: Final = 256
@@ -138,7 +138,7 @@ class Batch:
     """The events of one square that are published together.
 
     It has at most one event of each player, since a newer one replaces an older one, and all chat
-    messages and events of the game; and the last write to each tile.
+    messages and events of the game; and what it wrote on tiles.
     """
 
     __slots__ = ("corner", "enters", "_replaced", "_states", "_said", "_writes")
@@ -152,8 +152,8 @@ class Batch:
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
         self._said: list[Event] = []
-        #: (layer, tile) -> (value, stamp).
-        self._writes: dict[tuple[int, int], tuple[int, int]] = {}
+        #: (layer, tile, 0 or the stamp) -> (value, stamp).
+        self._writes: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def enter(self, p: Player) -> None:
         """Add that a player came into the square, or has changed in more than its track."""
@@ -196,9 +196,10 @@ class Batch:
         """Add an event of a kind that the game has."""
         self._said.append(event)
 
-    def write(self, layer: int, tile: int, value: int, stamp: int) -> None:
-        """Add what a game writes on a tile of a layer, by its number: see tiles.py."""
-        self._writes[layer, tile] = value, stamp
+    def write(self, layer: int, tile: int, value: int, stamp: int, instead: bool) -> None:
+        """Add what a game writes on a tile of a layer, by its number: see tiles.py; `instead` of
+        what it wrote there before."""
+        self._writes[layer, tile, 0 if instead else stamp] = value, stamp
 
     def tells_of(self, id: int) -> bool:
         """Say whether it has an event of a player."""
@@ -236,7 +237,7 @@ class Batch:
     def _some_writes(self) -> list[list[Any]]:
         """Return the writes, as Content has them, in pieces that fit a message each."""
         by_layer: dict[int, list[tuple[int, int, int]]] = {}
-        for (layer, tile), (value, stamp) in self._writes.items():
+        for (layer, tile, _), (value, stamp) in self._writes.items():
             by_layer.setdefault(layer, []).append((tile, value, stamp))
         return [
             [layer, pack(some[at : at + WRITES])]

@@ -28,6 +28,17 @@ def next_stamp(ms: int, node: int, known: int) -> int:
     return max(ms, (known >> NODE_BITS) + 1) << NODE_BITS | node & ((1 << NODE_BITS) - 1)
 
 
+def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
+    """Say whether of two writes to a tile, each (value, stamp), the new one counts. A stamp of 0
+    stands for a tile on which nobody has written."""
+    (value, at), (before, known_at) = new, known
+    if rule == MOST:
+        return value > before
+    if rule == FIRST:
+        return not known_at or (at, value) < (known_at, before)
+    return (at, value) > (known_at, before)
+
+
 class Tiles:
     """See the module. `count` is the number of tiles, and `rule` one of LAST, FIRST and MOST.
 
@@ -50,14 +61,8 @@ class Tiles:
         values, stamps, rule = self.values, self._stamps, self._rule
         changed: list[int] = []
         for tile, value, at in _unpack(writes):
-            known, before = stamps[tile], values[tile]
-            if rule == MOST:
-                counts = value > before
-            elif rule == FIRST:
-                counts = not known or (at, value) < (known, before)
-            else:
-                counts = (at, value) > (known, before)
-            if counts:
+            before = values[tile]
+            if counts(rule, (value, at), (before, stamps[tile])):
                 stamps[tile], values[tile] = at, value
                 if value != before:
                     changed.append(tile)
@@ -86,7 +91,8 @@ def pack(writes: Iterable[tuple[int, int, int]]) -> bytes:
     return b"".join([_pack(*write) for write in writes])
 
 
-def fit(writes: bytes, count: int) -> bool:
+def fit(writes: bytes, count: int, latest: int) -> bool:
     """Say whether writes, in whole records, are to tiles of a square that has `count` of them, and
-    have stamps that leave room for later ones."""
-    return all(tile < count and 0 < at < 1 << 63 for tile, _value, at in _unpack(writes))
+    have stamps of times up to `latest`, in ms: nobody could write after one of a far future."""
+    most = (latest + 1) << NODE_BITS
+    return all(tile < count and 0 < at < most for tile, _value, at in _unpack(writes))

@@ -259,6 +259,9 @@ class Session(ClientScreen):
             say = self._kinds.rates[protocol.SAY]
             self.rates = Rates()
             self.rates.spend(protocol.SAY, say, self.node.loop.now(), say.burst - 1)
+            for action in self.node.play.actions.values():
+                rate = action.rate
+                self.rates.spend(rate.name, rate, self.node.loop.now(), rate.burst - 1)
 
     def is_superseded(self) -> None:
         """Close the connection: another one has since shown the same player's token."""

@@ -19,8 +19,10 @@ from flatlands.world.things import Thing
 #: ms after which a square is read again: after a read, and after a try that failed.
 AGAIN, AFTER_FAILURE = 60_000, 5_000
 
-#: The most squares that are read at a time.
+#: The most squares that are read at a time, and about how many tiles are compared with what the
+#: store has in one turn of the event loop: some ms.
 AT_ONCE = 200
+TILES_AT_ONCE = 8192
 
 #: Returns what lies in some squares, from the store.
 Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
@@ -97,8 +99,15 @@ class Reader:
                 heard = self._replicas.squares.get(square)
                 if heard is not None:
                     heard.read(found.get(square, []), begun)
+
+            def load(square: Square) -> None:
+                if square in self._replicas.squares:
                     for layer, writes in zip(self._layers, written, strict=True):
                         layer.loaded(square, writes.get(square, b""))
+
+            if self._layers:
+                at_once = max(TILES_AT_ONCE // (self._replicas.tiles * len(self._layers)), 1)
+                self._loop.in_turns(squares, at_once, 1, load)
 
         self._keeper.ask(
             lambda store: self._read(store, squares),

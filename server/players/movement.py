@@ -203,6 +203,12 @@ class Movement:
         slept = self._loop.slept()
         return 0 if slept is None else slept + AWAITED_FOR
 
+    def certain(self, resident: Resident) -> int:
+        """Return the time up to which a resident's walk is certain: now, unless this node stood
+        still, and what its client sent meanwhile is still to be read."""
+        now, until = self._loop.now(), self._until()
+        return until if _went_on(resident, until, now) else now
+
     def _waits(self, resident: Resident) -> bool:
         """Say whether a walk went on for too long while this node stood still. Nothing is done for
         it then before what its client sent meanwhile is read."""
@@ -223,6 +229,8 @@ class Movement:
         """Let a walk that went on for too long go on now from where it was at the time `until`."""
         if _went_on(resident, until, now):
             self._catch_up(resident, until)
+            if self.steps is not None:
+                self.steps.skip(resident, until, now)
             self._follow(resident, stand(*resident.track.at(until), now))
             self._catch_up(resident, now)
 

@@ -34,15 +34,18 @@ class _Way:
 class Steps:
     """See the module. `on_step` is called with a resident and the tiles to which it has come since
     the last call, one after the other, and `on_enter` with one that has come into another square,
-    and the square before. Without `on_step` no tile is looked for."""
+    and the square before. Without `on_step` no tile is looked for. `certain` returns the node time
+    in ms up to which a resident's walk is certain."""
 
     def __init__(
         self,
         loop: Loop | Any,
         on_step: Callable[[Resident, list[Tile]], object] | None,
         on_enter: Callable[[Resident, Square], object],
+        certain: Callable[[Resident], int],
     ) -> None:
         self._loop = loop
+        self._certain = certain
         self._on_step = on_step
         self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
@@ -70,10 +73,18 @@ class Steps:
         self._come(way, tile_at(track, start))
         self._plan(resident, way, track)
 
+    def skip(self, resident: Resident, since: int, until: int) -> None:
+        """Take that a resident stood still from one time to another, whatever its track says."""
+        if (way := self._ways.get(resident)) is not None:
+            self._walk(way, resident.track, since)
+            way.until = until
+
     def drop(self, resident: Resident) -> None:
-        """Forget a resident, which is not at this node any more."""
-        self._due.drop(resident)
-        self._ways.pop(resident, None)
+        """Forget a resident, which is not at this node any more, after all that it walked here."""
+        if resident in self._ways:
+            self._tell(resident, 0)
+            self._due.drop(resident)
+            del self._ways[resident]
 
     def _walk(self, way: _Way, track: Track, until: int) -> None:
         """Note the tiles to which a track leads until a time."""
@@ -95,9 +106,9 @@ class Steps:
             self._due.put(resident, max(at, way.told + EVERY))
 
     def _tell(self, resident: Resident, _due: int) -> None:
-        way, now = self._ways[resident], self._loop.now()
-        self._walk(way, resident.track, now)
-        tiles, way.waiting, way.told = way.waiting, [], now
+        way = self._ways[resident]
+        self._walk(way, resident.track, self._certain(resident))
+        tiles, way.waiting, way.told = way.waiting, [], self._loop.now()
         self._plan(resident, way, resident.track)
         if tiles and self._on_step is not None:
             self._on_step(resident, tiles)

@@ -25,6 +25,10 @@ from flatlands.world.track import UNIT
 RENEW_EVERY: Final = 600.0
 
 
+#: The clock of another node may be so many ms ahead, for what it writes on the ground to count.
+AHEAD: Final = 24 * 3600 * 1000
+
+
 class PlayerNews(Protocol):
     """The part of the node that must know what other nodes publish about players."""
 
@@ -93,6 +97,9 @@ class Context:
         self.layers: list[Layer] = []
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
+        #: When the broker reported last that messages may have been lost, and up to when certainly
+        #: none were: the latter first.
+        self.missed = 0, 0
         #: The number of tiles in a square.
         self.tiles = (span // UNIT) ** 2
         #: The squares of which the onlooker is told moves.
@@ -121,8 +128,9 @@ class Context:
     def check(self, writes: Sequence[Any]) -> None:
         """Raise Malformed unless writes, as in Content, are to layers and tiles that there are."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            if not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
-                raise Malformed("writes to tiles that are not there")
+            latest = self.loop.now() + AHEAD
+            if not (0 <= layer < len(self.layers) and fit(some, self.tiles, latest)):
+                raise Malformed("writes to tiles that are not there, or of a day to come")
 
     def heard(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

@@ -150,7 +150,8 @@ class Signs:
     """The signs of this node. Times are node time in ms.
 
     `inhabited` are the squares with players of this node. `waits` says of a square whether a batch
-    of it is about to be published; `heard` as in Outbox.
+    of it is about to be published; `heard` as in Outbox. `done` is called with a square in which
+    the last sign was given.
     """
 
     def __init__(
@@ -159,8 +160,10 @@ class Signs:
         inhabited: Container[Square],
         waits: Callable[[Square], bool],
         heard: Mapping[Square, Hears],
+        done: Callable[[Square], None],
     ) -> None:
         self._bus = bus
+        self._done = done
         self._loop = loop = bus.loop
         self._inhabited = inhabited
         self._waits = waits
@@ -218,6 +221,7 @@ class Signs:
             self._due.put(square, now + _wait(said.signs))
         else:
             del self._said[square]
+            self._done(square)
 
     def _publish(self, square: Square, said: _Said) -> None:
         now = self._loop.now()
@@ -259,7 +263,9 @@ class Outbox:
         self._number = 0
         self._slots = Slots()
         #: What this node says in squares in which nothing happens.
-        self.signs = Signs(bus, self.present, self._is_waiting, heard)
+        self.signs = Signs(bus, self.present, self._is_waiting, heard, self._end)
+        #: The squares in which a game wrote something, until the last sign there.
+        self._wrote: set[Square] = set()
 
     # Which players are where. Every event but chat messages and emotes raises the player's seq.
 
@@ -306,9 +312,12 @@ class Outbox:
         """Publish an event of a kind that the game has."""
         self._batch(square).tell(event)
 
-    def write(self, square: Square, layer: int, tile: int, value: int, stamp: int) -> None:
-        """Publish what a game writes on a tile of a layer: see world/tiles.py."""
-        self._batch(square).write(layer, tile, value, stamp)
+    def write(
+        self, square: Square, layer: int, tile: int, value: int, stamp: int, instead: bool
+    ) -> None:
+        """Publish what a game writes on a tile of a layer: see Batch.write."""
+        self._wrote.add(square)
+        self._batch(square).write(layer, tile, value, stamp, instead)
 
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""
@@ -404,9 +413,14 @@ class Outbox:
 
     def forget(self, square: Square) -> None:
         """Forget the last number in a square in which no player is left: the next batch there then
-        begins with 0 as `previous`, and so contains everything that this node has there."""
-        if square not in self.present:
+        begins with 0 as `previous`, and so contains everything that this node has there. Where a
+        game wrote it is kept for a while, so that a lost write is noticed."""
+        if square not in self.present and square not in self._wrote:
             self.numbers.pop(square, None)
+
+    def _end(self, square: Square) -> None:
+        self._wrote.discard(square)
+        self.forget(square)
 
     def _send(self, square: Square, sent: int, content: Content) -> None:
         previous = self.numbers.get(square, 0)

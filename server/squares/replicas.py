@@ -170,6 +170,7 @@ class Replicas(Context):
         The own full state is not published here, but when the request comes back from the broker:
         only then is it certain that messages are received again.
         """
+        self.missed = self.peers.heard_until, self.loop.now()
         for channel, heard in self._by_channel.items():
             if lost.channels is None or channel in lost.channels:
                 self.loop.stats["resets"] += 1

@@ -408,8 +408,12 @@ class HeardSquare:
                 around.loop.stats["repairs"] += self._remove_all(node)
             if around.layers:
                 # It may have written something, too.
-                self._voice(node, now).last = max(number, known)
-                if number > known:
+                whole = voice is not None and voice.number == number
+                voice = self._voice(node, now)
+                voice.last = max(number, known)
+                if whole:
+                    voice.number = number
+                elif number > known:
                     self.sync.ask(node)
             return
         voice = self._voice(node, now)

@@ -6,7 +6,7 @@ import pytest
 from flatlands.server.actions import action, flag, number, text
 from flatlands.server.cells import Cells
 from flatlands.server.game import Game, Gone, Me, Part
-from flatlands.server.hooks import WAITING
+from flatlands.server.hooks import WAITING, Hook, Lines
 from tests.server.harness import Harness
 
 DO = 35
@@ -147,6 +147,31 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     assert [said[0].name for said in Shop.said if isinstance(said[0], Me)] == ["Bo"]
     gevent.sleep(2.8)
     assert Shop.said.count("waited") == 3 and Shop.said.index("waited") == 2
+
+
+def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
+    harness, client = shop
+    loop, lines, called = harness.loop, Lines(harness.loop, lambda call, *a: call(*a)), []
+
+    def late(*_):
+        raise gevent.Timeout(1)
+
+    for call in (late, called.append):
+        lines.put(1, Hook(loop, "on_join", call, waits=True), "Ada")
+    assert called == ["Ada"] and not lines._lines and loop.stats["hooks_failed"] == 1
+
+
+def test_who_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
+    harness, client = shop
+    harness.hosts[0].spawn = gevent.spawn
+    client.send(DO, "wait", [])
+    gevent.sleep(0)
+    resident = harness.node.residents.by_id[client.id]
+    for _ in range(3 * WAITING):
+        harness.node.play._entered(resident, (0, 0))
+    assert harness.loop.stats["hooks_left_out"] == 2 * WAITING
+    gevent.sleep(1.2)
+    assert len([said for said in Shop.said if said[0] == "enter"]) == WAITING
 
 
 WRONG = {

@@ -5,13 +5,25 @@ import random
 import msgpack
 import pytest
 
+from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server import cells
 from flatlands.server.cells import KEEP_EVERY, SETTLED, Cells
 from flatlands.server.game import Game, every
 from flatlands.server.kept.reader import AGAIN
-from flatlands.world.tiles import FIRST, LAST, MOST, RULES, WRITE, Tiles, next_stamp
-from flatlands.world.track import UNIT
+from flatlands.world.batches import Batch, Corner
+from flatlands.world.events import Player
+from flatlands.world.tiles import (
+    FIRST,
+    LAST,
+    MOST,
+    NODE_BITS,
+    RULES,
+    WRITE,
+    Tiles,
+    next_stamp,
+)
+from flatlands.world.track import UNIT, Track
 from tests.server.harness import Clock, Harness, clock_stores
 
 QUEUE = "cells test_cells.floor 2013-16"
@@ -111,6 +123,103 @@ def test_a_write_that_is_lost_is_repaired(stored, writer):
     # The next sign tells that something was missed.
     harness.run(2500)
     assert seen(b, at) == 7 and everywhere(harness, at) == {7}
+
+
+def test_a_lost_write_is_noticed_by_the_next_one_of_a_node_without_players():
+    harness, a, b = world()
+    harness.run(8000)
+    floor = a.host.node.game.floor
+    a.host.broker.losing = 1.0
+    floor[17, 0] = 7
+    harness.run(100)
+    a.host.broker.losing = 0.0
+    floor[18, 0] = 8
+    harness.run(3000)
+    assert seen(b, (17, 0)) == 7 and seen(b, (18, 0)) == 8
+    harness.run(10_000)
+    assert not a.host.node.outbox.numbers.keys() - a.host.node.outbox.present.keys()
+
+
+def test_who_was_cut_off_for_long_tells_what_it_wrote_as_soon_as_it_is_back():
+    harness, a, b = world()
+    a.host.broker.fail()
+    harness.run(5000)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(30_000)
+    assert seen(b, (3, 4)) == 0
+    a.host.broker.restore(a.host.node)
+    harness.run(4000)
+    assert seen(b, (3, 4)) == 7
+
+
+class Rules(Game):
+    first, most = Cells("first", counted=True), Cells("most", counted=True)
+
+
+@pytest.mark.parametrize("pause", [0, 100, 3000])
+def test_screens_store_and_counts_have_the_same_by_every_rule(pause):
+    harness, a, _ = world(play=Rules)
+    game = a.host.node.game
+    for first, most in ((1, 200), (2, 5)):
+        game.first[3, 4], game.most[3, 4] = first, most
+        harness.run(pause)
+    harness.run(2 * KEEP_EVERY + 100)
+    assert (game.first[3, 4], game.most[3, 4]) == (1, 200)
+    assert (game.first.counts(), game.most.counts()) == ({1: 1}, {200: 1})
+
+
+def test_a_write_of_a_day_to_come_is_refused_and_spoils_nothing():
+    harness, a, b = world()
+    far = (a.now() + 2 * 24 * 3600 * 1000) << NODE_BITS
+    batch = [20, 0, 0, 77, 0, 1, a.now(), b"", [], 0, b"", [0, WRITE.pack(0, 1, far)]]
+    a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
+    harness.run(100)
+    a.host.node.game.floor[0, 0] = 9
+    a.send(6, "hello")
+    harness.run(1000)
+    assert b.model.chat and everywhere(harness, (0, 0)) == {9}
+
+
+def test_what_was_written_just_before_the_server_stops_is_kept():
+    harness, a, _ = world()
+    floor = a.host.node.game.floor
+    floor[3, 4] = 7
+    while floor._written:
+        harness.run(1)
+    floor[3, 5] = 8
+    harness.run(50)
+    play = a.host.node.play
+    assert not play.kept
+    play.keep()
+    assert play.kept and store_of(harness).top(QUEUE, 9) == [("8", 1), ("7", 1)]
+
+
+def test_all_of_a_full_batch_fits_a_message():
+    batch = Batch(Corner((0, 0), 65536, 0))
+    player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
+    for _ in range(120):
+        batch.say(player, "\U0001f600" * 120)
+    for tile in range(4096):
+        batch.write(0, tile, 1, 2**62, instead=True)
+    parts = list(batch.parts(120))
+    assert max(len(msgpack.packb(part)) for part in parts) < PAYLOAD_LIMIT - 1000
+    assert sum(len(part.writes[1]) for part in parts) == 4096 * WRITE.size
+
+
+def test_after_a_while_in_which_it_stood_still_a_node_tells_only_steps_that_were_taken():
+    Hooks.steps.clear()
+    harness, a, _ = world(play=Hooks)
+    a.walk(1, 0)
+    harness.run(1000)
+    a.host.freeze()
+    harness.run(6000)
+    a.host.thaw()
+    harness.run(1000)
+    a.walk(0, 0)
+    harness.run(1000)
+    way = [tile for _, tiles in Hooks.steps for tile in tiles]
+    assert way[-1] == tuple(n // UNIT for n in a.at())
+    assert all(abs(p[0] - q[0]) == 1 for p, q in zip(way, way[1:], strict=False)), way
 
 
 def test_after_a_split_all_have_what_was_written_last():

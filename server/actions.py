@@ -29,8 +29,10 @@ def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
 
     It is called with `me` and the fields that the page gives. The default of each parameter says
     what may stand there: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
-    `rate` times a second, and `burst` times at once.
+    `rate` times a second, and `burst` times at once. Raises ValueError.
     """
+    if not isinstance(rate, int | float) or rate <= 0 or type(burst) is not int or burst < 1:
+        raise ValueError("write @action(rate, burst): both are numbers above 0")
 
     def mark(method: _F) -> _F:
         method.action = rate, burst  # type: ignore[attr-defined]
@@ -40,14 +42,22 @@ def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
 
 
 def number(low: int, high: int) -> Any:
-    """Return what says that a whole number from `low` to `high` stands in a field."""
+    """Return what says that a whole number from `low` to `high` stands in a field. Raises
+    ValueError."""
+    _check(low, high, -table.NUMBER)
     return table.number("", low, high)
 
 
 def text(low: int, high: int) -> Any:
     """Return what says that a text of `low` to `high` characters stands in a field. It is cleaned
-    as a chat text is, so that it can be shown."""
+    as a chat text is, so that it can be shown. Raises ValueError."""
+    _check(low, high, 0)
     return Field("", str, low, high)
+
+
+def _check(low: int, high: int, least: int) -> None:
+    if not type(low) is type(high) is int or not least <= low <= high <= table.NUMBER:
+        raise ValueError(f"from {low} to {high} is no range of whole numbers")
 
 
 def flag() -> Any:

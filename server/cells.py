@@ -50,7 +50,7 @@ class Cells:
         if merge not in RULES:
             raise ValueError(f"cells are merged by one of {', '.join(RULES)}, not by {merge!r}")
         self.rule = RULES.index(merge)
-        self._counted = counted
+        self.counted = counted
 
     def of(self, node: Any, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
@@ -99,7 +99,7 @@ class Cells:
         """Return how many tiles of the world have which value above 0, as the store had it some
         seconds ago. Without a store, only squares that this node receives are counted. Raises
         ValueError unless the layer is `counted`."""
-        if not self._counted:
+        if not self.counted:
             raise ValueError("these cells are not counted: declare them with counted=True")
         if self._keeper.store is not None:
             return dict(self._counts)
@@ -186,7 +186,7 @@ class Cells:
     def keep(self) -> None:
         """Put what was written into the store, and read how many tiles have which value. That is
         done every KEEP_EVERY ms, too."""
-        if self._gives or not (self._written or self._counted):
+        if self._gives or not (self._written or self.counted):
             return
         given, self._written = self._written, {}
         if self._keeper.store is None:
@@ -198,7 +198,7 @@ class Cells:
         def question(store: Store) -> list[tuple[str, int]]:
             for square, writes in given.items():
                 self._put(store, square, writes)
-            return store.top(self._queue, VALUES) if self._counted else []
+            return store.top(self._queue, VALUES) if self.counted else []
 
         def answered(top: list[tuple[str, int]]) -> None:
             self._gives, self._giving = False, NEVER
@@ -256,5 +256,5 @@ class Cells:
         change.subtract(before)
         scores = [Score(self._queue, str(value), n) for value, n in change.items() if value and n]
         then = [(self._queue, item)]
-        counted = scores if self._counted else ()
+        counted = scores if self.counted else ()
         return store.take(self._queue, id, then, counted, only=there[0].body) is not None

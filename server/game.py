@@ -5,6 +5,7 @@ object when all its own parts are there. This class is the game in which there i
 players.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -106,6 +107,31 @@ def methods(kind: type[Any]) -> list[tuple[str, Any]]:
     return sorted(found.items())
 
 
+def _check(name: str, value: Any) -> None:
+    """Raise ValueError, with a sentence for its author, if a part cannot have this attribute."""
+    if name.startswith("on_"):
+        hook = getattr(Part, name, None)
+        if hook is None:
+            known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
+            raise ValueError(f"there is no hook {name}: there are {known}")
+        wanted = list(inspect.signature(hook).parameters)
+        _check_takes(name, value, wanted)
+    elif hasattr(value, "every_seconds"):
+        _check_takes(name, value, ["self"])
+    elif isinstance(value, Cells) and hasattr(Game, name):
+        raise ValueError(f"cells cannot have the name {name}, which every game has")
+
+
+def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
+    signature = inspect.signature(method)
+    try:
+        signature.bind(*wanted)
+    except TypeError:
+        raise ValueError(f"{name}{signature} must be {name}({', '.join(wanted)})") from None
+    if inspect.iscoroutinefunction(method):
+        raise ValueError(f"{name} must be a plain function: here nothing awaits one")
+
+
 class Part:
     """A part of a game, which any game may have. `game` is the one that has it.
 
@@ -136,10 +162,8 @@ class Part:
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
         super().__init_subclass__()
-        for name in vars(cls):
-            if name.startswith("on_") and not hasattr(Part, name):
-                known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
-                raise ValueError(f"there is no hook {name}: there are {known}")
+        for name, value in vars(cls).items():
+            _check(name, value)
         marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
         for name, _method in marked:
             if hasattr(Part, name):
@@ -221,6 +245,12 @@ class Game(Part):
     #: Computer players with ids from there on are no people: the map of everybody leaves them out.
     wild_from = OTHERS_FROM
 
+    def __init_subclass__(cls) -> None:
+        """Raise ValueError, with a sentence for its author, if it cannot be a game."""
+        super().__init_subclass__()
+        if not isinstance(cls.ground, GroundKind):
+            raise ValueError("the ground of a game is plain() or terrain(), with the brackets")
+
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node, self.options, self.alone = node, options, alone
         super().__init__(self)
@@ -231,7 +261,10 @@ class Game(Part):
 
 
 def every(seconds: float) -> Callable[[_F], _F]:
-    """Let a method of a game be called every so many seconds, at each node."""
+    """Let a method of a game be called every so many seconds, 0.05 at least, at each node. Raises
+    ValueError."""
+    if not isinstance(seconds, int | float) or seconds < 0.05:
+        raise ValueError("write @every(seconds), with a number from 0.05 on")
 
     def mark(method: _F) -> _F:
         method.every_seconds = seconds  # type: ignore[attr-defined]

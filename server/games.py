@@ -88,10 +88,14 @@ def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
 
 
 def _where(error: Exception) -> str:
-    """Return the file and the line at which a module failed, and how."""
+    """Return the file and the line at which a module failed, and how: where its author was last, if
+    the error is of the engine, which it has called."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
-    last = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    engine = str(Path(__file__).parent)
+    own = [one for one in frames if one.filename[:1] != "<" and not one.filename.startswith(engine)]
+    last = (own or list(frames))[-1]
     return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
 
 
@@ -107,7 +111,7 @@ class Maker:
         self._name, self._kind = name, kind
         self._options, self._alone = options, alone
         layers = [
-            (layer, cells.rule)
+            (layer, cells.rule, cells.counted)
             for each in (kind, *kind.parts)
             if isinstance(each, type)
             for layer, cells in game.declared(each)
@@ -118,8 +122,12 @@ class Maker:
         self.page: Path | None = None
         if kind.page is not None:
             self.page = Path(getfile(kind)).resolve().parent / kind.page
-            if not (self.page / "index.html").is_file():
-                raise Unfit(f"the game {name} has no page: there is no {self.page}/index.html")
+            index = self.page / "index.html"
+            if not index.is_file():
+                raise Unfit(f"the game {name} has no page: there is no {index}")
+            text = index.read_text()
+            if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
+                raise Unfit(f"{index} must have <!-- base --> once and <!-- joined --> twice")
 
     def ground(self, seed: int) -> Any:
         """Return the ground of a world with this seed."""

@@ -51,6 +51,7 @@ def test_a_game_has_its_own_options_and_tables():
 OWN = """
 from dataclasses import dataclass
 
+from flatlands import Cells, action, every, number, plain
 from flatlands import Game as Engine
 from flatlands.server.query.tables import Table
 from flatlands.server.settings import option, whole
@@ -100,12 +101,27 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         ("class Game: pass\n", "has no class Game that inherits from flatlands.Game"),
         ("", "has no class Game that inherits from flatlands.Game"),
         (None, "there is no game at "),
+        (OWN.replace("__init__", "on_step"), "options, alone) must be on_step(self, me, tiles)"),
+        (f"{OWN}\n\nclass Late(Engine):\n    floor = Cells('late')\n", "paint.py, line"),
+        (
+            OWN.replace("(Engine):", "(Engine):\n    ground = plain"),
+            "is plain() or terrain(), with",
+        ),
+        (OWN.replace("(Engine):", "(Engine):\n    rows = Cells()"), "cannot have the name rows"),
+        (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
+        (OWN.replace("(Engine):", "(Engine):\n    @action\n    def f(self): 0"), "write @action("),
+        (OWN.replace("(Engine):", "(Engine):\n    x = number(3, 1)"), "from 3 to 1 is no range"),
+        (
+            OWN.replace("(Engine):", "(Engine):\n    async def on_leave(self, me): 0"),
+            "nothing awaits",
+        ),
+        (OWN.replace("(Engine):", "(Engine):\n    page = 'bare'"), "must have <!-- base --> once"),
         (
             OWN.replace("super().__init__", "print"),
             "must call super().__init__(node, options, alone)",
         ),
         (OWN.replace("__init__", "on_steps"), "there is no hook on_steps: there are on_enter, on_"),
-        (OWN.replace("node.stats", "node.nothing"), "paint.py, line 17: AttributeError: "),
+        (OWN.replace("node.stats", "node.nothing"), "paint.py, line 18: AttributeError: "),
         (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
         ("class Options: pass\n", "the class Options of the game"),
         (OWN.replace("(Engine):", "(Engine):\n    page = 'no'"), "has no page: there is no "),
@@ -117,6 +133,8 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     # Each process plays one game; this one has had others.
     sys.modules.pop("flatlands_game_paint", None)
     path = tmp_path / "paint.py"
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "index.html").write_text("<!-- base --><!-- joined -->")
     if source is not None:
         path.write_text(source)
     try:
@@ -159,7 +177,8 @@ def test_the_example_of_the_page_about_games_is_one(tmp_path):
     page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
     (tmp_path / "mine.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
     (tmp_path / "page").mkdir()
-    (tmp_path / "page" / "index.html").write_text("")
+    marks = "<!-- base --><!-- joined --><!-- joined -->"
+    (tmp_path / "page" / "index.html").write_text(marks)
     make = games.Maker(str(tmp_path / "mine.py"), None, alone=True)
     harness = Harness(play=lambda node, _options, _alone: make(node))
     client = harness.place("Ada", (0, 0))

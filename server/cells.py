@@ -86,7 +86,8 @@ class Cells:
             raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
         some = [tiles] if isinstance(tiles, tuple) else tiles
         for square, place in [self._place(tile) for tile in some]:
-            self._write(square, place, value)
+            known = self._known(square)
+            self._write(square, place, value, 0 if known is None else known.get(place)[1])
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node
@@ -125,13 +126,12 @@ class Cells:
         heard = self._replicas.squares.get(square)
         return None if heard is None else heard.layers.tiles.get(self._layer)
 
-    def _write(self, square: Square, place: int, value: int) -> None:
+    def _write(self, square: Square, place: int, value: int, known_at: int) -> None:
+        """Write a value after what has the stamp `known_at`."""
         if square not in self._needed:
             self._needed.add(square)
             self._replicas.need((square,))
         now = self._loop.now()
-        known = self._known(square)
-        known_at = 0 if known is None else known.get(place)[1]
         written = self._written.get(square, {})
         at = next_stamp(now, self._node.id, max(known_at, written.get(place, (0, 0))[1]))
         self._add(square, place, (value, at))
@@ -144,6 +144,27 @@ class Cells:
         written = self._written.setdefault(square, {})
         if counts(self.rule, write, written.get(place, (0, 0))):
             written[place] = write
+
+    # What operators do.
+
+    def wipe(self, square: Square) -> None:
+        """Write 0 on all tiles of a square that have another value, because an operator wants it.
+        Where another rule than the last write counts, nothing can be taken back."""
+
+        def answered(writes: bytes) -> None:
+            there = Tiles(self._side**2, self.rule)
+            there.apply(writes)
+            if known := self._known(square):
+                there.apply(known.pack())
+            for place, value in enumerate(there.values):
+                if value:
+                    self._write(square, place, 0, there.get(place)[1])
+
+        if self.rule == LAST and self._keeper.store is None:
+            answered(b"")
+        elif self.rule == LAST:
+            ask = self._keeper.ask
+            ask(lambda store: self.load(store, [square]).get(square, b""), answered)
 
     # What squares need of a layer.
 

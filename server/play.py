@@ -158,6 +158,8 @@ class Play:
 
     def clear(self, square: Square) -> None:
         """Remove what players have written in a square, because an operator wants it."""
+        for layer in self._node.replicas.layers:
+            layer.wipe(square)
         for part in self._parts:
             part.clear(square)
 

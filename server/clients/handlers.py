@@ -80,6 +80,9 @@ def do(session: Session, name: str, fields: list[object]) -> None:
     if fault is not None:
         raise Refused("fields", fault)
     session.spend(action.rate.name, action.rate)
+    if any(isinstance(value, str) and value for value in cleaned):
+        # Others may read it.
+        session.node.orders.check_voice(session.playing.id)
     session.playing.acted = True
     play.do(session.playing, name, cleaned)
 

@@ -7,6 +7,7 @@ from flatlands.server.actions import action, flag, number, text
 from flatlands.server.cells import Cells
 from flatlands.server.game import Game, Gone, Me, Part
 from flatlands.server.hooks import WAITING, Hook, Lines
+from flatlands.server.messages.protocol import Refused
 from tests.server.harness import Harness
 
 DO = 35
@@ -83,6 +84,15 @@ def test_what_cannot_be_asked_is_refused_in_words(shop, asked, sentence):
     assert client.model.errors == ["fields"]
     assert [said[0] for said in Shop.said] == ["leave"], "who breaks the protocol is gone at once"
     assert client.connection.closed[1].startswith(sentence)
+
+
+def test_a_muted_player_says_nothing_by_an_action(shop):
+    harness, client = shop
+    harness.node.orders.check_voice = lambda id: (_ for _ in ()).throw(Refused("muted", "", None))
+    client.send(DO, "buy", ["a word", 1, True])
+    assert client.model.errors == ["muted"] and not Shop.said
+    client.send(DO, "fail", [])
+    assert harness.loop.stats["hooks_failed"] == 1
 
 
 def test_each_action_has_a_rate_of_its_own(shop):

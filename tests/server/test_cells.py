@@ -258,6 +258,19 @@ def test_what_was_written_is_kept_and_counted_exactly_once():
     assert [seen(again, (n, n)) for n in (2, 7, 12)] == [0, 2, 1]
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_operator_wipes_a_square_also_where_nobody_is(stored):
+    harness, a, b = world(stored=stored, skew=-3_600_000)
+    floor = a.host.node.game.floor
+    floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
+    harness.run(KEEP_EVERY + 5000)
+    for square in ((0, 0), (62, 62)):
+        b.host.node.play.clear(square)
+    harness.run(2 * KEEP_EVERY + 100)
+    assert everywhere(harness, (3, 4)) == everywhere(harness, (3, 5)) == {0}
+    assert floor.counts() == {}
+
+
 def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
     monkeypatch.setattr(cells, "PART", 100)
     harness, a, _ = world()

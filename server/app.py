@@ -206,8 +206,7 @@ class Server:
             )
         self.node.takeovers.stop()
         self.node.outbox.publish_all()
-        self.node.play.keep()
-        self._wait(lambda: self.node.play.kept, STOP_WITHIN)
+        self._wait(self.node.play.finish, STOP_WITHIN)
         self.node.peers.publish(DRAINING)
         # A broker that is closed drops what waits to be sent.
         gevent.sleep(LAST_WORDS)

@@ -237,9 +237,11 @@ class Cells:
 
         self._keeper.ask(question, answered, failed)
 
-    @property
-    def kept(self) -> bool:
-        """Whether the store has all that this node wrote, or there is none."""
+    def finish(self) -> bool:
+        """Put what is left into the store, since that is about to be closed; return whether nothing
+        is left, or there is no store. Call it until it is done."""
+        if self._written:
+            self.keep()
         return self._keeper.store is None or not (self._written or self._gives)
 
     def _let_go(self, squares: Iterable[Square]) -> None:

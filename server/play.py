@@ -121,16 +121,10 @@ class Play:
         for part in self._parts:
             self._node.loop.guarded(part.stop)
 
-    def keep(self) -> None:
-        """Put what was written on the ground into the store, since the server is about to close
-        it."""
-        for layer in self._node.replicas.layers:
-            layer.keep()
-
-    @property
-    def kept(self) -> bool:
-        """Whether that is done."""
-        return all(layer.kept for layer in self._node.replicas.layers)
+    def finish(self) -> bool:
+        """Put what was written on the ground into the store, since the server is about to close it;
+        return whether that is done. Call it until it is."""
+        return all([layer.finish() for layer in self._node.replicas.layers])
 
     @property
     def stopped(self) -> bool:

@@ -15,6 +15,7 @@ from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import OTHERS_FROM, Tail
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.crowds import Crowd
+from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
@@ -67,7 +68,7 @@ class Voice:
     is missing. `heard` is when it said anything here last, by this node's clock. Times are in ms.
     """
 
-    __slots__ = ("number", "last", "sure", "heard", "_begun", "_pages")
+    __slots__ = ("number", "last", "sure", "heard", "_begun", "_pages", "_flush", "_since")
 
     def __init__(self, now: int) -> None:
         self.number = 0
@@ -77,6 +78,18 @@ class Voice:
         #: The number of the full state whose pages come, and page -> its entries.
         self._begun = 0
         self._pages: dict[int, list[EnterEvent]] = {}
+        #: The number of the last flush when it said something, and when it said the first that
+        #: came since, by its clock.
+        self._flush = self._since = 0
+
+    def keep_apart(self, hub: Hub, square: Square, sent: int) -> None:
+        """Let screens see what came of the node, before it is read what it said at the time `sent`,
+        if that is so much later that a slot may have become another player's: this node has stood
+        still, and reads everything now."""
+        if hub.number != self._flush:
+            self._flush, self._since = hub.number, sent
+        if sent - self._since >= SLOT_RESTS - LOOK_AGAIN:
+            hub.flush_waiting(square)
 
     def complete(self, number: int, sent: int) -> None:
         """Note that nothing is missing up to a number, and to the node's time `sent`."""
@@ -337,6 +350,7 @@ class HeardSquare:
         if number <= voice.last:
             return
         voice.heard = now
+        voice.keep_apart(around.hub, self.square, sent_there)
         complete = previous in (0, voice.number)
         said = content
         if not complete and sent_there - voice.sure >= SLOT_RESTS:
@@ -385,6 +399,7 @@ class HeardSquare:
         if number < voice.last:
             return
         voice.heard = now
+        voice.keep_apart(around.hub, self.square, sent_there)
         everything = voice.add_page(number, page, pages, entries)
         if everything is None:
             return

@@ -188,10 +188,18 @@ def test_what_was_written_just_before_the_server_stops_is_kept():
         harness.run(1)
     floor[3, 5] = 8
     harness.run(50)
+    waiting = []
+    a.host.spawn = lambda call, *arguments: waiting.append((call, arguments))
     play = a.host.node.play
-    assert not play.kept
-    play.keep()
-    assert play.kept and store_of(harness).top(QUEUE, 9) == [("8", 1), ("7", 1)]
+    assert not play.finish() and len(waiting) == 1
+    floor[3, 6] = 9
+    assert not play.finish(), "it is still being given what was written before"
+    for _ in range(2):
+        call, arguments = waiting.pop()
+        call(*arguments)
+        done = play.finish()
+    assert done and not waiting
+    assert store_of(harness).top(QUEUE, 9) == [("9", 1), ("8", 1), ("7", 1)]
 
 
 def test_all_of_a_full_batch_fits_a_message():

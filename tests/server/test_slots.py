@@ -10,7 +10,7 @@ from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares.outbox import Slots
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, Load
 from flatlands.world.batches import NARROW, SLOT_RESTS
-from tests.server.harness import Harness, node_batch
+from tests.server.harness import Harness, node_batch, two_nodes
 
 SQUARE = (0, 0)
 
@@ -178,3 +178,28 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     assert not peers.peers
     peers.offset(77, harness.loop.now())
     assert peers.source(77) == 3
+
+
+def test_what_a_node_reads_late_is_not_taken_for_whoever_has_the_slot_now():
+    harness, a, b = two_nodes()
+    first = harness.place("first", (0, 0), host=harness.hosts[0])
+    harness.run(500)
+    slot = harness.hosts[0].node.residents.by_id[first.id].slot
+    b.host.freeze()
+    for n in range(20):
+        first.walk(n % 2, 1 - n % 2)
+        harness.run(60)
+    first.connection.lose(1000)
+    harness.run(SLOT_RESTS + 500)
+    # That the second one comes is lost, so that a full state tells of it, when a third one asks.
+    harness.network.cuts.add((a.host.broker, b.host.broker))
+    second = harness.place("second", (0, 0), host=a.host)
+    assert harness.hosts[0].node.residents.by_id[second.id].slot == slot
+    harness.run(100)
+    harness.network.heal()
+    harness.place("third", (0, 0), host=harness.host())
+    harness.run(1000)
+    b.host.thaw()
+    harness.run(2000)
+    known, real = b.model.players[second.id], harness.truth(b)[second.id]
+    assert (known.seq, known.ack, known.track[:4]) == (real[0], real[1], real[4][:4])

@@ -35,7 +35,7 @@ def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
         raise ValueError("write @action(rate, burst): both are numbers above 0")
 
     def mark(method: _F) -> _F:
-        method.action = rate, burst  # type: ignore[attr-defined]
+        vars(method)["action"] = rate, burst
         return method
 
     return mark

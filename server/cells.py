@@ -115,7 +115,7 @@ class Cells:
         """Return the square of a tile, and the tile's number there. Raises ValueError."""
         whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
         if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
-            raise ValueError(f"a tile is (column, row), two whole numbers, and not {tile!r}")
+            raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
         column, row = tile
         side = self._side
         return (column // side, row // side), row % side * side + column % side

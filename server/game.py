@@ -21,17 +21,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import Terrain
-from flatlands.world.track import Ground, Tile, tile_at
-
-
-class GroundKind(NamedTuple):
-    """A kind of ground: its name, and what makes it from the seed of a world."""
-
-    name: str
-    make: Callable[[int], Ground]
-
-
-_TERRAIN, _PLAIN = GroundKind("terrain", Terrain), GroundKind("plain", Plain)
+from flatlands.world.track import Tile, tile_at
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -233,8 +223,8 @@ class Game(Part):
     values of its options, or None. `alone` says whether this node may keep, without a store, what
     only one node of the machine may."""
 
-    #: The ground, as `terrain()` and `plain()` return it.
-    ground = _TERRAIN
+    #: The ground, as `terrain()` and `plain()` return it: it is made from the seed of the world.
+    ground: type[Terrain | Plain] = Terrain
 
     #: The folder of its page, beside its module: its files are laid over those of static/.
     page: str | None = None
@@ -248,7 +238,7 @@ class Game(Part):
     def __init_subclass__(cls) -> None:
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""
         super().__init_subclass__()
-        if not isinstance(cls.ground, GroundKind):
+        if not isinstance(cls.ground, type):
             raise ValueError("the ground of a game is plain() or terrain(), with the brackets")
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
@@ -267,20 +257,20 @@ def every(seconds: float) -> Callable[[_F], _F]:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
 
     def mark(method: _F) -> _F:
-        method.every_seconds = seconds  # type: ignore[attr-defined]
+        vars(method)["every_seconds"] = seconds
         return method
 
     return mark
 
 
-def plain() -> GroundKind:
+def plain() -> type[Plain]:
     """Return the ground on which everybody can walk everywhere."""
-    return _PLAIN
+    return Plain
 
 
-def terrain() -> GroundKind:
+def terrain() -> type[Terrain]:
     """Return the ground of Flatlands: woods, lakes, plateaus, and paths between them."""
-    return _TERRAIN
+    return Terrain
 
 
 def _kept_as(kind: type[Part]) -> str:

@@ -131,7 +131,7 @@ class Maker:
 
     def ground(self, seed: int) -> Any:
         """Return the ground of a world with this seed."""
-        return self._kind.ground.make(seed)
+        return self._kind.ground(seed)
 
     def __call__(self, node: Any) -> "Game":
         """Return the game of a node. Raises Unfit if one's own fails."""

@@ -107,6 +107,22 @@ def test_each_action_has_a_rate_of_its_own(shop):
     assert len(Shop.said) == 4
 
 
+def test_a_rate_does_not_begin_anew_at_another_node():
+    Shop.said.clear()
+    harness = Harness(play=Shop, nodes=2, ready=True)
+    a = harness.place("Ada", (0, 0), host=harness.hosts[0])
+    for _ in range(3):
+        a.send(DO, "buy", ["tea", 1, True])
+    a.connection.lose(1001)
+    harness.run(50)
+    b = harness.client(harness.hosts[1]).hello("Ada", token=a.model.token)
+    harness.run(100)
+    b.model.errors.clear()
+    for _ in range(3):
+        b.send(DO, "buy", ["tea", 1, True])
+    assert b.id == a.id and b.model.errors == ["flood", "flood"]
+
+
 def test_a_game_without_actions_has_none_to_name():
     harness = Harness()
     client = harness.place("Ada", (0, 0))

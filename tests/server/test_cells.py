@@ -10,6 +10,7 @@ from flatlands.games.paint.game import Game as Paint
 from flatlands.server import cells
 from flatlands.server.cells import KEEP_EVERY, SETTLED, Cells
 from flatlands.server.game import Game, every
+from flatlands.server.kept import reader
 from flatlands.server.kept.reader import AGAIN
 from flatlands.world.batches import Batch, Corner
 from flatlands.world.events import Player
@@ -23,7 +24,7 @@ from flatlands.world.tiles import (
     Tiles,
     next_stamp,
 )
-from flatlands.world.track import UNIT, Track
+from flatlands.world.track import UNIT, Track, tile_at
 from tests.server.harness import Clock, Harness, clock_stores
 
 QUEUE = "cells test_cells.floor 2013-16"
@@ -152,6 +153,16 @@ def test_who_was_cut_off_for_long_tells_what_it_wrote_as_soon_as_it_is_back():
     assert seen(b, (3, 4)) == 7
 
 
+def test_without_a_store_nodes_ask_each_other_once_a_minute():
+    harness, a, _ = world(stored=False)
+    sync = a.host.node.replicas.squares[0, 0].sync
+    asked = []
+    for _ in range(3):
+        harness.run(AGAIN)
+        asked.append(sync.requested)
+    assert len(set(asked)) == 3 and sync.requested > a.now() - AGAIN
+
+
 class Rules(Game):
     first, most = Cells("first", counted=True), Cells("most", counted=True)
 
@@ -162,7 +173,8 @@ def test_screens_store_and_counts_have_the_same_by_every_rule(pause):
     game = a.host.node.game
     for first, most in ((1, 200), (2, 5)):
         game.first[3, 4], game.most[3, 4] = first, most
-        harness.run(pause)
+        if pause:
+            harness.run(pause)
     harness.run(2 * KEEP_EVERY + 100)
     assert (game.first[3, 4], game.most[3, 4]) == (1, 200)
     assert (game.first.counts(), game.most.counts()) == ({1: 1}, {200: 1})
@@ -170,10 +182,12 @@ def test_screens_store_and_counts_have_the_same_by_every_rule(pause):
 
 def test_a_write_of_a_day_to_come_is_refused_and_spoils_nothing():
     harness, a, b = world()
-    far = (a.now() + 2 * 24 * 3600 * 1000) << NODE_BITS
-    batch = [20, 0, 0, 77, 0, 1, a.now(), b"", [], 0, b"", [0, WRITE.pack(0, 1, far)]]
-    a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
-    harness.run(100)
+    for number, far in enumerate(((a.now() + 2 * 24 * 3600 * 1000) << NODE_BITS, 2**63 - 1), 1):
+        writes = [0, WRITE.pack(0, 1, far)]
+        batch = [20, 0, 0, 77, 0, number, a.now(), b"", [], 0, b"", writes]
+        a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
+        harness.run(100)
+        assert everywhere(harness, (0, 0)) == {0}
     a.host.node.game.floor[0, 0] = 9
     a.send(6, "hello")
     harness.run(1000)
@@ -207,11 +221,11 @@ def test_all_of_a_full_batch_fits_a_message():
     player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
     for _ in range(120):
         batch.say(player, "\U0001f600" * 120)
-    for tile in range(4096):
+    for tile in range(4000):
         batch.write(0, tile, 1, 2**62, instead=True)
     parts = list(batch.parts(120))
     assert max(len(msgpack.packb(part)) for part in parts) < PAYLOAD_LIMIT - 1000
-    assert sum(len(part.writes[1]) for part in parts) == 4096 * WRITE.size
+    assert sum(len(part.writes[1]) for part in parts) == 4000 * WRITE.size
 
 
 def test_after_a_while_in_which_it_stood_still_a_node_tells_only_steps_that_were_taken():
@@ -323,6 +337,47 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
     assert floor.counts() == {7: 1, 8: 1} and floor.since() == a.now() - SETTLED
 
 
+def test_what_was_written_while_a_question_failed_is_still_told_to_whoever_asks(monkeypatch):
+    harness, a, _ = world()
+    floor, waiting = a.host.node.game.floor, []
+    monkeypatch.setattr(a.host.node.keeper, "ask", lambda q, ok, bad=int: waiting.append(bad))
+    harness.run(KEEP_EVERY)
+    floor[3, 4] = 7
+    wrote = a.now()
+    for _ in range(20):
+        harness.run(1000)
+        some, waiting[:] = waiting[:], []
+        for failed in some:
+            failed()
+    assert floor.since() <= wrote
+
+
+def test_squares_are_not_received_for_ever_while_the_store_is_away(monkeypatch):
+    harness, a, _ = world()
+    node = a.host.node
+    before, ask = len(node.replicas.squares), node.keeper.ask
+    monkeypatch.setattr(node.keeper, "ask", lambda question, ok, bad=lambda: None: bad())
+    node.game.floor[[(1000 + 16 * n, 1000) for n in range(50)]] = 5
+    assert len(node.replicas.squares) == before + 50
+    harness.run(2 * KEEP_EVERY + 3000)
+    assert len(node.replicas.squares) == before
+    monkeypatch.setattr(node.keeper, "ask", ask)
+    harness.run(2 * KEEP_EVERY + 100)
+    assert node.game.floor.counts() == {5: 50}
+
+
+def test_what_the_store_had_is_compared_a_few_squares_at_a_time(monkeypatch):
+    harness, a, _ = world()
+    monkeypatch.setattr(reader, "TILES_AT_ONCE", 3 * 256)
+    floor, turns = a.host.node.game.floor, []
+    loaded = floor.loaded
+    monkeypatch.setattr(floor, "loaded", lambda *some: (turns.append(a.now()), loaded(*some)))
+    a.host.node.reader.read_all()
+    harness.run(500)
+    assert len(turns) == len(a.host.node.replicas.squares) > 9
+    assert max(turns.count(turn) for turn in turns) == 3
+
+
 def test_a_square_is_received_only_as_long_as_it_is_needed():
     harness, a, _ = world()
     a.host.node.game.floor[1000, 1000] = 5
@@ -415,6 +470,24 @@ def test_the_game_is_told_of_each_tile_to_which_a_player_comes_once():
     a.home()
     harness.run(300)
     assert Hooks.steps[-1][1][-1] == tuple(n // UNIT for n in a.at()), "also where it is put"
+
+
+def test_who_goes_on_at_another_node_in_the_middle_of_a_walk_misses_no_tile():
+    Hooks.steps.clear()
+    harness, a, _ = world(play=Hooks)
+    a.walk(1, 0)
+    while not Hooks.steps:
+        harness.run(1)
+    # It turns back at once: of the tile behind it the game would be told a moment later.
+    a.walk(-1, 0)
+    harness.run(5)
+    resident, steps = a.host.node.residents.by_id[a.id], a.host.node.movement.steps
+    tile = tile_at(resident.track, a.now())
+    assert tile != Hooks.steps[-1][1][-1]
+    a.host.node.residents.hand_over(resident)
+    way = [tile for _, tiles in Hooks.steps for tile in tiles]
+    assert way[-1] == tile
+    assert resident not in steps._ways and resident not in steps._due
 
 
 def test_a_hook_that_fails_harms_nobody(monkeypatch, caplog):

@@ -19,8 +19,7 @@ import msgpack
 
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.sealed import Sealed
-from flatlands.games.flatlands.gems.garden import QUEUE
-from flatlands.games.flatlands.kinds import GEM, TAKE, GemThing
+from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.clients.admission import Admission
@@ -28,10 +27,12 @@ from flatlands.server.clients.handlers import kinds
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.games import Maker
+from flatlands.server.kept.lying import QUEUE
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
+from flatlands.server.things import declare
 from flatlands.server.websocket.frames import BINARY
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
@@ -178,37 +179,36 @@ class Bench:
         """Return us of CPU for each gem that a player takes, in the store's thread too."""
         node, store, span = self.node, self.node.keeper.store, self.node.grid.span
         assert store is not None
-        queue = f"{QUEUE} {node.channels.ground}"
-        messages, items = [], []
+        touches, kind = node.movement.touches, declare(Gem)
+        assert touches is not None
+        queue, items, residents = f"{QUEUE} flatlands {node.channels.ground}", [], []
         for turn in range(count):
-            connection, session = self.players[turn % len(self.players)]
+            _, session = self.players[turn % len(self.players)]
             resident = session.resident
             assert resident is not None
             node.movement.stop(resident)
             self.number += 1
             square, (x, y) = resident.square, resident.track.at(self.loop.now())
-            # It is in no cell, so that it does not grow again.
-            id, version = f"bench {self.number}", 1
-            corner = square[0] * span, square[1] * span
-            thing = GemThing(GEM, id, version, x - corner[0], y - corner[1])
-            node.replicas.squares[square].things.change([thing], [], self.loop.now())
-            body = msgpack.packb((version, x, y))
+            # Its cell has no gem of this number, so that it does not grow again.
+            id, version = f"Gem:0:0:{1000 + self.number}", 1
+            gem = kind.make(0, id, version, x - square[0] * span, y - square[1] * span)
+            node.replicas.squares[square].things.change([gem], [], self.loop.now())
+            body = msgpack.packb((version, x // UNIT, y // UNIT, False, {}))
             items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
-            messages.append((connection, msgpack.packb((TAKE, *square, id))))
+            residents.append(resident)
+            resident.owner = "0" * 32
         store.put(queue, items)
-        for _, session in self.players:
-            session.rates.full_at.clear()
-            session.owner = "0" * 32
         gevent.sleep(0.2)
-        taken, before = self.stats["gems_taken"], time.process_time()
+        taken, before = self.stats["things_taken"], time.process_time()
         for start in range(0, count, TURN):
-            for connection, message in messages[start : start + TURN]:
-                connection.on_message(BINARY, message)
+            now = self.loop.now()
+            for resident in residents[start : start + TURN]:
+                touches.follow(resident, resident.track, now)
             # A loop without pauses would use the CPU time for itself.
-            while node.keeper.waiting:
+            while self.stats["things_taken"] - taken < min(start + TURN, count):
                 gevent.sleep(0.001)
         spent = time.process_time() - before
-        assert self.stats["gems_taken"] - taken == count
+        assert self.stats["things_taken"] - taken == count
         return spent / count * 1e6
 
     def flushes(self, count: int) -> float:

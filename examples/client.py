@@ -81,7 +81,7 @@ class World:
         head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
         if not head.startswith(b"HTTP/1.1 101"):
             raise ConnectionError(head.decode().partition("\r\n")[0])
-        self.send(HELLO, 2, name, width, height, None, None, None, None)
+        self.send(HELLO, 3, name, width, height, None, None, None, None)
         welcome = next(message for message in self._messages() if message[0] == WELCOME)
         _, _, self.id, now, self.seed, _, _, self.side, self.speed, self.diagonal, *_ = welcome
         self._offset = now - time.monotonic() * 1000

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from flatlands.server.actions import text as text
     from flatlands.server.cells import Cells as Cells
     from flatlands.server.game import Game as Game
-    from flatlands.server.game import Gone as Gone
     from flatlands.server.game import Me as Me
     from flatlands.server.game import Part as Part
     from flatlands.server.game import every as every
     from flatlands.server.game import plain as plain
     from flatlands.server.game import terrain as terrain
+    from flatlands.server.hooks import Gone as Gone
+    from flatlands.server.kept.keeper import Away as Away
+    from flatlands.server.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     raise ImportError(
@@ -30,11 +32,12 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 
 #: What games import, and where it is.
 _PUBLIC = {
+    "Away": "flatlands.server.kept.keeper",
     "Cells": "flatlands.server.cells",
+    "Gone": "flatlands.server.hooks",
+    "Thing": "flatlands.server.things",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
-    **dict.fromkeys(
-        ("Game", "Gone", "Me", "Part", "every", "plain", "terrain"), "flatlands.server.game"
-    ),
+    **dict.fromkeys(("Game", "Me", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
 }
 
 

@@ -56,6 +56,7 @@ MODULES = (
     "flatlands.server.players.movement",
     "flatlands.server.players.resident",
     "flatlands.server.players.steps",
+    "flatlands.server.players.touches",
     "flatlands.server.squares.crowds",
     "flatlands.server.squares.context",
     "flatlands.server.squares.hub",

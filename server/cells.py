@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from flatlands.server.kept.reach import name_of, square_of
+from flatlands.server.things import check_tile
 from flatlands.stores.base import NEVER, Item, Score, Store
 from flatlands.world.grid import Square
 from flatlands.world.tiles import LAST, RULES, Tiles, counts, next_stamp, pack
@@ -30,9 +31,6 @@ SETTLED: Final = 15_000
 
 #: The most tiles of one item in the store.
 PART: Final = 1024
-
-#: Tiles from the origin along each axis: farther than there is ground.
-FAR: Final = 2**31
 
 #: How many values a cell can have.
 VALUES: Final = 256
@@ -113,10 +111,7 @@ class Cells:
 
     def _place(self, tile: Tile) -> tuple[Square, int]:
         """Return the square of a tile, and the tile's number there. Raises ValueError."""
-        whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
-        if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
-            raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
-        column, row = tile
+        column, row = check_tile(tile)
         side = self._side
         return (column // side, row // side), row % side * side + column % side
 

@@ -6,24 +6,33 @@ players.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from flatlands.server.actions import Action
 from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
+from flatlands.server.hooks import Gone
+from flatlands.server.kept.boards import Place
+from flatlands.server.kept.keeper import AWAY, Away
 from flatlands.server.kept.reader import Fetch
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Kind
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
+from flatlands.server.things import Thing
+from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
-from flatlands.world.terrain import Terrain
+from flatlands.world.terrain import CELL, Terrain
 from flatlands.world.track import Tile, tile_at
 
 _F = TypeVar("_F", bound=Callable[..., None])
+
+#: How many tiles are looked at to find one on which one can stand.
+TRIES = 16
 
 
 class Walked(NamedTuple):
@@ -31,10 +40,6 @@ class Walked(NamedTuple):
 
     names: list[str]
     people: int
-
-
-class Gone(Exception):
-    """The player is not at this node any more: it has left, or gone on at another node."""
 
 
 class Me:
@@ -79,13 +84,57 @@ class Me:
         """The square in which the player is published: (column, row)."""
         return self._resident.square
 
+    @property
+    def owner(self) -> str:
+        """Whose points it earns: a text that is the same whenever this person plays, and that
+        nobody else has; "" if its page has sent no key."""
+        return self._resident.owner
+
     def tell(self, name: str, *fields: Any) -> None:
         """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
         connection is lost. Raises Gone."""
-        if self._node.residents.by_id.get(self.id) is not self._resident:
-            raise Gone(f"{self.name} is not here any more")
+        self._check()
         if self._resident.screen is not None:
             self._resident.screen.answer(protocol.told(name, fields))
+
+    def take(
+        self,
+        thing: Thing,
+        then: Iterable[Thing] = (),
+        scores: Iterable[tuple[str, int]] = (),
+    ) -> bool:
+        """Take a thing away; say whether it was there still, as it is for one caller in the world.
+
+        In the same step of the store all of `then` is put where it lies, and the person gets
+        points, as (board, points), if it has an owner. It waits for the store. Raises Gone, Away if
+        the store does not answer, and ValueError.
+        """
+        self._check()
+        boards, lying = self._node.play.boards, self._node.play.lying
+        points = [boards.score(board, self.owner, n) for board, n in scores if self.owner]
+        also = [boards.entry(self.owner, self.id, self.name)] if points else []
+        return bool(self._asks(lambda: lying.take(thing, then, points, also)))
+
+    def rank(self, board: str) -> Rank:
+        """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of
+        them 0 for who has no points there. It waits for the store. Raises Gone and Away."""
+        self._check()
+        rank: Rank = self._asks(lambda: self._node.play.boards.rank(board, self.owner))
+        return rank
+
+    def _check(self) -> None:
+        """Raise Gone if the player is not at this node any more."""
+        if self._node.residents.by_id.get(self.id) is not self._resident:
+            raise Gone(f"{self.name} is not here any more")
+
+    def _asks(self, ask: Callable[[], Any]) -> Any:
+        """Return what the store answers. If it does not, the page is told so."""
+        try:
+            return ask()
+        except Away:
+            if self._resident.screen is not None:
+                self._resident.screen.answer(protocol.error("store", AWAY))
+            raise
 
 
 def methods(kind: type[Any]) -> list[tuple[str, Any]]:
@@ -99,7 +148,7 @@ def methods(kind: type[Any]) -> list[tuple[str, Any]]:
 
 def _check(name: str, value: Any) -> None:
     """Raise ValueError, with a sentence for its author, if a part cannot have this attribute."""
-    if name.startswith("on_"):
+    if name.startswith("on_") or name == "plant":
         hook = getattr(Part, name, None)
         if hook is None:
             known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
@@ -133,21 +182,25 @@ class Part:
     rows: Mapping[int, Row] = {}
     handlers: Mapping[int, Callable[..., None]] = {}
 
-    #: Its kinds of events, and of things that lie in squares.
+    #: Its kinds of events.
     events: Mapping[int, Kind] = {}
-    things: Mapping[int, Kind] = {}
+
+    #: Its kinds of things.
+    things: Sequence[type[Thing]] = ()
+
+    #: Things that it keeps in the store by itself: their kinds by their numbers, and what reads
+    #: them.
+    kinds: Mapping[int, Kind] = {}
+    fetches: Sequence[Fetch] = ()
 
     #: What its page may ask, by name: see actions.py.
     actions: Mapping[str, Action] = {}
-
-    #: What reads the things that lie in squares.
-    fetches: Sequence[Fetch] = ()
 
     def __init__(self, game: "Game") -> None:
         self.game = game
         self.node: Any = game.node
         for name, cells in declared(type(self)):
-            setattr(self, name, cells.of(self.node, f"{_kept_as(type(self))}.{name}"))
+            setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
 
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
@@ -186,6 +239,21 @@ class Part:
         times a second, and ten times at most. Without this hook nobody looks for it.
         """
 
+    def on_touch(self, me: Me, thing: Any) -> None:
+        """A player has come near to a thing of one of the kinds in `things`.
+
+        It is called once in the world for each time, at the player's node, and may wait: the thing
+        may be another one's meanwhile.
+        """
+
+    def plant(self, cell: Tile) -> Iterable[Thing]:
+        """Return what is to lie in a cell of the ground, of 64 x 64 tiles, which somebody has come
+        near to for the first time, or for the first time since a day.
+
+        What it returns is put there once, though it may be called more than once. It must not wait.
+        """
+        return ()
+
     def start(self) -> None:
         """Begin, once the node hears others."""
 
@@ -216,6 +284,25 @@ class Part:
         are None, booleans, whole numbers, texts, and lists of these."""
         message = protocol.told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
+
+    def leave(self, *things: Thing) -> None:
+        """Let things lie somewhere. It waits for the store. Raises Away if that does not answer,
+        and ValueError."""
+        self.node.play.lying.leave(things)
+
+    def top(self, board: str, most: int) -> list[Place]:
+        """Return up to `most` people with the most points on a board, each with `name`, `points`
+        and `owner`, as they were some seconds ago. It waits for the store. Raises Away."""
+        top: list[Place] = self.node.play.boards.top(board, most)
+        return top
+
+    def somewhere(self, cell: Tile) -> Tile | None:
+        """Return a tile of a cell, at random, on which one can stand; None if none was found."""
+        for _ in range(TRIES):
+            column, row = (at * CELL + random.randrange(CELL) - CELL // 2 for at in cell)
+            if not self.node.terrain.blocked(column, row):
+                return column, row
+        return None
 
 
 class Game(Part):
@@ -273,7 +360,7 @@ def terrain() -> type[Terrain]:
     return Terrain
 
 
-def _kept_as(kind: type[Part]) -> str:
+def kept_as(kind: type[Part]) -> str:
     """Return the name under which the store has what a part keeps: that of the game's file or
     folder, and that of the part's class if it is not the game itself."""
     *folders, name = kind.__module__.split(".")
@@ -286,3 +373,16 @@ def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
     """Return the layers of cells that a part declares, in the order of their names: that is the
     order of their numbers."""
     return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
+
+
+def schema(kind: type[Game]) -> list[Any]:
+    """Return what nodes must have alike that play one game: the layers and the kinds of things of
+    each part."""
+    parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]
+    return [
+        [
+            *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
+            *[(thing.__name__, *map(str, thing.fields)) for thing in part.things],
+        ]
+        for part in parts
+    ]

@@ -110,24 +110,10 @@ class Maker:
             raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
         self._name, self._kind = name, kind
         self._options, self._alone = options, alone
-        layers = [
-            (layer, cells.rule, cells.counted)
-            for each in (kind, *kind.parts)
-            if isinstance(each, type)
-            for layer, cells in game.declared(each)
-        ]
         #: A text that is the same for nodes that play the same game.
-        self.plays = short_hash(f"{Path(name).stem} {layers}")
+        self.plays = short_hash(f"{Path(name).stem} {game.schema(kind)}")
         #: The folder of the game's page, or None if it has that of Flatlands.
-        self.page: Path | None = None
-        if kind.page is not None:
-            self.page = Path(getfile(kind)).resolve().parent / kind.page
-            index = self.page / "index.html"
-            if not index.is_file():
-                raise Unfit(f"the game {name} has no page: there is no {index}")
-            text = index.read_text()
-            if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
-                raise Unfit(f"{index} must have <!-- base --> once and <!-- joined --> twice")
+        self.page = None if kind.page is None else _page(name, kind)
 
     def ground(self, seed: int) -> Any:
         """Return the ground of a world with this seed."""
@@ -144,3 +130,15 @@ class Maker:
             if not is_own(self._name):
                 raise
             raise Unfit(f"the game {self._name} cannot be made: {_where(error)}") from error
+
+
+def _page(name: str, kind: "type[Game]") -> Path:
+    """Return the folder of a game's page. Raises Unfit if there is none in it."""
+    folder = Path(getfile(kind)).resolve().parent / str(kind.page)
+    index = folder / "index.html"
+    if not index.is_file():
+        raise Unfit(f"the game {name} has no page: there is no {index}")
+    text = index.read_text()
+    if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
+        raise Unfit(f"{index} must have <!-- base --> once and <!-- joined --> twice")
+    return folder

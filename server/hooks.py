@@ -13,6 +13,7 @@ from typing import Any, Final
 import gevent
 
 from flatlands.brokers.guard import LogLimit
+from flatlands.server.kept.keeper import Away
 from flatlands.server.loop import Loop
 
 log = logging.getLogger("flatlands")
@@ -27,9 +28,13 @@ WAITING: Final = 16
 PINNED: Final = 2000
 
 
+class Gone(Exception):
+    """The player is not at this node any more: it has left, or gone on at another node."""
+
+
 class Hook:
     """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may
-    wait."""
+    wait. Whoever calls a Hook gets what the method returns, or None if it fails."""
 
     def __init__(
         self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
@@ -40,21 +45,29 @@ class Hook:
         self._waits = waits
         self._warnings = LogLimit()
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any) -> Any:
         begun = self._loop.seconds()
         try:
-            self._call(*arguments)
+            result = self._call(*arguments)
+        except Gone:
+            # There is nobody any more whom it could concern.
+            return None
+        except Away:
+            # The log says already why.
+            self._loop.stats["hooks_failed"] += 1
+            return None
         except (Exception, gevent.Timeout):
             # A Timeout is no Exception, so that one's own does not end in another one's handler.
             self._loop.stats["hooks_failed"] += 1
             if self._warnings.allows(begun):
                 log.exception("%s of the game failed", self.name)
-            return
+            return None
         ms = (self._loop.seconds() - begun) * 1000
         if ms > SLOW and not self._waits:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning("%s of the game took %.0f ms: all players wait for it", self.name, ms)
+        return result
 
 
 class _Line:

@@ -93,8 +93,7 @@ class Node:
             self.hub,
             self.outbox,
             self.peers,
-            lambda: self.keeper.identity,
-            self.screen,
+            self,
         )
 
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
@@ -194,6 +193,16 @@ class Node:
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)
         self.counts.asked(parts)
+
+    @property
+    def store_identity(self) -> str:
+        """The identity of its store, "" if there is none."""
+        return self.keeper.identity
+
+    def lain(self, square: Square) -> None:
+        """Take that other things lie in a square now."""
+        if self.movement.touches is not None:
+            self.movement.touches.changed(square)
 
     def screen(self, id: int) -> Screen | None:
         """Return the screen of one of its players, if it has one."""

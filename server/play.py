@@ -5,17 +5,22 @@ harms no other. This module never decides what a game does.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Final
 
 from flatlands.server.actions import Action
-from flatlands.server.game import Game, Me, Part, Walked, methods
+from flatlands.server.game import Game, Me, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
+from flatlands.server.kept.boards import Boards
+from flatlands.server.kept.lying import Lying
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
+from flatlands.server.players.touches import Touches
+from flatlands.server.things import Thing, of_row
 from flatlands.world.grid import Square
-from flatlands.world.track import Tile
+from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of a node, which it is called with.
 Make = Callable[[Any], Game]
@@ -32,6 +37,12 @@ class Play:
         self.game = make(node)
         self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
         self._lines = Lines(node.loop, node.spawn)
+        name = kept_as(type(self.game))
+        self.boards = Boards(name, node.keeper, node.loop)
+        #: The kinds of things, by their numbers, and the hook that is called when one is touched.
+        self._things: dict[int, type[Thing]] = {}
+        self._touch: dict[int, Hook] = {}
+        self._plants: list[Hook] = []
         self.rows: dict[int, Row] = {}
         self.handlers: dict[int, Callable[..., None]] = {}
         self.actions: dict[str, Action] = {}
@@ -48,12 +59,37 @@ class Play:
             step = self._step if self._steps else None
             movement = node.movement
             movement.steps = Steps(node.loop, step, self._entered, movement.certain)
+        plant = self._plant if self._plants else None
+        things = Lying(
+            name,
+            node.channels.ground,
+            node.grid,
+            node.keeper,
+            node.replicas,
+            node.loop,
+            self._things,
+            plant,
+        )
+        self.lying = things
+        if self._things:
+            self.fetches.append(things.fetch)
+        if self._touch:
+            node.movement.touches = Touches(
+                node.loop,
+                node.grid,
+                node.hub,
+                node.replicas.squares,
+                node.residents.by_id,
+                {n: round(self._things[n].reach * UNIT) for n in self._touch},
+                self._touched,
+                node.movement.certain,
+            )
 
     def _take(self, part: Part) -> None:
         """Take what a part declares. Raises ValueError."""
         loop, replicas = self._node.loop, self._node.replicas
         replicas.events.update(part.events)
-        replicas.things.update(part.things)
+        replicas.things.update(part.kinds)
         self.rows.update(part.rows)
         self.handlers.update(part.handlers)
         for name, action in part.actions.items():
@@ -61,6 +97,19 @@ class Play:
                 raise ValueError(f"two parts of the game have an action {name}")
             self.actions[name] = action
             self._obey[name] = Hook(loop, name, getattr(part, name), waits=True)
+        hooks = type(part).on_touch is not Part.on_touch
+        for kind in part.things:
+            if kind in self._things.values():
+                raise ValueError(f"two parts of the game have things of the kind {kind.__name__}")
+            number = next(n for n in count() if n not in self._things and n not in replicas.things)
+            self._things[number] = kind
+            if hooks:
+                self._touch[number] = Hook(loop, "on_touch", part.on_touch, waits=True)
+        if type(part).plant is not Part.plant:
+            plant = part.plant
+            self._plants.append(
+                Hook(loop, "plant", lambda cell: self.lying.checked(plant(cell), cell))
+            )
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
                 loop.every(round(seconds * 1000), Hook(loop, name, getattr(part, name)))
@@ -89,6 +138,18 @@ class Play:
             self._node.stats["hooks_left_out"] += 1
         else:
             self._call("on_enter", resident, resident.square, before)
+
+    def _touched(self, resident: Resident, square: Square, row: Any) -> None:
+        if self._lines.full(resident.id):
+            self._node.stats["hooks_left_out"] += 1
+            return
+        thing = of_row(self._things[row.kind], row, square, self._node.grid.side)
+        self._lines.put(resident.id, self._touch[row.kind], Me(self._node, resident), thing)
+
+    def _plant(self, cell: Tile) -> list[Thing] | None:
+        """Return what is to lie in a cell; None if one of the hooks has failed."""
+        found = [hook(cell) for hook in self._plants]
+        return None if None in found else [thing for some in found for thing in some]
 
     def joined(self, resident: Resident, back: bool) -> None:
         """Take that a player plays from now on; `back`: it played before."""
@@ -142,6 +203,8 @@ class Play:
 
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Take that a player of this node has another name; `owner` is the hash of its key."""
+        if owner:
+            self.boards.note(owner, player, name)
         for part in self._parts:
             part.renamed(player, name, owner)
 
@@ -154,10 +217,12 @@ class Play:
         """Remove what players have written in a square, because an operator wants it."""
         for layer in self._node.replicas.layers:
             layer.wipe(square)
+        self.lying.clear(square)
         for part in self._parts:
             part.clear(square)
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it."""
+        self.boards.clear(name)
         for part in self._parts:
             part.clear_name(name)

@@ -6,7 +6,7 @@ import { WAVE } from './emotes.js';
 import { Footsteps } from './footsteps.js';
 import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
-import { Gatherer, pickUp } from './lying.js';
+import { pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
 import { endOf, Route } from './route.js';
@@ -45,7 +45,6 @@ export class Controls {
     this.hud = hud;
     this.view = view;
     this.sound = sound;
-    this.gatherer = new Gatherer();
     this.guide = new Guide();
     this.leading = new Leading();
     /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
@@ -58,8 +57,6 @@ export class Controls {
     this.routed = 0;                      // the number of its last intent: any other one ends it
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
-    /** @param {import('./replica.js').Thing} gem */
-    this.take = ({ square: [col, row], id }) => this.net.send(P.TAKE, col, row, id);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
@@ -74,14 +71,11 @@ export class Controls {
     session.onFound = (id, version, score) => this.#found(id, version, score);
     session.onFinders = (part, place, of) =>
       this.discoveries.tellFinders(state.landmarks.of(...part), place, of);
-    session.onStoreAway = () => this.gatherer.pause(performance.now());
   }
 
-  /** Ask for the gems that the player walks over, and show the cairn that it reads; called in each
-   * frame. */
+  /** Follow what the player does, and show the cairn that it reads; called in each frame. */
   frame() {
     if (!this.net.playing) return;
-    this.gatherer.gather(this.state, this.take);
     this.footsteps.follow(this.state);
     this.#followLead();
     this.#follow();
@@ -295,7 +289,7 @@ export class Controls {
     const now = performance.now();
     if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
     this.scoresAt = now;
-    this.net.send(P.SCORES);
+    this.net.send(P.DO, 'scores', []);
   }
 
   /** Follow the player `id`, until it is out of sight or the own player goes elsewhere. */

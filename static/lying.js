@@ -1,5 +1,5 @@
-// What lies in the world, as it is drawn: things appear and fade, the own player picks up the gems that
-// it comes close to, and reads the cairns. It never touches the page and sends nothing.
+// What lies in the world, as it is drawn: things appear and fade, and the own player reads the cairns.
+// It never touches the page and sends nothing.
 
 import { THING_CAIRN, THING_GEM } from './protocol.js';
 import { UNIT } from './track.js';
@@ -10,12 +10,8 @@ import { UNIT } from './track.js';
 
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept
-const REACH = 0.7;                        // tiles: closer gems are picked up
-const ASK_EVERY = 1000;                   // ms before the same gem is asked for again
-const ASKS = 4;                           // gems that are asked for within that time, at the most
 const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
 const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
-const PAUSE = 30000;                      // ms without asking, after an error of the store
 
 /** A gem that was picked up lies elsewhere as a gem of its own. A cairn stays the same.
  * @param {Thing} thing */
@@ -83,6 +79,7 @@ function compare({ replica, lying, now }) {
   const known = new Set();
   for (const things of replica.things.values()) {
     for (const thing of things) {
+      if (thing.kind !== THING_GEM && thing.kind !== THING_CAIRN) continue;
       const key = keyOf(thing), each = lying.get(key);
       const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
       known.add(key);
@@ -107,32 +104,4 @@ export function pickUp({ lying }, id, version) {
   if (gem === undefined) return null;
   gem.own = true;
   return gem;
-}
-
-/** Knows which gems were asked for. */
-export class Gatherer {
-  constructor() {
-    /** @type {Map<string, number>} By what names a gem: performance time, ms, when it was asked
-     * for. */
-    this.asked = new Map();
-    this.pausedUntil = 0;                 // performance time, ms
-  }
-
-  /** Call ask(thing) for each gem that the own player is close to and that is due to be asked for.
-   * @param {State} state @param {(gem: Thing) => void} ask */
-  gather({ lying, here, now }, ask) {
-    if (now < this.pausedUntil) return;
-    for (const [key, at] of this.asked) if (now - at >= ASK_EVERY) this.asked.delete(key);
-    for (const [key, each] of lying) {
-      if (each.thing.kind !== THING_GEM || each.goneAt !== null || each.own) continue;
-      if (away(each, here) > REACH || this.asked.has(key) || this.asked.size >= ASKS) continue;
-      this.asked.set(key, now);
-      ask(each.thing);
-    }
-  }
-
-  /** Nothing can be picked up: ask for nothing for some time. `now` is performance time, ms. */
-  pause(now) {
-    this.pausedUntil = now + PAUSE;
-  }
 }

@@ -31,12 +31,13 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 /**
  * A thing that lies in a held square, as the server told it.
  * @typedef {object} Thing
- * @property {number} kind      THING_GEM or THING_CAIRN
- * @property {string} id        the same as long as it is the same gem or cairn
+ * @property {number} kind      THING_GEM, THING_CAIRN, or the number of another game's kind
+ * @property {string} id        the same as long as it is the same thing
  * @property {number} version   grows whenever something about it changes
  * @property {[number, number]} square  column and row
  * @property {number} x         absolute position in units
  * @property {number} y
+ * @property {unknown[]} fields what its kind has besides
  * @property {number | null} player  of a cairn: the id that its builder had; null for a gem
  * @property {string} name      of a cairn: the name of its builder
  * @property {string} text      of a cairn: the line that its builder left
@@ -270,7 +271,7 @@ export class Replica {
     known.sketches++;
   }
 
-  /** Take everything that lies in a square now. Things of unknown kinds are left out. */
+  /** Take everything that lies in a square now. */
   #lay([, col, row, things]) {
     if (!this.holds(col, row)) return;
     const span = this.side * 1024;
@@ -278,9 +279,8 @@ export class Replica {
     const known = [];
     for (const [kind, id, version, x, y, ...more] of things) {
       const [player, name, text, stones] = kind === P.THING_CAIRN ? more : [null, '', '', 0];
-      if (kind !== P.THING_GEM && kind !== P.THING_CAIRN) continue;
       known.push({ kind, id, version, square: [col, row], x: x + col * span, y: y + row * span,
-        player, name, text, stones });
+        fields: more, player, name, text, stones });
     }
     this.things.set(`${col}:${row}`, known);
     this.thingChanges++;

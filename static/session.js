@@ -37,7 +37,6 @@ export class Session {
       this);
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
-    this.keyed = true;                    // false at a server that knows no keys
     this.lasts = false;                   // true if the server keeps what lasts
     this.otherGround = false;             // true at a server whose ground is not this page's
     this.joinedAt = 0;                    // performance time, ms
@@ -57,7 +56,6 @@ export class Session {
      * map of everybody. */
     this.onMap = () => false;
     /** Called when nothing can be picked up or left. */
-    this.onStoreAway = () => {};
     /** @type {(player: Player, emote: number) => void} Called when a player says something (0) or
      * makes an emote. */
     this.onHeard = () => {};
@@ -202,7 +200,8 @@ export class Session {
     cutCamera(state);
     state.clock.sample(performance.now(), now, performance.now());
     state.walk.begin(x, y, now);
-    if (this.keyed) this.net.send(P.KEY, this.identity.secret);
+    this.net.send(P.KEY, this.identity.secret);
+    this.net.send(P.DO, 'scores', []);
     history.replaceState(null, '', location.pathname);
     this.otherGround = ground !== undefined && ground !== GROUND;
     this.#tellLine();
@@ -224,11 +223,10 @@ export class Session {
     state.replica.apply(message, now);
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
-    else if (message[0] === P.FOUND) this.#found(message);
+    else if (message[0] === P.TOLD) this.#told(message[1], message[2]);
     else if (message[0] === P.HOST) this.#hosted(message);
-    else if (message[0] === P.BOARD) this.#board(message);
     else if (message[0] === P.FINDERS) this.#finders(message);
-    else if (message[0] === P.THINGS) this.#toldOfThings();
+    else if (message[0] === P.THINGS) this.#showLasting();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
       this.#tellLine();
@@ -239,9 +237,10 @@ export class Session {
   error(code, sentence) {
     const { own, walk } = this.state;
     if (code === 'flood' && own !== undefined) walk.refused(own);
-    if (code === 'store') this.onStoreAway();
     // Before there is a player, the title tells it.
     if (!TOLD.has(code) || own === undefined) return;
+    // A server without a store has nothing that could be taken.
+    if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence));
     this.hud.keepLine();
   }
@@ -268,8 +267,6 @@ export class Session {
 
   refused(code, sentence) {
     const { hud } = this;
-    // An older server knows no keys. The player can go on without one.
-    if (code === 'kind') this.keyed = false;
     this.#rest();
     this.#left();
     this.#showTitle();
@@ -297,13 +294,6 @@ export class Session {
     });
   }
 
-  #toldOfThings() {
-    this.#showLasting();
-    if (this.keyed) return;
-    this.keyed = true;                    // this server knows keys
-    this.net.send(P.KEY, this.identity.secret);
-  }
-
   #hosted([, name, here]) {
     const gone = `${name} is not here any more. You are where you were invited.`;
     if (!here) this.hud.hint(gone);
@@ -313,13 +303,15 @@ export class Session {
     }
   }
 
-  #found([, id, version, gems, place, of]) {
-    this.onFound(id, version, { gems, place, of });
-  }
-
-  #board([, gems, place, of, top, longest = [null, null]]) {
-    this.#showLasting();
-    this.hud.showBoard({ gems, place, of }, top, longest);
+  #told(name, [...fields]) {
+    if (name === 'found') {
+      const [id, version, gems, place, of] = fields;
+      this.onFound(id, version, { gems, place, of });
+    } else if (name === 'board') {
+      const [gems, place, of, top, longest] = fields;
+      this.#showLasting();
+      this.hud.showBoard({ gems, place, of }, top, longest);
+    }
   }
 
   #finders([, column, row, place, of]) {

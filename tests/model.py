@@ -176,13 +176,14 @@ class Model:
         elif kind == 28:
             self.things[fields[0], fields[1]] = fields[2]
         elif kind == 45:
-            self.told[fields[0]] = fields[1]
+            name, values = fields[:2]
+            self.told[name] = values
+            if name == "found":
+                self.found.append((values[0], values[1]))
+            elif name == "board":
+                self.board = values
         elif kind == 46:
             self._cells(*fields[:5])
-        elif kind == 29:
-            self.found.append((fields[0], fields[1]))
-        elif kind == 30:
-            self.board = fields
         elif kind == 44:
             self.host = (fields[0], fields[1])
         elif kind == 31:

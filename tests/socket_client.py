@@ -81,7 +81,7 @@ class SocketClient:
     ) -> "SocketClient":
         """Send hello, and wait until the player's own enter event has come."""
         self.name = name
-        self.send(1, 2, name, *size, token, near, None, None)
+        self.send(1, 3, name, *size, token, near, None, None)
         self.until(lambda: self.model.id in self.model.players)
         return self
 

@@ -35,9 +35,9 @@ ROOMS = {
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
-    "kept": {"messages", "squares", "agenda", "loop"},
+    "kept": {"messages", "squares", "agenda", "loop", "things"},
     "players": {"messages", "squares", "kept", "agenda", "logs", "loop"},
-    "clients": set("messages websocket players play node agenda limits logs loop".split()),
+    "clients": set("messages websocket kept players play node agenda limits logs loop".split()),
     "web": {"messages", "websocket", "players", "play"},
     "query": set("atlas game games node messages squares loop settings".split()),
 }

@@ -67,18 +67,17 @@ def stream(messages):
 
 #: All that a client is told that is in no sequence of random messages, before these.
 FIRST = [
-    [16, 2, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3],
+    [16, 3, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3],
     [17, "a token"],
     [18, 0, 0, 1, 1],
     [28, 0, 0, [[0, "gem", 1, 5, 6], [1, "cairn", 1, 0, 0, 7, "P7", "text", 1]]],
     [31, 1, 2, 3, 1, "memory", 2013, 16],
     [40, 0, True, [[0, 0, [0, 3, 1, 0, 0]]]],
-    [29, "gem", 1, 1, 1, 1],
-    [30, 1, 1, 1, [["P7", 1, True]], [None, None]],
+    [45, "found", ["gem", 1, 1, 1, 1]],
     [26, False],
     [27, "an invitation"],
     [44, "P1", True],
-    [45, "board", [1, ["x"]]],
+    [45, "board", [1, 1, 1, [["P7", 1, True]], [None, None]]],
     [46, 0, 0, 0, True, bytes(256)],
     [23, 10_000, 10_000],
     [24, "far", "It is too far away."],
@@ -163,7 +162,7 @@ def idle(told):
 def visitor(told):
     guest = Visitor.__new__(Visitor)
     guest.rest = b"".join(frame(msgpack.packb(m)) for _, messages in told for m in messages)
-    return guest.token(), guest._await(wire.BOARD)[1:5]
+    return guest.token(), guest._await(wire.LINK)[1:2]
 
 
 def floods(told):

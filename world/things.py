@@ -51,6 +51,8 @@ class Things:
 
     def __init__(self) -> None:
         self._notes: dict[str, _Note] = {}
+        #: Whether anything lies there.
+        self.any = False
 
     def change(self, things: Iterable[Thing], gone: Iterable[tuple[str, int]], now: int) -> bool:
         """Apply news: things that are new or changed, and (id, version) of those that are gone.
@@ -62,7 +64,7 @@ class Things:
             self._note(thing.id, _Note(thing.version, thing, now))
         for id, version in gone:
             self._note(id, _Note(version, None, now))
-        return self.all() != before
+        return self._differs(before)
 
     def _note(self, id: str, note: _Note) -> None:
         known = self._notes.get(id)
@@ -80,14 +82,22 @@ class Things:
         self._notes = {thing.id: _Note(thing.version, thing, begun) for thing in things}
         for id, note in later:
             self._note(id, note)
-        return self.all() != before
+        return self._differs(before)
+
+    def _differs(self, before: list[Thing]) -> bool:
+        now = self.all()
+        self.any = bool(now)
+        return now != before
 
     def get(self, id: str) -> Thing | None:
         """Return the thing with this id, or None if none lies in the square."""
         note = self._notes.get(id)
         return None if note is None else note.thing
 
+    def lying(self) -> list[Thing]:
+        """Return all things that lie in the square, in any order."""
+        return [note.thing for note in self._notes.values() if note.thing is not None]
+
     def all(self) -> list[Thing]:
         """Return all things that lie in the square, by kind and id."""
-        lie = [note.thing for note in self._notes.values() if note.thing is not None]
-        return sorted(lie, key=lambda thing: (thing.kind, thing.id))
+        return sorted(self.lying(), key=lambda thing: (thing.kind, thing.id))

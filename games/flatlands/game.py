@@ -1,12 +1,9 @@
 """Flatlands: puts its parts together, and passes them what the server asks of its game."""
 
-from collections.abc import Callable
-
 from flatlands.games.flatlands import kinds
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
-from flatlands.games.flatlands.gems.board import NO_NAME, Board, Standing
-from flatlands.games.flatlands.gems.garden import Garden, Rules
+from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.handlers import HANDLERS
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
@@ -14,6 +11,7 @@ from flatlands.games.flatlands.today import Today
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
 from flatlands.server import game
 from flatlands.server.game import Walked
+from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.node import Node
 from flatlands.world.grid import Square
 
@@ -22,16 +20,14 @@ class Game(game.Game):
     """See server/game.py."""
 
     rows, handlers = kinds.ROWS, HANDLERS
-    events, things, wild_from = kinds.EVENTS, kinds.THINGS, kinds.DEER_FROM
+    events, kinds, wild_from = kinds.EVENTS, kinds.THINGS, kinds.DEER_FROM
+    parts = (Gems,)
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.longest = Longest(node.channels.ground, node.keeper)
-        self.board = Board(node.keeper, self.longest, node.loop)
-        rules = Rules(options.gems, round(options.gem_pause * 1000))
-        self.garden = Garden(node, self.board, rules)
         self.cairns = Cairns(node)
-        self.fetches = self.garden.fetch, self.cairns.fetch
+        self.fetches = (self.cairns.fetch,)
         self.finders = Finders(node)
         self.today = Today(node)
         # Without a store the herd of one worker is enough for all.
@@ -59,18 +55,9 @@ class Game(game.Game):
         return self.today.walked()
 
     def renamed(self, player: int, name: str, owner: str) -> None:
-        """Let the board and the title have a player's present name."""
+        """Let the title have a player's present name."""
         if owner:
-            self.note(player, name, owner, lambda _standing: None)
-
-    def note(
-        self, player: int, name: str, owner: str, answered: Callable[[Standing], None]
-    ) -> None:
-        """Let the board and the title have a player's present name, and call `answered` with its
-        owner's standing, unless the store fails."""
-        self.today.note(player, name)
-        entry = self.board.entry(owner, player, name)
-        self.board.ask(owner, answered, lambda: None, note=entry)
+            self.today.note(player, name)
 
     def silenced(self, player: int) -> None:
         """Take a player out of the title."""
@@ -81,7 +68,6 @@ class Game(game.Game):
         self.cairns.remove(square)
 
     def clear_name(self, name: str) -> None:
-        """Remove a name from the board, from the longest, and from the cairns of its players."""
-        self.board.clear(name)
+        """Remove a name from the longest, and from the cairns of its players."""
         self.longest.clear(name, NO_NAME)
         self.cairns.clear_name(name, NO_NAME)

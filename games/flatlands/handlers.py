@@ -1,17 +1,15 @@
-"""What players ask of the game: gems, cairns, landmarks, and the board.
+"""What players ask of the game: cairns, landmarks, and emotes.
 
 Each handler obeys one kind of message; its fields are those of docs/protocol.md. All of them raise
 Refused if the player may not. The store answers some time later, when the connection may have
 ended. This module never waits, and never looks into the store.
 """
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from flatlands.games.flatlands import kinds
 from flatlands.games.flatlands.cairns.cairns import Builder
-from flatlands.games.flatlands.gems.board import Standing
 from flatlands.games.flatlands.kinds import EMOTED, EmoteEvent
 from flatlands.server.clients.handlers import clean_line, heard
 from flatlands.server.clients.session import Handler, Session
@@ -32,9 +30,6 @@ FINDS: Final = Rate("finds", 1 / 10, 60)
 EMOTES: Final = Rate("emotes", 50, 250)
 EMOTES_EACH: Final = Rate("emotes", 10, 120)
 
-#: The characters of a key.
-_KEY: Final = re.compile("[A-Za-z0-9_-]*")
-
 
 def _game(session: Session) -> "Game":
     return cast("Game", session.node.game)
@@ -44,24 +39,6 @@ def emote(session: Session, emote: int) -> None:
     """Make an emote."""
     resident = heard(session, EMOTES, EMOTES_EACH)
     session.node.residents.tell(resident.square, EmoteEvent(EMOTED, resident.id, emote))
-
-
-def take(session: Session, column: int, row: int, id: str) -> None:
-    """Give a gem to the player, if it is the first to ask for it."""
-    owner, board = session.owner, _game(session).board
-
-    def taken(version: int) -> None:
-        if not owner:
-            session.answer(kinds.found(id, version, 0, 0, 0))
-            return
-        board.ask(
-            owner,
-            lambda s: session.answer(kinds.found(id, version, s.gems, s.place, s.of)),
-            # The gem is the player's all the same, and so is the point.
-            lambda: session.answer(kinds.found(id, version, 0, 0, 0)),
-        )
-
-    _game(session).garden.take((column, row), id, session.playing, owner, taken, session.refuse)
 
 
 def build(session: Session, text: str) -> None:
@@ -102,7 +79,7 @@ def find(session: Session, column: int, row: int) -> None:
 
     try:
         finders = _game(session).finders
-        finders.find((column, row), session.playing.track, session.owner, found, give_back)
+        finders.find((column, row), session.playing.track, session.playing.owner, found, give_back)
     except Refused:
         give_back()
         raise
@@ -119,49 +96,11 @@ def _spend(session: Session, rate: Rate, sentence: str) -> Callable[[], None]:
 
 def _builder(session: Session) -> Builder:
     resident = session.playing
-    return Builder(resident.id, resident.name, session.owner, resident.track)
-
-
-def key(session: Session, text: str) -> None:
-    """Count the player's gems for the owner of a key from now on, and answer with the board. Raises
-    Refused."""
-    if not _KEY.fullmatch(text):
-        raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
-    session.owner = _game(session).board.owner(text)
-    resident = session.playing
-    _game(session).note(
-        resident.id,
-        resident.name,
-        session.owner,
-        lambda standing: _show_board(session, standing),
-    )
-
-
-def scores(session: Session) -> None:
-    """Answer with the board."""
-    _game(session).board.ask(
-        session.owner,
-        lambda standing: _show_board(session, standing),
-        lambda: session.refuse(
-            Refused("store", "the server cannot reach its store just now", None)
-        ),
-    )
-
-
-def _show_board(session: Session, standing: Standing) -> None:
-    top = [(name, gems, id == session.owner) for id, name, gems in standing.top]
-    own = None if session.resident is None else session.resident.id
-    longest = [
-        None if kept is None else (kept.name, kept.ms, kept.id == own) for kept in standing.longest
-    ]
-    session.answer(kinds.board(standing.gems, standing.place, standing.of, top, longest))
+    return Builder(resident.id, resident.name, resident.owner, resident.track)
 
 
 #: Kinds of messages -> who obeys them.
 HANDLERS: Final[dict[int, Handler]] = {
-    kinds.TAKE: take,
-    kinds.KEY: key,
-    kinds.SCORES: scores,
     kinds.BUILD: build,
     kinds.STONE: stone,
     kinds.FIND: find,

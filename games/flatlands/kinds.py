@@ -3,7 +3,6 @@
 It has their kinds, fields, ranges and rates, and packs the answers. It never acts on a message.
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION, Kind, declare
@@ -11,31 +10,22 @@ from flatlands.server.messages.protocol import MESSAGE_LIMIT, TIME_MOST, pack
 from flatlands.server.messages.table import Field, Row, number
 
 # The kinds of messages from a client, and of those to it.
-TAKE, KEY, SCORES, BUILD, STONE = range(9, 14)
+BUILD, STONE = 12, 13
 EMOTE, FIND = 32, 34
-FOUND, BOARD, FINDERS = 29, 30, 41
+FINDERS = 41
 
-# The kinds of events, and of things.
+# The kinds of events, and of things that are kept here (gems are declared in gems/gems.py).
 EMOTED, EMBER = 5, 6
-GEM, CAIRN = range(2)
+CAIRN = 1
 
 #: Of computer players those with ids from DEER_FROM on are deer.
 DEER_FROM: Final = 2**15
-
-#: The most players on the board that a client is sent.
-BOARD_LENGTH: Final = 10
-
-#: The least and the most characters in the key of a player.
-KEY_LEAST, KEY_MOST = 16, 64
 
 _EMOTE: Final = number("emote", 1, 255)
 _SQUARE: Final = (number("column"), number("row"))
 
 #: All messages that clients send in Flatlands only.
 ROWS: Final = {
-    TAKE: Row("take", (*_SQUARE, THING_ID), rate=4, burst=12),
-    KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
-    SCORES: Row("scores", (), rate=1, burst=5),
     BUILD: Row("build", (Field("text", str, 0, MESSAGE_LIMIT),), rate=0.5, burst=3),
     STONE: Row("stone", (*_SQUARE, THING_ID), rate=0.5, burst=3),
     EMOTE: Row("emote", (_EMOTE,), rate=1, burst=5),
@@ -63,18 +53,9 @@ class EmberEvent(NamedTuple):
     kept: int
 
 
-class GemThing(NamedTuple):
-    """A gem at a position in units from the square's corner."""
-
-    kind: int
-    id: str
-    version: int
-    x: int
-    y: int
-
-
 class CairnThing(NamedTuple):
-    """A heap of stones that player `player` has left, under the name `name`, with a line."""
+    """A heap of stones that player `player` has left, under the name `name`, with a line, at a
+    position in units from the square's corner."""
 
     kind: int
     id: str
@@ -94,31 +75,9 @@ EVENTS: Final[dict[int, Kind]] = {
     ),
 }
 
-_LYING: Final = THING_ID, THING_VERSION
 THINGS: Final[dict[int, Kind]] = {
-    GEM: declare(GemThing, *_LYING),
-    CAIRN: declare(CairnThing, *_LYING, number("stones", 1, 1000)),
+    CAIRN: declare(CairnThing, THING_ID, THING_VERSION, number("stones", 1, 1000)),
 }
-
-
-def found(id: str, version: int, gems: int, place: int, of: int) -> bytes:
-    """Pack that a gem is the client's; `gems`, `place` and `of` as in `board`."""
-    return pack(FOUND, id, version, gems, place, of)
-
-
-def board(
-    gems: int,
-    place: int,
-    of: int,
-    top: Sequence[tuple[str, int, bool]],
-    longest: Sequence[tuple[str, int, bool] | None],
-) -> bytes:
-    """Pack how many gems a player has, and its place, from 1, among `of` players.
-
-    `top` has (name, gems, whether it is the client's player) of those with the most gems. `longest`
-    has the same, with ms for gems, of who kept the ember for longest within a day, and ever.
-    """
-    return pack(BOARD, gems, place, of, top, longest)
 
 
 def finders(column: int, row: int, place: int, of: int) -> bytes:

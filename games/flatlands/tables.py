@@ -5,16 +5,25 @@ from collections.abc import Iterator
 import msgpack
 
 from flatlands.games.flatlands.cairns import cairns
-from flatlands.games.flatlands.gems import board, garden
+from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.server.kept.boards import NAMES, board_name, read_entry
+from flatlands.server.kept.lying import QUEUE
 from flatlands.server.query.tables import Row, Source, Table, items, place
 from flatlands.stores.base import BATCH_LIMIT
+from flatlands.world.track import UNIT
+
+#: The name of the game, as it is in those of queues and boards.
+GAME = "flatlands"
 
 
 def _gems(source: Source) -> Iterator[Row]:
-    for item in items(source, f"{garden.QUEUE} {source.watcher.ground}"):
-        version, *at = msgpack.unpackb(item.body)
-        where = place(source, *at) if at else (None,) * 4
-        yield item.id, "lying" if at else "ripening", version, *where, item.delay
+    for item in items(source, f"{QUEUE} {GAME} {source.watcher.ground}"):
+        if item.id.startswith("Gem:"):
+            version, column, row, waits, _values = msgpack.unpackb(item.body)
+            where = place(source, *(at * UNIT + UNIT // 2 for at in (column, row)))
+            # Nobody is to know where it will lie.
+            shown = (None,) * len(where) if waits else where
+            yield item.id, "ripening" if waits else "lying", version, *shown, item.delay
 
 
 def _cairns(source: Source) -> Iterator[Row]:
@@ -25,9 +34,9 @@ def _cairns(source: Source) -> Iterator[Row]:
 
 
 def _scores(source: Source) -> Iterator[Row]:
-    players = {item.id: board.read_entry(item.body) for item in items(source, board.NAMES)}
-    skip = 0
-    while source.store is not None and (some := source.store.top(board.BOARD, BATCH_LIMIT, skip)):
+    players = {item.id: read_entry(item.body) for item in items(source, NAMES)}
+    board, skip = board_name(GAME, BOARD), 0
+    while source.store is not None and (some := source.store.top(board, BATCH_LIMIT, skip)):
         for owner, gems in some:
             player, name = players.get(owner, (None, None))
             yield player, owner, name, gems

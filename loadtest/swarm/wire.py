@@ -15,12 +15,13 @@ from typing import Any
 
 import msgpack
 
-VERSION = 2
-HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE, TAKE, KEY, SCORES = range(1, 12)
+VERSION = 3
+HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
+KEY = 10
 ACK = 14
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
-LINK, INVITATION, THINGS, FOUND, BOARD = range(26, 31)
+LINK, INVITATION, THINGS = range(26, 29)
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 

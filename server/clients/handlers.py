@@ -4,9 +4,11 @@ Each handler obeys one kind of message; its fields are those of docs/protocol.md
 Refused if the player may not. This module never waits.
 """
 
+import re
 from typing import Final
 
 from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
+from flatlands.server.kept.boards import owner_of
 from flatlands.server.limits import SAYINGS, SAYINGS_EACH, Rate
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
@@ -15,6 +17,9 @@ from flatlands.server.messages.table import AnyRow, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.resident import Resident
+
+#: The characters of a key.
+_KEY: Final = re.compile("[A-Za-z0-9_-]*")
 
 
 def say(session: Session, text: str) -> None:
@@ -56,7 +61,7 @@ def appear(session: Session, name: str, look: int) -> None:
         session.node.orders.check_voice(resident.id)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
     session.node.residents.appear(resident, cleaned, look)
-    session.node.play.renamed(resident.id, cleaned, session.owner)
+    session.node.play.renamed(resident.id, cleaned, resident.owner)
 
 
 def invite(session: Session) -> None:
@@ -67,13 +72,22 @@ def invite(session: Session) -> None:
     session.answer(protocol.invitation(text))
 
 
+def key(session: Session, text: str) -> None:
+    """Count the player's points for the owner of a key from now on. Raises Refused."""
+    if not _KEY.fullmatch(text):
+        raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
+    resident = session.playing
+    resident.owner = owner_of(text)
+    session.node.play.renamed(resident.id, resident.name, resident.owner)
+
+
 def do(session: Session, name: str, fields: list[object]) -> None:
     """Ask the game for an action. Raises Refused."""
     play = session.node.play
     action = play.actions.get(name)
     if action is None:
         known = ", ".join(sorted(play.actions)) or "it has none"
-        raise Refused("fields", f"do must name an action of this game: {known}")
+        raise Refused("game", f"do must name an action of this game: {known}", None)
     row = action.row
     cleaned = list(map(_cleaned, row.fields, fields))
     fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
@@ -103,6 +117,7 @@ _ALWAYS: Final[dict[int, Handler]] = {
     protocol.SAY: say,
     protocol.APPEAR: appear,
     protocol.INVITE: invite,
+    protocol.KEY: key,
     protocol.DO: do,
 }
 

@@ -31,6 +31,7 @@ class ClientScreen:
         "connection",
         "node",
         "resident",
+        "player",
         "error",
         "lags_since",
         "sent",
@@ -49,6 +50,8 @@ class ClientScreen:
         self.connection = connection
         self.node = node
         self.resident: Resident | None = None
+        #: The id of its player, also when that plays here no more.
+        self.player: int | None = None
         #: The code of the last refusal, for the log.
         self.error: str | None = None
         #: Node time in ms since which the client lags, or None.

@@ -84,8 +84,6 @@ class Session(ClientScreen):
     __slots__ = (
         "opened",
         "limits",
-        "player",
-        "owner",
         "pinged",
         "rates",
         "intents",
@@ -113,8 +111,6 @@ class Session(ClientScreen):
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
-        #: For the log: the id of the player of this session.
-        self.player: int | None = None
         #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
         self.pinged = 0.0
         self._admission = admission
@@ -136,8 +132,6 @@ class Session(ClientScreen):
         self._waiting = False
         #: Messages between hello and welcome, as (kind, fields). Rates bound their number.
         self._early: list[tuple[int, Sequence[Any]]] = []
-        #: Who its gems are counted for, by the hash of the client's key; "" before it sends one.
-        self.owner = ""
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
         #: Node time at which the client asked last for something else than to walk.
@@ -392,7 +386,6 @@ class Session(ClientScreen):
             resident.view,
             self.intents,
             max(self.sent, self.earlier),
-            self.owner,
             self._link_told,
             list(self.rates.full_at.items()),
             self.node.takeovers.watches(resident.id),
@@ -411,7 +404,7 @@ class Session(ClientScreen):
         """Go on in the place of a session of another worker; `arrive` shows the client what it is
         to see."""
         self.intents, self.earlier = traveller.intent, traveller.flush
-        self.owner, self._link_told = traveller.owner, traveller.linked
+        self._link_told = traveller.linked
         self._known_as = traveller.player.id
         self.rates.full_at = dict(traveller.rates)
         # Until its squares are known here it is as a client that lags.

@@ -28,14 +28,13 @@ class Greeting(NamedTuple):
 
 class Traveller(NamedTuple):
     """A player in play, with what its session knows: the numbers of the last intent and of the last
-    flush, whom gems are counted for, whether the client was last told that the node is linked, its
+    flush, whether the client was last told that the node is linked, its
     rates (Allowance.state), and whether the player may be at another node too."""
 
     player: State
     view: Viewport
     intent: int
     flush: int
-    owner: str
     linked: bool
     rates: Sequence[tuple[Any, float]]
     watched: bool

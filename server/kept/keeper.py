@@ -6,9 +6,11 @@ asked.
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import gevent
+from gevent.event import AsyncResult
+from gevent.lock import BoundedSemaphore
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.loop import Loop
@@ -26,7 +28,15 @@ FAILS_FOR = 5000
 #: What a player is told if the store did not answer.
 AWAY = "nothing can be taken or left just now: the server cannot reach its store"
 
+#: So many hooks of games may ask at a time. The others wait for their turn, and keep nobody else
+#: from asking.
+HOOKS = 50
+
 _T = TypeVar("_T")
+
+
+class Away(Exception):
+    """The store does not answer: what was asked may have been done or not."""
 
 
 def _ignore() -> None:
@@ -59,6 +69,7 @@ class Keeper:
         #: Whether the log says that it fails.
         self._told = False
         self._on_recovered = recovered
+        self._turns = BoundedSemaphore(HOOKS)
 
     @property
     def identity(self) -> str:
@@ -85,6 +96,16 @@ class Keeper:
             return
         self.waiting += 1
         self._spawn(self._ask, self.store, question, answered, failed)
+
+    def wait(self, question: Callable[[Store], _T]) -> _T:
+        """Return what `question` returns, which is called with the store. Only the greenlet that
+        calls it waits. Raises Away, and RuntimeError where nobody may wait."""
+        if gevent.getcurrent() is gevent.get_hub():
+            raise RuntimeError("nothing that the event loop calls may wait for the store")
+        answer: Any = AsyncResult()
+        with self._turns:
+            self.ask(question, answer.set, lambda: answer.set_exception(Away(AWAY)))
+            return cast(_T, answer.get())
 
     def _ask(
         self,

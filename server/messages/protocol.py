@@ -17,13 +17,16 @@ from flatlands.world.things import Thing
 
 #: The WebSocket subprotocol, and the version of the messages that hello asks for.
 SUBPROTOCOL: Final = "flatlands"
-VERSION: Final = 2
+VERSION: Final = 3
 
 #: The largest message from a client, in bytes.
 MESSAGE_LIMIT: Final = 4096
 
 #: The most characters of tokens and invitations.
 TOKEN_LIMIT = INVITATION_LIMIT = 512
+
+#: The least and the most characters in the key of a player.
+KEY_LEAST, KEY_MOST = 16, 64
 
 #: Computer players have ids below OTHERS_FROM, and all other players from there on.
 OTHERS_FROM: Final = 2**16
@@ -35,12 +38,12 @@ ID_LIMIT: Final = 60
 #: JavaScript holds exactly.
 TIME_MOST: Final = 2**50
 
-# The kinds of messages from a client.
+# The kinds of messages from a client. 9 and 11 were used by earlier versions.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-ACK, WATCH, APPEAR, DO = 14, 15, 33, 35
+KEY, ACK, WATCH, APPEAR, DO = 10, 14, 15, 33, 35
 #: Those that a game may give a meaning.
-OF_GAMES: Final = frozenset((*range(9, 14), 32, 34))
-# The kinds of messages to a client. 20 and 25 were used by earlier versions.
+OF_GAMES: Final = frozenset((12, 13, 32, 34))
+# The kinds of messages to a client. 20, 25, 29 and 30 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
@@ -108,6 +111,7 @@ MESSAGES: Final = {
     SAY: Row("say", (Field("text", str, 0, MESSAGE_LIMIT),), rate=1, burst=5),
     PING: Row("ping", (number("time", 0, NUMBER), number("flush", 0, NUMBER)), 8, 16),
     INVITE: Row("invite", (), rate=1, burst=5),
+    KEY: Row("key", (Field("text", str, KEY_LEAST, KEY_MOST),), rate=0.5, burst=3),
     ACK: Row("ack", (number("flush", 0, NUMBER),), rate=8, burst=16),
     WATCH: Row(
         "watch",

@@ -13,6 +13,7 @@ from flatlands.server.loop import BEAT, Loop
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.players.steps import Steps
+from flatlands.server.players.touches import Touches
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas
@@ -68,6 +69,8 @@ class Movement:
         self._signs = Agenda(loop, self._look_for_signs)
         #: What notices that players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
+        #: What notices that they come near to things, if the game wants to know.
+        self.touches: Touches | None = None
         #: Those whose walk went on while this node stood still, until what came is read.
         self._overslept = Agenda(loop, self._wake)
 
@@ -164,6 +167,8 @@ class Movement:
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
         self._watch(resident, self._loop.now())
+        if self.touches is not None:
+            self.touches.follow(resident, resident.track, self._loop.now())
 
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""
@@ -192,6 +197,8 @@ class Movement:
             agenda.drop(resident)
         if self.steps is not None:
             self.steps.drop(resident)
+        if self.touches is not None:
+            self.touches.drop(resident)
         (self._outbox.hand_over if handed_over else self._outbox.gone)(resident, resident.square)
         self._replicas.let_go((resident.square,))
 
@@ -330,6 +337,8 @@ class Movement:
         """Let a resident follow a new track, and publish it; arguments as of Outbox.track."""
         if self.steps is not None:
             self.steps.follow(resident, track)
+        if self.touches is not None:
+            self.touches.follow(resident, track, track.start)
         resident.track = track
         self._outbox.track(resident, resident.square, replaces, leaps)
 

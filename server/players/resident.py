@@ -40,6 +40,7 @@ class State(NamedTuple):
     look: int = 0
     intent: Intent = None
     acted: bool = False
+    owner: str = ""
     left: tuple[int, int] | None = None
 
 
@@ -57,6 +58,7 @@ class Resident(Player):
         "watched",
         "asked",
         "acted",
+        "owner",
         "left",
     )
 
@@ -89,6 +91,8 @@ class Resident(Player):
         self.asked: int | None = None
         #: Whether its client has ever let it walk or speak.
         self.acted = state.acted
+        #: Whose points it earns, as in kept/boards.py; "" if its client has sent no key.
+        self.owner = state.owner
         #: Where it was when it asked for home, in units, until it goes back.
         self.left: tuple[int, int] | None = state.left
 

@@ -56,6 +56,20 @@ class Onlooker(Protocol):
         """A batch was applied in one of the squares that are followed."""
 
 
+class Rest(Protocol):
+    """The rest of the node, as its squares know it."""
+
+    @property
+    def store_identity(self) -> str:
+        """The identity of the store, "" if there is none."""
+
+    def screen(self, id: int) -> Screen | None:
+        """Return the screen of a player of this node, if it has one."""
+
+    def lain(self, square: Square) -> None:
+        """Take that other things lie in a square now."""
+
+
 class Layer(Protocol):
     """A layer of the ground on which a game writes."""
 
@@ -69,8 +83,7 @@ class Layer(Protocol):
 class Context:
     """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
-    `span` is the length of a square's side in units, and `store` returns the identity of the store,
-    "" if there is none. `screen_of` returns the screen of a player of this node, if it has one.
+    `span` is the length of a square's side in units.
 
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square of which things in the store may be unknown here: it is received without
@@ -85,12 +98,11 @@ class Context:
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
-        store: Callable[[], str],
-        screen_of: Callable[[int], Screen | None],
+        rest: Rest,
     ) -> None:
         self.bus = bus
         self.node = bus.node
-        self.store = store
+        self.rest = rest
         self.news: PlayerNews
         self.onlooker: Onlooker | None = None
         self.read: Callable[[Square], None]
@@ -110,7 +122,6 @@ class Context:
         self.hub = hub
         self.outbox = outbox
         self.peers = peers
-        self.screen_of = screen_of
         #: The number of players from which on a square is a crowd.
         self.crowd_from: int
         #: The seqs of players that were removed not long ago, in whichever square.

@@ -45,7 +45,7 @@ class Crowd:
         self._replica = replica
         self._until = int(around.crowd_from * CROWD_UNTIL)
         self._source = around.peers.source
-        self._screen = around.screen_of
+        self._screen = around.rest.screen
         self._on_end = on_end
         self._moved = replica.moved = Moved()
         self._told = 0

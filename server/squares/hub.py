@@ -37,6 +37,10 @@ class Screen(Protocol):
     them. Times are node time in ms."""
 
     @property
+    def player(self) -> int | None:
+        """The id of its player."""
+
+    @property
     def address(self) -> str:
         """The IP address of the client."""
 

@@ -4,16 +4,16 @@ It subscribes and unsubscribes, and passes each square what the broker brings fo
 into a message: square.py does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from flatlands.brokers.base import Reset
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.squares.context import Context
+from flatlands.server.squares.context import Context, Rest
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.square import HeardSquare
@@ -40,10 +40,9 @@ class Replicas(Context):
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
-        store: Callable[[], str],
-        screen_of: Callable[[int], Screen | None],
+        rest: Rest,
     ) -> None:
-        super().__init__(bus, grid.span, hub, outbox, peers, store, screen_of)
+        super().__init__(bus, grid.span, hub, outbox, peers, rest)
         self._grid = grid
         self._channel = bus.channels.square
         self.squares = squares
@@ -160,7 +159,7 @@ class Replicas(Context):
 
         If the broker refuses the message, this node's own screens see the change all the same.
         """
-        message = peer_protocol.changes(square, self.node, self.store(), things, gone)
+        message = peer_protocol.changes(square, self.node, self.rest.store_identity, things, gone)
         if not self.bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
 

@@ -179,6 +179,7 @@ class Shown:
         """Send what lies in the square now to its screens, with the next flush."""
         self._snapshot = None
         self._around.hub.tell(self._square, _THINGS, self._all_things)
+        self._around.loop.guarded(self._around.rest.lain, self._square)
 
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
@@ -463,7 +464,7 @@ class HeardSquare:
         """Apply what a node, this one or another, has published about things."""
         around = self._around
         things = peer_protocol.read_things(said, around.things)
-        if store != around.store():
+        if store != around.rest.store_identity:
             around.loop.stats["other_stores"] += 1
             around.peers.warn(OTHER_STORE)
         elif self.things.change(things, zip(gone[::2], gone[1::2], strict=True), around.loop.now()):

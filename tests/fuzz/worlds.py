@@ -17,11 +17,8 @@ from flatlands.games.flatlands.kinds import (
     EMOTE,
     EMOTED,
     FIND,
-    KEY,
     ROWS,
-    SCORES,
     STONE,
-    TAKE,
 )
 from flatlands.server.actions import action
 from flatlands.server.actions import number as number_from
@@ -37,6 +34,7 @@ from flatlands.server.messages.protocol import (
     HELLO,
     HOME,
     INVITE,
+    KEY,
     PING,
     SAY,
     VIEWPORT,
@@ -76,7 +74,7 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(TAKE, TAKE, KEY, SCORES, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH, DO, DO),
+    *(KEY, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH, DO, DO, DO, DO),
 )
 
 
@@ -278,7 +276,8 @@ class Offender:
         if kind == DO:
             fields = [chance.choice((0, 3, 4, number(chance))), text(chance)]
             some = chance.choice((fields, fields, fields[:1], fields * 9, [anything(chance)]))
-            return [DO, chance.choice(("spill", "spill", "on_step", "")), some]
+            name = chance.choice(("spill", "spill", "scores", "scores", "on_step", ""))
+            return [DO, name, [] if name == "scores" else some]
         message = drawn(chance, kind)
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
@@ -291,7 +290,7 @@ class Offender:
             message[3:] = [chance.randint(-1, 1) for _ in range(2)]
         if kind == GO and chance.random() < 0.8:
             message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
-        if kind in (TAKE, STONE) and client.model.things and chance.random() < 0.9:
+        if kind == STONE and client.model.things and chance.random() < 0.9:
             square, things = chance.choice(sorted(client.model.things.items()))
             message[1:] = [*square, things[0][1] if things else "0:0:0"]
         if kind == KEY and chance.random() < 0.8:

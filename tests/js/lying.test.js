@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying, Gatherer, pickUp, readCairns } from '../../static/lying.js';
+import { advanceLying, pickUp, readCairns } from '../../static/lying.js';
 import * as P from '../../static/protocol.js';
 import { State } from '../../static/state.js';
 
@@ -78,43 +78,11 @@ test('the cairns of players who are muted are not shown, and nobody reads them',
   assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
 });
 
-function gathered(gatherer, state, at) {
-  const asked = [];
-  state.now = at;
-  gatherer.gather(state, ({ id }) => asked.push(id));
-  return asked;
-}
-
-test('gems that the own player comes close to are asked for, each once a second', () => {
-  const state = lyingThere(gem('near', 1, 3.5, 4), gem('far', 1, 3.8, 4), cairn(1, 7, 3));
-  const gatherer = new Gatherer();
-  state.here = { x: 3, y: 4 };
-  assert.deepEqual(gathered(gatherer, state, 1000), ['near']);
-  assert.deepEqual(gathered(gatherer, state, 1900), []);
-  state.here.x = 3.2;
-  assert.deepEqual(gathered(gatherer, state, 1901), ['far']);
-  assert.deepEqual(gathered(gatherer, state, 2000), ['near']);
-  tell(state, [gem('near', 3, 3.5, 4)], 2001);
-  assert.deepEqual(gathered(gatherer, state, 2001), ['near']);
-});
-
-test('no more gems are asked for than the server allows, and none while the store is away', () => {
-  const state = lyingThere(...'abcdefgh'.split('').map((id) => gem(id, 1, 3, 4)));
-  const gatherer = new Gatherer();
-  state.here = { x: 3, y: 4 };
-  assert.deepEqual(gathered(gatherer, state, 1000), ['a', 'b', 'c', 'd']);
-  assert.deepEqual(gathered(gatherer, state, 1500), []);
-  gatherer.pause(2000);
-  assert.deepEqual(gathered(gatherer, state, 31_999), []);
-  assert.deepEqual(gathered(gatherer, state, 32_000), ['a', 'b', 'c', 'd']);
-});
-
-test('a gem that was found is neither drawn nor asked for again, though it is known still', () => {
-  const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4)), gatherer = new Gatherer();
+test('a gem that was found is drawn no more, though it is known still', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4));
   state.here = { x: 3, y: 4 };
   assert.equal(pickUp(state, 'a', 2), null);
   assert.equal(pickUp(state, 'a', 1)?.x, 3);
-  assert.deepEqual(gathered(gatherer, state, 1000), []);
   tell(state, [gem('a', 1, 3, 4)], 1200);
   assert.equal(state.lying.get('a@1').alpha, 0);
   tell(state, [], 1300);
@@ -164,4 +132,9 @@ test('a cairn in the place of one that crumbled is drawn where it stands', () =>
   tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
   const [each] = state.lying.values();
   assert.deepEqual([each.x, each.thing.text], [9, 'new']);
+});
+
+test('what is neither a gem nor a cairn is not drawn', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), [7, 'x', 1, 0, 0, 'what']);
+  assert.deepEqual([...state.lying.keys()], ['a@1']);
 });

@@ -20,9 +20,9 @@ test('things are known by their square, at absolute positions', () => {
   const [gem] = replica.things.get('-1:1'), [cairn] = replica.things.get('1:0');
   const span = 16 * 1024;
   assert.deepEqual(gem, { kind: P.THING_GEM, id: '0:0:1', version: 3, square: [-1, 1],
-    x: 100 - span, y: 200 + span, player: null, name: '', text: '', stones: 0 });
+    x: 100 - span, y: 200 + span, fields: [], player: null, name: '', text: '', stones: 0 });
   assert.deepEqual(cairn, { kind: P.THING_CAIRN, id: '1:0', version: 2, square: [1, 0],
-    x: 5 + span, y: 6, player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 });
+    x: 5 + span, y: 6, fields: [77, 'Ada', 'the way to the lake', 4], player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 });
 });
 
 test('what is told of a square replaces what was known of it, and of no other', () => {
@@ -36,11 +36,12 @@ test('what is told of a square replaces what was known of it, and of no other', 
   assert.ok(replica.thingChanges > before);
 });
 
-test('unknown kinds of things, and items that later versions append, do no harm', () => {
+test('things of other games are known too, and items that later versions append do no harm', () => {
   const replica = holding(0, 0, 0, 0);
   replica.apply([P.THINGS, 0, 0, [[99, 'x', 1, 0, 0, 'what'], [...GEM, 'more'],
     [...CAIRN, 'more']]], 0);
-  assert.deepEqual(replica.things.get('0:0').map(({ id }) => id), ['0:0:1', '1:0']);
+  assert.deepEqual(replica.things.get('0:0').map(({ id, fields }) => [id, ...fields]),
+    [['x', 'what'], ['0:0:1', 'more'], ['1:0', ...CAIRN.slice(5), 'more']]);
 });
 
 test('things of squares that are not held, and of another connection, are forgotten', () => {

@@ -127,7 +127,7 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
     # The pong without a time answers an acknowledgement.
     assert dues == [12345, 777] and talk.ready and talk.rest == b""
     hello, pong = [reply for reply in replies if reply] if cut < 1000 else (replies[0][:-7], None)
-    assert said(hello)[:2] == [wire.HELLO, 2]
+    assert said(hello)[:2] == [wire.HELLO, 3]
     assert pong is None or pong[:2] == b"\x8a\x81"
     assert talk.owes
     assert said(game.acknowledge(talk)) == [wire.PING, 0, 3] and not talk.owes

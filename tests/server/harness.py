@@ -9,13 +9,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
+import gevent
 import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
 from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.gems.garden import RULES, Rules
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.clients.admission import Admission
@@ -38,6 +38,17 @@ from flatlands.world.terrain import Terrain
 from flatlands.world.track import Track
 from tests.ground import Ground
 from tests.model import RECORD, WIDE, Model
+
+
+class Rules(NamedTuple):
+    """How many gems each cell has, and after how many seconds, in the mean, one that was taken lies
+    somewhere else."""
+
+    per_cell: int = 4
+    pause: float = 120
+
+
+RULES = Rules()
 
 
 class Clock:
@@ -530,7 +541,7 @@ class Client:
         place: tuple[int, int] | None = None,
     ) -> None:
         """Send hello without waiting for anything to happen."""
-        hello = msgpack.packb([1, 2, name, *size, token, near, *(place or (None, None))])
+        hello = msgpack.packb([1, 3, name, *size, token, near, *(place or (None, None))])
         self.host.deliver(self, hello, 2)
 
     def walk(self, dx: int, dy: int, age: int = 0) -> None:
@@ -628,6 +639,8 @@ class Harness:
         self.loop, self.node, self.broker = first.loop, first.node, first.broker
         self.clients: list[Client] = []
         self._acknowledge = 0
+        #: Whether hooks of the game wait, in greenlets of their own.
+        self.waits = False
         self.settle()
         if ready:
             self.run(1500)
@@ -641,13 +654,17 @@ class Harness:
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 
+    def game_of(self, host: Host | None = None) -> Any:
+        """Return what is played on a node: on the first one."""
+        return (host or self.hosts[0]).node.game
+
     def game(self, node: Node) -> Any:
         """Return what is played, with these rules and sizes."""
         options = Options(
             walkers=self.sizes.people,
             deer=self.sizes.deer,
             gems=self.rules.per_cell,
-            gem_pause=self.rules.pause / 1000,
+            gem_pause=self.rules.pause,
         )
         return self.play(node, options, True)
 
@@ -690,6 +707,8 @@ class Harness:
         busy = True
         while busy:
             busy = False
+            if self.waits:
+                gevent.sleep(0)
             for host in self.awake():
                 busy |= host.loop.turn()
                 while (item := host.broker.receive(0)) is not None:

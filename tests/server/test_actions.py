@@ -73,8 +73,6 @@ def test_what_a_page_asks_is_checked_as_the_method_says(shop):
         (["buy", [None, 1, True]], "buy: what must be a text from 1 to 10 characters"),
         (["buy", ["a", 10, True]], "buy: many must be a whole number from 1 to 9"),
         (["buy", ["a", 1, 1]], "buy: now must be true or false"),
-        (["sell", []], "do must name an action of this game: buy, fail, wait"),
-        (["on_join", [True]], "do must name an action of this game: buy, fail, wait"),
         (["buy", "a"], "do: fields must be an array"),
     ],
 )
@@ -124,10 +122,24 @@ def test_a_rate_does_not_begin_anew_at_another_node():
 
 
 def test_a_game_without_actions_has_none_to_name():
-    harness = Harness()
+    harness = Harness(play=Game)
     client = harness.place("Ada", (0, 0))
     client.send(DO, "buy", [])
-    assert client.connection.closed[1] == "do must name an action of this game: it has none"
+    assert client.connection.messages[-1][1:] == [
+        "game",
+        "do must name an action of this game: it has none",
+    ]
+    # The page may be another game's.
+    assert client.connection.closed is None
+
+
+def test_what_is_no_action_is_refused_though_it_is_a_method(shop):
+    harness, client = shop
+    for name in ("sell", "on_join", "tell_all", ""):
+        client.send(DO, name or "x", [])
+        said = client.connection.messages[-1][1:]
+        assert said == ["game", "do must name an action of this game: buy, fail, wait"]
+    assert not Shop.said and client.connection.closed is None
 
 
 def test_a_game_hears_who_comes_goes_and_enters_a_square():

@@ -151,7 +151,7 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
     again = SocketClient(server.port)
     clients.append(again)
-    again.send(1, 2, "Anna", 40, 25, token, None, None, None)
+    again.send(1, 3, "Anna", 40, 25, token, None, None, None)
     assert again.until_closed()[0] == 1008
     again.close()
     anna.close()
@@ -173,7 +173,7 @@ def test_a_closed_door_is_told_and_opened_again(server, clients):
     assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": [], "door": "closed"}
     outside = SocketClient(server.port)
     clients.append(outside)
-    outside.send(1, 2, "Cleo", 40, 25, None, None, None, None)
+    outside.send(1, 3, "Cleo", 40, 25, None, None, None, None)
     assert outside.until_closed()[0] == 1013
     order(server, "open")
     clients.append(SocketClient(server.port).hello("Cleo"))

@@ -177,7 +177,7 @@ def test_who_keeps_it_for_longest_is_on_the_board(nodes):
     assert longest(harness) == Best(*2 * [Kept(ms, ada.id, "Ada")])
     harness.run(2500)
     for client in (ada, bob):
-        client.send(11)
+        client.send(35, "scores", [])
         assert client.model.board[4] == 2 * [["Ada", ms, client is ada]]
     harness.check()
 

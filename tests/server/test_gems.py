@@ -3,10 +3,10 @@
 import gevent
 import pytest
 
-from flatlands.games.flatlands.gems import board
-from flatlands.games.flatlands.gems.garden import GROW_EVERY, LEASE, QUEUE
+from flatlands.games.flatlands.gems.gems import BOARD, Gems
+from flatlands.server.kept.boards import FRESH, board_name
 from flatlands.server.kept.keeper import FAILS_FOR
-from flatlands.server.kept.reach import AGO
+from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.kept.strangers import EVERY
 from flatlands.stores.base import Item
@@ -15,6 +15,11 @@ from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
+
+THINGS = f"{QUEUE} flatlands 2013-16"
+
+#: Nine cells are near the plaza: each has an item of its own, and three gems.
+CELLS, PLANTED = 9, 36
 
 
 @pytest.fixture
@@ -34,9 +39,19 @@ def lying(client):
     ]
 
 
-def beside(harness, name, place, host=None):
-    """Return a client whose player stands half a tile from a place."""
-    return harness.stand(name, (place[0] + UNIT // 2, place[1]), (60, 40), host)
+def near(harness, name, place, host=None, key=""):
+    """Return a client whose player stands two tiles beside a place, and sees what lies there."""
+    client = harness.stand(name, (place[0] + 2 * UNIT, place[1]), (60, 40), host)
+    if key:
+        client.send(10, key)
+    harness.run(500)
+    return client
+
+
+def go(harness, client, place):
+    """Let a player go to a place that is not far."""
+    client.go(*place)
+    harness.run(500)
 
 
 def grown(harness, host=None, name="A"):
@@ -45,6 +60,18 @@ def grown(harness, host=None, name="A"):
     harness.run(GROW_EVERY * 5)
     assert len(lying(client)) >= 3
     return client
+
+
+def answers(client, name):
+    """Return all that a client was told under a name."""
+    return [m[2] for m in client.connection.messages if m[0] == 45 and m[1] == name]
+
+
+def scores(harness, client):
+    """Return what a client gets that asks for the board."""
+    client.send(35, "scores", [])
+    harness.run(10)
+    return client.model.board
 
 
 def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaza(world):
@@ -58,7 +85,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
             column = (heard.square[0] * harness.node.grid.span + thing.x) // UNIT
             row = (heard.square[1] * harness.node.grid.span + thing.y) // UNIT
             assert not terrain.blocked(column, row) and column**2 + row**2 > (PLAZA_WITHIN + 2) ** 2
-            i, j, _ = map(int, thing.id.split(":"))
+            i, j, _ = map(int, thing.id.split(":")[1:])
             assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
             kinds = {
                 terrain.kind(column + dx, row + dy)
@@ -66,88 +93,51 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
                 for dy in range(-16, 17)
             }
             assert kinds & {6, 7, 8}
-    # Nine cells are near, and each of them has three, whether they lie in a square that is held.
-    assert store.count(f"{QUEUE} 2013-16") == 27
+    assert store.count(THINGS) == PLANTED
 
 
 def test_no_gem_lies_on_high_ground_beside_the_path(world):
     harness = world(free=False)
-    terrain, garden = harness.node.terrain, harness.node.game.garden
+    terrain, gems = harness.node.terrain, Gems(harness.node.game)
     # A path of this cell leads over a plateau, and so does the straight line.
     assert (67, -7, 41, 83) in terrain.edges(1, 1) and terrain.kind(47, 64) in HIGH
-    places = [place for _ in range(100) if (place := garden._choose(1, 1)) is not None]
+    places = [gem.tile for _ in range(40) for gem in gems.plant((1, 1))]
     assert len(places) > 50
-    assert not {terrain.kind(x // UNIT, y // UNIT) for x, y in places} & (BLOCKED | HIGH)
+    assert not {terrain.kind(*place) for place in places} & (BLOCKED | HIGH)
 
 
-def test_a_gem_is_taken_by_who_stands_on_it_and_gone_for_everybody(world):
+def test_a_gem_is_taken_by_who_walks_over_it_and_gone_for_everybody(world):
     harness = world(nodes=2)
     grown(harness)
     square, id, version, place = lying(harness.clients[0])[0]
-    a = beside(harness, "A", place)
-    b = beside(harness, "B", place, harness.hosts[1])
-    harness.run(500)
+    a = near(harness, "A", place)
+    b = near(harness, "B", place, harness.hosts[1])
     assert lying(a) == lying(b) and (square, id, version, place) in lying(a)
-    a.send(9, *square, id)
-    harness.run(100)
+    go(harness, a, place)
     assert a.model.found == [(id, version)] and a.model.errors == []
     assert all(gem[1] != id for gem in lying(a) + lying(b) + lying(harness.clients[0]))
-    b.send(9, *square, id)
-    assert b.model.found == [] and b.model.errors == ["missed"]
+    go(harness, b, place)
+    assert b.model.found == [] and b.model.errors == []
     # It came with a flush, after the batches.
     kinds = [message[0] for message in b.connection.messages]
     assert 21 in kinds[kinds.index(28) :]
     harness.check()
 
 
-def test_of_two_at_two_nodes_who_ask_at_the_same_time_one_gets_it(world):
+def test_of_two_at_two_nodes_who_reach_for_it_one_gets_it(world):
     harness = world(nodes=2)
     grown(harness)
     square, id, version, place = lying(harness.clients[0])[0]
-    a, b = (beside(harness, "A", place, host) for host in harness.hosts)
-    harness.run(500)
+    a, b = (near(harness, "A", place, host) for host in harness.hosts)
     # Node B does not hear that A has taken it.
     harness.network.cuts.add((harness.hosts[0].broker, harness.hosts[1].broker))
-    a.send(9, *square, id)
-    assert (square, id, version, place) in lying(b)
-    b.send(9, *square, id)
-    assert a.model.found == [(id, version)] and a.model.errors == []
-    assert b.model.found == [] and b.model.errors == ["missed"]
+    go(harness, a, place)
+    assert a.model.found == [(id, version)] and (square, id, version, place) in lying(b)
+    go(harness, b, place)
+    assert b.model.found == [] and a.model.errors == b.model.errors == []
     # By trying it found out.
     harness.run(100)
     assert all(gem[1] != id for gem in lying(b))
-
-
-def test_nobody_takes_a_gem_from_afar(world):
-    harness = world()
-    grown(harness)
-    square, id, _, (x, y) = lying(harness.clients[0])[0]
-    near = harness.stand("A", (x + UNIT * 5 // 4 + 1, y), (60, 40))
-    harness.run(500)
-    near.send(9, *square, id)
-    assert near.model.errors == ["far"] and near.model.found == []
-    near.send(9, square[0] + 1, square[1], id)
-    near.send(9, 10**9, 0, id)
-    near.send(9, *square, "unknown")
-    assert near.model.errors == ["far", "missed", "missed", "missed"]
-    assert near.connection.closed is None
-
-
-def test_who_walks_over_a_gem_may_ask_a_moment_later(world):
-    harness = world()
-    grown(harness)
-    (square, id, version, (x, y)) = lying(harness.clients[0])[0]
-    walker = harness.stand("A", (x - 3 * UNIT, y), (60, 40))
-    harness.run(500)
-    walker.walk(1, 0)
-    # After 600 ms it is there, and after 1,100 two and a half tiles farther: too long ago.
-    harness.run(1100)
-    walker.send(9, *square, id)
-    assert walker.model.errors == ["far"]
-    walker.walk(-1, 0)
-    harness.run(450 + AGO)
-    walker.send(9, *square, id)
-    assert walker.model.found == [(id, version)]
 
 
 def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
@@ -155,21 +145,20 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     client = grown(harness)
     before = {gem[1]: gem for gem in lying(client)}
     square, id, version, place = next(iter(before.values()))
-    taker = beside(harness, "B", place)
-    harness.run(500)
+    taker = near(harness, "B", place)
     store = harness.node.keeper.store
     # The taker may have come near another part of the world, which has gems from then on.
-    gems = store.count(f"{QUEUE} 2013-16")
-    taker.send(9, *square, id)
+    gems = store.count(THINGS)
+    go(harness, taker, place)
     assert taker.model.found == [(id, version)]
     gevent.sleep(0.4)
     harness.run(GROW_EVERY * 2)
     items = {
         item.id: item.body
         for heard in harness.node.replicas.squares
-        for item in store.group(f"{QUEUE} 2013-16", f"{heard[0]}:{heard[1]}")
+        for item in store.group(THINGS, f"{heard[0]}:{heard[1]}")
     }
-    assert store.count(f"{QUEUE} 2013-16") == gems
+    assert store.count(THINGS) == gems
     again = [gem for gem in lying(client) if gem[1] == id]
     # It may lie where the client does not see it; then the node may know it.
     assert (id in items) >= bool(again)
@@ -191,14 +180,15 @@ def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
     before = lying(client)
     # They lie there until somebody takes them.
     assert len(before) >= 3
-    for square, id, _, place in before:
-        taker = beside(harness, "B", place)
-        harness.run(300)
-        taker.send(9, *square, id)
-        assert len(taker.model.found) == 1
+    takers = [near(harness, "B", place) for *_, place in before]
+    for taker, (*_, place) in zip(takers, before, strict=True):
+        go(harness, taker, place)
+    assert sum(len(taker.model.found) for taker in takers) == len(before)
     gevent.sleep(0.4)
     harness.run(GROW_EVERY * 2)
-    assert lying(client) == [] and stores[1].count(f"{QUEUE} 2013-16") == 27 - len(before)
+    assert lying(client) == []
+    gems = [item for item in stores[1].each(THINGS) if item.id.startswith("Gem:")]
+    assert len(gems) == 27 - len(before)
     for store in stores:
         store.close()
 
@@ -211,18 +201,18 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     second.node.keeper.store.claim = lambda *_: []
     client = harness.stand("A", (0, 0), (96, 64), second)
     harness.run(10)
-    held = dead.claim(f"{QUEUE} 2013-16", 100, 300)
-    assert len(held) == 27
+    held = dead.claim(THINGS, 100, 300)
+    assert len(held) == CELLS
     del second.node.keeper.store.claim
     harness.run(GROW_EVERY * 3)
     assert lying(client) == []
     gevent.sleep(0.4)
     harness.run(GROW_EVERY * 5)
     assert len(lying(client)) >= 3 and LEASE < 10_000
-    assert dead.done(f"{QUEUE} 2013-16", [one.id for one in held]) == 0
+    assert dead.done(THINGS, [one.id for one in held]) == 0
 
 
-def test_where_a_lease_ended_for_one_gem_the_others_are_shown_all_the_same(world):
+def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(world):
     harness = world(nodes=2)
     first, second = harness.hosts
     mine, others = first.node.keeper.store, second.node.keeper.store
@@ -230,10 +220,11 @@ def test_where_a_lease_ended_for_one_gem_the_others_are_shown_all_the_same(world
     done, planted = mine.done, []
 
     def late(queue, ids, then):
-        # The node has stood still, and another has planted the first one meanwhile.
-        if ids and not planted:
-            planted.append(ids[0])
-            assert others.take(queue, ids[0], [(queue, Item(ids[0], 10**6, "90:90", b""))])
+        # The node has stood still, and another has planted the first cell meanwhile.
+        if not planted:
+            planted.extend(item.id for _, item in then if item.group)
+            there = Item(planted[0], 10**6, "90:90", b"\x90")
+            assert others.take(queue, ids[0], [(queue, there)]) is not None
         return done(queue, ids, then)
 
     mine.done = late
@@ -242,7 +233,7 @@ def test_where_a_lease_ended_for_one_gem_the_others_are_shown_all_the_same(world
     harness.run(GROW_EVERY * 5)
     c0, r0, c1, r1 = client.model.held
     held = [f"{column}:{row}" for column in range(c0, c1 + 1) for row in range(r0, r1 + 1)]
-    there = {item.id for item in mine.group(f"{QUEUE} 2013-16", *held)}
+    there = {item.id for item in mine.group(THINGS, *held)}
     assert {id for _, id, *_ in lying(client)} == there
     assert len(there) >= 3 and planted and planted[0] not in there
 
@@ -254,13 +245,13 @@ def test_what_a_node_does_not_hear_it_reads_within_a_minute(world):
     harness.run(500)
     assert lying(other) == lying(client)
     square, id, _, place = lying(client)[0]
-    taker = beside(harness, "C", place)
-    harness.run(500)
+    taker = near(harness, "C", place)
     # Only the news of the gem is lost: after a lost batch the square would be read at once.
-    harness.hosts[0].broker.losing = 1.0
-    taker.send(9, *square, id)
-    assert len(taker.model.found) == 1
-    harness.hosts[0].broker.losing = 0.0
+    publish, lost = harness.node.replicas.publish_things, []
+    harness.node.replicas.publish_things = lambda *news: lost.append(news)
+    go(harness, taker, place)
+    assert len(taker.model.found) == len(lost) == 1
+    harness.node.replicas.publish_things = publish
     harness.run(1000)
     seen = [gem for gem in lying(other) if gem[1] == id]
     harness.run(AGAIN)
@@ -274,10 +265,9 @@ def test_after_a_reset_of_the_broker_a_square_is_read_at_once(world):
     other = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
     harness.run(500)
     square, id, _, place = lying(client)[0]
-    taker = beside(harness, "C", place)
-    harness.run(500)
+    taker = near(harness, "C", place)
     harness.hosts[1].broker.fail()
-    taker.send(9, *square, id)
+    go(harness, taker, place)
     harness.run(1000)
     assert id in [gem[1] for gem in lying(other)]
     harness.hosts[1].broker.restore(harness.hosts[1].node)
@@ -289,11 +279,9 @@ def test_a_player_sees_its_gem_go_though_the_broker_is_away(world):
     harness = world()
     client = grown(harness)
     square, id, _, place = lying(client)[0]
-    taker = beside(harness, "C", place)
-    harness.run(500)
+    taker = near(harness, "C", place)
     harness.broker.down = True
-    taker.send(9, *square, id)
-    harness.run(500)
+    go(harness, taker, place)
     assert len(taker.model.found) == 1
     assert id not in [gem[1] for gem in lying(taker)]
 
@@ -307,12 +295,36 @@ def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
     harness.run(3000)
     client.connection.drain()
     harness.run(3000)
-    assert client.model.resyncs == 1 and lying(client) == seen
+    left = lying(client)
+    assert client.model.resyncs == 1 and len(left) >= len(seen) - 1
     token = client.model.token
     client.connection.lose()
     back = harness.client().hello("A", (96, 64), token)
     harness.run(100)
-    assert lying(back) == seen
+    assert lying(back) == left
+
+
+def test_a_gem_that_nobody_takes_for_a_day_is_forgotten_until_somebody_comes(world):
+    harness = world()
+    client = grown(harness)
+    store = harness.node.keeper.store
+    gems = [item for item in store.each(THINGS) if item.group]
+    seeds = [item for item in store.each(THINGS) if not item.group]
+    assert {item.delay <= 24 * 3600 * 1000 for item in gems} == {True} and len(seeds) == CELLS
+    # A day later.
+    for item in (*gems, *seeds):
+        assert PLANTED_FOR - 60_000 < item.delay <= PLANTED_FOR
+        store.replace(THINGS, item._replace(delay=0)) if item.group else store.take(
+            THINGS, item.id, [(THINGS, item._replace(delay=0))]
+        )
+    client.connection.lose(1000)
+    harness.run(3000)
+    watcher = harness.stand("B", (10**7, 0), (60, 40))
+    harness.run(GROW_EVERY * 8)
+    assert watcher.model.held
+    assert not [item for item in store.each(THINGS) if item.id in {gem.id for gem in gems}]
+    again = grown(harness, name="C")
+    assert {gem[1] for gem in lying(again)} <= {gem.id for gem in gems}
 
 
 # The board.
@@ -321,23 +333,18 @@ def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
 def test_gems_are_counted_for_who_shows_the_key(world):
     harness = world(nodes=2)
     grown(harness)
-    gems = lying(harness.clients[0])[:3]
     takers = []
-    for name, host, key, (square, id, _, place) in zip(
-        ("Wren", "Tit", "Wren"), (0, 1, 1), (KEY, KEY + "x", KEY), gems, strict=True
-    ):
-        taker = beside(harness, name, place, harness.hosts[host])
-        harness.run(500)
-        taker.send(10, key)
-        taker.send(9, *square, id)
+    for name, host, key in (("Wren", 0, KEY), ("Tit", 1, KEY + "x"), ("Wren", 1, KEY)):
+        *_, place = lying(harness.clients[0])[0]
+        taker = near(harness, name, place, harness.hosts[host], key)
+        go(harness, taker, place)
         takers.append(taker)
     assert [client.model.errors for client in takers] == [[], [], []]
-    answers = [[m for m in client.connection.messages if m[0] == 29][0] for client in takers]
-    assert [answer[3:] for answer in answers] == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
+    found = [answers(client, "found")[0][2:] for client in takers]
+    assert found == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
     harness.run(3000)
     for client, own in ((takers[0], "Wren"), (takers[1], "Tit")):
-        client.send(11)
-        gems, place, of, top, longest = client.model.board
+        gems, place, of, top, longest = scores(harness, client)
         assert (gems, place, of) == ((2, 1, 2) if own == "Wren" else (1, 2, 2))
         assert top == [["Wren", 2, own == "Wren"], ["Tit", 1, own == "Tit"]]
         assert longest == [None, None]
@@ -346,12 +353,10 @@ def test_gems_are_counted_for_who_shows_the_key(world):
 def test_the_key_itself_is_not_stored(world, tmp_path):
     harness = world()
     grown(harness)
-    square, id, _, place = lying(harness.clients[0])[0]
-    taker = beside(harness, "Wren", place)
-    harness.run(500)
-    taker.send(10, KEY)
-    taker.send(9, *square, id)
-    assert taker.model.found
+    *_, place = lying(harness.clients[0])[0]
+    taker = near(harness, "Wren", place, key=KEY)
+    go(harness, taker, place)
+    assert answers(taker, "found")[0][2:] == [1, 1, 1]
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes(), path
 
@@ -359,34 +364,29 @@ def test_the_key_itself_is_not_stored(world, tmp_path):
 def test_a_player_with_another_name_is_shown_under_it(world):
     harness = world()
     grown(harness)
-    square, id, _, place = lying(harness.clients[0])[0]
-    taker = beside(harness, "Wren", place)
-    harness.run(500)
-    taker.send(10, KEY)
-    taker.send(9, *square, id)
+    *_, place = lying(harness.clients[0])[0]
+    taker = near(harness, "Wren", place, key=KEY)
+    go(harness, taker, place)
     again = harness.place("Jenny", (0, 0))
-    harness.run(3000)
     again.send(10, KEY)
     harness.run(3000)
-    again.send(11)
-    assert again.model.board == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
+    assert scores(harness, again) == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
     # An operator clears a name, and nobody else's.
     for name, shown in (("Wren", "Jenny"), ("Jenny", "?")):
-        harness.node.game.board.clear(name)
-        again.send(11)
-        assert again.model.board == [1, 1, 1, [[shown, 1, True]], [None, None]]
+        harness.node.play.clear_name(name)
+        assert scores(harness, again) == [1, 1, 1, [[shown, 1, True]], [None, None]]
 
 
 def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
     harness = world()
     grown(harness)
-    square, id, version, place = lying(harness.clients[0])[0]
-    taker = beside(harness, "Wren", place)
-    harness.run(500)
-    taker.send(9, *square, id)
-    assert [m for m in taker.connection.messages if m[0] == 29] == [[29, id, version, 0, 0, 0]]
-    taker.send(11)
-    assert taker.model.board == [0, 0, 0, [], [None, None]]
+    _, id, version, place = lying(harness.clients[0])[0]
+    taker = near(harness, "Wren", place)
+    go(harness, taker, place)
+    assert answers(taker, "found") == [[id, version, 0, 0, 0]]
+    assert scores(harness, taker) == [0, 0, 0, [], [None, None]]
+    # Nor does anybody else have a point for it.
+    assert harness.node.keeper.store.top(board_name("flatlands", BOARD), 10) == []
 
 
 @pytest.mark.parametrize("key", ["0123456789 abcdef", "0123456789abcdefé", "0123456789abcdef\n"])
@@ -396,27 +396,19 @@ def test_a_key_with_other_characters_is_refused(world, key):
     assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
 
 
-def test_so_many_wait_for_the_board_and_no_more(world, monkeypatch):
-    monkeypatch.setattr(board, "WAITING", 10)
+def test_many_who_look_at_the_board_are_one_question(world):
     harness = world()
-    [host] = harness.hosts
-    asked, answers = [], []
-    answer, host.spawn = host.spawn, lambda call, *more: asked.append((call, *more))
-
-    def ask():
-        host.node.game.board.ask("", answers.append, lambda: answers.append("failed"))
-
-    ask()
-    harness.settle()
-    # The first question is under way; who asks meanwhile is answered with the next one.
-    for _ in range(11):
-        ask()
-    assert answers == ["failed"]
-    host.spawn = answer
-    for call, *more in asked:
-        call(*more)
-    harness.settle()
-    assert len(answers) == 12 and answers.count("failed") == 1
+    clients = [harness.place(f"{n}", (0, 0)) for n in range(5)]
+    store = harness.node.keeper.store
+    asked, top = [], store.top
+    store.top = lambda *question: asked.append(question) or top(*question)
+    for client in clients:
+        client.send(35, "scores", [])
+    harness.run(FRESH - 10)
+    assert len(asked) == 1 and all(client.model.board for client in clients)
+    harness.run(20)
+    scores(harness, clients[0])
+    assert len(asked) == 2
 
 
 # A store that fails.
@@ -426,13 +418,13 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness = world()
     client = grown(harness)
     square, id, version, place = lying(client)[0]
-    taker = beside(harness, "B", place)
-    harness.run(500)
+    taker = near(harness, "B", place)
     keeper = harness.node.keeper
     store, keeper.store = keeper.store, Broken()
     taker.send(10, KEY)
-    taker.send(9, *square, id)
-    taker.send(11)
+    go(harness, taker, place)
+    taker.send(35, "scores", [])
+    harness.run(10)
     assert taker.model.errors == ["store", "store"] and taker.connection.closed is None
     newcomer = harness.stand("C", (10**6, 0), (60, 40))
     newcomer.walk(1, 0)
@@ -442,7 +434,8 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert harness.loop.stats["errors"] == 0 and keeper.trouble == "the disk is full"
     # It answers again: the gem is still there, and squares that could not be read are.
     keeper.store = store
-    taker.send(9, *square, id)
+    go(harness, taker, (place[0] + 2 * UNIT, place[1]))
+    go(harness, taker, place)
     assert taker.model.found == [(id, version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
     assert lying(newcomer) and keeper.trouble is None
@@ -452,13 +445,13 @@ def test_when_the_store_answers_again_everything_is_read(world):
     harness = world(nodes=2)
     client = grown(harness)
     square, id, _, place = lying(client)[0]
-    taker = beside(harness, "B", place, harness.hosts[1])
+    taker = near(harness, "B", place, harness.hosts[1])
     harness.run(AGAIN)
     keeper = harness.node.keeper
     store, keeper.store = keeper.store, Broken()
     # What another node takes meanwhile, this one does not hear.
     harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
-    taker.send(9, *square, id)
+    go(harness, taker, place)
     assert taker.model.found
     harness.run(2000)
     assert id in [gem[1] for gem in lying(client)]
@@ -492,14 +485,12 @@ def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_p
     def takes():
         """Let a player of the other node take one gem; return its points by the store."""
         square, id, _, place = lying(client)[0]
-        taker = beside(harness, "B", place, harness.hosts[1])
-        taker.send(10, KEY)
-        harness.run(500)
-        taker.send(9, *square, id)
-        assert taker.model.found and taker.model.errors == []
+        taker = near(harness, "B", place, harness.hosts[1], KEY)
+        go(harness, taker, place)
+        assert len(taker.model.found) == 1 and taker.model.errors == []
         taker.connection.lose(1000)
         harness.run(500)
-        return opened[1].top("gems", 1)[0][1]
+        return opened[1].top(board_name("flatlands", BOARD), 1)[0][1]
 
     assert takes() == 1
     before = opened[0].identity
@@ -513,7 +504,7 @@ def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_p
     assert opened[0].identity == opened[1].identity != before
     # What is shown is what lies there now, and what is taken there counts there.
     names = [f"{square[0]}:{square[1]}" for square in client.model.things]
-    there = {item.id for item in opened[0].group(f"{QUEUE} 2013-16", *names)}
+    there = {item.id for item in opened[0].group(THINGS, *names)}
     assert {gem[1] for gem in lying(client)} == there
     assert [takes(), takes()] == [1, 2]
     for store in opened:
@@ -536,13 +527,12 @@ def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     harness = Harness()
     client = harness.place("A", (0, 0))
     client.send(10, KEY)
-    client.send(11)
-    client.send(9, 0, 0, "0:0:0")
+    client.send(35, "scores", [])
     client.send(12, "the view from here")
     client.send(13, 0, 0, "0:0")
     client.walk(1, 0)
     harness.run(2000)
-    assert client.model.errors == ["store", "missed", "store", "missed"]
+    assert client.model.errors == ["store", "store", "missed"]
     assert client.model.things == {}
     assert client.connection.closed is None and client.sees(client)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from flatlands.games.flatlands.gems.garden import Rules
 from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
 from flatlands.server.kept.lease import EVERY, LEASE
@@ -11,7 +10,7 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.world.track import SPEED, UNIT
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Clock, Harness, Rules, clock_stores
 from tests.server.things import Broken
 
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.

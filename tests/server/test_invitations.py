@@ -168,7 +168,7 @@ def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(t
     residents = len(harness.hosts[1].node.residents.by_id)
     guest = harness.client(harness.hosts[1])
     guest.connection.on_message(
-        2, msgpack.packb([1, 2, "Hasty", 40, 25, None, invitation(host), None, None])
+        2, msgpack.packb([1, 3, "Hasty", 40, 25, None, invitation(host), None, None])
     )
     guest.connection.lose()
     harness.run(ANSWER_WITHIN + 100)

@@ -56,7 +56,7 @@ def pair(machine, square=(-1, 0)):
     seconds, since it has asked for something that the store answers."""
     client, other = (place(machine, name, square, machine.hosts[0]) for name in "CO")
     machine.run(4000)
-    other.send(11)
+    other.send(35, "scores", [])
     return client, other
 
 
@@ -89,7 +89,7 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
     begin_in_the_east(machine)
     client = machine.client(west)
     for message in (
-        [1, 2, "Quick", 40, 25, None, None, None, None],
+        [1, 3, "Quick", 40, 25, None, None, None, None],
         [2, 1, client.now(), 1, 0],
         [6, "here I am"],
         [7, 5, 0],
@@ -156,7 +156,7 @@ def test_who_finds_all_workers_full_is_refused(machine):
     west, east = machine.hosts
     client = machine.client(west)
     begin_in_the_east(machine)
-    client.send(1, 2, "Late", 40, 25, None, None, None, None)
+    client.send(1, 3, "Late", 40, 25, None, None, None, None)
     east.admission.capacity = west.admission.capacity = 0
     for _ in range(3):
         machine.settle()
@@ -171,7 +171,7 @@ def test_who_finds_all_workers_full_is_refused(machine):
 
 #: The fields of a session that go on at another worker, as `Traveller` has them, and those that do
 #: not: they belong to the connection or the worker, or nobody is passed on while they say anything.
-TRAVELS = {"resident", "intents", "sent", "earlier", "owner", "rates", "_link_told"}
+TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
 STAYS = {
     *("connection", "node", "tokens", "limits", "_kinds", "_admission", "_arriving", "opened"),
     *("player", "_known_as", "_seated", "pinged", "_token_at", "error", "_ended", "_asked"),
@@ -184,7 +184,9 @@ STAYS = {
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
     stays = {"node", "dimmed", "slot", "screen", "view", "held", "due", "watched", "asked"}
-    state = State(7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, (5, 6))
+    state = State(
+        7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, "who", (5, 6)
+    )
     assert len({repr(value) for value in state}) == len(state) == len(State._fields)
     resident = Resident(1, state)
     assert resident.state() == state
@@ -194,7 +196,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     assert fields == TRAVELS | STAYS
     for intent in (state.intent, Heading(0, -1), None):
         traveller = Traveller(
-            state._replace(intent=intent), Viewport(30, 20), 4, 6, "who", False, [[], 3], True
+            state._replace(intent=intent), Viewport(30, 20), 4, 6, False, [[], 3], True
         )
         assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
     greeting = Greeting(
@@ -355,7 +357,7 @@ def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
     looks.send(15, 16, -1, -1, 1, 1)
     assert west.node.views.shows(looks.session)
     lags.session.lags_since = lags.now()
-    asks.send(11)
+    asks.send(35, "scores", [])
     half.connection.half = True
     machine.tell(1)
     assert [sock.client for _, _, sock in machine.under_way] == [free]

@@ -30,7 +30,7 @@ def tell_at_once(client, *messages):
 
 
 def hello(token):
-    return [1, 2, "B", 40, 25, token, None, None, None]
+    return [1, 3, "B", 40, 25, token, None, None, None]
 
 
 # Speaking before the welcome.

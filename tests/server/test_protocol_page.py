@@ -10,15 +10,16 @@ import pytest
 
 from flatlands.games.flatlands import kinds
 from flatlands.games.flatlands.cairns import cairns
-from flatlands.games.flatlands.gems import garden
+from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
-from flatlands.server.kept import reach
+from flatlands.server.kept import lying, reach
 from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
+from flatlands.server.things import declare
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
@@ -82,7 +83,8 @@ def test_the_table_of_what_the_server_sends():
 
 
 @pytest.mark.parametrize(
-    ("number", "tuples"), [(4, peer_protocol.EVENTS | kinds.EVENTS), (10, kinds.THINGS)]
+    ("number", "tuples"),
+    [(4, peer_protocol.EVENTS | kinds.EVENTS), (10, {0: declare(Gem)} | kinds.THINGS)],
 )
 def test_the_tables_of_events_and_of_things(number, tuples):
     rows = {kind: ", ".join(one.make._fields[1:]) for kind, one in tuples.items()}
@@ -207,11 +209,11 @@ NUMBERS = [
         "protocol",
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ),
-    ("protocol", f"within {garden.REACH / UNIT:g} tiles of the player"),
+    ("protocol", f"comes within {Gem.reach:g} tiles of it"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
     ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),
     ("nodes", f"Every {seconds(cairns.CRUMBLE_EVERY)} each node claims cairns"),
-    ("nodes", f"lease ends after {seconds(garden.LEASE)}"),
+    ("nodes", f"lease ends after {seconds(lying.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),
     ("nodes", f"see the square {square.ANSWERED_WITHIN} ms after the first request"),

@@ -19,9 +19,8 @@ import redis
 from gevent import subprocess
 
 from flatlands.games.flatlands.cairns.cairns import Builder
-from flatlands.games.flatlands.gems.board import BOARD
+from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.server.squares.peers import Load
-from flatlands.stores.base import Score
 from flatlands.world.grid import SIDE
 from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
@@ -127,9 +126,9 @@ def populate(world):
         place = (column * SIDE + n % 13) * UNIT, (row * SIDE + n % 11) * UNIT
         resident = node.residents.join(f"bot-{n}", place)
         if n % 3:
-            world.store.add(Score(BOARD, f"{n}", n))
-            for queue, item in node.game.board.entry(f"{n}", resident.id, resident.name):
-                world.store.put(queue, [item])
+            world.store.add(node.play.boards.score(BOARD, f"{n}", n))
+            queue, item = node.play.boards.entry(f"{n}", resident.id, resident.name)
+            world.store.put(queue, [item])
         if n % 5 == 0:
             node.movement.act(resident, 1, node.loop.now(), Heading(0, 1))
             gevent.spawn_later(n / 60, stop, node, resident)

@@ -24,7 +24,7 @@ def pair(harness):
     return harness.place("A", (0, 0)), harness.place("B", (0, 0))
 
 
-HELLO = [1, 2, "Wren", 40, 25, None, None, None, None]
+HELLO = [1, 3, "Wren", 40, 25, None, None, None, None]
 
 
 def hello(**changed):

@@ -39,7 +39,7 @@ def test_who_appears_at_once_enters_once_and_so(pair):
     harness, a, b = pair
     before = len(b.connection.messages)
     c = harness.client(harness.hosts[0])
-    c.connection.on_message(2, msgpack.packb([1, 2, "C", 40, 25, None, None, None, None]))
+    c.connection.on_message(2, msgpack.packb([1, 3, "C", 40, 25, None, None, None, None]))
     c.connection.on_message(2, msgpack.packb([33, "C", 1030]))
     harness.run(500)
     news = [m for m in b.connection.messages[before:] if m[0] == 21]

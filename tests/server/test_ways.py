@@ -15,7 +15,7 @@ COUNTED = tuple(
 )
 
 #: Journey -> how many files it may pass through. Few newcomers pass sight.py too, by chance.
-MOST = {"walk": 22, "hello": 34, "token": 35}
+MOST = {"walk": 23, "hello": 34, "token": 36}
 
 
 @contextmanager

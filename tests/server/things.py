@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flatlands.games.flatlands.gems.garden import Rules
 from flatlands.stores.base import Store, StoreError
 from flatlands.stores.registry import open_store
-from tests.server.harness import Harness
+from tests.server.harness import Harness, Rules
 
 KEY = "0123456789abcdef"
 
 #: Gems that were taken lie somewhere else after 0.1 to 0.3 s, or not during a test.
-QUICK, SLOW = Rules(per_cell=3, pause=200), Rules(per_cell=3, pause=10**7)
+QUICK, SLOW = Rules(per_cell=3, pause=0.2), Rules(per_cell=3, pause=10**4)
 
 
 class Broken:

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.gems import garden
-from flatlands.games.flatlands.gems.garden import LIES_FOR, Rules
+from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.cells import Cells
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
 from flatlands.server.game import Me
+from flatlands.server.kept import lying
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
 from flatlands.world.track import UNIT, Tile
-from tests.server.harness import Client, Clock, Harness, Host, clock_stores
+from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stores
 from tests.server.machine import Machine
 from tests.simulate import gems
 from tests.simulate.rule import WRITTEN_WITHIN, Broken, check, check_cells, check_ways
@@ -35,6 +35,9 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 
 #: The herd of a world, and of how many worlds one has a herd.
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
+
+#: For how many seconds a gem lies, and for how many ms a cell counts as planted.
+FORGOTTEN = Gem.lasts, lying.PLANTED_FOR
 
 #: Of how many worlds without a herd one has gems.
 GEMS_ONE_IN = 8
@@ -140,18 +143,20 @@ class World:
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
         self.cells = plan.cells
-        self.gems: gems.Gems | None = None
+        self.gems: gems.World | None = None
         if plan.gems:
             moved = plan.seed % 2 == 1
-            garden.LIES_FOR = gems.MOVED_AFTER if moved else LIES_FOR
-            self.gems = gems.Gems(self.harness, stores(), moved)
+            Gem.lasts, lying.PLANTED_FOR = FORGOTTEN
+            if moved:
+                Gem.lasts, lying.PLANTED_FOR = gems.MOVED_AFTER, gems.MOVED_AFTER * 1000
+            self.gems = gems.World(self.harness, stores(), moved)
         for host in self.harness.hosts:
             self._watch(host)
 
     def end(self) -> None:
         """Let heartbeats be as frequent, and gems lie as long, as everywhere else."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
-        garden.LIES_FOR = LIES_FOR
+        Gem.lasts, lying.PLANTED_FOR = FORGOTTEN
 
     def _watch(self, host: Host) -> None:
         """Let its store answer as this world's do, and note which tracks its residents have.

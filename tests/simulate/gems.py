@@ -9,24 +9,26 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import gevent
 import msgpack
 
-from flatlands.games.flatlands.gems.board import BOARD
-from flatlands.games.flatlands.gems.garden import GROW_EVERY, QUEUE, Rules
+from flatlands import Away, Me
+from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
 from flatlands.server.agenda import Agenda
+from flatlands.server.kept.boards import board_name, owner_of
 from flatlands.server.kept.keeper import FAILS_FOR
+from flatlands.server.kept.lying import GROW_EVERY, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.messages.protocol import Refused
+from flatlands.server.things import of_row
 from flatlands.stores.base import Store, StoreError
-from flatlands.world.track import Track
-from tests.server.harness import Client, Harness, Host
+from tests.server.harness import Client, Harness, Host, Rules
 from tests.simulate.rule import Broken
 
 #: Gems of each cell, and that one which was taken lies somewhere else after some 20 s.
-RULES = Rules(per_cell=3, pause=20_000)
+RULES = Rules(per_cell=3, pause=20)
 
-#: ms after which gems are moved that nobody takes, in worlds where they are.
-MOVED_AFTER = 150_000
+#: Seconds after which gems are forgotten that nobody takes, in worlds where they are.
+MOVED_AFTER = 150
 
 #: The longest that a question waits, or its answer, in ms.
 SLOW = 3000
@@ -40,13 +42,37 @@ RIGHT_WITHIN = AGAIN + AFTER_FAILURE + FAILS_FOR + GROW_EVERY + 4 * SLOW
 TOLD_WITHIN = GROW_EVERY + 4 * SLOW
 
 
-class Gems:
+class Wren(Me):
+    """A player that no node has, which reaches for gems as the hook of a game does."""
+
+    def __init__(self, host: Host, owner: str) -> None:
+        resident: Any = SimpleNamespace(id=1, name="Wren", owner=owner, screen=None)
+        super().__init__(host.node, resident)
+        #: What became of it.
+        self.answer = "unknown"
+
+    def _check(self) -> None:
+        """Be where it is."""
+
+    def take(self, *arguments: Any, **more: Any) -> bool:
+        taken = super().take(*arguments, **more)
+        self.answer = "taken" if taken else "missed"
+        return taken
+
+    def tell(self, name: str, *fields: Any) -> None:
+        """Tell nobody."""
+
+
+class World:
     """See the module. `store` is one more that opens what the nodes share; `moved`: gems that
-    nobody takes are moved."""
+    nobody takes are forgotten after a while, and planted anew."""
 
     def __init__(self, harness: Harness, store: Store, moved: bool) -> None:
         self._harness, self._store, self._moved = harness, store, moved
-        self._ground = f"{QUEUE} 2013-16"
+        self._ground = f"{QUEUE} flatlands 2013-16"
+        harness.waits = True
+        #: The gems that there ever were.
+        self._seen: set[str] = set()
         #: Nodes whose store does not answer.
         self.away: set[Host] = set()
         #: How often each gem was given, and what became of all that were asked for.
@@ -61,7 +87,13 @@ class Gems:
             ms = self._harness.chance.choice((0, 0, 10, 200, SLOW))
             waiting.put(do, host.loop.now() + ms)
 
-        def spawn(ask: Any, store: Store, question: Any, answered: Any, failed: Any) -> None:
+        def spawn(call: Any, *arguments: Any) -> None:
+            if call.__name__ != "_ask":
+                # A hook, which may wait.
+                gevent.spawn(call, *arguments)
+                return
+            store, question, answered, failed = arguments
+
             def later() -> None:
                 result: Any = None
                 error = StoreError("it is away") if host in self.away else None
@@ -77,7 +109,7 @@ class Gems:
                         raise error
                     return result
 
-                wait(lambda: ask(store, answer, answered, failed))
+                wait(lambda: call(store, answer, answered, failed))
 
             wait(later)
 
@@ -93,29 +125,35 @@ class Gems:
         ]
         if not known or host.frozen:
             return
-        (column, row), thing = known[b % len(known)]
-        x, y = thing.x + column * node.grid.span, thing.y + row * node.grid.span
-        player = SimpleNamespace(track=Track(x, y, 0, 0, 0, 0), id=1, name="Wren")
+        square, row = known[b % len(known)]
+        gem: Any = of_row(Gem, row, square, node.grid.side)
+        wren = Wren(host, owner_of(f"key {c % 3}"))
 
-        def has(version: int) -> None:
-            self._taken[thing.id, version] += 1
-
-        def refused(why: Refused) -> None:
-            self._answers[why.code] += 1
+        def touch() -> None:
+            try:
+                Gems(node.game).on_touch(wren, gem)
+            except Away:
+                pass
+            finally:
+                self._answers[wren.answer] += 1
+                self._taken[gem.id, gem.version] += wren.answer == "taken"
 
         self._answers["asked"] += 1
-        try:
-            owner = node.game.board.owner(f"key {c % 3}")
-            node.game.garden.take((column, row), thing.id, player, owner, has, refused)  # type: ignore[arg-type]
-        except Refused as why:
-            refused(why)
+        gevent.spawn(touch)
 
     def check(self) -> None:
         """Raise Broken unless each gem was given once, and is somewhere or counted."""
-        if twice := [gem for gem, times in self._taken.items() if times > 1]:
+        given = self._taken.copy()
+        for client in self._harness.clients:
+            given.update(client.model.found)
+        if twice := [gem for gem, times in given.items() if times > 1]:
             raise Broken(f"gems were given twice: {twice}")
-        if not self._moved and self._store.count(self._ground) % RULES.per_cell:
-            raise Broken("a gem is lost, or there is one too many")
+        gems = {item.id for item in self._store.each(self._ground) if item.id.startswith("Gem:")}
+        self._seen |= gems
+        if not self._moved and gems < self._seen:
+            raise Broken(f"gems are lost: {self._seen - gems}")
+        if many := [id for id in gems if int(id.rpartition(":")[2]) >= RULES.per_cell]:
+            raise Broken(f"there are gems too many: {many}")
         points = sum(n for _, n in self._points())
         unknown = self._answers["asked"] - self._answers["missed"] - self._taken.total()
         if not self._taken.total() <= points <= self._taken.total() + unknown:
@@ -128,7 +166,7 @@ class Gems:
         return {(client, *what) for client in playing for what in self._differ(client)}
 
     def _points(self) -> list[tuple[str, int]]:
-        return self._store.top(BOARD, 10)
+        return self._store.top(board_name("flatlands", BOARD), 10)
 
     def _differ(self, client: Client) -> set[tuple[str, int, str]]:
         c0, r0, c1, r1 = client.model.held
@@ -140,7 +178,8 @@ class Gems:
         shown = {
             (id, version, f"{c}:{r}")
             for (c, r), things in client.model.things.items()
-            for _, id, version, *_ in things
+            for kind, id, version, *_ in things
+            if kind == 0
         }
         return shown ^ truth
 
@@ -149,6 +188,7 @@ class Gems:
         for host in list(self._harness.hosts):
             self._harness.kill(host)
         reader = self._harness.stand("reader", (0, 0), (96, 64), self._harness.host())
-        reader.send(11)
+        reader.send(35, "scores", [])
+        self._harness.run(10)
         if [n for _, n, _ in reader.model.board[3]] != [n for _, n in self._points()]:
             raise Broken(f"the board is {reader.model.board}, and not {self._points()}")

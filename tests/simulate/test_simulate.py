@@ -157,7 +157,7 @@ def leave_gems(monkeypatch):
     take = SqliteStore.take
 
     def faulty(self, queue, id, then=(), scores=(), *, only=None):
-        if not queue.startswith("gem "):
+        if not queue.startswith("things "):
             return take(self, queue, id, then, scores, only=only)
         found = [item.body for item in self.scan(queue, 500) if item.id == id]
         return found[0] if found and only in (None, found[0]) else None

@@ -3,12 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.games.flatlands.kinds import GEM, GemThing
+from flatlands.games.flatlands.gems.gems import Gem
+from flatlands.server.things import declare
 from flatlands.world.things import Things
 
 
 def gem(id="a", version=1, x=0):
-    return GemThing(GEM, id, version, x, 0)
+    return declare(Gem).make(0, id, version, x, 0)
 
 
 def test_news_say_what_lies_in_the_square():

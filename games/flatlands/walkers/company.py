@@ -13,7 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from flatlands.games.flatlands.kinds import GEM, EmoteEvent
+from flatlands.games.flatlands.gems.gems import Gem
+from flatlands.games.flatlands.kinds import EmoteEvent
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.walkers.errands import COMPANY, WAVE, WONDER, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
@@ -327,6 +328,6 @@ class Company:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)
                     for thing in heard.things.all()
-                    if thing.kind == GEM
+                    if type(thing).__name__ == Gem.__name__
                 ]
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

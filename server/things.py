@@ -1,0 +1,138 @@
+"""Things: what lies in the world, each on one tile, until a player takes it. A game declares each
+kind by a class.
+
+This module never reads the store (kept/lying.py does), and publishes nothing.
+"""
+
+from collections import namedtuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION, Kind
+from flatlands.server.messages.table import Field
+from flatlands.world.grid import Square
+from flatlands.world.terrain import CELL
+from flatlands.world.track import UNIT, Tile
+
+#: What every thing has on the wire, before the fields of its own.
+_ALWAYS = "kind", "id", "version", "x", "y"
+
+#: Tiles from the origin along each axis: farther than there is ground.
+FAR = 2**31
+
+#: The most tiles from which a player touches a thing, and the most characters of a kind's name.
+REACH_MOST, NAME_MOST = 16, 20
+
+
+class Thing:
+    """A kind of things. Its fields are declared as those of an action are (actions.py):
+
+        class Mushroom(Thing, reach=1, lasts=3600):
+            colour = number(0, 7)
+
+    A player touches one that is within `reach` tiles. After `lasts` seconds it is gone, if nobody
+    has taken it before; None: it lies until somebody does. An object is one thing as it lay there
+    when it was read, and never changes.
+    """
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+    reach: ClassVar[float] = 1
+    lasts: ClassVar[float | None] = None
+
+    def __init_subclass__(cls, *, reach: float = 1, lasts: float | None = None) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        name = cls.__name__
+        if len(name) > NAME_MOST:
+            raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
+        if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
+            raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
+        if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
+            raise ValueError(f"{name} must last a second or longer, or None: for ever")
+        own = {key: value for key, value in vars(cls).items() if isinstance(value, Field)}
+        for key in own:
+            if key in _ALWAYS or hasattr(Thing, key):
+                raise ValueError(f"a field of {name} cannot have the name {key}")
+        cls.reach, cls.lasts = reach, lasts
+        cls.fields = tuple(replace(value, name=key) for key, value in own.items())
+
+    def __init__(self, tile: Tile, **values: Any) -> None:
+        """A thing that is to lie on a tile, with the values of its fields: what is left out has the
+        lowest. Raises ValueError."""
+        self.id, self.version = "", 0
+        self.tile = check_tile(tile)
+        for field in self.fields:
+            value = values.pop(field.name, _lowest(field))
+            if not field.allows(value):
+                raise ValueError(f"{type(self).__name__}: {field}, and not {value!r}")
+            setattr(self, field.name, value)
+        if values:
+            raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
+        #: ms until it lies there.
+        self.after = 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of its fields."""
+        return {field.name: getattr(self, field.name) for field in self.fields}
+
+    @property
+    def cell(self) -> Tile:
+        """The cell of 64 x 64 tiles in which it lies."""
+        column, row = self.tile
+        return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
+
+    def again(self, tile: Tile | None = None, after: float = 0, **values: Any) -> Self:
+        """Return what this thing becomes: it lies on another tile, or the same one, in `after`
+        seconds, with other values for some of its fields. Raises ValueError."""
+        if not isinstance(after, int | float) or not 0 <= after <= 10**9:
+            raise ValueError(f"it cannot lie there again after {after!r} seconds")
+        following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
+        following.id, following.version = self.id, self.version + 1
+        following.after = round(after * 1000)
+        return following
+
+
+def check_tile(tile: Any) -> Tile:
+    """Return a tile, (column, row). Raises ValueError if it is none."""
+    whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
+    if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
+        raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
+    return tile[0], tile[1]
+
+
+def _lowest(field: Field) -> Any:
+    """Return the lowest value that a field may have."""
+    if field.type is str:
+        return "?" * field.low
+    return False if field.type is bool else field.low
+
+
+def declare(kind: type[Thing]) -> Kind:
+    """Return a kind of things as nodes tell each other of it."""
+    names = [field.name for field in kind.fields]
+    make: Any = namedtuple  # its fields are data
+    row = make(kind.__name__, [*_ALWAYS, *names])
+    return peer_protocol.declare(row, THING_ID, THING_VERSION, *kind.fields)
+
+
+def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
+    """Return a thing that lies somewhere. What it has no value for, or one that is not allowed any
+    more, has the lowest."""
+    fit = {f.name: values[f.name] for f in kind.fields if f.allows(values.get(f.name))}
+    thing = kind(tile, **fit)
+    thing.id, thing.version = id, version
+    return thing
+
+
+def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
+    """Return a thing from what nodes tell each other of it: `row` is a tuple as in world/things.py,
+    and `side` that of squares in tiles."""
+    tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
+    values = dict(zip([field.name for field in kind.fields], row[len(_ALWAYS) :], strict=True))
+    return read(kind, row.id, row.version, tile, values)

@@ -1,0 +1,500 @@
+"""Things of a game: they are planted, touched by who comes near, and taken once."""
+
+import math
+import random
+from collections import Counter
+
+import gevent
+import msgpack
+import pytest
+
+from flatlands import Game as Engine
+from flatlands import Part, Thing, action, flag, number, plain, text
+from flatlands.server.kept.boards import board_name
+from flatlands.server.kept.keeper import Away, Keeper
+from flatlands.server.kept.lying import AFTER_FAILURE, GROW_EVERY, MOST
+from flatlands.server.kept.reader import AGAIN
+from flatlands.server.loop import Loop
+from flatlands.server.play import Play
+from flatlands.server.players.touches import NEVER, _comes_within
+from flatlands.stores.base import Item, Score
+from flatlands.world.track import SPEED, UNIT, Track
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.things import KEY, Broken
+
+ORCHARD = "things test_things 2013-16"
+
+
+class Apple(Thing, reach=1):
+    """It lies until somebody takes it."""
+
+    colour = number(1, 7)
+
+
+class Egg(Thing, reach=0.5, lasts=10):
+    """It is gone after ten seconds."""
+
+    note = text(0, 20)
+    blown = flag()
+
+
+class Orchard(Engine):
+    """Two apples in each cell; what happens to them is noted, and what to do is told."""
+
+    ground = plain()
+    things = [Apple, Egg]
+
+    def __init__(self, node, options=None, alone=True):
+        super().__init__(node, options, alone)
+        self.touched, self.planted, self.then, self.takes = [], [], None, True
+
+    def plant(self, cell):
+        self.planted.append(cell)
+        column, row = (64 * at for at in cell)
+        return [Apple((column + 5, row)), Apple((column + 20, row), colour=4)]
+
+    def on_touch(self, me, thing):
+        self.touched.append((self.node.loop.now(), me.id, thing))
+        if self.takes:
+            then = [] if self.then is None else self.then(thing)
+            if me.take(thing, then, scores=[("apples", 2)]):
+                me.tell("found", thing.id, thing.version, me.rank("apples").n)
+
+    @action(rate=10, burst=20)
+    def lay(self, me, note: str = text(0, 20)):
+        self.leave(Egg(me.tile, note=note))
+
+    @action(rate=10, burst=20)
+    def best(self, me):
+        me.tell("best", [[one.name, one.points] for one in self.top("apples", 5)])
+
+
+@pytest.fixture
+def orchard():
+    def start(nodes=1, play=Orchard, **more):
+        clock = Clock()
+        stores = clock_stores(clock)
+        return Harness(nodes=nodes, stores=stores, clock=clock, play=play, **more)
+
+    return start
+
+
+def middle(tile):
+    return tile[0] * UNIT + UNIT // 2, tile[1] * UNIT + UNIT // 2
+
+
+def lying(client):
+    """Return what a client knows, by its id."""
+    return {thing[1]: thing for things in client.model.things.values() for thing in things}
+
+
+def at(harness, name, tile, host=None, size=(60, 40)):
+    """Return a client whose player stands on a tile, once it sees what lies there."""
+    client = harness.stand(name, middle(tile), size, host)
+    harness.run(GROW_EVERY * 3)
+    return client
+
+
+# What lies in the world.
+
+
+def test_what_a_game_plants_lies_there_once_for_all_nodes(orchard):
+    harness = orchard(nodes=2)
+    a, b = (at(harness, name, (0, 3), host) for name, host in zip("ab", harness.hosts, strict=True))
+    assert lying(a) == lying(b)
+    kind, id, version, x, y, colour = lying(a)["Apple:0:0:1"]
+    assert (kind, id, colour) == (0, "Apple:0:0:1", 4) and version > 0
+    assert (x, y) == (4 * UNIT + UNIT // 2, UNIT // 2)
+    planted = [cell for host in harness.hosts for cell in harness.game_of(host).planted]
+    assert len(planted) == len(set(planted)) >= 1
+
+
+def test_who_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):
+    harness = orchard()
+    client = at(harness, "a", (0, 0))
+    game = harness.game_of()
+    client.send(10, KEY)
+    began = harness.loop.now()
+    client.walk(1, 0)
+    harness.run(3000)
+    [(when, who, apple)] = game.touched[:1]
+    # Five tiles, less its reach of one.
+    assert abs(when - began - 4 * UNIT * 1000 / SPEED) <= 2 and who == client.id
+    assert (apple.tile, apple.colour, apple.id) == ((5, 0), 1, "Apple:0:0:0")
+    assert client.model.told["found"] == [apple.id, apple.version, 2]
+    harness.run(3000)
+    assert [one.id for _, _, one in game.touched] == ["Apple:0:0:0", "Apple:0:0:1"]
+    assert "Apple:0:0:0" not in lying(client)
+    assert harness.node.keeper.store.count(ORCHARD) == len(game.planted) * 3 - 2
+    client.send(35, "best", [])
+    harness.run(10)
+    assert client.model.told["best"] == [[["a", 4]]]
+
+
+def test_who_passes_farther_away_than_its_reach_touches_nothing(orchard):
+    harness = orchard()
+    near, far = at(harness, "a", (0, 1)), at(harness, "b", (0, 2))
+    for client in (near, far):
+        client.walk(1, 0)
+    harness.run(1600)
+    assert [who for _, who, _ in harness.game_of().touched] == [near.id]
+
+
+def test_what_nobody_takes_is_touched_again_by_who_comes_again(orchard):
+    harness = orchard()
+    game = harness.game_of()
+    game.takes = False
+    client = at(harness, "a", (3, 0))
+    for goal in ((5, 0), (5, 1), (4, 0)):
+        client.go(*middle(goal))
+        harness.run(500)
+    assert len(game.touched) == 1
+    client.go(*middle((3, 0)))
+    harness.run(500)
+    client.go(*middle((5, 0)))
+    harness.run(500)
+    assert len(game.touched) == 2
+    # Who stands on it touches it no more, though other things come to lie there.
+    harness.run(2 * AGAIN)
+    client.send(35, "lay", ["here"])
+    harness.run(500)
+    assert [one.tile for _, _, one in game.touched[2:]] == [(5, 0)]
+    assert isinstance(game.touched[2][2], Egg)
+
+
+def test_a_thing_that_comes_to_lie_beside_somebody_is_touched(orchard):
+    harness = orchard(nodes=2)
+    stands = at(harness, "a", (8, 8))
+    lays = at(harness, "b", (8, 8), harness.hosts[1])
+    walks = at(harness, "c", (0, 8), size=(96, 64))
+    walks.walk(1, 0)
+    harness.run(500)
+    lays.send(35, "lay", ["for you"])
+    harness.run(200)
+    # Of the three, two stand there: each at its own node.
+    touched = [one for host in harness.hosts for one in harness.game_of(host).touched]
+    assert {who for _, who, _ in touched} <= {stands.id, lays.id} and touched
+    assert touched[0][2].note == "for you"
+    assert sum(len(client.model.found) for client in (stands, lays)) == 1
+    lays.send(35, "lay", ["again"])
+    harness.run(10)
+    assert sum(len(client.model.found) for client in (stands, lays, walks)) == 2
+
+
+def test_of_two_nodes_that_do_not_hear_each_other_one_player_gets_it(orchard):
+    harness = orchard(nodes=2)
+    a, b = (at(harness, name, (2, 0), host) for name, host in zip("ab", harness.hosts, strict=True))
+    harness.network.cuts |= {
+        (one.broker, other.broker) for one in harness.hosts for other in harness.hosts
+    }
+    for client in (a, b):
+        client.send(10, KEY + client.model.welcome[0] * "x")
+        client.walk(1, 0)
+    harness.run(1500)
+    assert len(a.model.found) + len(b.model.found) == 1
+    assert a.model.errors == b.model.errors == []
+    store = harness.node.keeper.store
+    assert store.top(board_name("test_things", "apples"), 5)[0][1] == 2
+
+
+def test_what_follows_lies_there_at_its_time_with_its_fields(orchard):
+    harness = orchard(nodes=2)
+    game = harness.game_of()
+    game.then = lambda apple: [
+        apple.again((5, 4), after=5, colour=6),
+        *[Egg((column, 5), note="shell", blown=True) for column in (5, 40)],
+    ]
+    a, b = (at(harness, name, (2, 0), host) for name, host in zip("ab", harness.hosts, strict=True))
+    before = lying(b)["Apple:0:0:0"]
+    a.go(*middle((5, 0)))
+    harness.run(2000)
+    known = lying(b)
+    assert "Apple:0:0:0" not in known
+    eggs = [thing for thing in known.values() if thing[0] == 1]
+    assert [thing[5:] for thing in eggs] == [["shell", True]] * 2
+    harness.run(5000)
+    kind, id, version, x, y, colour = lying(b)["Apple:0:0:0"]
+    assert (version, colour, y) == (before[2] + 1, 6, 4 * UNIT + UNIT // 2)
+    # The eggs have lasted for ten seconds.
+    harness.run(6000)
+    assert not [thing for thing in lying(a).values() if thing[0] == 1]
+    store = harness.node.keeper.store
+    assert not [item for item in store.each(ORCHARD) if item.id.startswith("Egg")]
+
+
+def test_what_waits_is_not_lost_with_the_node_that_took_it(orchard):
+    harness = orchard(nodes=2)
+    first, second = harness.hosts
+    harness.game_of(first).then = lambda apple: [apple.again(after=3)]
+    b = at(harness, "b", (2, 5), second)
+    a = at(harness, "a", (2, 0), first)
+    a.go(*middle((5, 0)))
+    harness.run(1000)
+    assert a.model.found and "Apple:0:0:0" not in lying(b)
+    harness.kill(first)
+    harness.run(5000)
+    assert lying(b)["Apple:0:0:0"][2] == a.model.found[0][1] + 1
+
+
+def test_what_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog):
+    class Late(Orchard):
+        fails = True
+
+        def plant(self, cell):
+            if self.fails:
+                raise LookupError("no such tree")
+            return super().plant(cell)
+
+    harness = orchard(play=Late)
+    client = at(harness, "a", (0, 3))
+    assert lying(client) == {} and "no such tree" in caplog.text
+    assert harness.loop.stats["hooks_failed"] > 0
+    Late.fails = False
+    harness.run(AFTER_FAILURE + 2 * AGAIN)
+    assert "Apple:0:0:0" in lying(client)
+
+
+def test_what_is_planted_that_is_no_thing_of_the_game_is_an_error_and_nothing_lies_there(
+    orchard, caplog
+):
+    class Pear(Thing):
+        pass
+
+    class Wrong(Orchard):
+        def plant(self, cell):
+            return [Apple((0, 0)), Pear((0, 0))]
+
+    harness = orchard(play=Wrong)
+    client = at(harness, "a", (0, 3))
+    assert lying(client) == {} and "of no kind that the game has" in caplog.text
+    assert harness.loop.stats["hooks_failed"] > 0
+
+
+def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard):
+    harness = orchard(nodes=2)
+    client = at(harness, "a", (5, 5))
+    harness.game_of().takes = False
+    client.send(35, "lay", ["rude"])
+    harness.run(100)
+    assert [thing[5] for thing in lying(client).values() if thing[0] == 1] == ["rude"]
+    planted = {id for id in lying(client) if id.startswith("Apple")}
+    harness.hosts[1].node.play.clear((0, 0))
+    harness.run(100)
+    assert lying(client).keys() == planted and planted
+
+
+def test_things_of_an_older_game_have_the_lowest_values_and_can_be_taken(orchard):
+    harness = orchard()
+    store = harness.node.keeper.store
+    old = msgpack.packb([7, 5, 7, False, {"weight": 3}])
+    gone = msgpack.packb([7, 5, 8, False, {}])
+    store.put(ORCHARD, [Item("Apple:old", 10**9, "0:0", old), Item("Plum:1", 10**9, "0:0", gone)])
+    client = at(harness, "a", (2, 7))
+    assert lying(client)["Apple:old"] == [0, "Apple:old", 7, *[x - 0 for x in middle((5, 7))], 1]
+    assert "Plum:1" not in lying(client)
+    client.walk(1, 0)
+    harness.run(1000)
+    assert client.model.found == [("Apple:old", 7)]
+
+
+# What players do.
+
+
+def test_a_player_whose_connection_is_lost_touches_nothing_until_it_is_back(orchard):
+    harness = orchard()
+    game = harness.game_of()
+    other = at(harness, "b", (9, 9))
+    client = at(harness, "a", (8, 8))
+    client.walk(-1, 0)
+    client.walk(0, 0)
+    token = client.model.token
+    client.connection.lose()
+    harness.run(100)
+    tile = other.at(client)[0] // UNIT, other.at(client)[1] // UNIT
+    harness.node.play.lying.leave([Egg(tile)])
+    harness.run(1000)
+    assert game.touched == []
+    harness.client().hello("a", (60, 40), token)
+    harness.run(100)
+    assert [who for _, who, _ in game.touched] == [client.id]
+
+
+def test_a_store_that_is_away_is_told_to_the_player_and_harms_nobody(orchard, caplog):
+    harness = orchard()
+    game, keeper = harness.game_of(), harness.node.keeper
+    client = at(harness, "a", (3, 0))
+    store, keeper.store = keeper.store, Broken()
+    client.walk(1, 0)
+    harness.run(1000)
+    assert len(game.touched) == 1 and client.model.errors == ["store"]
+    assert harness.loop.stats["hooks_failed"] == 1 and "on_touch" not in caplog.text
+    keeper.store = store
+    client.walk(-1, 0)
+    harness.run(1500)
+    assert len(client.model.found) == 1
+
+
+def test_what_was_taken_already_is_read_again(orchard):
+    harness = orchard()
+    client = at(harness, "a", (3, 0))
+    # Another program has taken it, and tells nobody.
+    harness.node.keeper.store.take(ORCHARD, "Apple:0:0:0")
+    assert "Apple:0:0:0" in lying(client)
+    client.walk(1, 0)
+    harness.run(1000)
+    assert client.model.found == [] and "Apple:0:0:0" not in lying(client)
+
+
+def test_who_is_not_here_any_more_takes_nothing(orchard, caplog):
+    class Slow(Orchard):
+        def on_touch(self, me, thing):
+            resident = self.node.residents.by_id[me.id]
+            self.node.residents.detach(resident)
+            self.node.residents.leave(resident)
+            self.touched.append((0, me.id, thing))
+            me.take(thing)
+
+    harness = orchard(play=Slow)
+    client = at(harness, "a", (5, 5))
+    walker = at(harness, "b", (3, 0))
+    walker.walk(1, 0)
+    harness.run(500)
+    assert len(harness.game_of().touched) == 1 and "Apple:0:0:0" in lying(client)
+    # That is no failure of the game's.
+    assert harness.loop.stats["hooks_failed"] == 0 and "failed" not in caplog.text
+
+
+def test_nothing_that_the_event_loop_calls_may_wait_for_the_store():
+    keeper, asked, told = Keeper(Broken(), Loop(Counter())), [], []
+
+    def ask():
+        try:
+            keeper.wait(lambda store: asked.append(store))
+        except RuntimeError as error:
+            told.append(str(error))
+
+    gevent.get_hub().loop.run_callback(ask)
+    gevent.sleep(0.01)
+    assert asked == [] and "may wait" in told[0]
+    with pytest.raises(Away):
+        keeper.wait(lambda store: store.count("a"))
+
+
+# What a game declares.
+
+
+def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_others(orchard):
+    class Mushroom(Thing, reach=2):
+        pass
+
+    class Mushrooms(Part):
+        things = [Mushroom]
+
+        def plant(self, cell):
+            return [Mushroom((64 * cell[0] + 10, 64 * cell[1]))]
+
+        def on_touch(self, me, thing):
+            self.game.eaten.append(thing)
+
+    class Wood(Orchard):
+        parts = [Mushrooms]
+        eaten: list[Thing] = []
+
+    harness = orchard(play=Wood)
+    client = at(harness, "a", (0, 0))
+    assert lying(client)["Mushroom:0:0:0"][0] == 2
+    client.walk(1, 0)
+    harness.run(2500)
+    assert [type(one[2]) for one in harness.game_of().touched] == [Apple]
+    assert [type(one) for one in Wood.eaten] == [Mushroom]
+
+    class Two(Orchard):
+        parts = [type("Other", (Part,), {"things": [Apple]})]
+
+    with pytest.raises(ValueError, match="two parts of the game have things of the kind Apple"):
+        Play(harness.node, Two)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "fields", "says"),
+    [
+        ("Apple" * 5, {}, {}, "too long"),
+        ("Apple", {"reach": 0}, {}, "reach of Apple"),
+        ("Apple", {"reach": 17}, {}, "reach of Apple"),
+        ("Apple", {"reach": "far"}, {}, "reach of Apple"),
+        ("Apple", {"lasts": 0.5}, {}, "must last"),
+        ("Apple", {"lasts": "long"}, {}, "must last"),
+        ("Apple", {}, {"version": number(0, 1)}, "cannot have the name version"),
+        ("Apple", {}, {"again": flag()}, "cannot have the name again"),
+    ],
+)
+def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, fields, says):
+    with pytest.raises(ValueError, match=says):
+        type(name, (Thing,), fields, **more)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Apple((0.5, 0)), "two whole numbers"),
+        (lambda: Apple([0, 0]), "two whole numbers"),
+        (lambda: Apple((2**31, 0)), "2\\^31"),
+        (lambda: Apple((0, 0), colour=8), "Apple: colour must be"),
+        (lambda: Apple((0, 0), colour=True), "Apple: colour must be"),
+        (lambda: Egg((0, 0), note="x" * 21), "Egg: note must be"),
+        (lambda: Apple((0, 0), weight=1), "no field weight"),
+        (lambda: Apple((0, 0)).again(after=-1), "after -1 seconds"),
+        (lambda: Apple((0, 0)).again(after="soon"), "after 'soon' seconds"),
+        (lambda: Apple((0, 0)).again(colour=0), "Apple: colour must be"),
+    ],
+)
+def test_a_thing_that_cannot_be_is_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+def test_what_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
+    lay = orchard().node.play.lying
+    with pytest.raises(ValueError, match="lies nowhere"):
+        lay.take(Apple((0, 0)), [], [], [])
+    with pytest.raises(ValueError, match="of no kind"):
+        lay.leave([Thing((0, 0))])
+    with pytest.raises(ValueError, match=f"{MOST} things at most"):
+        lay.leave([Apple((0, 0))] * (MOST + 1))
+
+
+def test_a_step_gives_all_of_its_points_or_none(orchard):
+    harness = orchard()
+    at(harness, "a", (2, 2))
+    lay, store = harness.node.play.lying, harness.node.keeper.store
+    apple = Apple((5, 0))
+    apple.id, apple.version = "Apple:0:0:0", 1
+    points = [Score("one", "me", 1), Score("two", "me", 5)]
+    assert lay.take(apple, [], points, []) is False and store.top("one", 1) == []
+    [item] = [item for item in store.each(ORCHARD) if item.id == apple.id]
+    apple.version = msgpack.unpackb(item.body)[0]
+    assert lay.take(apple, [], points, []) is True
+    assert store.top("one", 1) == [("me", 1)] and store.top("two", 1) == [("me", 5)]
+
+
+# When somebody comes within reach.
+
+
+def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():
+    chance = random.Random(5)
+    near = 0
+    for _ in range(2000):
+        x, y, reach = chance.randint(-4000, 4000), chance.randint(-4000, 4000), 1024
+        dx, dy = chance.randint(-9000, 9000), chance.randint(-9000, 9000)
+        lasts = math.ceil(math.hypot(dx, dy) * 1000 / SPEED) or 1
+        found = _comes_within(x, y, dx, dy, lasts, reach)
+        track = Track(x, y, dx, dy, 0, lasts)
+        within = [t for t in range(lasts + 1) if math.hypot(*track.at(t)) <= reach]
+        near += bool(within)
+        if found == NEVER:
+            # Positions are whole units: at the rim they may be a little nearer.
+            assert not within or min(math.hypot(*track.at(t)) for t in within) > reach - 2
+        else:
+            assert not within or found <= within[0] + 1
+            assert math.hypot(*track.at(found)) <= reach + 2
+    assert near > 300

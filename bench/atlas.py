@@ -28,7 +28,7 @@ with packages("swarm"):
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.atlas.counts import PATIENCE
     from flatlands.server.clients.admission import Admission
-    from flatlands.server.clients.handlers import kinds
+    from flatlands.server.clients.handlers import KINDS
     from flatlands.server.clients.session import Session
     from flatlands.server.clients.tokens import Tokens
     from flatlands.server.limits import Limits
@@ -74,7 +74,7 @@ class Viewers:
         self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
         tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=20_000)
-        obey = kinds(self.node.play)
+        obey = KINDS
         self.connections: list[NoSocket] = []
         for number in range(viewers):
             connection: Any = NoSocket()

@@ -21,7 +21,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import kinds
+from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -97,7 +97,7 @@ class _Growth:
         stack.callback(self._loop.end)
         tokens, limits = Tokens(None), Limits(stats, per_address=0)
         admission = Admission(self._node, tokens, limits, capacity=number)
-        obey = kinds(self._node.play)
+        obey = KINDS
         self._sessions: list[Session] = []
         self._session = lambda connection: Session(
             connection, self._node, admission, tokens, limits, obey

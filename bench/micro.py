@@ -23,7 +23,7 @@ from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import kinds
+from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.games import Maker
@@ -110,11 +110,10 @@ class Bench:
         self.listener = gevent.spawn(self.node.listen)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
-        obey = kinds(self.node.play)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
-            session = Session(connection, self.node, admission, tokens, limits, obey)
+            session = Session(connection, self.node, admission, tokens, limits, KINDS)
             self.players.append((connection, session))
             hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
             self.say(connection, protocol.HELLO, *hello)
@@ -201,9 +200,8 @@ class Bench:
         gevent.sleep(0.2)
         taken, before = self.stats["things_taken"], time.process_time()
         for start in range(0, count, TURN):
-            now = self.loop.now()
             for resident in residents[start : start + TURN]:
-                touches.follow(resident, resident.track, now)
+                touches.look(resident)
             # A loop without pauses would use the CPU time for itself.
             while self.stats["things_taken"] - taken < min(start + TURN, count):
                 gevent.sleep(0.001)

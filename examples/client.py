@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import msgpack
 
-HELLO, GO, SAY, PING, ACK, EMOTE = 1, 3, 6, 7, 14, 32
+HELLO, GO, SAY, PING, ACK, DO = 1, 3, 6, 7, 14, 35
 WELCOME, HELD, SNAPSHOT, FLUSH, RESYNC, ERROR = 16, 18, 19, 21, 22, 24
 ENTER, LEAVE, GONE, SAID, EMOTED = 0, 2, 3, 4, 5
 
@@ -98,7 +98,7 @@ class World:
 
     def emote(self, emote: int = 1) -> None:
         """Make an emote: 1 is a wave."""
-        self.send(EMOTE, emote)
+        self.send(DO, "emote", [emote])
 
     def go(self, x: float, y: float) -> None:
         """Walk straight to a place, in tiles."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from flatlands.server.game import terrain as terrain
     from flatlands.server.hooks import Gone as Gone
     from flatlands.server.kept.keeper import Away as Away
+    from flatlands.server.messages.protocol import Refused as Refused
+    from flatlands.server.things import Event as Event
     from flatlands.server.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
@@ -34,7 +36,9 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 _PUBLIC = {
     "Away": "flatlands.server.kept.keeper",
     "Cells": "flatlands.server.cells",
+    "Event": "flatlands.server.things",
     "Gone": "flatlands.server.hooks",
+    "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
     **dict.fromkeys(("Game", "Me", "Part", "every", "plain", "terrain"), "flatlands.server.game"),

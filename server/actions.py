@@ -22,20 +22,29 @@ class Action:
 
     row: Row
     rate: Rate
+    #: How often the players of one address together may ask it, or None: as often as each may.
+    of_address: Rate | None
 
 
-def action(rate: float = 1, burst: int = 5) -> Callable[[_F], _F]:
+def action(
+    rate: float = 1, burst: int = 5, *, address: tuple[float, int] | None = None
+) -> Callable[[_F], _F]:
     """Let a method obey what a page asks under the method's name.
 
     It is called with `me` and the fields that the page gives. The default of each parameter says
     what may stand there: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
-    `rate` times a second, and `burst` times at once. Raises ValueError.
+    `rate` times a second, and `burst` times at once. `address` is the same for all players of one
+    address together, as (rate, burst): with other keys they would be other people. What the method
+    refuses, by raising Refused, is not counted for the address. Raises ValueError.
     """
-    if not isinstance(rate, int | float) or rate <= 0 or type(burst) is not int or burst < 1:
-        raise ValueError("write @action(rate, burst): both are numbers above 0")
+    for often, at_once in ((rate, burst), *([address] if address else [])):
+        if not isinstance(often, int | float) or often <= 0:
+            raise ValueError("write @action(rate, burst): both are numbers above 0")
+        if type(at_once) is not int or at_once < 1:
+            raise ValueError("write @action(rate, burst): both are numbers above 0")
 
     def mark(method: _F) -> _F:
-        vars(method)["action"] = rate, burst
+        vars(method)["action"] = rate, burst, address
         return method
 
     return mark
@@ -68,7 +77,7 @@ def flag() -> Any:
 def declared(name: str, method: Any) -> Action:
     """Return the action that a method is marked as. Raises ValueError, with a sentence for its
     author."""
-    rate, burst = method.action
+    rate, burst, address = method.action
     _self, *parameters = inspect.signature(method).parameters.values()
     if not parameters:
         raise ValueError(f"the action {name} must take me, the player who asks")
@@ -80,4 +89,5 @@ def declared(name: str, method: Any) -> Action:
                 "number(low, high), text(low, high) or flag()"
             )
         fields.append(replace(parameter.default, name=parameter.name))
-    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst))
+    of_address = Rate(f"do {name}", *address) if address else None
+    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), of_address)

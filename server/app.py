@@ -15,7 +15,7 @@ from flatlands import compiled
 from flatlands.brokers.base import Broker
 from flatlands.server import logs
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import kinds
+from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.games import Maker
@@ -89,7 +89,6 @@ class Server:
             game=game,
             plays=game.plays,
         )
-        self._kinds = kinds(self.node.play)
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")
@@ -236,9 +235,7 @@ class Server:
 
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection, which may have had one at another worker."""
-        session = Session(
-            connection, self.node, self._admission, self._tokens, self.limits, self._kinds
-        )
+        session = Session(connection, self.node, self._admission, self._tokens, self.limits, KINDS)
         self.sessions.add(session)
         self._greeting.add(session)
         guest = connection.guest

@@ -15,24 +15,28 @@ from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
 from flatlands.server.hooks import Gone
 from flatlands.server.kept.boards import Place
-from flatlands.server.kept.keeper import AWAY, Away
 from flatlands.server.kept.reader import Fetch
+from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Kind
-from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.messages.table import Row
+from flatlands.server.messages.protocol import OTHERS_FROM, Refused
+from flatlands.server.messages.table import NUMBER
 from flatlands.server.players.resident import Resident
-from flatlands.server.things import Thing
+from flatlands.server.things import Event, Thing
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import Tile, tile_at
+from flatlands.world.track import Tile, Track, tile_at
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
 #: How many tiles are looked at to find one on which one can stand.
 TRIES = 16
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class Walked(NamedTuple):
@@ -49,11 +53,14 @@ class Me:
     at this node any more. Two of these are equal if they are of the same player.
     """
 
-    __slots__ = ("_node", "_resident")
+    __slots__ = ("_node", "_resident", "_give_back")
 
-    def __init__(self, node: Any, resident: Resident) -> None:
+    def __init__(
+        self, node: Any, resident: Resident, give_back: Callable[[], object] = _nothing
+    ) -> None:
         self._node = node
         self._resident = resident
+        self._give_back = give_back
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Me) and other.id == self.id
@@ -80,6 +87,11 @@ class Me:
         return tile_at(self._resident.track, self._node.loop.now())
 
     @property
+    def track(self) -> Track:
+        """The way on which the player is, as world/track.py has it."""
+        return self._resident.track
+
+    @property
     def square(self) -> Square:
         """The square in which the player is published: (column, row)."""
         return self._resident.square
@@ -94,8 +106,9 @@ class Me:
         """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
         connection is lost. Raises Gone."""
         self._check()
+        message = told(name, fields)
         if self._resident.screen is not None:
-            self._resident.screen.answer(protocol.told(name, fields))
+            self._resident.screen.answer(message)
 
     def take(
         self,
@@ -113,28 +126,58 @@ class Me:
         boards, lying = self._node.play.boards, self._node.play.lying
         points = [boards.score(board, self.owner, n) for board, n in scores if self.owner]
         also = [boards.entry(self.owner, self.id, self.name)] if points else []
-        return bool(self._asks(lambda: lying.take(thing, then, points, also)))
+        return bool(lying.take(thing, then, points, also))
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of
         them 0 for who has no points there. It waits for the store. Raises Gone and Away."""
         self._check()
-        rank: Rank = self._asks(lambda: self._node.play.boards.rank(board, self.owner))
+        rank: Rank = self._node.play.boards.rank(board, self.owner)
         return rank
+
+    def emit(self, event: Event) -> None:
+        """Publish an event of the player in its square. Raises Gone, Refused if too many come from
+        there, and ValueError."""
+        self._check()
+        screen, square = self._resident.screen, self.square
+        if screen is not None and not screen.limits.allow_there(
+            HAPPENINGS, HAPPENINGS_EACH, screen.address, square
+        ):
+            raise Refused("crowded", "too much happens here at once: try again soon", None)
+        self._node.play.emit(square, self.id, event)
+
+    def give_back(self) -> None:
+        """Do not count for the player's address what it has just asked."""
+        self._give_back()
+
+    def refuse(self, refused: Refused) -> None:
+        """Tell the player's page why it is not obeyed. For its address that does not count."""
+        self.give_back()
+        if self._resident.screen is not None:
+            refused.close = None
+            self._resident.screen.refuse(refused)
 
     def _check(self) -> None:
         """Raise Gone if the player is not at this node any more."""
         if self._node.residents.by_id.get(self.id) is not self._resident:
             raise Gone(f"{self.name} is not here any more")
 
-    def _asks(self, ask: Callable[[], Any]) -> Any:
-        """Return what the store answers. If it does not, the page is told so."""
-        try:
-            return ask()
-        except Away:
-            if self._resident.screen is not None:
-                self._resident.screen.answer(protocol.error("store", AWAY))
-            raise
+
+def told(name: str, fields: Sequence[Any]) -> bytes:
+    """Pack what a page is told. Raises ValueError if it is nothing that a page can read."""
+    _check_told(name, [name, *fields])
+    return protocol.told(name, fields)
+
+
+def _check_told(name: Any, value: Any) -> None:
+    if isinstance(value, list | tuple):
+        for one in value:
+            _check_told(name, one)
+    elif not (value is None or isinstance(value, bool | str)) and not (
+        isinstance(value, int) and -NUMBER <= value <= NUMBER
+    ):
+        kinds = "None, booleans, whole numbers, texts, and lists of these"
+        raise ValueError(f"{name} tells {value!r}: pages are told {kinds}")
 
 
 def methods(kind: type[Any]) -> list[tuple[str, Any]]:
@@ -177,13 +220,8 @@ class Part:
     Its hooks are called beside those of the game and of other parts, in the order of the parts.
     """
 
-    #: Kind of a client's message, one of OF_GAMES in protocol.py -> its row; and what obeys it,
-    #: which is called with the session and the fields and may raise Refused.
-    rows: Mapping[int, Row] = {}
-    handlers: Mapping[int, Callable[..., None]] = {}
-
     #: Its kinds of events.
-    events: Mapping[int, Kind] = {}
+    events: Sequence[type[Event]] = ()
 
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
@@ -207,6 +245,11 @@ class Part:
         super().__init_subclass__()
         for name, value in vars(cls).items():
             _check(name, value)
+        for name, base in (("things", Thing), ("events", Event)):
+            some = getattr(cls, name)
+            fit = isinstance(some, list | tuple)
+            if not fit or not all(isinstance(one, type) and issubclass(one, base) for one in some):
+                raise ValueError(f"{name} is a list of classes that inherit from {base.__name__}")
         marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
         for name, _method in marked:
             if hasattr(Part, name):
@@ -282,7 +325,7 @@ class Part:
     def tell_all(self, name: str, *fields: Any) -> None:
         """Tell the pages of this node's players something, under a name of the game's own. Fields
         are None, booleans, whole numbers, texts, and lists of these."""
-        message = protocol.told(name, fields)
+        message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
     def leave(self, *things: Thing) -> None:
@@ -382,7 +425,7 @@ def schema(kind: type[Game]) -> list[Any]:
     return [
         [
             *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
-            *[(thing.__name__, *map(str, thing.fields)) for thing in part.things],
+            *[(kind.__name__, *map(str, kind.fields)) for kind in (*part.things, *part.events)],
         ]
         for part in parts
     ]

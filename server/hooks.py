@@ -6,6 +6,7 @@ player, in a greenlet.
 """
 
 import logging
+import traceback
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,13 +14,17 @@ from typing import Any, Final
 import gevent
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server.kept.keeper import Away
+from flatlands.server.kept.keeper import AWAY, Away
 from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
 
 log = logging.getLogger("flatlands")
 
 #: A hook that takes longer than so many ms is slow, unless it may wait.
 SLOW: Final = 5
+
+#: So many kinds of errors of one hook are told apart in the log.
+ERRORS: Final = 20
 
 #: So many calls about one player may wait for their turn before no more are taken.
 WAITING: Final = 16
@@ -44,6 +49,16 @@ class Hook:
         self._call = call
         self._waits = waits
         self._warnings = LogLimit()
+        #: The kinds of errors that were logged.
+        self._errors: dict[str, LogLimit] = {}
+
+    def _new(self, error: BaseException, now: float) -> bool:
+        """Say whether an error is to be in the log: none of its kind and line was for a while."""
+        lines = traceback.extract_tb(error.__traceback__)
+        kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
+        if kind not in self._errors and len(self._errors) >= ERRORS:
+            kind = ""
+        return self._errors.setdefault(kind, LogLimit()).allows(now)
 
     def __call__(self, *arguments: Any) -> Any:
         begun = self._loop.seconds()
@@ -52,15 +67,25 @@ class Hook:
         except Gone:
             # There is nobody any more whom it could concern.
             return None
+        except Refused as refused:
+            if not self._waits:
+                raise
+            # Its first argument is who has asked.
+            arguments[0].refuse(refused)
+            return None
         except Away:
             # The log says already why.
             self._loop.stats["hooks_failed"] += 1
+            if self._waits:
+                arguments[0].refuse(Refused("store", AWAY, None))
             return None
-        except (Exception, gevent.Timeout):
+        except (Exception, gevent.Timeout) as error:
             # A Timeout is no Exception, so that one's own does not end in another one's handler.
             self._loop.stats["hooks_failed"] += 1
-            if self._warnings.allows(begun):
+            if self._new(error, begun):
                 log.exception("%s of the game failed", self.name)
+            if self._waits:
+                arguments[0].refuse(Refused("failed", "the game has a fault there", None))
             return None
         ms = (self._loop.seconds() - begun) * 1000
         if ms > SLOW and not self._waits:

@@ -68,6 +68,10 @@ RETURNS: Final = Rate("returns", 0.5, 5)
 SAYINGS: Final = Rate("sayings", 50, 250)
 SAYINGS_EACH: Final = Rate("sayings", 10, 120)
 
+#: The same for events of games.
+HAPPENINGS: Final = Rate("happenings", 50, 250)
+HAPPENINGS_EACH: Final = Rate("happenings", 10, 120)
+
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
 
@@ -382,6 +386,11 @@ class Limits:
                 self.stats["evicted"] += 1
                 return True
         return False
+
+    def allow_there(self, rate: Rate, each: Rate, address: str, square: Hashable) -> bool:
+        """Note that somebody tells all in a square something, and say whether that is within the
+        rate of the square, and within that of its address there."""
+        return self.allow_address(each, address, square) and self.allow(rate, square)
 
     def allow_address(self, rate: Rate, address: str, where: Hashable = None) -> bool:
         """Say whether an address may do something once more, and count that it does. For each

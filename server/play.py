@@ -5,20 +5,19 @@ harms no other. This module never decides what a game does.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import chain, count, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
 from flatlands.server.game import Game, Me, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.boards import Boards
-from flatlands.server.kept.lying import Lying
+from flatlands.server.kept.lying import MOST, Lying
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
-from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
-from flatlands.server.things import Thing, of_row
+from flatlands.server.things import Event, Thing, declare, of_row
 from flatlands.world.grid import Square
 from flatlands.world.track import UNIT, Tile
 
@@ -43,11 +42,13 @@ class Play:
         self._things: dict[int, type[Thing]] = {}
         self._touch: dict[int, Hook] = {}
         self._plants: list[Hook] = []
-        self.rows: dict[int, Row] = {}
-        self.handlers: dict[int, Callable[..., None]] = {}
+        #: The kinds of events -> their numbers.
+        self._events: dict[type[Event], int] = {}
         self.actions: dict[str, Action] = {}
         #: The name of an action -> the hook that obeys it.
         self._obey: dict[str, Hook] = {}
+        for part in self._parts:
+            node.replicas.things.update(part.kinds)
         for part in self._parts:
             self._take(part)
         self.fetches = [fetch for part in self._parts for fetch in part.fetches]
@@ -55,12 +56,8 @@ class Play:
         self._steps = self._hooks("on_step", waits=False)
         #: Whether anybody wants to know who has begun to play.
         self.greets = bool(self._waiting["on_join"])
-        if self._steps or self._waiting["on_enter"]:
-            step = self._step if self._steps else None
-            movement = node.movement
-            movement.steps = Steps(node.loop, step, self._entered, movement.certain)
         plant = self._plant if self._plants else None
-        things = Lying(
+        self.lying = Lying(
             name,
             node.channels.ground,
             node.grid,
@@ -70,11 +67,19 @@ class Play:
             self._things,
             plant,
         )
-        self.lying = things
+        self._check = Hook(node.loop, "plant", self.lying.checked)
         if self._things:
-            self.fetches.append(things.fetch)
+            self.fetches.append(self.lying.fetch)
+        self._notice(node)
+
+    def _notice(self, node: Any) -> None:
+        """Let the node notice what the game wants to know of walks, and nothing else."""
+        movement = node.movement
+        if self._steps or self._waiting["on_enter"]:
+            step = self._step if self._steps else None
+            movement.steps = Steps(node.loop, step, self._entered, movement.certain)
         if self._touch:
-            node.movement.touches = Touches(
+            movement.touches = Touches(
                 node.loop,
                 node.grid,
                 node.hub,
@@ -82,37 +87,40 @@ class Play:
                 node.residents.by_id,
                 {n: round(self._things[n].reach * UNIT) for n in self._touch},
                 self._touched,
-                node.movement.certain,
+                movement.certain,
             )
 
     def _take(self, part: Part) -> None:
         """Take what a part declares. Raises ValueError."""
         loop, replicas = self._node.loop, self._node.replicas
-        replicas.events.update(part.events)
-        replicas.things.update(part.kinds)
-        self.rows.update(part.rows)
-        self.handlers.update(part.handlers)
+        for event in part.events:
+            number = self._events[event] = max(replicas.events) + 1
+            replicas.events[number] = declare(event)
         for name, action in part.actions.items():
             if name in self.actions:
                 raise ValueError(f"two parts of the game have an action {name}")
             self.actions[name] = action
             self._obey[name] = Hook(loop, name, getattr(part, name), waits=True)
+        self._take_things(part)
+        for name, method in methods(type(part)):
+            if seconds := getattr(method, "every_seconds", 0):
+                loop.every(round(seconds * 1000), Hook(loop, name, getattr(part, name)))
+
+    def _take_things(self, part: Part) -> None:
+        """Take the kinds of things that a part declares. Raises ValueError."""
+        loop, replicas = self._node.loop, self._node.replicas
         hooks = type(part).on_touch is not Part.on_touch
         for kind in part.things:
-            if kind in self._things.values():
-                raise ValueError(f"two parts of the game have things of the kind {kind.__name__}")
+            if kind.__name__ in [one.__name__ for one in self._things.values()]:
+                raise ValueError(f"the game has two kinds of things with the name {kind.__name__}")
             number = next(n for n in count() if n not in self._things and n not in replicas.things)
             self._things[number] = kind
             if hooks:
                 self._touch[number] = Hook(loop, "on_touch", part.on_touch, waits=True)
         if type(part).plant is not Part.plant:
             plant = part.plant
-            self._plants.append(
-                Hook(loop, "plant", lambda cell: self.lying.checked(plant(cell), cell))
-            )
-        for name, method in methods(type(part)):
-            if seconds := getattr(method, "every_seconds", 0):
-                loop.every(round(seconds * 1000), Hook(loop, name, getattr(part, name)))
+            some = Hook(loop, "plant", lambda cell: list(islice(plant(cell), MOST + 1)))
+            self._plants.append(some)
 
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
         """Return the hooks with this name, of those parts that have it."""
@@ -139,17 +147,29 @@ class Play:
         else:
             self._call("on_enter", resident, resident.square, before)
 
-    def _touched(self, resident: Resident, square: Square, row: Any) -> None:
+    def _touched(self, resident: Resident, square: Square, row: Any) -> bool:
         if self._lines.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
-            return
+            return False
         thing = of_row(self._things[row.kind], row, square, self._node.grid.side)
         self._lines.put(resident.id, self._touch[row.kind], Me(self._node, resident), thing)
+        return True
+
+    def emit(self, square: Square, player: int, event: Event) -> None:
+        """Publish an event of a player in a square. Raises ValueError."""
+        number = self._events.get(type(event))
+        if number is None:
+            raise ValueError(f"{event!r} is of no kind that the game has in its `events`")
+        row = event.row(number, player, *event.values.values())
+        self._node.residents.tell(square, row)
 
     def _plant(self, cell: Tile) -> list[Thing] | None:
         """Return what is to lie in a cell; None if one of the hooks has failed."""
         found = [hook(cell) for hook in self._plants]
-        return None if None in found else [thing for some in found for thing in some]
+        if None in found:
+            return None
+        some: list[Thing] | None = self._check(chain(*found), cell)
+        return some
 
     def joined(self, resident: Resident, back: bool) -> None:
         """Take that a player plays from now on; `back`: it played before."""
@@ -160,11 +180,20 @@ class Play:
         if resident.id >= OTHERS_FROM:
             self._call("on_leave", resident)
 
-    def do(self, resident: Resident, action: str, fields: Sequence[Any]) -> None:
-        """Obey what a player's page has asked. Raises Refused."""
+    def do(
+        self,
+        resident: Resident,
+        action: str,
+        fields: Sequence[Any],
+        give_back: Callable[[], object],
+    ) -> None:
+        """Obey what a player's page has asked; `give_back` is called if that is not to count for
+        its address. Raises Refused."""
         if self._lines.full(resident.id):
             raise Refused("crowded", "what was asked before is still to be done", None)
-        self._lines.put(resident.id, self._obey[action], Me(self._node, resident), *fields)
+        self._lines.put(
+            resident.id, self._obey[action], Me(self._node, resident, give_back), *fields
+        )
 
     def pinned(self, resident: Resident) -> bool:
         """Say whether a player may not be passed to another worker just now."""

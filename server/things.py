@@ -1,32 +1,100 @@
-"""Things: what lies in the world, each on one tile, until a player takes it. A game declares each
-kind by a class.
+"""Things and events: what lies in the world, each on one tile, until a player takes it; and what
+happens to a player. A game declares each kind by a class.
 
 This module never reads the store (kept/lying.py does), and publishes nothing.
 """
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION, Kind
 from flatlands.server.messages.table import Field
+from flatlands.server.messages.texts import clean
 from flatlands.world.grid import Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import UNIT, Tile
 
-#: What every thing has on the wire, before the fields of its own.
+#: What every thing has on the wire before the fields of its own, and what every event has.
 _ALWAYS = "kind", "id", "version", "x", "y"
+_EVENT = "kind", "id"
 
 #: Tiles from the origin along each axis: farther than there is ground.
 FAR = 2**31
 
-#: The most tiles from which a player touches a thing, and the most characters of a kind's name.
-REACH_MOST, NAME_MOST = 16, 20
+#: The most tiles from which a player touches a thing: it must be on the smallest of screens.
+REACH_MOST = 6
+
+#: The most characters of a kind's name, the most fields, and the most characters of all its texts:
+#: then a thing fits the store, and several fit one message between nodes.
+NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
+
+#: The names that no field can have, beside those of what every thing has.
+_NOT_FIELDS = {"tile", "after"}
 
 
-class Thing:
+class _Fields:
+    """What has fields with values. `row` is the named tuple in which nodes tell each other of it,
+    and `always` has what comes there before these fields."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+    row: ClassVar[Any] = None
+
+    @classmethod
+    def _declare(cls, always: Sequence[str]) -> None:
+        """Find the fields of a class. Raises ValueError, with a sentence for its author."""
+        name = cls.__name__
+        if len(name) > NAME_MOST:
+            raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
+        if cls.__base__ not in (Thing, Event):
+            raise ValueError(f"{name} must inherit from Thing or Event itself")
+        own = [replace(value, name=key) for key, value in vars(cls).items() if _is_field(value)]
+        names = [field.name for field in own]
+        taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
+        if bad := [key for key in names if key in taken or key[0] == "_"]:
+            raise ValueError(f"a field of {name} cannot have the name {bad[0]}")
+        _check_size(name, own)
+        cls.fields = tuple(own)
+        make: Any = namedtuple  # its fields are data
+        cls.row = make(name, [*always, *names])
+
+    def _set(self, values: dict[str, Any]) -> None:
+        """Have the values of all fields: what is left out has the lowest. Raises ValueError."""
+        for field in self.fields:
+            value = values.pop(field.name, _lowest(field))
+            if isinstance(value, str) and value:
+                # Others see it, as a chat text.
+                value = clean(value, field.high)
+            if not field.allows(value):
+                raise ValueError(f"{type(self).__name__}: {field}, and not {value!r}")
+            setattr(self, field.name, value)
+        if values:
+            raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of its fields."""
+        return {field.name: getattr(self, field.name) for field in self.fields}
+
+
+class Event(_Fields):
+    """A kind of events: what happens to a player, and is over. Its fields are as those of a Thing.
+    Whoever sees the player's square is told of it, and nobody later."""
+
+    def __init_subclass__(cls) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        cls._declare(_EVENT)
+
+    def __init__(self, **values: Any) -> None:
+        """An event with the values of its fields: what is left out has the lowest. Raises
+        ValueError."""
+        self._set(values)
+
+
+class Thing(_Fields):
     """A kind of things. Its fields are declared as those of an action are (actions.py):
 
         class Mushroom(Thing, reach=1, lasts=3600):
@@ -37,7 +105,6 @@ class Thing:
     when it was read, and never changes.
     """
 
-    fields: ClassVar[tuple[Field, ...]] = ()
     reach: ClassVar[float] = 1
     lasts: ClassVar[float | None] = None
 
@@ -45,41 +112,24 @@ class Thing:
         """Find the fields. Raises ValueError, with a sentence for its author."""
         super().__init_subclass__()
         name = cls.__name__
-        if len(name) > NAME_MOST:
-            raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
         if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
             raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
         if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
             raise ValueError(f"{name} must last a second or longer, or None: for ever")
-        own = {key: value for key, value in vars(cls).items() if isinstance(value, Field)}
-        for key in own:
-            if key in _ALWAYS or hasattr(Thing, key):
-                raise ValueError(f"a field of {name} cannot have the name {key}")
+        cls._declare(_ALWAYS)
         cls.reach, cls.lasts = reach, lasts
-        cls.fields = tuple(replace(value, name=key) for key, value in own.items())
 
     def __init__(self, tile: Tile, **values: Any) -> None:
         """A thing that is to lie on a tile, with the values of its fields: what is left out has the
         lowest. Raises ValueError."""
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
-        for field in self.fields:
-            value = values.pop(field.name, _lowest(field))
-            if not field.allows(value):
-                raise ValueError(f"{type(self).__name__}: {field}, and not {value!r}")
-            setattr(self, field.name, value)
-        if values:
-            raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
-        #: ms until it lies there.
+        self._set(values)
+        #: ms until it is to lie there.
         self.after = 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The values of its fields."""
-        return {field.name: getattr(self, field.name) for field in self.fields}
 
     @property
     def cell(self) -> Tile:
@@ -98,6 +148,18 @@ class Thing:
         return following
 
 
+def _check_size(name: str, fields: Sequence[Field]) -> None:
+    """Raise ValueError, with a sentence for its author, if a kind has fields that are too large."""
+    texts = sum(field.high for field in fields if field.type is str)
+    if len(fields) > FIELDS_MOST or texts > TEXT_MOST:
+        most = f"{FIELDS_MOST} fields at most, and {TEXT_MOST} characters in all its texts"
+        raise ValueError(f"{name} is too large: a kind has {most}")
+
+
+def _is_field(value: object) -> bool:
+    return isinstance(value, Field)
+
+
 def check_tile(tile: Any) -> Tile:
     """Return a tile, (column, row). Raises ValueError if it is none."""
     whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
@@ -113,12 +175,10 @@ def _lowest(field: Field) -> Any:
     return False if field.type is bool else field.low
 
 
-def declare(kind: type[Thing]) -> Kind:
-    """Return a kind of things as nodes tell each other of it."""
-    names = [field.name for field in kind.fields]
-    make: Any = namedtuple  # its fields are data
-    row = make(kind.__name__, [*_ALWAYS, *names])
-    return peer_protocol.declare(row, THING_ID, THING_VERSION, *kind.fields)
+def declare(kind: type[Thing] | type[Event]) -> Kind:
+    """Return a kind of things or events as nodes tell each other of it."""
+    always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
+    return peer_protocol.declare(kind.row, *always, *kind.fields)
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:

@@ -170,7 +170,7 @@ export class Controls {
 
   /** Say something. */
   say(text) {
-    this.#tell(P.SAY, text);
+    this.#tell(text, (line) => this.net.act(P.SAY, line));
   }
 
   /** Make an emote, but not so often that the server would refuse it. */
@@ -179,7 +179,7 @@ export class Controls {
     if (!this.net.playing || now - this.emotesAt[0] < EMOTES_WITHIN) return;
     this.emotesAt.shift();
     this.emotesAt.push(now);
-    this.net.act(P.EMOTE, emote);
+    this.net.act(P.DO, 'emote', [emote]);
   }
 
   /** Let the player change its name and its look. */
@@ -204,7 +204,7 @@ export class Controls {
 
   /** Leave a cairn with a line. */
   build(text) {
-    this.#tell(P.BUILD, text);
+    this.#tell(text, (line) => this.net.act(P.DO, 'build', [line]));
   }
 
   /** Add a stone to the cairn that is read, but not twice by a double click. */
@@ -213,7 +213,7 @@ export class Controls {
     this.hud.focusWorld();
     if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
     this.stoneAt = now;
-    this.net.act(P.STONE, ...cairn.thing.square, cairn.thing.id);
+    this.net.act(P.DO, 'stone', [...cairn.thing.square]);
   }
 
   /** Show no more of whoever built the cairn that is read. */
@@ -315,10 +315,11 @@ export class Controls {
     else this.state.muted.delete(id);
   }
 
-  /** Send a text. Invisible characters, which may come with pasted text, are left out. */
-  #tell(kind, text) {
+  /** Send a text. Invisible characters, which may come with pasted text, are left out.
+   * @param {string} text @param {(line: string) => void} send */
+  #tell(text, send) {
     const sayable = text.replace(UNSAYABLE, '').trim();
-    if (sayable !== '') this.net.act(kind, sayable);
+    if (sayable !== '') send(sayable);
   }
 
   #showCairn() {

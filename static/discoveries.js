@@ -48,7 +48,8 @@ export class Discoveries {
     if (now < this.askedAt + ASKED_EVERY) return;
     this.asks -= 1;
     this.askedAt = now;
-    this.session.net.send(P.FIND, Math.floor(found.x / PART), Math.floor(found.y / PART));
+    const part = [Math.floor(found.x / PART), Math.floor(found.y / PART)];
+    this.session.net.send(P.DO, 'find', part);
   }
 
   /** Tell as the how many-th the player has found a landmark: 0 after all that are counted.

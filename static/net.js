@@ -97,6 +97,7 @@ export class Net {
       if (socket !== this.socket) return;
       const { name, look, width, height, near, place } = this.hello, [x, y] = place ?? [null, null];
       this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
+      this.send(P.KEY, this.identity.secret);
       this.send(P.APPEAR, name, look);
     };
     socket.onmessage = (event) => {

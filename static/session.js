@@ -200,7 +200,6 @@ export class Session {
     cutCamera(state);
     state.clock.sample(performance.now(), now, performance.now());
     state.walk.begin(x, y, now);
-    this.net.send(P.KEY, this.identity.secret);
     this.net.send(P.DO, 'scores', []);
     history.replaceState(null, '', location.pathname);
     this.otherGround = ground !== undefined && ground !== GROUND;
@@ -225,7 +224,6 @@ export class Session {
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.TOLD) this.#told(message[1], message[2]);
     else if (message[0] === P.HOST) this.#hosted(message);
-    else if (message[0] === P.FINDERS) this.#finders(message);
     else if (message[0] === P.THINGS) this.#showLasting();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
@@ -311,11 +309,10 @@ export class Session {
       const [gems, place, of, top, longest] = fields;
       this.#showLasting();
       this.hud.showBoard({ gems, place, of }, top, longest);
+    } else if (name === 'finders') {
+      const [column, row, place, of] = fields;
+      this.onFinders([column, row], place, of);
     }
-  }
-
-  #finders([, column, row, place, of]) {
-    this.onFinders([column, row], place, of);
   }
 
   #showLasting() {

@@ -58,7 +58,7 @@ def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
 
     together(both, is_near)
     before = len(ada.model.emotes)
-    ada.send(32, 1)
+    ada.send(35, "emote", [1])
     together(both, lambda: ("Greeter Bot", 1) in ada.model.emotes[before:])
 
 

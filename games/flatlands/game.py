@@ -1,10 +1,11 @@
 """Flatlands: puts its parts together, and passes them what the server asks of its game."""
 
-from flatlands.games.flatlands import kinds
+from flatlands.games.flatlands import events
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
+from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.gems.gems import Gems
-from flatlands.games.flatlands.handlers import HANDLERS
+from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.today import Today
@@ -13,22 +14,17 @@ from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.node import Node
-from flatlands.world.grid import Square
 
 
 class Game(game.Game):
     """See server/game.py."""
 
-    rows, handlers = kinds.ROWS, HANDLERS
-    events, kinds, wild_from = kinds.EVENTS, kinds.THINGS, kinds.DEER_FROM
-    parts = (Gems,)
+    parts, wild_from = (Gems, Cairns, Finders, Emotes), DEER_FROM
+    events = (events.Emote, events.Ember)
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.longest = Longest(node.channels.ground, node.keeper)
-        self.cairns = Cairns(node)
-        self.fetches = (self.cairns.fetch,)
-        self.finders = Finders(node)
         self.today = Today(node)
         # Without a store the herd of one worker is enough for all.
         keeps = alone or node.keeper.store is not None
@@ -63,11 +59,6 @@ class Game(game.Game):
         """Take a player out of the title."""
         self.today.take_out(player)
 
-    def clear(self, square: Square) -> None:
-        """Remove the cairn of a square, if there is one."""
-        self.cairns.remove(square)
-
     def clear_name(self, name: str) -> None:
-        """Remove a name from the longest, and from the cairns of its players."""
+        """Remove a name from the longest."""
         self.longest.clear(name, NO_NAME)
-        self.cairns.clear_name(name, NO_NAME)

@@ -9,14 +9,12 @@ from typing import Final
 
 from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
 from flatlands.server.kept.boards import owner_of
-from flatlands.server.limits import SAYINGS, SAYINGS_EACH, Rate
+from flatlands.server.limits import SAYINGS, SAYINGS_EACH
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
-from flatlands.server.messages.table import AnyRow, Field
+from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
-from flatlands.server.play import Play
-from flatlands.server.players.resident import Resident
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")
@@ -24,31 +22,15 @@ _KEY: Final = re.compile("[A-Za-z0-9_-]*")
 
 def say(session: Session, text: str) -> None:
     """Say something."""
-    cleaned = clean_line(text, "say")
-    session.node.residents.say(heard(session, SAYINGS, SAYINGS_EACH), cleaned)
-
-
-def clean_line(text: str, deed: str) -> str:
-    """Return a line as others may see it; `deed` is what its player wants to do with it. Raises
-    Refused."""
-    cleaned = clean(text, TEXT_LIMIT)
+    resident, cleaned = session.playing, clean(text, TEXT_LIMIT)
     if cleaned is None:
-        raise Refused("say", f"{deed} 1 to {TEXT_LIMIT} characters that can be seen")
-    return cleaned
-
-
-def heard(session: Session, rate: Rate, each: Rate) -> Resident:
-    """Return the resident, which is about to say something that others hear or see. Raises Refused
-    if it may not: if it is muted, or over the rate of its square, or over that of its address there
-    (`each`)."""
-    resident, limits = session.playing, session.limits
+        raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen")
     session.node.orders.check_voice(resident.id)
-    # A chat message is never replaced by a newer one, as a move is, so there must be a limit.
-    square = resident.square
-    if not limits.allow_address(each, session.address, square) or not limits.allow(rate, square):
+    # It is never replaced by a newer one, as a move is, so there must be a limit.
+    if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
         raise Refused("crowded", "too much is said here at once: say it again soon", None)
     resident.acted = True
-    return resident
+    session.node.residents.say(resident, cleaned)
 
 
 def appear(session: Session, name: str, look: int) -> None:
@@ -98,7 +80,15 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         # Others may read it.
         session.node.orders.check_voice(session.playing.id)
     session.playing.acted = True
-    play.do(session.playing, name, cleaned)
+    limits, address, rate = session.limits, session.address, action.of_address
+    if rate is not None and not limits.allow_address(rate, address):
+        raise Refused("crowded", f"too much of this comes from your address: {name}", None)
+    play.do(
+        session.playing,
+        name,
+        cleaned,
+        lambda: None if rate is None else limits.give_back(rate, address),
+    )
 
 
 def _cleaned(field: Field, value: object) -> object:
@@ -111,8 +101,8 @@ def _cleaned(field: Field, value: object) -> object:
     return cleaned
 
 
-#: The kinds of messages of every game, and who obeys them.
-_ALWAYS: Final[dict[int, Handler]] = {
+#: The kinds of messages, and who obeys them.
+_HANDLERS: Final[dict[int, Handler]] = {
     **OBEY,
     protocol.SAY: say,
     protocol.APPEAR: appear,
@@ -122,16 +112,5 @@ _ALWAYS: Final[dict[int, Handler]] = {
 }
 
 
-#: What stands for a message of another game.
-_FOREIGN: Final = AnyRow("game", (), rate=1, burst=5)
-
-
-def _nobody(_session: Session, *_fields: object) -> None:
-    raise Refused("game", "this game has no such thing", None)
-
-
-def kinds(play: Play) -> Kinds:
-    """Return the kinds of messages that clients may send while this is played."""
-    foreign = protocol.OF_GAMES - play.rows.keys()
-    rows = {**dict.fromkeys(foreign, _FOREIGN), **play.rows, **protocol.MESSAGES}
-    return Kinds(rows, {**dict.fromkeys(foreign, _nobody), **play.handlers, **_ALWAYS})
+#: The kinds of messages that clients may send.
+KINDS: Final = Kinds(protocol.MESSAGES, _HANDLERS)

@@ -9,6 +9,7 @@ import hashlib
 from typing import Final, NamedTuple
 
 import msgpack
+from gevent.lock import BoundedSemaphore
 
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
@@ -47,6 +48,8 @@ class Boards:
         self._loop = loop
         #: Board and number of places -> the node time, in ms, until which they are fresh, and they.
         self._tops: dict[tuple[str, int], tuple[int, list[Place]]] = {}
+        # All who look at it wait for the first of them.
+        self._reading = BoundedSemaphore(1)
 
     def score(self, board: str, owner: str, points: int) -> Score:
         """Return points for an owner."""
@@ -67,11 +70,14 @@ class Boards:
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` with the most points, as they were some seconds ago at most. It waits
         for the store. Raises Away."""
-        until, top = self._tops.get((board, most), (0, []))
-        if until <= self._loop.now():
-            top = self._keeper.wait(lambda store: self._read(store, board, most))
-            self._tops[board, most] = self._loop.now() + FRESH, top
-        return top
+        with self._reading:
+            now = self._loop.now()
+            until, top = self._tops.get((board, most), (0, []))
+            if until <= now:
+                top = self._keeper.wait(lambda store: self._read(store, board, most))
+                self._tops = {key: kept for key, kept in self._tops.items() if kept[0] > now}
+                self._tops[board, most] = self._loop.now() + FRESH, top
+        return list(top)
 
     def _read(self, store: Store, board: str, most: int) -> list[Place]:
         top = store.top(board_name(self._name, board), most)

@@ -99,13 +99,27 @@ class Keeper:
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
         """Return what `question` returns, which is called with the store. Only the greenlet that
-        calls it waits. Raises Away, and RuntimeError where nobody may wait."""
+        calls it waits. Raises Away, whatever the question raises, and RuntimeError where nobody may
+        wait."""
         if gevent.getcurrent() is gevent.get_hub():
             raise RuntimeError("nothing that the event loop calls may wait for the store")
         answer: Any = AsyncResult()
+
+        def caught(store: Store) -> tuple[Any, Exception | None]:
+            try:
+                return question(store), None
+            except StoreError:
+                raise
+            except Exception as error:
+                # It is a fault of who asks, and not of the store.
+                return None, error
+
         with self._turns:
-            self.ask(question, answer.set, lambda: answer.set_exception(Away(AWAY)))
-            return cast(_T, answer.get())
+            self.ask(caught, answer.set, lambda: answer.set_exception(Away(AWAY)))
+            result, error = answer.get()
+        if error is not None:
+            raise error
+        return cast(_T, result)
 
     def _ask(
         self,

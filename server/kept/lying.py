@@ -11,10 +11,12 @@ it, whoever claims that asks the game what lies there, and puts it in its place 
 module never knows connections.
 """
 
+import copy
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -43,8 +45,18 @@ PLANTED: Final = b"planted"
 #: The most things that a game puts somewhere in one step.
 MOST: Final = 100
 
+#: So many things are told of in one message between nodes.
+AT_ONCE: Final = 6
+
 #: Returns what is to lie in a cell; None if that failed.
 Plant = Callable[[Tile], Sequence[Thing] | None]
+
+
+class _Kind(NamedTuple):
+    """A kind of things, and its number."""
+
+    number: int
+    kind: type[Thing]
 
 
 class Lying:
@@ -65,9 +77,9 @@ class Lying:
         self._queue = f"{QUEUE} {name} {ground}"
         self._grid, self._keeper, self._replicas, self._loop = grid, keeper, replicas, loop
         self._plant = plant
-        #: Name -> number, class, and what nodes tell each other.
-        self._kinds = {kind.__name__: (n, kind, declare(kind)) for n, kind in kinds.items()}
-        replicas.things.update({n: row for n, _kind, row in self._kinds.values()})
+        #: By their names.
+        self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in kinds.items()}
+        replicas.things.update({n: declare(kind) for n, kind in kinds.items()})
         self._growing = loop.every(GROW_EVERY, self._grow, 0)
 
     # What lies where, for the Reader.
@@ -82,9 +94,9 @@ class Lying:
             if sum(store.put(self._queue, part) for part in parts):
                 self._growing.set(self._loop.now())
         for item in store.group(self._queue, *map(name_of, squares)):
-            if (thing := self._read(item.id, item.body)) is not None:
+            if (found := self._read(item.id, item.body)) is not None:
                 square = square_of(item.group)
-                yield square, self._row(square, thing)
+                yield square, self._row(square, found[0])
 
     def _cells(self, square: Square) -> Iterator[Tile]:
         """Yield the cells that a square touches."""
@@ -94,25 +106,23 @@ class Lying:
             for j in range((top + CELL // 2) // CELL, (top + last + CELL // 2) // CELL + 1):
                 yield i, j
 
-    def _read(self, id: str, body: bytes) -> Thing | None:
-        """Return a thing as it is in the store; None for what is none, or of a kind that the game
-        had once."""
+    def _read(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
+        """Return a thing as it is in the store, and whether it waits; None for what is none, or of
+        a kind that the game does not have."""
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
             return None
         version, column, row, waits, values = msgpack.unpackb(body)
-        thing = read(known[1], id, version, (column, row), values)
-        thing.after = int(waits)
-        return thing
+        return read(known.kind, id, version, (column, row), values), waits
 
     def _row(self, square: Square, thing: Thing) -> Any:
         """Return a thing as nodes tell each other of it: it lies in the middle of its tile."""
-        number, _kind, row = self._kinds[type(thing).__name__]
+        number, kind = self._kinds[type(thing).__name__]
         x, y = (
             (at - first * self._grid.side) * UNIT + UNIT // 2
             for at, first in zip(thing.tile, square, strict=True)
         )
-        return row.make(number, thing.id, thing.version, x, y, *thing.values.values())
+        return kind.row(number, thing.id, thing.version, x, y, *thing.values.values())
 
     def _item(self, thing: Thing) -> Item:
         """Return the item of a thing, which lies at once or waits."""
@@ -130,21 +140,26 @@ class Lying:
         """Return things that a game wants to lie somewhere. Those that lay nowhere yet get ids: by
         the `cell` that they are planted in and their numbers there, or at random. Raises
         ValueError."""
-        some = list(things)
+        # The game may keep its objects, and use them again.
+        some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
         if len(some) > MOST:
             raise ValueError(f"{MOST} things at most are put somewhere at once")
         numbers = Counter[str]()
         for thing in some:
             kind = type(thing).__name__
             known = self._kinds.get(kind)
-            if known is None or known[1] is not type(thing):
+            if known is None or known.kind is not type(thing):
                 raise ValueError(f"{thing!r} is of no kind that the game has in its `things`")
+            if cell not in (None, thing.cell):
+                raise ValueError(f"{thing!r} is to be planted in cell {cell}, and is in another")
             if not thing.id:
                 name = f"{random.getrandbits(64):016x}"
                 if cell is not None:
                     name = f"{cell[0]}:{cell[1]}:{numbers[kind]}"
                 thing.id, thing.version = f"{kind}:{name}", self._loop.now()
                 numbers[kind] += 1
+        if len({thing.id for thing in some}) < len(some):
+            raise ValueError("one thing cannot lie at two places")
         return some
 
     # What games do.
@@ -181,19 +196,29 @@ class Lying:
             self._replicas.read(square)
         return taken
 
-    def leave(self, things: Iterable[Thing]) -> None:
+    def leave(self, things: Sequence[Thing]) -> None:
         """Let things lie somewhere. It waits for the store. Raises Away, and ValueError."""
+        if any(isinstance(thing, Thing) and thing.id for thing in things):
+            raise ValueError("what lies somewhere already is taken first, and put in `then`")
         some = self.checked(things)
         self._keeper.wait(lambda store: store.put(self._queue, map(self._item, some)))
         self._tell(some, [])
 
     def clear(self, square: Square) -> None:
-        """Remove from a square what was not planted there, because an operator wants it."""
+        """Remove from a square what players may have written or left there, because an operator
+        wants it: all that was not planted, or has a text."""
 
         def question(store: Store) -> list[Thing]:
-            there = [self._read(*item[::3]) for item in store.group(self._queue, name_of(square))]
-            left = [thing for thing in there if thing is not None and thing.id.count(":") == 1]
-            return [thing for thing in left if store.take(self._queue, thing.id) is not None]
+            gone = []
+            for item in store.group(self._queue, name_of(square)):
+                found = self._read(item.id, item.body)
+                if found is not None:
+                    thing = found[0]
+                    texts = any(field.type is str for field in thing.fields)
+                    theirs = texts or thing.id.count(":") == 1
+                    if theirs and store.take(self._queue, item.id, only=item.body) is not None:
+                        gone.append(thing)
+            return gone
 
         self._keeper.ask(question, lambda gone: self._tell([], gone))
 
@@ -206,8 +231,11 @@ class Lying:
             if not thing.after:
                 square = self._square(thing)
                 news.setdefault(square, ([], []))[0].append(self._row(square, thing))
-        for square, changed in news.items():
-            self._replicas.publish_things(square, *changed)
+        for square, (there, away) in news.items():
+            # Of the largest ones so many fit one message.
+            for at in range(0, max(len(there), 1), AT_ONCE):
+                some = there[at : at + AT_ONCE]
+                self._replicas.publish_things(square, some, away if at == 0 else [])
 
     # What is due.
 
@@ -220,18 +248,29 @@ class Lying:
         """Plant what is to be planted, let things lie whose time has come, and forget those whose
         time is over."""
         seeds: list[str] = []
-        others: list[str] = []
-        coming: list[Thing] = []
         over: list[Thing] = []
+        ended: list[str] = []
+        foreign: list[tuple[str, bytes]] = []
         for id, body, _tries in claimed:
-            (others if body else seeds).append(id)
-            if (thing := self._read(id, body)) is not None:
-                (coming if thing.after else over).append(thing)
-                thing.after = 0
-        # To plant may take some ms for each.
-        self._loop.in_turns(seeds, 1, 1, self._plant_cell)
-        if others:
-            self._done(others, coming, over, [])
+            found = self._read(id, body) if body else None
+            if not body:
+                seeds.append(id)
+            elif found is not None and found[1]:
+                # Each in a step of its own: if this node was slow, another may have some of them.
+                self._done([id], [found[0]], [], [])
+            elif found is not None or body == PLANTED:
+                ended.append(id)
+                over += () if found is None else (found[0],)
+            else:
+                foreign.append((id, body))
+        if ended:
+            self._done(ended, [], over, [])
+        if foreign:
+            # Another version of the game has them.
+            self._keeper.ask(lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _done)
+        if seeds:
+            # To plant may take some ms for each, and may not wait.
+            self._loop.soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
         if len(claimed) == CLAIMED:
             self._growing.set(self._loop.now())
 
@@ -262,6 +301,10 @@ class Lying:
             self._tell(lie, gone)
 
         self._keeper.ask(question, answered)
+
+
+def _done(_answer: object) -> None:
+    """Do nothing."""
 
 
 def _pack(thing: Thing, waits: bool = False) -> bytes:

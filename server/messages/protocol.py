@@ -38,12 +38,10 @@ ID_LIMIT: Final = 60
 #: JavaScript holds exactly.
 TIME_MOST: Final = 2**50
 
-# The kinds of messages from a client. 9 and 11 were used by earlier versions.
+# The kinds of messages from a client. 9, 11 to 13, 32 and 34 were used by earlier versions.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
 KEY, ACK, WATCH, APPEAR, DO = 10, 14, 15, 33, 35
-#: Those that a game may give a meaning.
-OF_GAMES: Final = frozenset((12, 13, 32, 34))
-# The kinds of messages to a client. 20, 25, 29 and 30 were used by earlier versions.
+# The kinds of messages to a client. 20, 25, 29, 30 and 41 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)

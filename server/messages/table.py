@@ -91,11 +91,3 @@ class Row:
         if self.agree is not None and not self.agree(*values):
             return f"{self.name} must have fields that agree with each other"
         return None
-
-
-class AnyRow(Row):
-    """A row of a kind whose fields nobody looks at."""
-
-    def fault(self, values: Sequence[Any]) -> str | None:
-        """Return None, whatever the values are."""
-        return None

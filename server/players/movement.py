@@ -167,8 +167,6 @@ class Movement:
         self.hold(resident, self._grid.held(resident.held, x, y, view))
         self._plan(resident, self._next(resident))
         self._watch(resident, self._loop.now())
-        if self.touches is not None:
-            self.touches.follow(resident, resident.track, self._loop.now())
 
     def stop(self, resident: Resident) -> None:
         """End a resident's walk: it stands where it is now."""
@@ -330,6 +328,8 @@ class Movement:
         self._replicas.let_go(last)
         if rect is not None:
             screen.hold(before, rect)
+            if self.touches is not None:
+                self.touches.look(resident)
 
     def _follow(
         self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
@@ -338,7 +338,7 @@ class Movement:
         if self.steps is not None:
             self.steps.follow(resident, track)
         if self.touches is not None:
-            self.touches.follow(resident, track, track.start)
+            self.touches.follow(resident, track)
         resident.track = track
         self._outbox.track(resident, resident.square, replaces, leaps)
 

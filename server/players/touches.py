@@ -18,16 +18,23 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.things import Thing
 from flatlands.world.track import NEVER, UNIT, Track
 
-#: A player has gone away from a thing once it is so many units farther away than its reach.
-AWAY: Final = UNIT // 4
+#: A player has gone away from a thing once it is so many units farther away than its reach. An
+#: intent may be late, and lead a player back by a tile.
+LEFT: Final = UNIT * 5 // 4
 
-#: ms after which is looked again whether a walk is certain.
+#: Units by which a player may seem to be too far away from what it has just come near to, since
+#: positions are whole numbers.
+ROUNDED: Final = 4
+
+#: ms after which is looked again, if a walk is not certain yet, or the game took no more calls.
 LOOK_AGAIN: Final = 50
+TRY_AGAIN: Final = 1000
 
 
 class Touches:
     """See the module. `reaches` has from how many units each kind of things is touched, and
-    `on_touch` is called with a resident, a square and the thing there. `squares` are those that
+    `on_touch` is called with a resident, a square and the thing there; it returns whether the game
+    was told. `squares` are those that
     this node receives, and `residents` its players by their ids. `certain` returns the node time in
     ms up to which a resident's walk is certain."""
 
@@ -39,7 +46,7 @@ class Touches:
         squares: dict[Square, HeardSquare],
         residents: dict[int, Resident],
         reaches: Mapping[int, int],
-        on_touch: Callable[[Resident, Square, Thing], object],
+        on_touch: Callable[[Resident, Square, Thing], bool],
         certain: Callable[[Resident], int],
     ) -> None:
         self._loop = loop
@@ -51,41 +58,84 @@ class Touches:
         self._most = max(self._reaches.values())
         self._on_touch = on_touch
         self._certain = certain
-        #: Resident -> what it comes near to next, and the square in which that lies.
-        self._next: dict[Resident, tuple[Square, Thing]] = {}
+        #: Resident -> when it comes near to something next, and what that is, with its square.
+        self._next: dict[Resident, tuple[int, list[tuple[Square, Thing]]]] = {}
         #: Resident -> the ids and versions of what it is near to, and has touched.
         self._touched: dict[Resident, set[tuple[str, int]]] = {}
         self._due = Agenda(loop, self._come)
 
-    def follow(self, resident: Resident, track: Track, since: int) -> None:
+    def follow(self, resident: Resident, track: Track) -> None:
+        """Take that a resident is about to follow a new track in place of its own."""
+        self._settle(resident, track.start)
+        self._plan(resident, track, track.start)
+
+    def look(self, resident: Resident) -> None:
+        """Take that there may be other things around a resident than when it was looked at last."""
+        now = self._certain(resident)
+        self._settle(resident, now)
+        self._plan(resident, resident.track, now)
+
+    def _settle(self, resident: Resident, until: int) -> None:
+        """Touch all that a resident has come near to on its track by a time."""
+        while (following := self._next.get(resident)) is not None and following[0] <= until:
+            due, near = following
+            del self._next[resident]
+            if resident.screen is None:
+                return
+            x, y = resident.track.at(due)
+            failed = False
+            for square, thing in near:
+                heard = self._squares.get(square)
+                reach = self._reaches[thing.kind] + ROUNDED
+                there = heard is not None and heard.things.get(thing.id) == thing
+                if there and self._away2(square, thing, x, y) <= reach * reach:
+                    touched = self._touched.setdefault(resident, set())
+                    touched.add((thing.id, thing.version))
+                    if not self._on_touch(resident, square, thing):
+                        touched.discard((thing.id, thing.version))
+                        failed = True
+            self._plan(resident, resident.track, due + TRY_AGAIN if failed else due)
+
+    def _plan(self, resident: Resident, track: Track, since: int) -> None:
         """Find out what a resident comes near to first on a track, from a time in ms on."""
         if resident.screen is None:
+            self.drop(resident)
             return
         x, y = track.at(since)
         dx, dy = track.x + track.dx - x, track.y + track.dy - y
         lasts = max(track.end - since, 0)
         soonest = NEVER
+        near: list[tuple[Square, Thing]] = []
         touched, still = self._touched.pop(resident, None), set()
         for square, thing in self._beside(x, y, x + dx, y + dy):
-            away_x = x - thing.x - square[0] * self._span
-            away_y = y - thing.y - square[1] * self._span
             reach = self._reaches[thing.kind]
             key = thing.id, thing.version
             if touched is not None and key in touched:
-                left = reach + AWAY
-                if away_x * away_x + away_y * away_y <= left * left:
+                left = reach + LEFT
+                if self._away2(square, thing, x, y) <= left * left:
                     still.add(key)
                     continue
+            away_x = x - thing.x - square[0] * self._span
+            away_y = y - thing.y - square[1] * self._span
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:
-                soonest = ms
-                self._next[resident] = square, thing
+                soonest, near = ms, []
+            if ms == soonest < NEVER:
+                near.append((square, thing))
         if still:
             self._touched[resident] = still
-        if soonest == NEVER:
-            self._due.drop(resident)
-        else:
+        if near:
+            self._next[resident] = since + soonest, near
             self._due.put(resident, since + soonest)
+        else:
+            self._next.pop(resident, None)
+            self._due.drop(resident)
+
+    def _away2(self, square: Square, thing: Thing, x: int, y: int) -> int:
+        """Return the square of the units from a position to a thing."""
+        away_x = x - thing.x - square[0] * self._span
+        away_y = y - thing.y - square[1] * self._span
+        return away_x * away_x + away_y * away_y
 
     def _beside(self, x0: int, y0: int, x1: int, y1: int) -> list[tuple[Square, Thing]]:
         """Return what can be touched in the squares around a box."""
@@ -114,7 +164,7 @@ class Touches:
             far_x, far_y = track.x + track.dx, track.y + track.dy
             beside = max(x, far_x) < left or min(x, far_x) > right
             if not (beside or max(y, far_y) < top or min(y, far_y) > bottom):
-                self.follow(resident, track, now)
+                self.look(resident)
 
     def drop(self, resident: Resident) -> None:
         """Forget a resident, which is not at this node any more."""
@@ -123,17 +173,11 @@ class Touches:
         self._due.drop(resident)
 
     def _come(self, resident: Resident, due: int) -> None:
-        square, thing = self._next[resident]
-        if resident.screen is None:
-            return
-        if self._certain(resident) < due:
+        certain = self._certain(resident)
+        if certain < due:
             self._due.put(resident, self._loop.now() + LOOK_AGAIN)
-            return
-        heard = self._squares.get(square)
-        if heard is not None and heard.things.get(thing.id) == thing:
-            self._touched.setdefault(resident, set()).add((thing.id, thing.version))
-            self._on_touch(resident, square, thing)
-        self.follow(resident, resident.track, due)
+        else:
+            self._settle(resident, certain)
 
 
 def _comes_within(x: int, y: int, dx: int, dy: int, lasts: int, reach: int) -> int:

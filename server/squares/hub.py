@@ -8,7 +8,7 @@ has a queue of its own. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
@@ -70,6 +70,10 @@ class Screen(Protocol):
 
     def give_up(self) -> None:
         """End this screen, because its player goes on at another connection or node."""
+
+    @property
+    def limits(self) -> Any:
+        """The limits that hold for the client (limits.py)."""
 
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close its connection if the refusal says so."""

@@ -3,9 +3,9 @@
 import random
 from typing import Any
 
-from flatlands.games.flatlands.kinds import ROWS
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import MESSAGE_LIMIT, Refused
+from flatlands.server.messages.table import Row
 from flatlands.server.websocket.frames import FrameReader
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
@@ -18,9 +18,6 @@ A_LITTLE = 139
 _SIZES = (0, 1, 5, 15, 16, 125, 126, 127, 300, 4095, 4096, 4097, 65536)
 #: Large sizes are rare, since they take long.
 _SHARES = (9, 9, 9, 9, 9, 9, 9, 9, 5, 3, 3, 3, 1)
-
-#: All messages that clients send.
-MESSAGES = protocol.MESSAGES | ROWS
 
 
 def frames(chance: random.Random, inputs: Inputs) -> None:
@@ -89,12 +86,12 @@ def _read(pieces: list[bytes], limit: int) -> tuple[Any, ...]:
 
 def messages(chance: random.Random, inputs: Inputs) -> None:
     """Let a message be read: if it is not refused, its fields must be in the table's ranges."""
-    payload = packed(drawn(chance, chance.choice(list(MESSAGES))))
+    payload = packed(_message(chance))
     how = chance.randrange(6)
     if how == 0:
         payload = corrupted(chance, payload)
     elif how == 1:
-        payload = packed(mutated(chance, drawn(chance, chance.choice(list(MESSAGES)))))
+        payload = packed(mutated(chance, _message(chance)))
     elif how == 2:
         payload = packed(anything(chance))
     elif how == 3:
@@ -103,12 +100,12 @@ def messages(chance: random.Random, inputs: Inputs) -> None:
         payload = chance.choice((b"\x91", b"\x81", b"\xdd", b"\xc7", b"\xdf")) * MESSAGE_LIMIT
     inputs.add(payload)
     try:
-        kind, *fields = protocol.read(payload, MESSAGES)
+        kind, *fields = protocol.read(payload)
     except Refused as refused:
         # The answer to the client must be packable too.
         protocol.error(refused.code, refused.sentence)
         return
-    for field, value in zip(MESSAGES[kind].fields, fields, strict=True):
+    for field, value in zip(protocol.MESSAGES[kind].fields, fields, strict=True):
         if type(value) is str:
             most = max(field.text, field.high if field.type is str else 0)
             if len(value) > most:
@@ -134,10 +131,15 @@ def _check_clean(text: str, limit: int) -> None:
         raise Broken(f"{text!r} was cleaned to {clean!r}")
 
 
-def drawn(chance: random.Random, kind: int) -> list[Any]:
-    """Return a message of a kind, with fields in their ranges, at their ends, or just outside."""
-    message: list[Any] = [kind]
-    for field in MESSAGES[kind].fields:
+def _message(chance: random.Random) -> list[Any]:
+    kind = chance.choice(list(protocol.MESSAGES))
+    return [kind, *drawn(chance, protocol.MESSAGES[kind])]
+
+
+def drawn(chance: random.Random, row: Row) -> list[Any]:
+    """Return what a row may have, with fields in their ranges, at their ends, or just outside."""
+    message: list[Any] = []
+    for field in row.fields:
         if field.optional and chance.random() < 0.5:
             message.append(None)
         elif field.type is list:

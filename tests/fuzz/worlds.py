@@ -11,15 +11,6 @@ from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.kinds import (
-    BUILD,
-    EMBER,
-    EMOTE,
-    EMOTED,
-    FIND,
-    ROWS,
-    STONE,
-)
 from flatlands.server.actions import action
 from flatlands.server.actions import number as number_from
 from flatlands.server.actions import text as text_from
@@ -74,8 +65,12 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
-    *(KEY, BUILD, STONE, EMOTE, EMOTE, APPEAR, FIND, WATCH, WATCH, DO, DO, DO, DO),
+    *(KEY, APPEAR, WATCH, WATCH, *[DO] * 10),
 )
+
+
+#: The numbers of the kinds of events of Flatlands, and of an event that there is not.
+EMOTED, EMBER = 5, 6
 
 
 class Painted(Game):
@@ -168,7 +163,7 @@ class Crowd:
         elif some == 8 and self.chance.random() < 0.5:
             client.send(WATCH, self.chance.randrange(8), -(2**30), -(2**30), 2**30, 2**30)
         elif some == 8:
-            client.send(*self.chance.choice(([SAY, "good morning"], [EMOTE, 1])))
+            client.send(*self.chance.choice(([SAY, "good morning"], [DO, "emote", [1]])))
         else:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
@@ -274,11 +269,8 @@ class Offender:
         if kind == WATCH and chance.random() < 0.8:
             return self._watch()
         if kind == DO:
-            fields = [chance.choice((0, 3, 4, number(chance))), text(chance)]
-            some = chance.choice((fields, fields, fields[:1], fields * 9, [anything(chance)]))
-            name = chance.choice(("spill", "spill", "scores", "scores", "on_step", ""))
-            return [DO, name, [] if name == "scores" else some]
-        message = drawn(chance, kind)
+            return self._action()
+        message = [kind, *drawn(chance, protocol.MESSAGES[kind])]
         if kind in (WALK, GO, HOME) and chance.random() < 0.97:
             client.number += 1
             message[1] = client.number
@@ -290,14 +282,8 @@ class Offender:
             message[3:] = [chance.randint(-1, 1) for _ in range(2)]
         if kind == GO and chance.random() < 0.8:
             message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
-        if kind == STONE and client.model.things and chance.random() < 0.9:
-            square, things = chance.choice(sorted(client.model.things.items()))
-            message[1:] = [*square, things[0][1] if things else "0:0:0"]
         if kind == KEY and chance.random() < 0.8:
             message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
-        if kind == FIND and chance.random() < 0.8:
-            # Most players are around the origin.
-            message[1:] = [chance.randint(-1, 0) for _ in range(2)]
         if kind == APPEAR and chance.random() < 0.9:
             message[1] = chance.choice(("Eve", "E" * 20, text(chance)))
         if kind == PING and chance.random() < 0.97:
@@ -305,6 +291,22 @@ class Offender:
         if kind == ACK and chance.random() < 0.97:
             message[1] = max(client.model.flush - chance.choice((0, 0, 0, 1, 9)), 0)
         return message
+
+    def _action(self) -> list[Any]:
+        """Return a message that asks for an action of the game, mostly for one that there is."""
+        chance, actions = self.crowd.chance, self.crowd.harness.node.play.actions
+        name = chance.choice(sorted(actions))
+        fields = drawn(chance, actions[name].row)
+        if name == "stone" and self.client.model.things and chance.random() < 0.9:
+            fields = list(chance.choice(sorted(self.client.model.things)))
+        if name == "find" and chance.random() < 0.8:
+            # Most players are around the origin.
+            fields = [chance.randint(-1, 0) for _ in range(2)]
+        if chance.random() < 0.1:
+            name = chance.choice(("on_step", "", text(chance)))
+        if chance.random() < 0.1:
+            fields = chance.choice((fields[:1], fields * 9, [anything(chance)]))
+        return [DO, name, fields]
 
     def _watch(self) -> list[Any]:
         chance = self.crowd.chance
@@ -314,7 +316,7 @@ class Offender:
     def _hello(self) -> list[Any]:
         chance = self.crowd.chance
         if chance.random() < 0.1:
-            return drawn(chance, HELLO)
+            return [HELLO, *drawn(chance, protocol.MESSAGES[HELLO])]
         name = chance.choice(("Eve", "E" * 20, text(chance)))
         friend = self.crowd.honest[0].id
         near = chance.choice(
@@ -590,4 +592,4 @@ def forgers(chance: random.Random, inputs: Inputs) -> None:
     _nodes(chance, inputs, forger=True)
 
 
-assert {*protocol.MESSAGES, *ROWS} == {HELLO, *_SENT}
+assert protocol.MESSAGES.keys() == {HELLO, *_SENT}

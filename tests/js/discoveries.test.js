@@ -22,7 +22,7 @@ test('the server is asked about a new landmark once it keeps what lasts, and the
   assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
   session.lasts = true;
   seen.look({ found: OAK }, 2000);
-  assert.deepEqual(sent, [[P.FIND, 3, -2]]);
+  assert.deepEqual(sent, [[P.DO, 'find', [3, -2]]]);
   seen.tellFinders(OAK, 2, 2);
   assert.equal(told[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
   seen.look({ found: OAK }, 9000);

@@ -19,7 +19,7 @@ from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import kinds
+from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.limits import Limits
@@ -438,7 +438,6 @@ class Host:
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
         self.admission = Admission(self.node, self.tokens, self.limits, capacity=1000)
-        self._kinds = kinds(self.node.play)
         self.sessions: set[Session] = set()
         #: Whether the process stands still. What clients send then waits in their sockets.
         self.frozen = False
@@ -449,9 +448,7 @@ class Host:
 
     def begin(self, connection: FakeConnection | Any) -> Session:
         """Begin a session on a connection."""
-        session = Session(
-            connection, self.node, self.admission, self.tokens, self.limits, self._kinds
-        )
+        session = Session(connection, self.node, self.admission, self.tokens, self.limits, KINDS)
 
         def closed(code: int, _reason: str) -> None:
             self.sessions.discard(session)

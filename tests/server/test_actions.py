@@ -98,7 +98,7 @@ def test_each_action_has_a_rate_of_its_own(shop):
     for _ in range(4):
         client.send(DO, "buy", ["tea", 1, True])
     client.send(DO, "fail", [])
-    assert len(Shop.said) == 3 and client.model.errors == ["flood"]
+    assert len(Shop.said) == 3 and client.model.errors == ["flood", "failed"]
     assert harness.loop.stats["hooks_failed"] == 1
     harness.run(1000)
     client.send(DO, "buy", ["tea", 1, True])
@@ -194,9 +194,15 @@ def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
     def late(*_):
         raise gevent.Timeout(1)
 
+    ada = Me(harness.node, harness.node.residents.by_id[client.id])
     for call in (late, called.append):
-        lines.put(1, Hook(loop, "on_join", call, waits=True), "Ada")
-    assert called == ["Ada"] and not lines._lines and loop.stats["hooks_failed"] == 1
+        lines.put(1, Hook(loop, "on_join", call, waits=True), ada)
+    assert (
+        called == [ada]
+        and client.model.errors == ["failed"]
+        and not lines._lines
+        and loop.stats["hooks_failed"] == 1
+    )
 
 
 def test_who_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):

@@ -165,7 +165,7 @@ def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
     ada = beside_one(harness)
     friend = nearest(ada)
     before = len(ada.model.emotes)
-    ada.send(32, WAVE)
+    ada.send(35, "emote", [WAVE])
     for _ in range(30):
         harness.run(100)
         if len(ada.model.emotes) > before + 1:
@@ -184,7 +184,7 @@ def test_who_answers_a_greeters_wave_is_not_waved_to_again():
     ada = harness.stand("Ada", (0, 0), SCREEN)
     while not ada.model.emotes:
         harness.run(50)
-    ada.send(32, WAVE)
+    ada.send(35, "emote", [WAVE])
     harness.run(8000)
     assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
 
@@ -205,9 +205,9 @@ def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
     harness.run(60_000)
     for _ in range(3):
         before = len(anna.model.emotes)
-        anna.send(32, WAVE)
+        anna.send(35, "emote", [WAVE])
         harness.run(1200)
-        ben.send(32, WAVE)
+        ben.send(35, "emote", [WAVE])
         harness.run(8000)
         assert waves_after(anna, before) == ["Anna", "Ben"]
 
@@ -216,7 +216,7 @@ def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_who
     harness = clockwork()
     anna = beside_one(harness, "Anna", others=["Ben"])
     before = len(anna.model.emotes)
-    anna.send(32, WAVE)
+    anna.send(35, "emote", [WAVE])
     harness.run(WAITS_FOR_PEOPLE)
     assert waves_after(anna, before) == ["Anna"]
     harness.run(2000)
@@ -227,12 +227,12 @@ def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     harness = clockwork()
     ada = beside_one(harness)
     before = len(ada.model.emotes)
-    ada.send(32, 4)
+    ada.send(35, "emote", [4])
     harness.run(3000)
     assert len(ada.model.emotes) == before + 1
     far = harness.place("Far", (9, 9))
     harness.run(1000)
-    far.send(32, WAVE)
+    far.send(35, "emote", [WAVE])
     harness.run(3000)
     assert far.model.emotes == [("Far", WAVE)]
 
@@ -268,7 +268,7 @@ def test_in_a_crowd_they_keep_silent():
     ada = harness.stand("Ada", (0, 0), SCREEN)
     chat, emotes = len(ada.model.chat), len(ada.model.emotes)
     ada.send(6, "Who are you?")
-    ada.send(32, WAVE)
+    ada.send(35, "emote", [WAVE])
     harness.run(10_000)
     assert lines(ada, chat) == [] and ada.model.emotes[emotes:] == [("Ada", WAVE)]
 

@@ -70,7 +70,7 @@ def test_whatever_is_no_move_is_told_as_everywhere():
     harness, (a, b, *_) = crowd()
     a.walk(1, 0)
     a.send(6, "hello")
-    a.send(32, 2)
+    a.send(35, "emote", [2])
     a.send(33, "Other", 7)
     harness.run(500)
     assert b.model.chat == [("P0", "hello")] and b.model.emotes == [("P0", 2)]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from flatlands.games.flatlands.handlers import FINDS
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
@@ -13,6 +12,9 @@ from tests.server.harness import Harness
 from tests.server.things import KEY, Broken, worlds
 
 QUEUE_HERE = f"{QUEUE} 2013-16"
+
+#: So many are found from one address at once.
+FINDS = 60
 
 #: The landmark of a part of the world.
 PLACE = (0, 0)
@@ -35,15 +37,16 @@ def come(harness, name, away=(0, 0), host=None, key=None):
 
 def told(client):
     """Return the (place, of) of all that a client was told of the landmark."""
+    said = [m[1:] for m in client.connection.messages if m[0] == 45]
     return [
-        tuple(message[3:]) for message in client.connection.messages if message[:3] == [41, *PLACE]
+        tuple(fields[2:]) for name, fields in said if name == "finders" and fields[:2] == [*PLACE]
     ]
 
 
 def find(client):
     """Let a player find the landmark; return what it is told, and nobody else."""
     before = len(told(client))
-    client.send(34, *PLACE)
+    client.send(35, "find", [*PLACE])
     client.harness.run(100)
     [found] = told(client)[before:]
     return found
@@ -67,10 +70,10 @@ def test_who_is_not_there_finds_nothing(world):
     harness = world()
     for number, away in enumerate(((7, 3), (0, 9), (400, 0))):
         client = come(harness, f"far{number}", away)
-        client.send(34, *PLACE)
+        client.send(35, "find", [*PLACE])
         assert client.model.errors == ["far"] and client.connection.closed is None
     near = come(harness, "near", (6, 3))
-    near.send(34, PLACE[0] + 1, PLACE[1])
+    near.send(35, "find", [PLACE[0] + 1, PLACE[1]])
     assert near.model.errors == ["far"]
     assert find(near) == (1, 1)
 
@@ -78,14 +81,14 @@ def test_who_is_not_there_finds_nothing(world):
 def test_a_part_without_a_landmark_has_no_finders(world, monkeypatch):
     monkeypatch.setattr(Landmarks, "of", lambda *_: None)
     client = come(world(), "A")
-    client.send(34, *PLACE)
+    client.send(35, "find", [*PLACE])
     assert client.model.errors == ["landmark"] and client.connection.closed is None
 
 
 def test_without_a_key_nobody_is_counted(world):
     harness = world()
     client = harness.stand("A", tuple(tile * UNIT for tile in TILE), (40, 25))
-    client.send(34, *PLACE)
+    client.send(35, "find", [*PLACE])
     assert client.model.errors == ["landmark"] and told(client) == []
 
 
@@ -102,16 +105,16 @@ def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
 
 def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
     harness = world()
-    for n in range(int(FINDS.burst) + 1):
+    for n in range(FINDS + 1):
         client = come(harness, f"A{n}")
         client.connection.address = "192.0.2.1"
-        client.send(34, *PLACE)
-        assert client.model.errors == ([] if n < FINDS.burst else ["crowded"])
+        client.send(35, "find", [*PLACE])
+        assert client.model.errors == ([] if n < FINDS else ["crowded"])
     [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
-    assert len(item.body) == FINDS.burst * MARK
+    assert len(item.body) == FINDS * MARK
     other = come(harness, "B")
     other.connection.address = "192.0.2.2"
-    assert find(other) == (FINDS.burst + 1, FINDS.burst + 1)
+    assert find(other) == (FINDS + 1, FINDS + 1)
 
 
 def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
@@ -121,11 +124,11 @@ def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
     store, again = harness.node.keeper.store, come(harness, "A")
     for client in (away, keyless, again):
         client.connection.address = "192.0.2.1"
-    for _ in range(int(FINDS.burst)):
+    for _ in range(FINDS):
         for client in (away, keyless, again):
-            client.send(34, *PLACE)
+            client.send(35, "find", [*PLACE])
         harness.node.keeper.store = Broken()
-        again.send(34, *PLACE)
+        again.send(35, "find", [*PLACE])
         harness.node.keeper.store = store
         harness.run(4100)
     assert set(away.model.errors) == {"far"} and set(keyless.model.errors) == {"landmark"}
@@ -138,11 +141,11 @@ def test_a_store_that_fails_or_is_not_there_tells_nothing_and_nothing_else_stops
     harness = world()
     client = come(harness, "A")
     harness.node.keeper.store = Broken()
-    client.send(34, *PLACE)
+    client.send(35, "find", [*PLACE])
     harness.run(100)
     bare = Harness()
     other = come(bare, "A")
-    other.send(34, *PLACE)
+    other.send(35, "find", [*PLACE])
     bare.run(100)
     for one in (client, other):
         assert told(one) == [] and one.model.errors == [] and one.connection.closed is None

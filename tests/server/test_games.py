@@ -23,11 +23,8 @@ def test_in_the_quiet_game_players_meet_and_nothing_else_is_there():
         one.walk(1, 0)
         one.send(6, "is anybody here?")
         other.until(lambda: other.model.chat == [("One", "is anybody here?")])
-        for message in (
-            (12, "stones"),
-            (34, 0, 0),
-        ):
-            one.send(*message)
+        for action, fields in (("build", ["stones"]), ("find", [0, 0])):
+            one.send(35, action, fields)
             one.until(lambda: one.model.errors)
             assert one.model.errors.pop() == "game"
         assert one.closed is None and not one.model.things
@@ -104,7 +101,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
             OWN.replace("(Engine):", "(Engine):\n    ground = plain"),
             "is plain() or terrain(), with",
         ),
-        (OWN.replace("(Engine):", "(Engine):\n    rows = Cells()"), "cannot have the name rows"),
+        (OWN.replace("(Engine):", "(Engine):\n    kinds = Cells()"), "cannot have the name kinds"),
         (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
         (OWN.replace("(Engine):", "(Engine):\n    @action\n    def f(self): 0"), "write @action("),
         (OWN.replace("(Engine):", "(Engine):\n    x = number(3, 1)"), "from 3 to 1 is no range"),

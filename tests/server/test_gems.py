@@ -528,8 +528,8 @@ def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     client = harness.place("A", (0, 0))
     client.send(10, KEY)
     client.send(35, "scores", [])
-    client.send(12, "the view from here")
-    client.send(13, 0, 0, "0:0")
+    client.send(35, "build", ["the view from here"])
+    client.send(35, "stone", [0, 0])
     client.walk(1, 0)
     harness.run(2000)
     assert client.model.errors == ["store", "store", "missed"]

@@ -132,7 +132,7 @@ def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
     orders(harness).give(MUTE, str(b.id), 60)
     harness.run(KNOWN)
     # Nor does it talk by its names or its emotes; its look is its own.
-    said = [6, "hello"], [33, "say it anyway", 1027], [32, 1]
+    said = [6, "hello"], [33, "say it anyway", 1027], [35, "emote", [1]]
     assert known(*said) == ([], "B", 0) and a.model.emotes == []
     assert errors(b) == ["muted"] * 3 and b.connection.closed is None
     assert known([33, "B", 1027]) == ([], "B", 1027)

@@ -8,11 +8,13 @@ import pytest
 
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
-from flatlands.games.flatlands.kinds import EVENTS, THINGS
+from flatlands.games.flatlands.events import Ember, Emote
+from flatlands.games.flatlands.kinds import THINGS
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.node import Node
+from flatlands.server.things import declare
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.server.harness import Harness, node_batch
@@ -139,7 +141,9 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
 
 ROWS = [
     *peer_protocol.MESSAGES.values(),
-    *[kind.row for some in (peer_protocol.EVENTS, EVENTS, THINGS) for kind in some.values()],
+    *[kind.row for some in (peer_protocol.EVENTS, THINGS) for kind in some.values()],
+    declare(Emote).row,
+    declare(Ember).row,
 ]
 
 

@@ -18,7 +18,8 @@ import pytest
 import redis
 from gevent import subprocess
 
-from flatlands.games.flatlands.cairns.cairns import Builder
+from flatlands import Me
+from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.server.squares.peers import Load
 from flatlands.world.grid import SIDE
@@ -134,14 +135,8 @@ def populate(world):
             gevent.spawn_later(n / 60, stop, node, resident)
     node = world.nodes[0]
     wren = node.residents.join("Wren", (9 * SIDE * UNIT, -9 * SIDE * UNIT))
-    built = []
-    node.game.cairns.build(
-        Builder(wren.id, wren.name, "a key", wren.track),
-        "[red]here[/], \u00fcs",
-        built.append,
-        print,
-    )
-    until(lambda: built)
+    wren.owner = "a key"
+    Cairns(node.game).build(Me(node, wren), "[red]here[/], \u00fcs")
 
 
 # What the answers to the page's statements must be.

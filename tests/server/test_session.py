@@ -82,7 +82,7 @@ AFTER_HELLO = [
     ("something said of spaces", [6, "  "], "say", 1008),
     ("something said of 121 letters", [6, "x" * 121], "say", 1008),
     ("something said with a bell", [6, "ding \x07"], "say", 1008),
-    ("an emote of 0", [32, 0], "fields", 1008),
+    ("an emote of 0", [35, "emote", [0]], "fields", 1008),
     ("a look of 65536", [33, "A", 65536], "fields", 1008),
     ("something said that is bytes", [6, b"hi"], "malformed", 1007),
     ("a flush that was never sent", [7, 1, 10**6], "flush", 1008),
@@ -406,7 +406,7 @@ def test_what_is_said_in_a_square_has_a_limit_that_a_class_does_not_meet(harness
     assert elsewhere.model.chat and not elsewhere.model.errors
 
 
-@pytest.mark.parametrize("message", [[6, "spam"], [32, 1]])
+@pytest.mark.parametrize("message", [[6, "spam"], [35, "emote", [1]]])
 def test_one_address_silences_no_square(harness, message):
     """64 players of one address say or show as much as each of them may."""
     honest = [harness.place(f"H{n}", (0, 0)) for n in range(5)]
@@ -418,7 +418,7 @@ def test_one_address_silences_no_square(harness, message):
             client.send(*message)
     for client in honest:
         client.send(6, "hello")
-        client.send(32, 2)
+        client.send(35, "emote", [2])
     harness.run(300)
     assert [client.model.errors for client in honest] == [[]] * 5
     assert [text for name, text in honest[0].model.chat if name[0] == "H"] == ["hello"] * 5

@@ -70,7 +70,7 @@ def test_an_emote_is_seen_by_all_who_hold_the_square_and_keeps_a_player_who_is_l
     far = harness.place("Far", (9, 9))
     emotes = [1, 2, 6, 99, 255]
     for emote in (*emotes, 1):
-        a.send(32, emote)
+        a.send(35, "emote", [emote])
     harness.run(500)
     assert b.model.emotes == a.model.emotes == [("A", emote) for emote in emotes]
     assert a.model.errors == ["flood"] and a.connection.closed is None

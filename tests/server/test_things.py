@@ -5,6 +5,7 @@ import random
 from collections import Counter
 
 import gevent
+import gevent.event
 import msgpack
 import pytest
 
@@ -144,15 +145,15 @@ def test_what_nobody_takes_is_touched_again_by_who_comes_again(orchard):
     harness = orchard()
     game = harness.game_of()
     game.takes = False
-    client = at(harness, "a", (3, 0))
-    for goal in ((5, 0), (5, 1), (4, 0)):
+    client = at(harness, "a", (1, 0))
+    for goal in ((5, 0), (5, 1), (4, 0), (3, 0), (5, 0)):
         client.go(*middle(goal))
-        harness.run(500)
+        harness.run(1000)
     assert len(game.touched) == 1
-    client.go(*middle((3, 0)))
-    harness.run(500)
+    client.go(*middle((1, 0)))
+    harness.run(1000)
     client.go(*middle((5, 0)))
-    harness.run(500)
+    harness.run(1000)
     assert len(game.touched) == 2
     # Who stands on it touches it no more, though other things come to lie there.
     harness.run(2 * AGAIN)
@@ -380,6 +381,190 @@ def test_nothing_that_the_event_loop_calls_may_wait_for_the_store():
         keeper.wait(lambda store: store.count("a"))
 
 
+def test_one_object_of_the_game_may_lie_at_several_times(orchard):
+    prize = Egg((9, 9), note="prize")
+
+    class Again(Orchard):
+        @action(rate=10, burst=20)
+        def prize(self, me):
+            self.leave(prize)
+
+    harness = orchard(play=Again)
+    client = at(harness, "a", (9, 9))
+    for taken in (1, 2, 3):
+        client.send(35, "prize", [])
+        harness.run(100)
+        assert len(set(client.model.found)) == taken and prize.id == ""
+
+
+def test_what_is_too_much_for_one_message_is_told_in_several(orchard):
+    class Book(Thing, reach=0.5):
+        words = text(0, 2000)
+
+    class Library(Orchard):
+        things = [*Orchard.things, Book]
+
+        @action(rate=10, burst=20)
+        def shelve(self, me):
+            column, row = me.tile
+            self.leave(*[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(MOST)])
+
+    harness = orchard(play=Library, nodes=2)
+    a, b = (at(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True))
+    a.send(35, "shelve", [])
+    harness.run(500)
+    for client in (a, b):
+        assert len([thing for thing in lying(client).values() if thing[0] == 2]) == MOST
+
+
+def test_where_two_nodes_had_what_waits_none_lies_there_twice(orchard):
+    harness = orchard(nodes=2)
+    first, second = harness.hosts
+    clients = [
+        at(harness, name, (20, 20), host) for name, host in zip("ab", harness.hosts, strict=True)
+    ]
+    store = first.node.keeper.store
+    for tile in ((20, 20), (20, 24)):
+        egg = Egg(tile)
+        egg.after = 1000
+        first.node.play.lying.leave([egg])
+    # The first node has claimed both, and its lease ends before it goes on.
+    late = []
+    done = first.node.keeper.ask
+    first.node.keeper.ask = lambda *question: late.append(question)
+    second.node.keeper.store.claim = lambda *_: []
+    harness.run(1500)
+    first.node.keeper.ask = done
+    claim = [question for question in late if question[1].__name__ == "_claimed"][-1]
+    claimed = claim[0](store)
+    assert len(claimed) == 2
+    del second.node.keeper.store.claim
+    one = claimed[0].id
+    waits = [item for item in store.each(ORCHARD) if item.id == one][0]
+    assert store.take(ORCHARD, one, [(ORCHARD, waits._replace(group="", delay=0))]) is not None
+    harness.run(3000)
+    assert any(client.model.found for client in clients) or one in lying(clients[1])
+    claim[1](claimed)
+    harness.run(2000)
+    found = [thing for client in clients for thing in client.model.found]
+    assert len(found) == len(set(found))
+
+
+def test_a_node_that_does_not_know_a_kind_leaves_what_waits_to_others(orchard):
+    harness = orchard()
+    store = harness.node.keeper.store
+    plum = Item("Plum:1", 0, "", msgpack.packb([7, 5, 8, True, {}]))
+    store.put(ORCHARD, [plum])
+    at(harness, "a", (20, 20))
+    harness.run(8000)
+    assert [item.body for item in store.each(ORCHARD) if item.id == "Plum:1"] == [plum.body]
+
+
+def test_parts_that_plant_things_of_one_kind_both_have_theirs(orchard):
+    class More(Part):
+        def plant(self, cell):
+            return [Apple((64 * cell[0] + 9, 64 * cell[1] + 3))]
+
+    class Two(Orchard):
+        parts = [More]
+
+    client = at(orchard(play=Two), "a", (0, 3))
+    apples = [thing for thing in lying(client).values() if thing[1].startswith("Apple:0:0:")]
+    assert len(apples) == 3
+
+
+def test_what_is_planted_in_another_cell_is_an_error(orchard, caplog):
+    class Shifted(Orchard):
+        def plant(self, cell):
+            return [Apple((64 * cell[0] + 40, 64 * cell[1]))]
+
+    client = at(orchard(play=Shifted), "a", (0, 3))
+    assert lying(client) == {} and "is to be planted in cell (" in caplog.text
+
+
+def test_many_who_look_at_a_board_are_one_question(orchard):
+    harness = orchard()
+    boards, asked = harness.node.play.boards, []
+    gate = gevent.event.Event()
+
+    def slow(store, board, most):
+        asked.append(board)
+        gate.wait()
+        return [1]
+
+    boards._read = slow
+    boards._keeper.wait = lambda question: question(None)
+    looking = [gevent.spawn(boards.top, "apples", 5) for _ in range(20)]
+    gevent.sleep(0)
+    gate.set()
+    gevent.joinall(looking)
+    assert asked == ["apples"] and {tuple(one.value) for one in looking} == {(1,)}
+    looking[0].value.clear()
+    assert boards.top("apples", 5) == [1]
+
+
+# When somebody is near.
+
+
+def test_things_of_a_square_that_comes_into_view_on_the_way_are_touched(orchard):
+    harness = orchard()
+    harness.game_of().takes = False
+    walker = at(harness, "a", (0, 0), size=(8, 8))
+    walker.walk(1, 0)
+    harness.run(200)
+    # Somebody else lets the node know what lies there before the walker holds the square.
+    at(harness, "b", (22, 3), size=(8, 8))
+    harness.run(3000)
+    touched = [thing.tile for _, who, thing in harness.game_of().touched if who == walker.id]
+    assert touched == [(5, 0), (20, 0)]
+
+
+@pytest.mark.parametrize("what", ["intent", "view", "thing"])
+def test_what_was_passed_while_the_node_was_late_is_touched(orchard, what):
+    harness = orchard()
+    harness.game_of().takes = False
+    other = at(harness, "b", (2, 9))
+    walker = at(harness, "a", (3, 0))
+    walker.walk(1, 0)
+    harness.run(100)
+    # The loop is late: what the client sent comes first.
+    harness.clock.time += 900
+    if what == "intent":
+        walker.walk(0, 1)
+    elif what == "view":
+        walker.send(5, 30, 30)
+    else:
+        other.send(35, "lay", ["late"])
+    harness.run(1000)
+    touched = [thing.tile for _, who, thing in harness.game_of().touched if who == walker.id]
+    assert touched[:1] == [(5, 0)]
+
+
+@pytest.mark.parametrize("age", [0, 100, 150, 200])
+def test_a_late_intent_lets_nobody_touch_a_thing_twice(orchard, age):
+    harness = orchard()
+    harness.game_of().takes = False
+    client = at(harness, "a", (2, 0))
+    client.walk(1, 0)
+    harness.run(480)
+    client.walk(1, 0, age=age)
+    harness.run(2000)
+    assert [thing.tile for *_, thing in harness.game_of().touched] == [(5, 0)]
+
+
+def test_a_touch_that_finds_the_line_full_comes_later(orchard):
+    harness = orchard()
+    game, lines = harness.game_of(), harness.node.play._lines
+    client = at(harness, "a", (3, 0))
+    full, lines.full = lines.full, lambda player: True
+    client.go(*middle((5, 0)))
+    harness.run(1500)
+    assert game.touched == [] and harness.loop.stats["hooks_left_out"] > 1
+    lines.full = full
+    harness.run(1500)
+    assert len(game.touched) == 1 and client.model.found
+
+
 # What a game declares.
 
 
@@ -411,7 +596,7 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
     class Two(Orchard):
         parts = [type("Other", (Part,), {"things": [Apple]})]
 
-    with pytest.raises(ValueError, match="two parts of the game have things of the kind Apple"):
+    with pytest.raises(ValueError, match="two kinds of things with the name Apple"):
         Play(harness.node, Two)
 
 
@@ -420,17 +605,41 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
     [
         ("Apple" * 5, {}, {}, "too long"),
         ("Apple", {"reach": 0}, {}, "reach of Apple"),
-        ("Apple", {"reach": 17}, {}, "reach of Apple"),
+        ("Apple", {"reach": 7}, {}, "reach of Apple"),
         ("Apple", {"reach": "far"}, {}, "reach of Apple"),
         ("Apple", {"lasts": 0.5}, {}, "must last"),
         ("Apple", {"lasts": "long"}, {}, "must last"),
         ("Apple", {}, {"version": number(0, 1)}, "cannot have the name version"),
         ("Apple", {}, {"again": flag()}, "cannot have the name again"),
+        ("Apple", {}, {"tile": flag()}, "cannot have the name tile"),
+        ("Apple", {}, {"after": flag()}, "cannot have the name after"),
+        ("Apple", {}, {"_secret": flag()}, "cannot have the name _secret"),
+        ("Apple", {}, {"a": text(0, 1500), "b": text(0, 501)}, "Apple is too large"),
+        ("Apple", {}, {f"f{n}": flag() for n in range(17)}, "Apple is too large"),
     ],
 )
 def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, fields, says):
     with pytest.raises(ValueError, match=says):
         type(name, (Thing,), fields, **more)
+
+
+def test_a_kind_of_a_kind_is_refused_since_it_would_lose_its_fields():
+    with pytest.raises(ValueError, match="must inherit from Thing or Event itself"):
+        type("Pippin", (Apple,), {})
+
+
+def test_texts_of_a_thing_are_cleaned_as_those_of_a_chat():
+    assert Egg((0, 0), note="  a\u202eb  ".replace("\u202e", " ")).note == "a b"
+    for bad in ("\u202e", "a\x07", "\ud800"):
+        with pytest.raises(ValueError, match="Egg: note must be"):
+            Egg((0, 0), note=bad)
+
+
+@pytest.mark.parametrize("what", ["things", "events"])
+def test_what_is_no_list_of_kinds_is_refused_where_it_is_declared(what):
+    for wrong in (Apple, [Orchard], [3], "Apple"):
+        with pytest.raises(ValueError, match=f"{what} is a list of classes"):
+            type("Bad", (Engine,), {what: wrong})
 
 
 @pytest.mark.parametrize(
@@ -461,6 +670,15 @@ def test_what_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
         lay.leave([Thing((0, 0))])
     with pytest.raises(ValueError, match=f"{MOST} things at most"):
         lay.leave([Apple((0, 0))] * (MOST + 1))
+    known = Apple((0, 0))
+    known.id = "Apple:0:0:0"
+    with pytest.raises(ValueError, match="taken first"):
+        lay.leave([known])
+    for then in ([known, known.again((1, 1))], [known.again(), known.again((1, 1))]):
+        with pytest.raises(ValueError, match="cannot lie at two places"):
+            lay.take(known, then, [], [])
+    with pytest.raises(ValueError, match="points are whole numbers"):
+        lay.take(known, [], [Score("one", "me", 2**31)], [])
 
 
 def test_a_step_gives_all_of_its_points_or_none(orchard):

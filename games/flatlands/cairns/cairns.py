@@ -7,21 +7,24 @@ a player may say.
 """
 
 import random
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import msgpack
 
-from flatlands.games.flatlands.kinds import CAIRN, CairnThing
-from flatlands.server.kept.keeper import AWAY
+from flatlands import Me, Part, Refused, action, number
+from flatlands import text as line
+from flatlands.games.flatlands.kinds import CAIRN, THINGS, CairnThing
+from flatlands.server.game import Game
+from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.kept.reach import check_reach, name_of, square_of, thing_of
-from flatlands.server.messages.protocol import Refused
-from flatlands.server.node import Node
+from flatlands.server.logs import log_line
+from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.grid import Square
 from flatlands.world.terrain import PLAZA
 from flatlands.world.things import Thing
-from flatlands.world.track import UNIT, Track
+from flatlands.world.track import UNIT
 
 #: The names of two queues in the store begin with these, and that of the ground follows: the
 #: cairns, and the places of their owners.
@@ -36,6 +39,9 @@ BUILT_WITHIN = 5 * 60 * 1000
 
 #: The most cairns of one player, and the most stones in a cairn.
 MOST, STONES = 3, 40
+
+#: The most squares from the origin.
+FAR: Final = 2**40
 
 #: A player adds a stone from within so many units.
 REACH = UNIT * 5 // 2
@@ -74,23 +80,19 @@ class Cairn(NamedTuple):
         return packed
 
 
-class Builder(NamedTuple):
-    """Who builds or adds a stone: the player's id, name and track, and its owner as in board.py."""
-
-    player: int
-    name: str
-    owner: str
-    track: Track
-
-
-class Cairns:
+class Cairns(Part):
     """See the module."""
 
-    def __init__(self, node: Node) -> None:
+    kinds = THINGS
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        node = self.node
         self._grid, self._terrain = node.grid, node.terrain
         ground = node.channels.ground
         self._queue, self._places = f"{QUEUE} {ground}", f"{PLACES} {ground}"
         self._keeper, self._replicas, self._loop = node.keeper, node.replicas, node.loop
+        self.fetches = (self.fetch,)
         # Nodes that start together do not all look at the same moment.
         self._loop.every(CRUMBLE_EVERY, self._crumble, random.randrange(CRUMBLE_EVERY))
 
@@ -119,40 +121,21 @@ class Cairns:
 
     # Players build.
 
-    def build(
-        self,
-        builder: Builder,
-        text: str,
-        built: Callable[[Square], None],
-        refused: Callable[[Refused], None],
-    ) -> None:
-        """Leave a cairn where a player stands. Calls `built` with the square, or `refused` if that
-        cannot be done, later.
-
-        Raises Refused if it is certain at once.
-        """
-        _check_owner(builder.owner)
-        x, y = builder.track.at(self._loop.now())
+    @action(rate=0.5, burst=3, address=(1 / 120, 20))
+    def build(self, me: Me, text: str = line(1, TEXT_LIMIT)) -> None:
+        """Leave a cairn with a line where a player stands. Raises Refused."""
+        _check_owner(me)
+        x, y = me.track.at(self._loop.now())
         if self._terrain.kind(x // UNIT, y // UNIT) == PLAZA:
-            raise Refused("cairn", "nothing is left on the plaza: walk on a little", None)
+            raise Refused("cairn", "nothing is left on the plaza: walk on a little")
         square = self._grid.square(x, y)
-        cairn = Cairn(
-            self._loop.now(), x, y, builder.player, builder.name, text, 0, [builder.owner]
-        )
-
-        def answered(trouble: str | None) -> None:
-            if trouble is not None:
-                refused(Refused("cairn", trouble, None))
-                return
-            self._loop.stats["cairns_built"] += 1
-            self._replicas.publish_things(square, [self._thing(square, cairn)], [])
-            built(square)
-
-        self._keeper.ask(
-            lambda store: self._build(store, square, cairn),
-            answered,
-            lambda: refused(Refused("store", AWAY, None)),
-        )
+        cairn = Cairn(self._loop.now(), x, y, me.id, me.name, text, 0, [me.owner])
+        trouble = self._keeper.wait(lambda store: self._build(store, square, cairn))
+        if trouble is not None:
+            raise Refused("cairn", trouble)
+        self._loop.stats["cairns_built"] += 1
+        self._replicas.publish_things(square, [self._thing(square, cairn)], [])
+        log_line("build", player=me.id, square=name_of(square))
 
     def _build(self, store: Store, square: Square, cairn: Cairn) -> str | None:
         """Put a cairn into the store; return a sentence if it may not be there."""
@@ -171,33 +154,22 @@ class Cairns:
         store.take(self._places, cairn.place_id)
         return "there is a cairn close by already: add a stone to it, or walk on a little"
 
-    def add(
-        self, builder: Builder, square: Square, id: str, refused: Callable[[Refused], None]
-    ) -> None:
-        """Add a player's stone to a cairn. Calls `refused`, later, if that cannot be done.
-
-        Raises Refused if it is certain at once.
-        """
-        _check_owner(builder.owner)
-        thing = thing_of(self._replicas, square, id)
+    @action(rate=0.5, burst=3)
+    def stone(self, me: Me, column: int = number(-FAR, FAR), row: int = number(-FAR, FAR)) -> None:
+        """Add a player's stone to the cairn of a square. Raises Refused."""
+        _check_owner(me)
+        square, owner = (column, row), me.owner
+        thing = thing_of(self._replicas, square, name_of(square))
         if not isinstance(thing, CairnThing):
-            raise Refused("missed", _GONE, None)
+            raise Refused("missed", _GONE)
         span = self._grid.span
-        x, y = thing.x + square[0] * span, thing.y + square[1] * span
-        check_reach(builder.track, self._loop.now(), x, y, REACH)
-
-        def answered(result: Cairn | Refused) -> None:
-            if isinstance(result, Refused):
-                refused(result)
-                return
-            self._loop.stats["stones_added"] += 1
-            self._replicas.publish_things(square, [self._thing(square, result)], [])
-
-        self._keeper.ask(
-            lambda store: self._add(store, square, builder.owner),
-            answered,
-            lambda: refused(Refused("store", AWAY, None)),
-        )
+        x, y = thing.x + column * span, thing.y + row * span
+        check_reach(me.track, self._loop.now(), x, y, REACH)
+        cairn = self._keeper.wait(lambda store: self._add(store, square, owner))
+        if isinstance(cairn, Refused):
+            raise cairn
+        self._loop.stats["stones_added"] += 1
+        self._replicas.publish_things(square, [self._thing(square, cairn)], [])
 
     def _add(self, store: Store, square: Square, owner: str) -> Cairn | Refused:
         """Add an owner's stone to a cairn in the store; return the cairn, or why it was not
@@ -205,12 +177,12 @@ class Cairns:
 
         def higher(item: Item | None) -> Item:
             if item is None:
-                raise Refused("missed", _GONE, None)
+                raise Refused("missed", _GONE)
             cairn = read(item.body)
             if owner in cairn.adders:
-                raise Refused("cairn", "one of its stones is yours already", None)
+                raise Refused("cairn", "one of its stones is yours already")
             if len(cairn.adders) >= STONES:
-                raise Refused("cairn", "it is as high as it can be", None)
+                raise Refused("cairn", "it is as high as it can be")
             cairn = cairn._replace(version=cairn.version + 1, adders=[*cairn.adders, owner])
             return item._replace(delay=STANDS_FOR, body=cairn.pack())
 
@@ -223,7 +195,7 @@ class Cairns:
 
     # Cairns end.
 
-    def remove(self, square: Square) -> None:
+    def clear(self, square: Square) -> None:
         """Remove the cairn of a square, if there is one, because an operator wants it."""
 
         def question(store: Store) -> Cairn | None:
@@ -234,7 +206,7 @@ class Cairns:
 
         self._keeper.ask(question, lambda cairn: self._publish_gone(square, cairn))
 
-    def clear_name(self, name: str, instead: str) -> None:
+    def clear_name(self, name: str) -> None:
         """Replace the name of a builder at all its cairns, because an operator wants it."""
 
         def question(store: Store) -> list[tuple[Square, CairnThing]]:
@@ -242,7 +214,7 @@ class Cairns:
             for item in store.each(self._queue):
                 cairn = read(item.body)
                 if cairn.name == name:
-                    cairn = cairn._replace(version=cairn.version + 1, name=instead)
+                    cairn = cairn._replace(version=cairn.version + 1, name=NO_NAME)
                     then = [(self._queue, item._replace(body=cairn.pack()))]
                     if store.take(self._queue, item.id, then, only=item.body) is not None:
                         square = square_of(item.id)
@@ -287,9 +259,9 @@ class Cairns:
             store.done(self._places, [id], then)
 
 
-def _check_owner(owner: str) -> None:
-    if not owner:
-        raise Refused("cairn", "send a key first, by which your cairns are known", None)
+def _check_owner(me: Me) -> None:
+    if not me.owner:
+        raise Refused("cairn", "send a key first, by which your cairns are known")
 
 
 def read(body: bytes) -> Cairn:

@@ -22,9 +22,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from flatlands.games.flatlands import events
 from flatlands.games.flatlands.ember.contact import first_contact
 from flatlands.games.flatlands.ember.longest import Kept, Longest
-from flatlands.games.flatlands.kinds import EMBER, EmberEvent
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import EVERY, Lease
@@ -283,9 +283,8 @@ class Ember:
             self._see(carrier)
         id, passes, since, before, kept = carried
         column, row = square = self._stage.grid.square(*self._place)
-        self._stage.residents.tell(
-            square, EmberEvent(EMBER, id, passes, self._loop.now() - since, before, kept)
-        )
+        age = self._loop.now() - since
+        self._stage.tell(square, id, events.Ember(passes=passes, age=age, before=before, kept=kept))
         self._around = Rect(column - 1, row - 1, column + 1, row + 1)
         self._attend(self._around)
         self.moved(square)

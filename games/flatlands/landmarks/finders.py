@@ -2,19 +2,17 @@
 
 Of each landmark the store keeps one item: the marks of the players who have found it, in the order
 in which they did. Of MOST it keeps no more, however many come. A mark is the beginning of the hash
-of a player's key (board.py), so whoever comes again, at whichever node, is no other finder. Nothing
-of it is published: whoever finds a landmark is told, and nobody else. This module never knows
-connections.
+of a player's owner, so whoever comes again, at whichever node, is no other finder. Nothing
+of it is published: whoever finds a landmark is told, and nobody else.
 """
 
-from collections.abc import Callable
-
+from flatlands import Away, Me, Part, Refused, action, number
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.server.game import Game
 from flatlands.server.kept.reach import check_reach
-from flatlands.server.messages.protocol import Refused
-from flatlands.server.node import Node
+from flatlands.server.messages.table import NUMBER
 from flatlands.stores.base import NEVER, Item, Store
-from flatlands.world.track import UNIT, Track
+from flatlands.world.track import UNIT
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
 QUEUE = "finders"
@@ -27,47 +25,44 @@ MARK, MOST = 8, 1000
 REACH = 7 * UNIT
 
 
-class Finders:
+class Finders(Part):
     """See the module."""
 
-    def __init__(self, node: Node) -> None:
-        self._landmarks = Landmarks(node.terrain)
-        self._queue = f"{QUEUE} {node.channels.ground}"
-        self._keeper, self._loop = node.keeper, node.loop
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._landmarks = Landmarks(self.node.terrain)
+        self._queue = f"{QUEUE} {self.node.channels.ground}"
 
+    @action(rate=0.5, burst=5, address=(1 / 10, 60))
     def find(
-        self,
-        part: tuple[int, int],
-        track: Track,
-        owner: str,
-        found: Callable[[int, int, bool], None],
-        failed: Callable[[], None],
+        self, me: Me, column: int = number(-NUMBER, NUMBER), row: int = number(-NUMBER, NUMBER)
     ) -> None:
-        """Count a player, whose owner is as in board.py, as a finder of a part's landmark.
+        """Count a player as a finder of the landmark of a part of the world, and tell it its place
+        among them, from 1, and their number. The place is 0 for who came after MOST others.
 
-        Calls `found` later with its place among the finders, from 1, their number, and whether it
-        is a new one. The place is 0 for a player who came after MOST others. If the store fails,
-        `failed` is called. Raises Refused if there is no landmark, if the player is not close to
-        it, or has sent no key.
+        Raises Refused if there is no landmark, if the player is not close to it, or has sent no
+        key.
         """
-        if not owner:
-            raise Refused("landmark", "send a key first, by which you are known", None)
-        now, (i, j) = self._loop.now(), part
+        if not me.owner:
+            raise Refused("landmark", "send a key first, by which you are known")
         # A landmark is not near its part's border. To look for one takes a moment.
-        x, y = track.at(now)
-        if (x // (PART * UNIT), y // (PART * UNIT)) != part:
-            raise Refused("far", "you are not in that part of the world", None)
-        tile = self._landmarks.of(i, j)
+        if (me.tile[0] // PART, me.tile[1] // PART) != (column, row):
+            raise Refused("far", "you are not in that part of the world")
+        tile = self._landmarks.of(column, row)
         if tile is None:
-            raise Refused("landmark", "there is no landmark", None)
+            raise Refused("landmark", "there is no landmark")
         x, y = (UNIT * each + UNIT // 2 for each in tile)
-        check_reach(track, now, x, y, REACH)
-        name, mark = f"{i}:{j}", bytes.fromhex(owner)[:MARK]
-        self._keeper.ask(
-            lambda store: self._count(store, name, mark),
-            lambda counted: found(*counted),
-            failed,
-        )
+        check_reach(me.track, self.node.loop.now(), x, y, REACH)
+        name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
+        try:
+            place, of, new = self.node.keeper.wait(lambda store: self._count(store, name, mark))
+        except Away:
+            # The page asks again.
+            me.give_back()
+            return
+        if not new:
+            me.give_back()
+        me.tell("finders", column, row, place, of)
 
     def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
         """Return the place of a mark, which is added if it is new, the number of marks, and whether

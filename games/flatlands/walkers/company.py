@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from flatlands.games.flatlands.events import Emote
 from flatlands.games.flatlands.gems.gems import Gem
-from flatlands.games.flatlands.kinds import EmoteEvent
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.walkers.errands import COMPANY, WAVE, WONDER, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
@@ -142,7 +142,7 @@ class Company:
                     self._came(event.id, event.seq >= INCARNATION)
             elif isinstance(event, SayEvent):
                 self._spoke(event.id, event.text)
-            elif isinstance(event, EmoteEvent) and event.emote == WAVE:
+            elif isinstance(event, Emote.row) and event.emote == WAVE:
                 self._was_waved_to(event.id)
 
     # What they react to.
@@ -328,6 +328,6 @@ class Company:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)
                     for thing in heard.things.all()
-                    if type(thing).__name__ == Gem.__name__
+                    if isinstance(thing, Gem.row)
                 ]
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

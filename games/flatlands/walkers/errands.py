@@ -11,7 +11,7 @@ import random
 from collections.abc import Generator
 from typing import Final
 
-from flatlands.games.flatlands.kinds import EMOTED, EmoteEvent
+from flatlands.games.flatlands.events import Emote
 from flatlands.games.flatlands.walkers.people import Errand
 from flatlands.games.flatlands.walkers.sight import BEGINS, Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
@@ -107,7 +107,7 @@ class Errands:
         self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
 
     def _emote(self, person: Resident, emote: int) -> None:
-        self._residents.tell(person.square, EmoteEvent(EMOTED, person.id, emote))
+        self._stage.tell(person.square, person.id, Emote(emote=emote))
 
     def gesture(self, person: Resident, guest: int, emote: int) -> Errand:
         """Turn to a player that has waved or spoken, and make an emote."""

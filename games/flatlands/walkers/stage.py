@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from flatlands import Event
 from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
+from flatlands.world.grid import Square
 from flatlands.world.track import Goal
 
 #: At how many players around one of them looks at most: of a crowd that is close, some are enough.
@@ -28,6 +30,11 @@ class Stage:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain
         self.residents, self.movement = node.residents, node.movement
         self.replicas = node.replicas
+        self._node = node
+
+    def tell(self, square: Square, player: int, event: Event) -> None:
+        """Publish an event of a player in a square."""
+        self._node.play.emit(square, player, event)
 
     def at(self, player: Player) -> Place:
         """Return where a player is now."""

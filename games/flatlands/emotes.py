@@ -1,0 +1,14 @@
+"""Emotes: what a player shows without words. What each number looks like, only pages know."""
+
+from flatlands import Me, Part, action, number
+from flatlands.games.flatlands.events import Emote
+
+
+class Emotes(Part):
+    """See the module."""
+
+    @action(rate=1, burst=5)
+    def emote(self, me: Me, emote: int = number(1, 255)) -> None:
+        """Make an emote. A muted player makes none."""
+        self.node.orders.check_voice(me.id)
+        me.emit(Emote(emote=emote))

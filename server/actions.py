@@ -89,5 +89,5 @@ def declared(name: str, method: Any) -> Action:
                 "number(low, high), text(low, high) or flag()"
             )
         fields.append(replace(parameter.default, name=parameter.name))
-    of_address = Rate(f"do {name}", *address) if address else None
+    of_address = Rate(f"do_{name}", *address) if address else None
     return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), of_address)

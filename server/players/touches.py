@@ -94,7 +94,8 @@ class Touches:
                     if not self._on_touch(resident, square, thing):
                         touched.discard((thing.id, thing.version))
                         failed = True
-            self._plan(resident, resident.track, due + TRY_AGAIN if failed else due)
+            # Time goes on in each round, so that there is a last one.
+            self._plan(resident, resident.track, due + (TRY_AGAIN if failed else 1))
 
     def _plan(self, resident: Resident, track: Track, since: int) -> None:
         """Find out what a resident comes near to first on a track, from a time in ms on."""

@@ -3,12 +3,15 @@
 import gevent
 import pytest
 
+from flatlands.server import game
 from flatlands.server.actions import action, flag, number, text
 from flatlands.server.cells import Cells
-from flatlands.server.game import Game, Gone, Me, Part
-from flatlands.server.hooks import WAITING, Hook, Lines
+from flatlands.server.game import Game, Me, Part
+from flatlands.server.hooks import WAITING, Gone, Hook, Lines
+from flatlands.server.limits import Rate
 from flatlands.server.messages.protocol import Refused
-from tests.server.harness import Harness
+from flatlands.server.things import Event
+from tests.server.harness import Harness, events
 
 DO = 35
 
@@ -286,3 +289,104 @@ def test_a_part_is_added_to_any_game_by_one_line():
 def test_two_parts_cannot_have_one_action():
     with pytest.raises(ValueError, match="two parts of the game have an action wipe"):
         Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)}))
+
+
+class Street(Game):
+    """It tells, cheers and fails as it is asked."""
+
+    events = [type("Cheer", (Event,), {"loud": number(1, 3)})]
+
+    @action(rate=100, burst=100)
+    def say(self, me, what: int = number(0, 9)):
+        me.tell("said", [None, True, 2**53 - 1, "a"][: what + 1], UNREADABLE[what])
+
+    @action(rate=100, burst=1000)
+    def cheer(self, me, loud: int = number(0, 9)):
+        me.emit(self.events[0](loud=loud))
+
+    @action(rate=100, burst=100)
+    def fail(self, me, how: int = number(0, 9)):
+        if how:
+            raise LookupError("the first line")
+        raise LookupError("the second line")
+
+    @action(rate=100, burst=100, address=(1, 10))
+    def knock(self, me, free: bool = flag()):
+        if free:
+            me.give_back()
+        else:
+            raise Refused("closed", "nobody is in")
+
+
+#: What pages cannot read, but for the first.
+UNREADABLE = [0, 1.5, {"a": 1}, b"a", 2**53, [[object()]], {1}, -(2**53), (1, 2.0), Game]
+
+
+@pytest.fixture
+def street():
+    harness = Harness(play=Street)
+    return harness, harness.place("Ada", (0, 0))
+
+
+def test_only_what_a_page_can_read_is_told(street):
+    harness, client = street
+    for what in range(10):
+        client.send(DO, "say", [what])
+    assert client.model.told == {"said": [[None], 0]} and client.model.errors == ["failed"] * 9
+
+
+def test_errors_of_other_lines_are_logged_beside_those_that_come_again(street, caplog):
+    harness, client = street
+    for how in (0, 1, 0, 1, 0):
+        client.send(DO, "fail", [how])
+    assert caplog.text.count("LookupError: the first line") == 1
+    assert caplog.text.count("LookupError: the second line") == 1
+    assert harness.loop.stats["hooks_failed"] == 5 and client.model.errors == ["failed"] * 5
+
+
+def test_an_event_is_told_to_all_who_see_the_square_and_only_so_often(street, monkeypatch):
+    monkeypatch.setattr(game, "HAPPENINGS_EACH", Rate("happenings", 1, 10))
+    harness, client = street
+    other = harness.place("Bo", (0, 0))
+    client.connection.address = "192.0.2.7"
+    for _ in range(12):
+        client.send(DO, "cheer", [2])
+    harness.run(500)
+    for one in (client, other):
+        seen = [event for event in events(one.connection.messages) if event[0] == 5]
+        assert seen == [[5, client.id, 2]] * 10
+    assert client.model.errors == ["crowded"] * 2 and client.connection.closed is None
+    harness.run(2000)
+    client.send(DO, "cheer", [9])
+    assert client.model.errors[-1] == "failed"
+
+
+def test_an_event_that_the_game_does_not_have_is_an_error(street):
+    harness, client = street
+
+    class Boo(Event):
+        pass
+
+    with pytest.raises(ValueError, match="of no kind that the game has"):
+        harness.node.play.emit((0, 0), client.id, Boo())
+
+
+def test_an_address_may_ask_so_often_and_what_is_refused_is_not_counted(street):
+    harness, client = street
+    others = [harness.place("Bo", (0, 0)) for _ in range(2)]
+    for one in (client, *others):
+        one.connection.address = "192.0.2.7"
+    for free in (False, True) * 7:
+        client.send(DO, "knock", [free])
+    assert client.model.errors == ["closed"] * 7
+    # What counts, counts for all of them.
+    harness.node.play._obey["knock"]._call = lambda me, free: None
+    for one in (*others * 5, client):
+        one.send(DO, "knock", [True])
+    assert client.model.errors == ["closed"] * 7 + ["crowded"] and client.connection.closed is None
+
+
+@pytest.mark.parametrize("address", [(0, 1), (1, 0), (1, 1.5), ("a", 1)])
+def test_a_rate_for_an_address_that_is_none_is_refused(address):
+    with pytest.raises(ValueError, match="both are numbers above 0"):
+        action(rate=1, burst=1, address=address)

@@ -12,7 +12,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from tests.inside import Inside, inside
-from tests.server.harness import Harness
+from tests.server.harness import Clock, Harness, clock_stores
 from tests.socket_client import SocketClient
 
 
@@ -183,6 +183,30 @@ def test_the_example_of_the_page_about_games_is_one(tmp_path):
     colour = client.id % 8 + 1
     [[found, tiles]] = client.model.told["board"][0]
     assert found == colour and tiles > 25 and make.ground(7).blocked(0, 0) is False
+
+
+def test_the_example_of_things_is_one(tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
+    text = page.split("## Things")[1]
+    (tmp_path / "orchard.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    make = games.Maker(str(tmp_path / "orchard.py"), None, alone=True)
+    clock = Clock()
+    harness = Harness(
+        play=lambda node, _options, _alone: make(node), clock=clock, stores=clock_stores(clock)
+    )
+    client = harness.place("Ada", (0, 0), (96, 64))
+    harness.run(3000)
+    client.send(10, "k" * 16)
+    (column, row), thing = next((at, some[0]) for at, some in client.model.things.items() if some)
+    span = harness.node.grid.span
+    client.go(thing[3] + column * span, thing[4] + row * span)
+    harness.run(8000)
+    assert client.model.told["found"][1] >= 1
+    client.send(35, "sow", ["hello"])
+    client.send(35, "scores", [])
+    harness.run(1000)
+    assert client.model.told["read"] == ["hello"]
+    assert client.model.told["board"][0][0][0] == "Ada" and client.model.errors == []
 
 
 WAITS = """

@@ -180,7 +180,7 @@ class Bench:
         assert store is not None
         touches, kind = node.movement.touches, declare(Gem)
         assert touches is not None
-        queue, items, residents = f"{QUEUE} flatlands {node.channels.ground}", [], []
+        queue, items, gems = f"{QUEUE} flatlands {node.channels.ground}", [], []
         for turn in range(count):
             _, session = self.players[turn % len(self.players)]
             resident = session.resident
@@ -191,16 +191,18 @@ class Bench:
             # Its cell has no gem of this number, so that it does not grow again.
             id, version = f"Gem:0:0:{1000 + self.number}", 1
             gem = kind.make(0, id, version, x - square[0] * span, y - square[1] * span)
-            node.replicas.squares[square].things.change([gem], [], self.loop.now())
             body = msgpack.packb((version, x // UNIT, y // UNIT, False, {}))
             items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
-            residents.append(resident)
+            gems.append((resident, square, gem))
             resident.owner = "0" * 32
+        # The node may read some of them from the store before their turn comes.
+        taken = self.stats["things_taken"]
         store.put(queue, items)
         gevent.sleep(0.2)
-        taken, before = self.stats["things_taken"], time.process_time()
+        before = time.process_time()
         for start in range(0, count, TURN):
-            for resident in residents[start : start + TURN]:
+            for resident, square, gem in gems[start : start + TURN]:
+                node.replicas.squares[square].things.change([gem], [], self.loop.now())
                 touches.look(resident)
             # A loop without pauses would use the CPU time for itself.
             while self.stats["things_taken"] - taken < min(start + TURN, count):

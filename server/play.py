@@ -13,6 +13,7 @@ from flatlands.server.game import Game, Me, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.lying import MOST, Lying
+from flatlands.server.messages.peer_protocol import Kind
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
@@ -70,6 +71,12 @@ class Play:
         self._check = Hook(node.loop, "plant", self.lying.checked)
         if self._things:
             self.fetches.append(self.lying.fetch)
+        things, events = node.replicas.things, node.replicas.events
+        #: Its kinds of things and events, as pages are told of them.
+        self.kinds = [
+            *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
+            *[["event", n, one.__name__, _names(events[n], 2)] for one, n in self._events.items()],
+        ]
         self._notice(node)
 
     def _notice(self, node: Any) -> None:
@@ -255,3 +262,8 @@ class Play:
         self.boards.clear(name)
         for part in self._parts:
             part.clear_name(name)
+
+
+def _names(kind: Kind, since: int) -> list[str]:
+    """Return the names of the fields of a kind that come after the first so many."""
+    return list(kind.make._fields[since:])

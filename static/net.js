@@ -239,9 +239,11 @@ export class Net {
   }
 
   #closed({ code, reason }) {
-    const sentence = this.refusal?.sentence ?? reason;
+    // A refusal that has closed the connection begins with the reason for that; others were before.
+    const refusal = this.refusal?.sentence.startsWith(reason) ? this.refusal : null;
+    const sentence = refusal?.sentence ?? reason;
     // A hello that came too late only means a slow connection.
-    const later = code === P.CLOSE_LATER && this.refusal?.code !== 'hello';
+    const later = code === P.CLOSE_LATER && refusal?.code !== 'hello';
     if (code === P.CLOSE_RESTART) this.restarts = sentence;
     if (code !== P.CLOSE_TAKEN_OVER && !REFUSED.has(code)) {
       // Until a server that restarts is back, keep showing what it said when it stopped.
@@ -250,7 +252,7 @@ export class Net {
     this.#abandon();
     this.lost = false;
     if (code === P.CLOSE_TAKEN_OVER) this.on.takenOver();
-    else this.on.refused(this.refusal?.code ?? 'closed', sentence);
+    else this.on.refused(refusal?.code ?? 'closed', sentence);
   }
 
   #lose(why, later = false) {

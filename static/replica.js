@@ -37,7 +37,8 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {[number, number]} square  column and row
  * @property {number} x         absolute position in units
  * @property {number} y
- * @property {unknown[]} fields what its kind has besides
+ * @property {string} type      the name of its kind
+ * @property {object} values    what its kind has besides, by the names of the fields
  * @property {number | null} player  of a cairn: the id that its builder had; null for a gem
  * @property {string} name      of a cairn: the name of its builder
  * @property {string} text      of a cairn: the line that its builder left
@@ -77,6 +78,12 @@ export class Replica {
     this.onEmote = () => {};
     /** Called with what is told of the ember: see Ember. @type {(told: any[]) => void} */
     this.onEmber = () => {};
+    /** Called with what happens to a player in another game than Flatlands: the name of its kind, the
+     * player's id, and what its fields are. @type {(type: string, id: number, values: object) => void} */
+    this.onEvent = () => {};
+    /** The names of the game's things and events, and of their fields, by 'thing 0' and the like.
+     * @type {Map<string, { type: string, names: string[] }>} */
+    this.kinds = new Map();
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
     /** How late the last flush was: the most ms that passed since one of its events happened. Events
@@ -196,6 +203,9 @@ export class Replica {
         if (known !== undefined) this.onEmote(known, event[2]);
       } else if (kind === P.EVENT_EMBER) {
         this.onEmber(event.slice(1));
+      } else if (this.kinds.has(`event ${kind}`)) {
+        const { type, values } = this.#named(`event ${kind}`, event.slice(2));
+        this.onEvent(type, id, values);
       } else if (kind === P.EVENT_LEAVE || kind === P.EVENT_GONE) {
         if (known === undefined || seq > known.seq) this.#leave(known, event, now);
       }
@@ -271,6 +281,17 @@ export class Replica {
     known.sketches++;
   }
 
+  /** Know the kinds of the game, as the welcome has them. */
+  learn(kinds) {
+    this.kinds = new Map(kinds.map(([what, number, type, names]) => [`${what} ${number}`, { type, names }]));
+  }
+
+  /** Return the name of a kind, and what its fields are by theirs. */
+  #named(kind, fields) {
+    const { type, names } = this.kinds.get(kind) ?? { type: '', names: [] };
+    return { type, values: Object.fromEntries(names.map((name, i) => [name, fields[i]])) };
+  }
+
   /** Take everything that lies in a square now. */
   #lay([, col, row, things]) {
     if (!this.holds(col, row)) return;
@@ -280,7 +301,7 @@ export class Replica {
     for (const [kind, id, version, x, y, ...more] of things) {
       const [player, name, text, stones] = kind === P.THING_CAIRN ? more : [null, '', '', 0];
       known.push({ kind, id, version, square: [col, row], x: x + col * span, y: y + row * span,
-        fields: more, player, name, text, stones });
+        ...this.#named(`thing ${kind}`, more), player, name, text, stones });
     }
     this.things.set(`${col}:${row}`, known);
     this.thingChanges++;

@@ -183,7 +183,7 @@ export class Session {
 
   // Called by Net, for the connection.
 
-  welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop, , , ground]) {
+  welcome([, , id, now, seed, x, y, side, speed, diagonal, lead, drop, , , ground, kinds]) {
     const { state, hud } = this;
     if (seed !== state.terrain.seed) state.terrain = new Terrain(seed);
     const first = state.ownId === null;
@@ -191,6 +191,7 @@ export class Session {
     state.linked = true;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     Object.assign(state.replica, { side, speed, diagonal });
+    state.replica.learn(kinds);
     state.replica.clear();
     state.ember.clear();
     this.ownSeq = -1;

@@ -296,6 +296,7 @@ class Session(ClientScreen):
             grid.drop,
             *_tiles(view),
             GROUND,
+            node.play.kinds,
         )
         self._write(frame(protocol.welcome(welcome)))
         if not node.peers.whole:

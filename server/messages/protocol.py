@@ -210,7 +210,8 @@ class Welcome(NamedTuple):
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
     in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of
-    world/terrain.py.
+    world/terrain.py, and `kinds` those of the game: ["thing" or "event", number, name, names of its
+    fields] of each.
     """
 
     version: int
@@ -227,6 +228,7 @@ class Welcome(NamedTuple):
     width: int
     height: int
     ground: int
+    kinds: Sequence[Any]
 
 
 def welcome(welcome: Welcome) -> bytes:

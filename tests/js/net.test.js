@@ -159,3 +159,10 @@ test('a hello that came too late is said again soon, and a full world is tried l
   }
   assert.deepEqual(refuse('full', 'this world is full'), ['this world is full', 10_000]);
 });
+
+test('what was refused before is not why a connection ends', async (context) => {
+  const { net, told, hear } = await playing(context);
+  hear([P.ERROR, 'store', 'the server cannot reach its store']);
+  net.socket.onclose({ code: P.CLOSE_RESTART, reason: 'the server restarts' });
+  assert.deepEqual(told.filter(([what]) => what === 'lost'), [['lost', 'the server restarts']]);
+});

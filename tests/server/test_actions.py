@@ -330,6 +330,7 @@ def street():
 
 def test_only_what_a_page_can_read_is_told(street):
     harness, client = street
+    assert client.model.welcome[14] == [["event", 5, "Cheer", ["loud"]]]
     for what in range(10):
         client.send(DO, "say", [what])
     assert client.model.told == {"said": [[None], 0]} and client.model.errors == ["failed"] * 9

@@ -187,7 +187,7 @@ def queues(page, rows):
     assert {f"queue/{row['name']}/items": row["items"] for row in rows} == {
         name: members for name, (members, _) in found.items()
     }
-    assert {"name", "gem 2013-16", "cairn 2013-16"} <= {row["name"] for row in rows}
+    assert {"name", "things flatlands 2013-16", "cairn 2013-16"} <= {row["name"] for row in rows}
 
 
 def sizes(page, rows):
@@ -205,16 +205,21 @@ def sizes(page, rows):
 def gems(url):
     """Return the gems that Redis has: the place of each in units, empty if it lies nowhere, and the
     ms until it is due."""
-    key = "{flatlands}/queue/gem 2013-16"
+    key = "{flatlands}/queue/things flatlands 2013-16"
     with redis.Redis.from_url(url) as client:
         seconds, micros = client.time()
         dues = dict(client.zrange(f"{key}/due", 0, -1, withscores=True))
         bodies = {
             id: msgpack.unpackb(msgpack.unpackb(packed, raw=True)[3])
             for id, packed in client.hgetall(f"{key}/items").items()
+            if id.startswith(b"Gem:")
         }
     now = seconds * 1000 + micros // 1000
-    return [(tuple(body[1:]), int(dues[id]) - now) for id, body in bodies.items()]
+    found = []
+    for id, (_version, column, row, waits, _values) in bodies.items():
+        middle = column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
+        found.append((() if waits else middle, int(dues[id]) - now))
+    return found
 
 
 def parts(page, kind="", end=""):

@@ -103,6 +103,10 @@ def test_what_a_game_plants_lies_there_once_for_all_nodes(orchard):
     harness = orchard(nodes=2)
     a, b = (at(harness, name, (0, 3), host) for name, host in zip("ab", harness.hosts, strict=True))
     assert lying(a) == lying(b)
+    assert a.model.welcome[14] == [
+        ["thing", 0, "Apple", ["colour"]],
+        ["thing", 1, "Egg", ["note", "blown"]],
+    ]
     kind, id, version, x, y, colour = lying(a)["Apple:0:0:1"]
     assert (kind, id, colour) == (0, "Apple:0:0:1", 4) and version > 0
     assert (x, y) == (4 * UNIT + UNIT // 2, UNIT // 2)

@@ -31,9 +31,10 @@ const colourOf = (id) => id % (COLOURS.length - 1) + 1;
 const url = new URL('ws', new URL('.', location.href.split('#')[0]));
 url.protocol = url.protocol.replace('http', 'ws');
 const net = new Net(url.href, clock, new Identity(forWindow, forWindow, null), {
-  welcome([, , id, now, , x, y, side, speed, diagonal]) {
+  welcome([, , id, now, , x, y, side, speed, diagonal, , , , , , kinds]) {
     own = id;
     clock.sample(performance.now(), now, performance.now());
+    replica.learn(kinds);
     replica.clear();
     cells.squares.clear();
     Object.assign(replica, { side, speed, diagonal });

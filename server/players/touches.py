@@ -106,13 +106,15 @@ class Touches:
         lasts = max(track.end - since, 0)
         soonest = NEVER
         near: list[tuple[Square, Thing]] = []
-        touched, still = self._touched.pop(resident, None), set()
+        touched = self._touched.pop(resident, None)
+        still: set[tuple[str, int]] | None = None
         for square, thing in self._beside(x, y, x + dx, y + dy):
             reach = self._reaches[thing.kind]
             key = thing.id, thing.version
             if touched is not None and key in touched:
                 left = reach + LEFT
                 if self._away2(square, thing, x, y) <= left * left:
+                    still = still or set()
                     still.add(key)
                     continue
             away_x = x - thing.x - square[0] * self._span
@@ -122,13 +124,12 @@ class Touches:
                 soonest, near = ms, []
             if ms == soonest < NEVER:
                 near.append((square, thing))
-        if still:
+        if still is not None:
             self._touched[resident] = still
         if near:
             self._next[resident] = since + soonest, near
             self._due.put(resident, since + soonest)
-        else:
-            self._next.pop(resident, None)
+        elif self._next.pop(resident, None) is not None:
             self._due.drop(resident)
 
     def _away2(self, square: Square, thing: Thing, x: int, y: int) -> int:

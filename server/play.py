@@ -197,6 +197,7 @@ class Play:
         """Obey what a player's page has asked; `give_back` is called if that is not to count for
         its address. Raises Refused."""
         if self._lines.full(resident.id):
+            give_back()
             raise Refused("crowded", "what was asked before is still to be done", None)
         self._lines.put(
             resident.id, self._obey[action], Me(self._node, resident, give_back), *fields

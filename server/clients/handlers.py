@@ -42,8 +42,8 @@ def appear(session: Session, name: str, look: int) -> None:
         # Otherwise a muted player would talk by its names.
         session.node.orders.check_voice(resident.id)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
+        session.node.play.renamed(resident.id, cleaned, resident.owner)
     session.node.residents.appear(resident, cleaned, look)
-    session.node.play.renamed(resident.id, cleaned, resident.owner)
 
 
 def invite(session: Session) -> None:

@@ -267,7 +267,9 @@ class Lying:
             self._done(ended, [], over, [])
         if foreign:
             # Another version of the game has them.
-            self._keeper.ask(lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _done)
+            self._keeper.ask(
+                lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _nothing
+            )
         if seeds:
             # To plant may take some ms for each, and may not wait.
             self._loop.soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
@@ -303,7 +305,7 @@ class Lying:
         self._keeper.ask(question, answered)
 
 
-def _done(_answer: object) -> None:
+def _nothing(_answer: object) -> None:
     """Do nothing."""
 
 

@@ -387,6 +387,29 @@ def test_an_address_may_ask_so_often_and_what_is_refused_is_not_counted(street):
     assert client.model.errors == ["closed"] * 7 + ["crowded"] and client.connection.closed is None
 
 
+def test_what_finds_the_line_full_is_not_counted_for_the_address(street):
+    harness, client = street
+    client.connection.address = "192.0.2.8"
+    lines = harness.node.play._lines
+    full, lines.full = lines.full, lambda player: True
+    for _ in range(12):
+        client.send(DO, "knock", [True])
+    lines.full = full
+    client.send(DO, "knock", [True])
+    assert client.model.errors == ["crowded"] * 12 and client.connection.closed is None
+    assert harness.loop.stats["limited_do_knock"] == 0
+
+
+def test_who_appears_under_the_same_name_is_not_renamed(street):
+    harness, client = street
+    renamed = []
+    harness.node.game.renamed = lambda *told: renamed.append(told[1])
+    client.send(33, "Ada", 5)
+    assert renamed == []
+    client.send(33, "Bea", 5)
+    assert renamed == ["Bea"]
+
+
 @pytest.mark.parametrize("address", [(0, 1), (1, 0), (1, 1.5), ("a", 1)])
 def test_a_rate_for_an_address_that_is_none_is_refused(address):
     with pytest.raises(ValueError, match="both are numbers above 0"):

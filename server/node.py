@@ -204,6 +204,11 @@ class Node:
         if self.movement.touches is not None:
             self.movement.touches.changed(square)
 
+    def last_seq(self, id: int) -> int:
+        """Return the highest seq that is known here of a player that is not here; -1 without."""
+        seq, _place = self.residents.left.get(id, (-1, None))
+        return max(seq, self.replicas.seq(id))
+
     def screen(self, id: int) -> Screen | None:
         """Return the screen of one of its players, if it has one."""
         resident = self.residents.by_id.get(id)

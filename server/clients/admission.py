@@ -304,9 +304,7 @@ class Admission:
         """Return a new resident for a player that comes back; `elsewhere` is what another node has
         answered, or None."""
         node, id, name = self._node, claim.id, hello.name
-        seqs, place = [claim.seq, node.replicas.seq(id)], self._place(hello, claim, met)
-        if id in node.residents.left:
-            seqs.append(node.residents.left[id][0])
+        seqs, place = [claim.seq, node.last_seq(id)], self._place(hello, claim, met)
         if elsewhere is not None:
             name = elsewhere.name or name
             seqs.append(elsewhere.seq)

@@ -20,7 +20,7 @@ from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import INTENT_AGE
-from flatlands.server.players.resident import Resident
+from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from flatlands.world.grid import Rect, Viewport, viewport
@@ -410,7 +410,11 @@ class Session(ClientScreen):
         self.rates.full_at = dict(traveller.rates)
         # Until its squares are known here it is as a client that lags.
         self.lags_since, self._arriving = self.opened, True
-        resident = self.node.residents.take_in(traveller.player)
+        player, known = traveller.player, self.node.last_seq(traveller.player.id)
+        if player.seq <= known:
+            # It came back here while its last worker was not heard, and has left again.
+            player = player._replace(seq=next_incarnation(known))
+        resident = self.node.residents.take_in(player)
         if traveller.watched:
             self.node.takeovers.watch(resident.id)
         self._play(resident)

@@ -265,6 +265,32 @@ def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(
     machine.check()
 
 
+def test_who_came_back_meanwhile_and_left_again_is_seen_when_it_is_passed_on():
+    machine = Machine(nodes=2)
+    west, east = machine.hosts
+    client, sees = place(machine, "C", (0, 0), west), place(machine, "S", (0, 0), east)
+    machine.run(4000)
+    # The workers do not hear each other, so that both have the player.
+    for host in machine.hosts:
+        host.broker.fail()
+    again = machine.client(east)
+    again.say_hello("Again", (40, 25), client.model.token)
+    machine.run(500)
+    assert client.id in east.node.residents.by_id and client.id in west.node.residents.by_id
+    again.connection.lose()
+    machine.run(1500)
+    assert client.id not in east.node.residents.by_id
+    machine.tell(HALVES)
+    machine.arrive()
+    assert whose(machine, client) is east
+    for host in machine.hosts:
+        host.broker.restore(host.node)
+    machine.clients.remove(again)
+    machine.run(5000)
+    assert sees.sees(client)
+    machine.check()
+
+
 def seqs(client, square, id):
     """Return the seqs of the events, but tracks, of a player that a client was told in a square,
     without that with which it is gone from the worker that has passed it on."""

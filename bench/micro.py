@@ -193,7 +193,7 @@ class Bench:
             gem = kind.make(0, id, version, x - square[0] * span, y - square[1] * span)
             body = msgpack.packb((version, x // UNIT, y // UNIT, False, {}))
             items.append(Item(id, NEVER, f"{square[0]}:{square[1]}", body))
-            gems.append((resident, square, gem))
+            gems.append((square, gem))
             resident.owner = "0" * 32
         # The node may read some of them from the store before their turn comes.
         taken = self.stats["things_taken"]
@@ -201,9 +201,9 @@ class Bench:
         gevent.sleep(0.2)
         before = time.process_time()
         for start in range(0, count, TURN):
-            for resident, square, gem in gems[start : start + TURN]:
+            for square, gem in gems[start : start + TURN]:
                 node.replicas.squares[square].things.change([gem], [], self.loop.now())
-                touches.look(resident)
+                touches.changed(square)
             # A loop without pauses would use the CPU time for itself.
             while self.stats["things_taken"] - taken < min(start + TURN, count):
                 gevent.sleep(0.001)

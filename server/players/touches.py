@@ -26,6 +26,10 @@ LEFT: Final = UNIT * 5 // 4
 #: positions are whole numbers.
 ROUNDED: Final = 4
 
+#: A thing that can be touched, with its square, its position and from how many units it is: all in
+#: units from the origin.
+_Near = tuple[Square, Thing, int, int, int]
+
 #: ms after which is looked again, if a walk is not certain yet, or the game took no more calls.
 LOOK_AGAIN: Final = 50
 TRY_AGAIN: Final = 1000
@@ -57,15 +61,18 @@ class Touches:
         self._most = max(self._reaches.values())
         self._on_touch = on_touch
         self._certain = certain
-        #: Resident -> when it comes near to something next, and what that is, with its square.
-        self._next: dict[Resident, tuple[int, list[tuple[Square, Thing]]]] = {}
+        #: What can be touched in each square where there is anything.
+        self._there: dict[Square, list[_Near]] = {}
+        #: Resident -> when it comes near to something next, and what that is.
+        self._next: dict[Resident, tuple[int, list[_Near]]] = {}
         #: Resident -> the ids and versions of what it is near to, and has touched.
         self._touched: dict[Resident, set[tuple[str, int]]] = {}
         self._due = Agenda(loop, self._come)
 
     def follow(self, resident: Resident, track: Track) -> None:
         """Take that a resident is about to follow a new track in place of its own."""
-        self._settle(resident, track.start)
+        if resident in self._next:
+            self._settle(resident, track.start)
         self._plan(resident, track, track.start)
 
     def look(self, resident: Resident) -> None:
@@ -83,11 +90,10 @@ class Touches:
                 return
             x, y = resident.track.at(due)
             failed = False
-            for square, thing in near:
+            for square, thing, at_x, at_y, reach in near:
                 heard = self._squares.get(square)
-                reach = self._reaches[thing.kind] + ROUNDED
                 there = heard is not None and heard.things.get(thing.id) == thing
-                if there and self._away2(square, thing, x, y) <= reach * reach:
+                if there and _is_within(x - at_x, y - at_y, reach + ROUNDED):
                     touched = self._touched.setdefault(resident, set())
                     touched.add((thing.id, thing.version))
                     if not self._on_touch(resident, square, thing):
@@ -98,32 +104,30 @@ class Touches:
 
     def _plan(self, resident: Resident, track: Track, since: int) -> None:
         """Find out what a resident comes near to first on a track, from a time in ms on."""
-        if resident.screen is None:
+        beside = [] if resident.screen is None else self._beside(track)
+        if not beside:
             self.drop(resident)
             return
         x, y = track.at(since)
         dx, dy = track.x + track.dx - x, track.y + track.dy - y
         lasts = max(track.end - since, 0)
         soonest = NEVER
-        near: list[tuple[Square, Thing]] = []
+        near: list[_Near] = []
         touched = self._touched.pop(resident, None)
         still: set[tuple[str, int]] | None = None
-        for square, thing in self._beside(x, y, x + dx, y + dy):
-            reach = self._reaches[thing.kind]
-            key = thing.id, thing.version
-            if touched is not None and key in touched:
-                left = reach + LEFT
-                if self._away2(square, thing, x, y) <= left * left:
+        for one in beside:
+            _square, thing, at_x, at_y, reach = one
+            away_x, away_y = x - at_x, y - at_y
+            if touched is not None and (thing.id, thing.version) in touched:
+                if _is_within(away_x, away_y, reach + LEFT):
                     still = still or set()
-                    still.add(key)
+                    still.add((thing.id, thing.version))
                     continue
-            away_x = x - thing.x - square[0] * self._span
-            away_y = y - thing.y - square[1] * self._span
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:
                 soonest, near = ms, []
             if ms == soonest < NEVER:
-                near.append((square, thing))
+                near.append(one)
         if still is not None:
             self._touched[resident] = still
         if near:
@@ -132,28 +136,31 @@ class Touches:
         elif self._next.pop(resident, None) is not None:
             self._due.drop(resident)
 
-    def _away2(self, square: Square, thing: Thing, x: int, y: int) -> int:
-        """Return the square of the units from a position to a thing."""
-        away_x = x - thing.x - square[0] * self._span
-        away_y = y - thing.y - square[1] * self._span
-        return away_x * away_x + away_y * away_y
-
-    def _beside(self, x0: int, y0: int, x1: int, y1: int) -> list[tuple[Square, Thing]]:
-        """Return what can be touched in the squares around a box."""
-        most, span, found = self._most, self._span, []
-        rows = range((min(y0, y1) - most) // span, (max(y0, y1) + most) // span + 1)
+    def _beside(self, track: Track) -> list[_Near]:
+        """Return what can be touched in the squares around a track."""
+        found: list[_Near] = []
+        there, most, span = self._there, self._most, self._span
+        x0, y0, x1, y1 = track.x, track.y, track.x + track.dx, track.y + track.dy
+        first, last = (min(y0, y1) - most) // span, (max(y0, y1) + most) // span
         for column in range((min(x0, x1) - most) // span, (max(x0, x1) + most) // span + 1):
-            for row in rows:
-                heard = self._squares.get((column, row))
-                if heard is not None and heard.things.any:
-                    for thing in heard.things.lying():
-                        if thing.kind in self._reaches:
-                            found.append(((column, row), thing))
+            for row in range(first, last + 1):
+                if (some := there.get((column, row))) is not None:
+                    found += some
         return found
 
     def changed(self, square: Square) -> None:
-        """Take that other things lie in a square now."""
+        """Take that other things lie in a square now, or that this node receives it no more."""
         now, span, most = self._loop.now(), self._span, self._most
+        heard = self._squares.get(square)
+        there: list[_Near] = [
+            (square, thing, square[0] * span + thing.x, square[1] * span + thing.y, reach)
+            for thing in (() if heard is None else heard.things.lying())
+            if (reach := self._reaches.get(thing.kind)) is not None
+        ]
+        if there:
+            self._there[square] = there
+        else:
+            self._there.pop(square, None)
         left, top = square[0] * span - most, square[1] * span - most
         right, bottom = left + span + 2 * most, top + span + 2 * most
         for screen in self._hub.screens((square,)):
@@ -179,6 +186,11 @@ class Touches:
             self._due.put(resident, self._loop.now() + LOOK_AGAIN)
         else:
             self._settle(resident, certain)
+
+
+def _is_within(x: int, y: int, reach: int) -> bool:
+    """Say whether (x, y) is within `reach` of (0, 0)."""
+    return x * x + y * y <= reach * reach
 
 
 def _comes_within(x: int, y: int, dx: int, dy: int, lasts: int, reach: int) -> int:

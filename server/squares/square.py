@@ -253,6 +253,8 @@ class HeardSquare:
         self.sync.end()
         self._around.unknown(self.replica.players)
         self.replica.end()
+        if self.things.any:
+            self._around.rest.lain(self.square)
         for node in self.voices:
             self._around.unheard(node, self.square)
 

@@ -566,6 +566,18 @@ def test_a_late_intent_lets_nobody_touch_a_thing_twice(orchard, age):
     assert [thing.tile for *_, thing in harness.game_of().touched] == [(5, 0)]
 
 
+def test_what_lies_where_nobody_is_any_more_is_forgotten(orchard):
+    harness = orchard()
+    client = at(harness, "a", (0, 3))
+    host, touches = client.host.node, client.host.node.movement.touches
+    known = [square for square, heard in host.replicas.squares.items() if heard.things.any]
+    assert sorted(touches._there) == sorted(known) and known
+    host.movement.put(host.residents.by_id[client.id], middle((5000, 5000)))
+    harness.run(5000)
+    assert not set(known) & touches._there.keys()
+    assert touches._there and touches._there.keys() <= host.replicas.squares.keys()
+
+
 def test_a_touch_that_finds_the_line_full_comes_later(orchard):
     harness = orchard()
     game, lines = harness.game_of(), harness.node.play._lines

@@ -31,7 +31,16 @@ import numpy as np
 from flatlands.loadtest.swarm.observer import INCARNATION, SHOWN
 from flatlands.loadtest.swarm.replaced import Hidden, News, pay
 from flatlands.loadtest.swarm.wire import GONE, LEAVE
-from flatlands.loadtest.swarm.world import COVERED, GRAIN, LINGERS, SECOND, TILE, Interest, World
+from flatlands.loadtest.swarm.world import (
+    COVERED,
+    GRAIN,
+    LINGERS,
+    SECOND,
+    SLACK,
+    TILE,
+    Interest,
+    World,
+)
 
 #: us: a move is stale if it is delivered later after it was due.
 STALE = 2 * SECOND
@@ -345,12 +354,22 @@ def _surely_held(world: World, interest: Interest, id: int, before: News, after:
     there = begin > interest.begin and after.at < interest.end - GONE_WITHIN
     if not there or not interest.always(id, world, begin, after.at):
         return False
-    # A server that is late may take a player over a border, and back when the intent comes that was
-    # due before.
-    timeline = world.paths[id].timeline
-    between = timeline[(timeline[:, 0] > before.seq) & (timeline[:, 0] <= after.seq)]
-    at = np.array([after.at])
-    return all(interest.must(at, c, r, c, r)[0] for c, r in between[:, 2:4].tolist())
+    # A server that is late takes a player on along its track, perhaps over a border, and back when
+    # the intent comes that was due before.
+    path = world.paths[id]
+    first, end = np.searchsorted(path.timeline[:, 0], (before.seq, after.seq), side="right")
+    rows = np.arange(max(int(first) - 1, 0), int(end))
+    told = lives[0]["told_at"][rows]
+    begun, reached = path.along(rows, told), path.along(rows, np.append(told[1:], after.at))
+    squares = path.timeline[rows, 2:4].T
+    lows, highs = (
+        [
+            of.reduce([(a + slack) // world.span, (b + slack) // world.span, square])
+            for a, b, square in zip(begun, reached, squares, strict=True)
+        ]
+        for of, slack in ((np.minimum, -SLACK), (np.maximum, SLACK))
+    )
+    return bool(interest.must(np.full(len(rows), after.at), *lows, *highs).all())
 
 
 def _held_late(holds: Any, some: Hidden) -> bool:

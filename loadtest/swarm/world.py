@@ -49,6 +49,10 @@ class Path:
     def at(self, times: Any) -> tuple[Any, Any]:
         """Return arrays of x and y at many times."""
         row = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        return self.along(row, times)
+
+    def along(self, row: Any, times: Any) -> tuple[Any, Any]:
+        """Return arrays of x and y on the tracks of some rows, each at a time."""
         track = self.timeline[row]
         lasts = np.maximum(track[:, 9] * 1000, 1)
         part = np.clip((times - self._starts[row]) / lasts, 0, 1)

@@ -194,6 +194,25 @@ def test_what_a_late_server_did_beyond_a_border_and_took_back_was_not_to_be_told
     assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
 
 
+@pytest.mark.parametrize(("late", "missing"), [(3900, 0), (900, 1)])
+def test_what_a_late_server_did_on_a_track_that_led_farther_was_not_to_be_told(late, missing):
+    # The second move comes so many ms after it was due. By then a server has taken the mover along
+    # the first one's track, perhaps to a square that the watcher does not see, and nobody was told
+    # of two events. The third move was replaced, unless what paid for it paid for these.
+    moves = [12 * SECOND, 13 * SECOND, 17 * SECOND + 1, 17 * SECOND + 2]
+    mover = life(2, (0, 0), moves)
+    mover["timeline"][1, 6:] = 3 * SPAN, 0, moves[0] // 1000, 6400
+    mover["timeline"][2:, 0] = 5, 6, 7
+    mover["told_at"][2] = came = moves[1] + late * 1000
+    told = [(moves[0], moves[0], 2), (came, moves[1], 5), (moves[3] + 9, moves[3], 7)]
+    news = [(at, 2, due, TRACK, row, seq) for row, (at, due, seq) in enumerate(told)]
+    rows = [(at, 0, 0, 1, row // 2) for row, (at, *_) in enumerate(told)]
+    watcher = life(1, (0, 0))
+    watcher["observed"] = observed(news, rows, [belief(mover), belief(watcher)])
+    found = verdict(watcher, mover)
+    assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
+
+
 @pytest.mark.parametrize(
     ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
 )

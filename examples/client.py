@@ -39,6 +39,8 @@ class Player:
 
     def __init__(self, id: int) -> None:
         self.id, self.seq, self.name, self.clockwork = id, -1, "", id < 65536
+        #: How fast it is, in percent.
+        self.pace = 100
         #: What it is called in records: square, source and slot.
         self.called: tuple[Any, ...] = ()
         #: x, y, dx, dy in units; when it began in ms of node time, and how long it lasts.
@@ -156,12 +158,12 @@ class World:
                     self._forget(player)
         elif kind == SNAPSHOT:
             column, row, sent, entries = fields[:4]
-            there = {entry[1] for entry in entries}
+            there = {entry[2] for entry in entries}
             for player in list(self.players.values()):
                 if player.called[0] == (column, row) and player.id not in there:
                     self._forget(player)
-            for entry in entries:
-                self._enter((column, row), entry[13], sent, entry)
+            for source, *entry in entries:
+                self._enter((column, row), source, sent, entry)
         elif kind == FLUSH:
             _, now, batches, *crowds = fields
             news = [one for batch in batches for one in self._batch(now, *batch)]
@@ -221,12 +223,13 @@ class World:
                     self._follow(player, x, y, _way(sx), _way(sy), now)
 
     def _enter(self, square: tuple[int, int], source: int, sent: float, event: Any) -> None:
-        _, id, seq, _, name, _, slot, x, y, dx, dy, age = event[:12]
+        _, id, seq, _, name, _, slot, x, y, dx, dy, age, _look, pace = event[:14]
         player = self.players.setdefault(id, Player(id))
         if seq < player.seq:
             return
         self._called.pop(player.called, None)
-        player.seq, player.name, player.called = seq, name, (square, source, slot)
+        player.seq, player.name, player.pace = seq, name, pace
+        player.called = square, source, slot
         self._called[player.called] = player
         span = self.side * UNIT
         self._follow(player, x + square[0] * span, y + square[1] * span, dx, dy, sent - age)
@@ -235,7 +238,7 @@ class World:
         far, speed = (
             (abs(dx), self.diagonal) if abs(dx) == abs(dy) else (math.hypot(dx, dy), self.speed)
         )
-        player.track = x, y, dx, dy, start, far * 1000 / speed
+        player.track = x, y, dx, dy, start, far * 100_000 / (speed * player.pace)
 
     def _forget(self, player: Player) -> None:
         del self.players[player.id]

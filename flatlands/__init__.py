@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from flatlands.server.actions import text as text
     from flatlands.server.cells import Cells as Cells
     from flatlands.server.game import Game as Game
-    from flatlands.server.game import Me as Me
     from flatlands.server.game import Part as Part
     from flatlands.server.game import every as every
     from flatlands.server.game import plain as plain
     from flatlands.server.game import terrain as terrain
     from flatlands.server.hooks import Gone as Gone
     from flatlands.server.kept.keeper import Away as Away
+    from flatlands.server.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.things import Event as Event
     from flatlands.server.things import Thing as Thing
@@ -38,10 +38,11 @@ _PUBLIC = {
     "Cells": "flatlands.server.cells",
     "Event": "flatlands.server.things",
     "Gone": "flatlands.server.hooks",
+    "Me": "flatlands.server.me",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
-    **dict.fromkeys(("Game", "Me", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
+    **dict.fromkeys(("Game", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
 }
 
 

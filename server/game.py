@@ -13,21 +13,16 @@ from typing import Any, NamedTuple, TypeVar
 from flatlands.server.actions import Action
 from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
-from flatlands.server.hooks import Gone
 from flatlands.server.kept.boards import Place
 from flatlands.server.kept.reader import Fetch
-from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH
-from flatlands.server.messages import protocol
+from flatlands.server.me import Me, told
 from flatlands.server.messages.peer_protocol import Kind
-from flatlands.server.messages.protocol import OTHERS_FROM, Refused
-from flatlands.server.messages.table import NUMBER
-from flatlands.server.players.resident import Resident
+from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.things import Event, Thing
-from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import Tile, Track, tile_at
+from flatlands.world.track import Tile
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -35,149 +30,11 @@ _F = TypeVar("_F", bound=Callable[..., None])
 TRIES = 16
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 class Walked(NamedTuple):
     """The names of those who came last, the last one first, and how many came in all."""
 
     names: list[str]
     people: int
-
-
-class Me:
-    """A player of this node, as its game knows it. Positions are tiles: (column, row).
-
-    What it is can always be asked, as it was last. What it does raises Gone once the player is not
-    at this node any more. Two of these are equal if they are of the same player.
-    """
-
-    __slots__ = ("_node", "_resident", "_give_back")
-
-    def __init__(
-        self, node: Any, resident: Resident, give_back: Callable[[], object] = _nothing
-    ) -> None:
-        self._node = node
-        self._resident = resident
-        self._give_back = give_back
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Me) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"Me({self.id}, {self.name!r})"
-
-    @property
-    def id(self) -> int:
-        """The player's id: it keeps it as long as it comes back with its token."""
-        return self._resident.id
-
-    @property
-    def name(self) -> str:
-        """The player's present name, which proves nothing."""
-        return self._resident.name
-
-    @property
-    def tile(self) -> Tile:
-        """The tile on which the player is now."""
-        return tile_at(self._resident.track, self._node.loop.now())
-
-    @property
-    def track(self) -> Track:
-        """The way on which the player is, as world/track.py has it."""
-        return self._resident.track
-
-    @property
-    def square(self) -> Square:
-        """The square in which the player is published: (column, row)."""
-        return self._resident.square
-
-    @property
-    def owner(self) -> str:
-        """Whose points it earns: a text that is the same whenever this person plays, and that
-        nobody else has; "" if its page has sent no key."""
-        return self._resident.owner
-
-    def tell(self, name: str, *fields: Any) -> None:
-        """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
-        connection is lost. Raises Gone."""
-        self._check()
-        message = told(name, fields)
-        if self._resident.screen is not None:
-            self._resident.screen.answer(message)
-
-    def take(
-        self,
-        thing: Thing,
-        then: Iterable[Thing] = (),
-        scores: Iterable[tuple[str, int]] = (),
-    ) -> bool:
-        """Take a thing away; say whether it was there still, as it is for one caller in the world.
-
-        In the same step of the store all of `then` is put where it lies, and the person gets
-        points, as (board, points), if it has an owner. It waits for the store. Raises Gone, Away if
-        the store does not answer, and ValueError.
-        """
-        self._check()
-        boards, lying = self._node.play.boards, self._node.play.lying
-        points = [boards.score(board, self.owner, n) for board, n in scores if self.owner]
-        also = [boards.entry(self.owner, self.id, self.name)] if points else []
-        return bool(lying.take(thing, then, points, also))
-
-    def rank(self, board: str) -> Rank:
-        """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of
-        them 0 for who has no points there. It waits for the store. Raises Gone and Away."""
-        self._check()
-        rank: Rank = self._node.play.boards.rank(board, self.owner)
-        return rank
-
-    def emit(self, event: Event) -> None:
-        """Publish an event of the player in its square. Raises Gone, Refused if too many come from
-        there, and ValueError."""
-        self._check()
-        screen, square = self._resident.screen, self.square
-        if screen is not None and not screen.limits.allow_there(
-            HAPPENINGS, HAPPENINGS_EACH, screen.address, square
-        ):
-            raise Refused("crowded", "too much happens here at once: try again soon", None)
-        self._node.play.emit(square, self.id, event)
-
-    def give_back(self) -> None:
-        """Do not count for the player's address what it has just asked."""
-        self._give_back()
-
-    def refuse(self, refused: Refused) -> None:
-        """Tell the player's page why it is not obeyed. For its address that does not count."""
-        self.give_back()
-        if self._resident.screen is not None:
-            refused.close = None
-            self._resident.screen.refuse(refused)
-
-    def _check(self) -> None:
-        """Raise Gone if the player is not at this node any more."""
-        if self._node.residents.by_id.get(self.id) is not self._resident:
-            raise Gone(f"{self.name} is not here any more")
-
-
-def told(name: str, fields: Sequence[Any]) -> bytes:
-    """Pack what a page is told. Raises ValueError if it is nothing that a page can read."""
-    _check_told(name, [name, *fields])
-    return protocol.told(name, fields)
-
-
-def _check_told(name: Any, value: Any) -> None:
-    if isinstance(value, list | tuple):
-        for one in value:
-            _check_told(name, one)
-    elif not (value is None or isinstance(value, bool | str)) and not (
-        isinstance(value, int) and -NUMBER <= value <= NUMBER
-    ):
-        kinds = "None, booleans, whole numbers, texts, and lists of these"
-        raise ValueError(f"{name} tells {value!r}: pages are told {kinds}")
 
 
 def methods(kind: type[Any]) -> list[tuple[str, Any]]:
@@ -256,33 +113,33 @@ class Part:
                 raise ValueError(f"an action cannot have the name {name}, which every game has")
         cls.actions = {name: declared_action(name, method) for name, method in marked}
 
-    # What the engine calls.
+    # What the engine calls. `me` is a Me, or of the class that the game has for its players.
 
-    def on_join(self, me: Me, back: bool) -> None:
+    def on_join(self, me: Any, back: bool) -> None:
         """A player has begun to play; `back`: it was here before, and its connection is new.
 
         It is called once in the world, at the player's node, and may wait. It is not called when a
         worker passes the player to another one.
         """
 
-    def on_leave(self, me: Me) -> None:
+    def on_leave(self, me: Any) -> None:
         """A player has left the game: it has closed its page, or its connection is lost for long.
 
         It is called at the player's node, and may wait. It is not called if that node dies.
         """
 
-    def on_enter(self, me: Me, square: Square, before: Square) -> None:
+    def on_enter(self, me: Any, square: Square, before: Square) -> None:
         """A player has come from one square into another. It is called once in the world, at the
         player's node, and may wait."""
 
-    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+    def on_step(self, me: Any, tiles: list[Tile]) -> None:
         """A player has come to these tiles, one after the other, since the last call.
 
         It is called once in the world, at the player's node, for a player that walks some five
         times a second, and ten times at most. Without this hook nobody looks for it.
         """
 
-    def on_touch(self, me: Me, thing: Any) -> None:
+    def on_touch(self, me: Any, thing: Any) -> None:
         """A player has come near to a thing of one of the kinds in `things`.
 
         It is called once in the world for each time, at the player's node, and may wait: the thing
@@ -353,6 +210,9 @@ class Game(Part):
     values of its options, or None. `alone` says whether this node may keep, without a store, what
     only one node of the machine may."""
 
+    #: What the game has of each player, and what players do: Me, or a class that inherits from it.
+    me: type[Me] = Me
+
     #: The ground, as `terrain()` and `plain()` return it: it is made from the seed of the world.
     ground: type[Terrain | Plain] = Terrain
 
@@ -370,6 +230,8 @@ class Game(Part):
         super().__init_subclass__()
         if not isinstance(cls.ground, type):
             raise ValueError("the ground of a game is plain() or terrain(), with the brackets")
+        if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
+            raise ValueError("`me` of a game is a class that inherits from Me")
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node, self.options, self.alone = node, options, alone
@@ -419,13 +281,16 @@ def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
 
 
 def schema(kind: type[Game]) -> list[Any]:
-    """Return what nodes must have alike that play one game: the layers and the kinds of things of
-    each part."""
+    """Return what nodes must have alike that play one game: the fields of players, and the layers
+    and the kinds of things of each part."""
     parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]
     return [
-        [
-            *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
-            *[(kind.__name__, *map(str, kind.fields)) for kind in (*part.things, *part.events)],
-        ]
-        for part in parts
+        *map(str, kind.me.fields),
+        *[
+            [
+                *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
+                *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
+            ]
+            for part in parts
+        ],
     ]

@@ -304,7 +304,9 @@ class Migration:
         node, player = self._node, traveller.player
         # Its client may have come here on another connection meanwhile, which is the newer one.
         x, y = player.track.at(self._loop.now())
-        node.takeovers.handed_over(node.id, player.id, node.id, player.name, player.seq, x, y)
+        lasts = player.pace_until and max(player.pace_until - self._loop.now(), 1)
+        is_as = player.name, player.seq, x, y, player.pace, lasts, player.values
+        node.takeovers.handed_over(node.id, player.id, node.id, *is_as)
         if player.id in node.residents.by_id:
             session.connection.abort()
             return

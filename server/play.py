@@ -9,16 +9,18 @@ from itertools import chain, count, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
-from flatlands.server.game import Game, Me, Part, Walked, kept_as, methods
+from flatlands.server.game import Game, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.lying import MOST, Lying
-from flatlands.server.messages.peer_protocol import Kind
+from flatlands.server.messages.peer_protocol import ENTRIES, PAGES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
+from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.things import Event, Thing, declare, of_row
+from flatlands.world.events import ENTER
 from flatlands.world.grid import Square
 from flatlands.world.track import UNIT, Tile
 
@@ -37,6 +39,8 @@ class Play:
         self.game = make(node)
         self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
         self._lines = Lines(node.loop, node.spawn)
+        self._me = self.game.me
+        _have(node, self._me.fields)
         name = kept_as(type(self.game))
         self.boards = Boards(name, node.keeper, node.loop)
         #: The kinds of things, by their numbers, and the hook that is called when one is touched.
@@ -72,11 +76,13 @@ class Play:
         if self._things:
             self.fetches.append(self.lying.fetch)
         things, events = node.replicas.things, node.replicas.events
-        #: Its kinds of things and events, as pages are told of them.
+        #: Its kinds of things and events, and what players have, as pages are told of them.
         self.kinds = [
             *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
             *[["event", n, one.__name__, _names(events[n], 2)] for one, n in self._events.items()],
         ]
+        if names := [field.name for field in self._me.fields]:
+            self.kinds.append(["player", 0, self._me.__name__, names])
         self._notice(node)
 
     def _notice(self, node: Any) -> None:
@@ -141,11 +147,11 @@ class Play:
 
     def _step(self, resident: Resident, tiles: list[Tile]) -> None:
         for hook in self._steps:
-            hook(Me(self._node, resident), list(tiles))
+            hook(self._me(self._node, resident), list(tiles))
 
     def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
         for hook in self._waiting[name]:
-            self._lines.put(resident.id, hook, Me(self._node, resident), *arguments)
+            self._lines.put(resident.id, hook, self._me(self._node, resident), *arguments)
 
     def _entered(self, resident: Resident, before: Square) -> None:
         # Who goes to and fro over a border must not make a hook that waits fall behind for ever.
@@ -159,7 +165,8 @@ class Play:
             self._node.stats["hooks_left_out"] += 1
             return False
         thing = of_row(self._things[row.kind], row, square, self._node.grid.side)
-        self._lines.put(resident.id, self._touch[row.kind], Me(self._node, resident), thing)
+        me = self._me(self._node, resident)
+        self._lines.put(resident.id, self._touch[row.kind], me, thing)
         return True
 
     def emit(self, square: Square, player: int, event: Event) -> None:
@@ -199,9 +206,8 @@ class Play:
         if self._lines.full(resident.id):
             give_back()
             raise Refused("crowded", "what was asked before is still to be done", None)
-        self._lines.put(
-            resident.id, self._obey[action], Me(self._node, resident, give_back), *fields
-        )
+        me = self._me(self._node, resident, give_back)
+        self._lines.put(resident.id, self._obey[action], me, *fields)
 
     def pinned(self, resident: Resident) -> bool:
         """Say whether a player may not be passed to another worker just now."""
@@ -263,6 +269,15 @@ class Play:
         self.boards.clear(name)
         for part in self._parts:
             part.clear_name(name)
+
+
+def _have(node: Any, fields: Sequence[Field]) -> None:
+    """Let the players of a node have the fields of a game."""
+    node.residents.fields = Row("values", tuple(fields))
+    node.residents.values = tuple([field.lowest for field in fields])
+    node.replicas.events[ENTER] = enters(fields)
+    if fields:
+        node.replicas.entries = ENTRIES // PAGES_WITH_VALUES
 
 
 def _names(kind: Kind, since: int) -> list[str]:

@@ -5,7 +5,7 @@ This module never reads the store (kept/lying.py does), and publishes nothing.
 """
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -50,26 +50,16 @@ class _Fields:
             raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
         if cls.__base__ not in (Thing, Event):
             raise ValueError(f"{name} must inherit from Thing or Event itself")
-        own = [replace(value, name=key) for key, value in vars(cls).items() if _is_field(value)]
-        names = [field.name for field in own]
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
-        if bad := [key for key in names if key in taken or key[0] == "_"]:
-            raise ValueError(f"a field of {name} cannot have the name {bad[0]}")
-        _check_size(name, own)
-        cls.fields = tuple(own)
+        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
         make: Any = namedtuple  # its fields are data
-        cls.row = make(name, [*always, *names])
+        cls.row = make(name, [*always, *[field.name for field in cls.fields]])
 
     def _set(self, values: dict[str, Any]) -> None:
         """Have the values of all fields: what is left out has the lowest. Raises ValueError."""
         for field in self.fields:
-            value = values.pop(field.name, _lowest(field))
-            if isinstance(value, str) and value:
-                # Others see it, as a chat text.
-                value = clean(value, field.high)
-            if not field.allows(value):
-                raise ValueError(f"{type(self).__name__}: {field}, and not {value!r}")
-            setattr(self, field.name, value)
+            value = values.pop(field.name, field.lowest)
+            setattr(self, field.name, allowed(type(self).__name__, field, value))
         if values:
             raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
 
@@ -148,16 +138,29 @@ class Thing(_Fields):
         return following
 
 
-def _check_size(name: str, fields: Sequence[Field]) -> None:
-    """Raise ValueError, with a sentence for its author, if a kind has fields that are too large."""
-    texts = sum(field.high for field in fields if field.type is str)
-    if len(fields) > FIELDS_MOST or texts > TEXT_MOST:
-        most = f"{FIELDS_MOST} fields at most, and {TEXT_MOST} characters in all its texts"
-        raise ValueError(f"{name} is too large: a kind has {most}")
+def fields_of(
+    kind: type[Any], taken: Collection[str], most: int, text_most: int
+) -> tuple[Field, ...]:
+    """Return the fields that a class declares: `most` at most, with so many characters in all their
+    texts. Raises ValueError, with a sentence for its author."""
+    name, own = kind.__name__, vars(kind).items()
+    fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
+    if bad := [field.name for field in fields if field.name in taken or field.name[0] == "_"]:
+        raise ValueError(f"a field of {name} cannot have the name {bad[0]}")
+    if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
+        has = f"{most} fields at most, and {text_most} characters in all its texts"
+        raise ValueError(f"{name} is too large: it has {has}")
+    return tuple(fields)
 
 
-def _is_field(value: object) -> bool:
-    return isinstance(value, Field)
+def allowed(of: str, field: Field, value: Any) -> Any:
+    """Return a value as a field has it. Raises ValueError if `of` cannot have it there."""
+    if isinstance(value, str) and value:
+        # Others see it, as a chat text.
+        value = clean(value, field.high)
+    if not field.allows(value):
+        raise ValueError(f"{of}: {field}, and not {value!r}")
+    return value
 
 
 def check_tile(tile: Any) -> Tile:
@@ -166,13 +169,6 @@ def check_tile(tile: Any) -> Tile:
     if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
         raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
     return tile[0], tile[1]
-
-
-def _lowest(field: Field) -> Any:
-    """Return the lowest value that a field may have."""
-    if field.type is str:
-        return "?" * field.low
-    return False if field.type is bool else field.low
 
 
 def declare(kind: type[Thing] | type[Event]) -> Kind:

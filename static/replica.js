@@ -18,6 +18,8 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {boolean} dimmed   true while its connection is lost
  * @property {number} look      as its player chose it, or 0: see faces.js
  * @property {import('./track.js').Track} track  the next one is written over it
+ * @property {number} pace      how fast it is, in percent
+ * @property {object} values    what the game has of it, by the names of the fields
  * @property {[number, number]} square  column and row
  * @property {number} slot      by which tracks mean it in this square
  * @property {Slots | null} slots  where its slot leads to it; null while it goes from one held
@@ -166,9 +168,9 @@ export class Replica {
   #snapshot([, col, row, sent, entries], now) {
     if (!this.holds(col, row)) return;
     const present = new Set();
-    for (const entry of entries) {
+    for (const [source, ...entry] of entries) {
       present.add(entry[1]);
-      this.#enter(col, row, entry[13], sent, entry, now, true);
+      this.#enter(col, row, source, sent, entry, now, true);
     }
     for (const player of this.players.values()) {
       const here = player.square[0] === col && player.square[1] === row;
@@ -322,20 +324,21 @@ export class Replica {
   }
 
   #enter(col, row, source, sent, entry, now, again = false) {
-    const [, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age, look] = entry;
+    const [, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age, look, pace, fields] = entry;
     const removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
     let player = this.players.get(id);
     // An entry of a snapshot also counts if its seq is the one known: it may tell more.
     if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
     if (player?.name !== name) this.nameChanges++;
+    const { values } = this.#named('player 0', fields);
     if (player === undefined) {
-      player = { id, seq, ack, name, dimmed, look, track: stand(0, 0, 0), square: [col, row], slot,
-        slots: null, sketches: 0, rough: false, transitUntil: null };
+      player = { id, seq, ack, name, dimmed, look, pace, values, track: stand(0, 0, 0),
+        square: [col, row], slot, slots: null, sketches: 0, rough: false, transitUntil: null };
       this.players.set(id, player);
     } else {
       this.#freeSlot(player);
-      Object.assign(player, { seq, ack, name, dimmed, look, square: [col, row], slot,
+      Object.assign(player, { seq, ack, name, dimmed, look, pace, values, square: [col, row], slot,
         transitUntil: null });
     }
     if (player.rough) this.#tellExactly(player);
@@ -362,13 +365,13 @@ export class Replica {
     player.slots = null;
   }
 
-  #move({ track }, x, y, dx, dy, start) {
+  #move({ track, pace }, x, y, dx, dy, start) {
     track.x = x;
     track.y = y;
     track.dx = dx;
     track.dy = dy;
     track.start = start;
-    track.duration = durationOf(dx, dy, this.speed, this.diagonal);
+    track.duration = durationOf(dx, dy, pace, this.speed, this.diagonal);
   }
 
   #forget(player) {

@@ -9,6 +9,7 @@ const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, 
 const ASIDE = 2;                          // tiles that one goes aside to get past what bars the way
 export const SPEED = 5120, DIAGONAL = 3620;   // units per second: straight, and along each axis
                                           // of a diagonal
+export const PACE = 100;                  // how fast most players are, in percent of these
 
 /**
  * A straight walk at a constant speed.
@@ -66,7 +67,7 @@ export function passing(x, dx, duration, border) {
  * cannot go any further. `blocked(column, row)` says whether a tile blocks walkers.
  * @param {Intent} intent
  * @returns {Track | null} */
-export function leg(blocked, x, y, intent, start) {
+export function leg(blocked, x, y, intent, start, pace = PACE) {
   if (intent === null) return null;
   let farX, farY;
   if ('goal' in intent) {
@@ -76,7 +77,7 @@ export function leg(blocked, x, y, intent, start) {
     farX = intent.heading[0] * REACH;
     farY = intent.heading[1] * REACH;
   }
-  let [dx, dy, barred] = straight(blocked, x, y, ...shorten(farX, farY));
+  let [dx, dy, barred] = straight(blocked, x, y, ...shorten(farX, farY), pace);
   if (dx === 0 && dy === 0 && barred !== null) {
     [dx, dy] = slide(blocked, x, y, farX, farY, barred);
     if (dx === 0 && dy === 0 && 'heading' in intent) {
@@ -84,7 +85,7 @@ export function leg(blocked, x, y, intent, start) {
     }
   }
   if (dx === 0 && dy === 0) return null;
-  return { x, y, dx, dy, start, duration: durationOf(dx, dy) };
+  return { x, y, dx, dy, start, duration: durationOf(dx, dy, pace) };
 }
 
 function clamp(d, most) {
@@ -102,18 +103,18 @@ function part(d, numerator, denominator) {
   return d < 0 && whole !== 0 ? -whole : whole;
 }
 
-/** Return how many ms a displacement in units takes, rounded up; 0 if it is none. */
-export function durationOf(dx, dy, speed = SPEED, diagonal = DIAGONAL) {
+/** Return how many ms a displacement in units takes at a pace, rounded up; 0 if it is none. */
+export function durationOf(dx, dy, pace = PACE, speed = SPEED, diagonal = DIAGONAL) {
   const ax = Math.abs(dx), ay = Math.abs(dy);
-  if (ax === ay) return Math.ceil(ax * 1000 / diagonal);
+  if (ax === ay) return Math.ceil(ax * 1000 / Math.floor(diagonal * pace / PACE));
   const distance = ax === 0 || ay === 0 ? ax + ay : Math.floor(Math.sqrt(ax * ax + ay * ay));
-  return Math.ceil(distance * 1000 / speed);
+  return Math.ceil(distance * 1000 / Math.floor(speed * pace / PACE));
 }
 
-function straight(blocked, x, y, dx, dy) {
+function straight(blocked, x, y, dx, dy, pace) {
   let barred = null;
   while (dx !== 0 || dy !== 0) {
-    const block = firstBlock(blocked, x, y, dx, dy);
+    const block = firstBlock(blocked, x, y, dx, dy, pace);
     if (block === null) break;
     const [axis, tile] = block;
     if (axis === 'x') {
@@ -132,8 +133,8 @@ function straight(blocked, x, y, dx, dy) {
 
 /** Return the axis along which a way is barred first, and the tile before the obstacle; or null.
  * @returns {['x' | 'y', number] | null} */
-function firstBlock(blocked, x, y, dx, dy) {
-  const duration = durationOf(dx, dy);
+function firstBlock(blocked, x, y, dx, dy, pace) {
+  const duration = durationOf(dx, dy, pace);
   let col = Math.floor(x / UNIT), row = Math.floor(y / UNIT);
   const lastCol = Math.floor((x + dx) / UNIT), lastRow = Math.floor((y + dy) / UNIT);
   const stepX = dx > 0 ? 1 : -1, stepY = dy > 0 ? 1 : -1;

@@ -1,7 +1,7 @@
 // The walk of the own player: it is predicted at once by the server's rules, and then corrected by
 // what the server says. It never touches the page and sends nothing.
 
-import { drawnAt, leg, positionAt, stand } from './track.js';
+import { drawnAt, leg, PACE, positionAt, stand } from './track.js';
 
 const EASE = 120;                         // ms in which an error of the prediction shrinks to a third
 const JUMP = 4;                           // tiles: a larger error is not eased, but a jump
@@ -15,6 +15,7 @@ export class Walk {
     this.intent = null;
     this.arrived = true;                  // true if the intent leads no further
     this.track = stand(0, 0, 0);
+    this.pace = PACE;                     // as the server has told it last
     /** @type {import('./track.js').Pair} Tiles by which the own player is drawn beside
      * its track. */
     this.error = [0, 0];
@@ -30,6 +31,7 @@ export class Walk {
     this.intent = null;
     this.arrived = true;
     this.track = stand(x, y, now);
+    this.pace = PACE;
     this.error = [0, 0];
     this.frozenAt = Infinity;
     this.ended = false;
@@ -42,7 +44,7 @@ export class Walk {
     const start = Math.max(t, this.track.start), [x, y] = this.at(start);
     this.number++;
     this.intent = intent;
-    const track = leg(this.blocked, x, y, intent, start);
+    const track = leg(this.blocked, x, y, intent, start, this.pace);
     this.arrived = track === null;
     this.track = track ?? stand(x, y, start);
     return this.number;
@@ -53,15 +55,16 @@ export class Walk {
     now = this.time(now);
     while (!this.arrived && now >= this.track.start + this.track.duration) {
       const end = this.track.start + this.track.duration;
-      const next = leg(this.blocked, ...positionAt(this.track, end), this.intent, end);
+      const next = leg(this.blocked, ...positionAt(this.track, end), this.intent, end, this.pace);
       if (next === null) this.arrived = true;
       else this.track = next;
     }
   }
 
   /** Take what the server says of the own player. Returns true if that is a jump.
-   * @param {{ ack: number, track: import('./track.js').Track }} player */
+   * @param {{ ack: number, pace: number, track: import('./track.js').Track }} player */
   reconcile(player, now) {
+    this.pace = player.pace;
     if (player.ack !== this.number) return false;   // an intent is still on its way
     const before = this.drawn(now);
     this.track = { ...player.track };     // the replica writes the next one over it

@@ -20,11 +20,11 @@ SKETCH = Struct("<BBBbb")
 RECORD, WIDE = Struct("<BBBhhhhh"), Struct("<HBBhhhhh")
 
 
-def duration(dx: int, dy: int, speed: int, diagonal: int) -> int:
-    """Return how many ms a track lasts, by the speeds that welcome gives."""
+def duration(dx: int, dy: int, speed: int, diagonal: int, pace: int) -> int:
+    """Return how many ms a track lasts, by the speeds that welcome gives, and a player's pace."""
     if abs(dx) == abs(dy):
-        return -(-abs(dx) * 1000 // diagonal)
-    return -(-isqrt(dx * dx + dy * dy) * 1000 // speed)
+        return -(-abs(dx) * 1000 // (diagonal * pace // 100))
+    return -(-isqrt(dx * dx + dy * dy) * 1000 // (speed * pace // 100))
 
 
 def sketches(data: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -64,6 +64,8 @@ class Known:
     source: int
     slot: int
     look: int = 0
+    pace: int = 100
+    values: list[Any] = field(default_factory=list)
     transit: int | None = None
     rough: bool = False
 
@@ -228,8 +230,8 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for entry in entries:
-            self._enter(square, sent, entry[13], entry, now, again=True)
-        present = {entry[1] for entry in entries}
+            self._enter(square, sent, entry[0], entry[1:], now, again=True)
+        present = {entry[2] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
                 del self.players[player.id]
@@ -265,7 +267,8 @@ class Model:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
             elif kind == 5:
-                if known is not None:
+                # In another game than Flatlands it is another event.
+                if known is not None and len(event) > 2:
                     self.emotes.append((known.name, event[2]))
             elif kind in (2, 3) and (known is None or event[2] > known.seq):
                 self._leave(known, event, now)
@@ -280,7 +283,8 @@ class Model:
                 known.seq += (seq - known.seq) % 256
                 known.ack += (ack - known.ack) % 256
                 middle = self.side * 512
-                known.track = self._track(square, sent, (x + middle, y + middle, dx, dy, age))
+                at = x + middle, y + middle, dx, dy, age
+                known.track = self._track(square, sent, at, known.pace)
                 known.rough = False
 
     def _crowd(self, written: int, column: int, row: int, replaced: int, *rest: Any) -> None:
@@ -304,7 +308,8 @@ class Model:
                 known.ack += (marks // 16 - known.ack) % 16
                 part = self.side * 1024
                 x, y = ((2 * p + 1) * part // 512 for p in (px, py))
-                known.track = self._track(square, now, (x, y, units(sx), units(sy), 0))
+                at = x, y, units(sx), units(sy), 0
+                known.track = self._track(square, now, at, known.pace)
                 known.rough = True
 
     def _leave(self, known: Known | None, event: list[Any], now: int) -> None:
@@ -332,11 +337,15 @@ class Model:
         # A snapshot is complete, so its entry also counts if it has the seq that is known.
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
             return
-        track = self._track(square, sent, entry[7:12])
-        self.players[id] = Known(id, seq, ack, name, dimmed, track, square, source, slot, entry[12])
+        track = self._track(square, sent, entry[7:12], entry[13])
+        self.players[id] = Known(
+            id, seq, ack, name, dimmed, track, square, source, slot, *entry[12:15]
+        )
 
-    def _track(self, square: tuple[int, int], sent: int, fields: Sequence[int]) -> tuple[int, ...]:
+    def _track(
+        self, square: tuple[int, int], sent: int, fields: Sequence[int], pace: int
+    ) -> tuple[int, ...]:
         x, y, dx, dy, age = fields
         span = self.side * 1024
-        lasts = duration(dx, dy, self.speed, self.diagonal)
+        lasts = duration(dx, dy, self.speed, self.diagonal, pace)
         return x + square[0] * span, y + square[1] * span, dx, dy, sent - age, lasts

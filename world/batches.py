@@ -97,6 +97,8 @@ class Corner:
             track.dy,
             self.sent - track.start,
             p.look,
+            p.pace,
+            p.values,
         )
 
     def enter(self, p: Player) -> EnterEvent:
@@ -124,10 +126,8 @@ class Corner:
 
     def read(self, event: EnterEvent) -> Track:
         """Return the track in an event, with its position in the world and its start in ms."""
-        dx, dy = event.dx, event.dy
-        return Track(
-            event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, duration(dx, dy)
-        )
+        dx, dy, lasts = event.dx, event.dy, duration(event.dx, event.dy, event.pace)
+        return Track(event.x + self.x, event.y + self.y, dx, dy, self.sent - event.age, lasts)
 
 
 _pack_narrow: Callable[..., bytes] = RECORD.pack

@@ -5,9 +5,10 @@ its kind; docs/protocol.md explains the fields. Positions are in units from the 
 age is in ms before the time at which the event's batch was begun.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from flatlands.world.track import Track
+from flatlands.world.track import PACE, Track
 
 #: The kinds of the events that are tuples.
 ENTER: Final = 0
@@ -33,6 +34,8 @@ class EnterEvent(NamedTuple):
     dy: int
     age: int
     look: int
+    pace: int
+    values: Sequence[Any]
 
 
 class LeaveEvent(NamedTuple):
@@ -69,7 +72,7 @@ Event = tuple[Any, ...]
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
 #: where it is only sent.
-Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int]
+Entry = tuple[int, int, int, int, str, bool, int, int, int, int, int, int, int, int, Sequence[Any]]
 
 #: The class of each kind of event.
 EVENTS: dict[int, type[Change | SayEvent]] = {
@@ -87,10 +90,23 @@ class Player:
     -1 while it is in none. `seq` grows with every change, from one incarnation to the
     next too. `ack` is the number of the last intent that was obeyed. `dimmed` says that the
     player's connection is lost. `look` is how its client wants it to be drawn, a number that no
-    server knows the meaning of.
+    server knows the meaning of. `pace` is how fast it is (track.py), and `values` are those of the
+    fields that the game has declared for players.
     """
 
-    __slots__ = ("node", "id", "seq", "ack", "name", "dimmed", "track", "slot", "look")
+    __slots__ = (
+        "node",
+        "id",
+        "seq",
+        "ack",
+        "name",
+        "dimmed",
+        "track",
+        "slot",
+        "look",
+        "pace",
+        "values",
+    )
 
     def __init__(
         self,
@@ -101,7 +117,6 @@ class Player:
         name: str,
         dimmed: bool,
         track: Track,
-        look: int = 0,
     ) -> None:
         self.node = node
         self.id = id
@@ -111,4 +126,6 @@ class Player:
         self.dimmed = dimmed
         self.track = track
         self.slot = -1
-        self.look = look
+        self.look = 0
+        self.pace: int = PACE
+        self.values: Sequence[Any] = ()

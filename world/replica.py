@@ -152,7 +152,8 @@ class Replica:
                 moved.jumped += newer - 1
             known.seq += newer
             known.ack = (known.ack + ((ack - known.ack) & 255)) & _NUMBER
-            known.track = Track(x + from_x, y + from_y, dx, dy, sent - age, duration(dx, dy))
+            lasts = duration(dx, dy, known.pace)
+            known.track = Track(x + from_x, y + from_y, dx, dy, sent - age, lasts)
 
     def replace(
         self, node: int, sent: int, entries: Sequence[EnterEvent], now: int
@@ -194,10 +195,10 @@ class Replica:
             self._whereabouts.remove(id, self)
 
     def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
-        """Return an entry for each player, with ages in ms before `sent`, each followed by what
-        `source` returns for the player's node."""
+        """Return an entry for each player, with ages in ms before `sent`, each after what `source`
+        returns for the player's node."""
         corner = Corner(self.square, self._span, sent)
-        return [(*corner.entry(p), source(p.node)) for p in self.players.values()]
+        return [(source(p.node), *corner.entry(p)) for p in self.players.values()]
 
     def _enter(
         self, node: int, corner: Corner, entry: EnterEvent, now: int, gone: list[int]
@@ -217,10 +218,9 @@ class Replica:
         if named is not None and slot in named:
             gone.append(named[slot].id)
             self._take_out(named[slot])
-        player = Player(
-            node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry), entry.look
-        )
-        player.slot = slot
+        player = Player(node, id, seq, entry.ack, entry.name, entry.dimmed, corner.read(entry))
+        player.slot, player.look = slot, entry.look
+        player.pace, player.values = entry.pace, entry.values
         self.players[id] = self._named.setdefault(node, {})[slot] = player
         self._whereabouts.add(id, self)
         return True

@@ -20,6 +20,11 @@ UNIT: Final = 1024
 SPEED: Final = 5120
 DIAGONAL: Final = 3620
 
+#: A player's pace is how fast it is, in percent of these speeds. Most players have PACE.
+PACE: Final = 100
+PACE_LEAST: Final = 25
+PACE_MOST: Final = 400
+
 #: The longest leg, in units along one axis: 16 bits hold it (world/batches.py). A longer walk is a
 #: chain of legs.
 REACH: Final = 32 * UNIT - 1
@@ -193,7 +198,7 @@ def next_tile_at(track: Track, after: int) -> int | None:
     return None if soonest == NEVER else track.start + soonest
 
 
-def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | None:
+def leg(ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PACE) -> Track | None:
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
     It goes straight on as far as possible; if the way straight on is barred at once, it goes along
@@ -210,14 +215,14 @@ def leg(ground: Land, x: int, y: int, intent: Intent, start: int) -> Track | Non
     else:
         far_x, far_y = intent.x * REACH, intent.y * REACH
     dx, dy = _shorten(far_x, far_y)
-    dx, dy, barred = _straight(ground, x, y, dx, dy)
+    dx, dy, barred = _straight(ground, x, y, dx, dy, pace)
     if not dx and not dy and barred is not None:
         dx, dy = _slide(ground, x, y, far_x, far_y, barred)
         if not dx and not dy and isinstance(intent, Heading):
             dx, dy = _aside(ground, x, y, intent)
     if not dx and not dy:
         return None
-    return Track(x, y, dx, dy, start, duration(dx, dy))
+    return Track(x, y, dx, dy, start, duration(dx, dy, pace))
 
 
 def _shorten(dx: int, dy: int) -> tuple[int, int]:
@@ -233,19 +238,21 @@ def _part(d: int, numerator: int, denominator: int) -> int:
     return d * numerator // denominator if d >= 0 else -(-d * numerator // denominator)
 
 
-def duration(dx: int, dy: int) -> int:
-    """Return how many ms a displacement takes, rounded up; 0 for none.
+def duration(dx: int, dy: int, pace: int = PACE) -> int:
+    """Return how many ms a displacement takes at a pace, rounded up; 0 for none.
 
     No message has a duration: whoever reads a track computes it.
     """
     ax, ay = abs(dx), abs(dy)
     if ax == ay:
-        return -(-ax * 1000 // DIAGONAL)
+        return -(-ax * 1000 // (DIAGONAL if pace == PACE else DIAGONAL * pace // PACE))
     distance = ax + ay if not ax or not ay else isqrt(ax * ax + ay * ay)
-    return -(-distance * 1000 // SPEED)
+    return -(-distance * 1000 // (SPEED if pace == PACE else SPEED * pace // PACE))
 
 
-def _straight(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[int, int, str | None]:
+def _straight(
+    ground: Land, x: int, y: int, dx: int, dy: int, pace: int
+) -> tuple[int, int, str | None]:
     """Cut a displacement where its track would enter a blocked tile.
 
     Returns (dx, dy, the axis that was barred: "x", "y" or None). A cut changes the rounding along
@@ -253,7 +260,7 @@ def _straight(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[int, int,
     """
     barred = None
     while dx or dy:
-        block = _first_block(ground, x, y, dx, dy)
+        block = _first_block(ground, x, y, dx, dy, pace)
         if block is None:
             break
         axis, tile = block
@@ -267,7 +274,9 @@ def _straight(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[int, int,
     return dx, dy, barred
 
 
-def _first_block(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[str, int] | None:
+def _first_block(
+    ground: Land, x: int, y: int, dx: int, dy: int, pace: int
+) -> tuple[str, int] | None:
     """Follow a track from tile to tile until it would enter a blocked one.
 
     Returns the axis ("x" or "y") along which it would enter the blocked tile, and the last free
@@ -287,7 +296,7 @@ def _first_block(ground: Land, x: int, y: int, dx: int, dy: int) -> tuple[str, i
         return _first_on_axis("x", col, last_col, lambda tile: ground.blocked(tile, row))
     if col == last_col:
         return _first_on_axis("y", row, last_row, lambda tile: ground.blocked(col, tile))
-    lasts = duration(dx, dy)
+    lasts = duration(dx, dy, pace)
     pieces = max(wide, high) // PIECE + 1
     for piece in range(1, pieces + 1):
         # The tile at the end of the piece is found as in Track.at.

@@ -2,31 +2,42 @@
 
 from flatlands import Cells, Me, action, every, number, plain
 from flatlands import Game as Engine
+from flatlands.games.mushrooms import Mushrooms
 from flatlands.world.track import Tile
 
 #: How many colours there are; a tile without paint has the value 0.
 COLOURS = 8
 
 
+class Painter(Me):
+    """A player, whose colour everybody sees: 0 before it has one."""
+
+    colour = number(0, COLOURS)
+
+
 class Game(Engine):
     """See the module."""
 
-    ground, page = plain(), "page"
+    ground, page, me, parts = plain(), "page", Painter, (Mushrooms,)
     floor = Cells(counted=True)
 
-    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+    def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Paint the tiles to which a player has come."""
-        self.floor[tiles] = colour(me)
+        self.floor[tiles] = me.colour
 
     @action(rate=0.2, burst=1)
-    def spill(self, me: Me, reach: int = number(1, 3)) -> None:
+    def spill(self, me: Painter, reach: int = number(1, 3)) -> None:
         """Paint all tiles within `reach` of a player."""
         column, row = me.tile
         around = range(-reach, reach + 1)
-        self.floor[[(column + x, row + y) for x in around for y in around]] = colour(me)
+        self.floor[[(column + x, row + y) for x in around for y in around]] = me.colour
 
-    def on_join(self, me: Me, back: bool) -> None:
-        """Tell a newcomer the board, without waiting for the next time."""
+    def on_join(self, me: Painter, back: bool) -> None:
+        """Give a newcomer the colour that has the fewest tiles, and tell it the board, without
+        waiting for the next time."""
+        if me.colour == 0:
+            counts = self.floor.counts()
+            me.colour = min(range(1, COLOURS + 1), key=lambda colour: counts.get(colour, 0))
         me.tell("board", self.board())
 
     @every(2)
@@ -38,8 +49,3 @@ class Game(Engine):
         """Return colours with the numbers of their tiles, the most first."""
         counts = sorted(self.floor.counts().items(), key=lambda count: -count[1])
         return list(map(list, counts))
-
-
-def colour(me: Me) -> int:
-    """Return the colour of a player, from 1 on."""
-    return me.id % COLOURS + 1

@@ -49,17 +49,20 @@ class Belief:
     start, duration): absolute positions in 1/1024 tile, times in ms of the clock of the bot's node.
     `until` is the time at which the player is removed because its enter has not come, or None.
     `over` is the time at which it was told in full anew, or removed, or None. `rough`: the track is
-    from a sketch.
+    from a sketch. `pace` is how fast it is.
     """
 
-    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over", "rough")
+    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over", "rough", "pace")
 
-    def __init__(self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...]) -> None:
+    def __init__(
+        self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...], pace: int
+    ) -> None:
         self.id = id
         self.seq = seq
         self.ack = ack
         self.square = square
         self.track = track
+        self.pace = pace
         self.until: int | None = None
         self.over: int | None = None
         self.rough = False
@@ -138,7 +141,7 @@ class Observer:
                 there = known.until is None and known.over is None
                 if there and known.square == square and seq > known.seq:
                     known.seq, known.ack = seq, ack
-                    known.track = self.rules.tracked(square, batch.sent, record)
+                    known.track = self.rules.tracked(square, batch.sent, record, known.pace)
                     known.rough = False
         for event in batch.others:
             kind = event[0]
@@ -178,7 +181,7 @@ class Observer:
                 self._note(known.id, ack, TRACK, now, row, seq)
                 if known.until is None and known.over is None and known.square == square:
                     known.seq, known.ack, known.rough = seq, ack, True
-                    known.track = self.rules.sketched(square, crowd.sent, sketch)
+                    known.track = self.rules.sketched(square, crowd.sent, sketch, known.pace)
 
     def _named(self, place: Place, now: int) -> Belief | None:
         """Return who a record or a sketch names by a place; if that is nobody, count it."""
@@ -208,13 +211,13 @@ class Observer:
         if not self._holds(square):
             return
         present = set()
-        for entry in entries:
+        for source, *entry in entries:
             id, seq, ack = entry[1:4]
             present.add(id)
             known = self.players.get(id)
             if known is None or seq > known.seq:
                 self._note(id, ack, SHOWN, now, -1, seq)
-            self._enter(square, entry[13], sent, entry, now, entry=True)
+            self._enter(square, source, sent, tuple(entry), now, entry=True)
         for id, player in list(self.players.items()):
             if player.square == square and id not in present and player.until is None:
                 self._note(id, 0, GONE, now, -1, player.seq)
@@ -346,5 +349,5 @@ class Observer:
         if known is not None:
             known.over = now
         track = self.rules.entered(square, sent, event)
-        belief = self.players[id] = Belief(id, seq, ack, square, track)
+        belief = self.players[id] = Belief(id, seq, ack, square, track, event[13])
         self._places[square, source, event[6]] = belief

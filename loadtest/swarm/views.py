@@ -31,12 +31,13 @@ _names = count()
 
 
 class Known:
-    """A player as a view knows it: `seq` and `ack` are those of its newest event."""
+    """A player as a view knows it: `seq` and `ack` are those of its newest event, and `pace` is how
+    fast it is."""
 
-    __slots__ = ("id", "seq", "ack")
+    __slots__ = ("id", "seq", "ack", "pace")
 
-    def __init__(self, id: int, seq: int, ack: int) -> None:
-        self.id, self.seq, self.ack = id, seq, ack
+    def __init__(self, id: int, seq: int, ack: int, pace: int = 100) -> None:
+        self.id, self.seq, self.ack, self.pace = id, seq, ack, pace
 
 
 #: (source, slot) -> the player that has it, and the seq of its enter.
@@ -158,7 +159,7 @@ class View:
                     if due := self._dues.get(known.id, ack):
                         dues.append(due)
             if known.id in self._players:
-                track = self._rules.tracked(square, batch.sent, record)
+                track = self._rules.tracked(square, batch.sent, record, known.pace)
                 self._players[known.id].moved(square, seq, ack, track, now)
         for event in batch.others:
             kind = event[0]
@@ -226,7 +227,7 @@ class View:
             return False
         if known is None:
             known = self._known[id] = Known(id, seq, ack)
-        known.seq, known.ack = seq, ack
+        known.seq, known.ack, known.pace = seq, ack, event[13]
         slots[source, slot] = known, seq
         return True
 
@@ -246,8 +247,10 @@ class View:
         if not payload:
             return
         slots = self._slots.setdefault(square, {})
-        for entry in msgpack.unpackb(payload, use_list=False)[4]:
+        for source, *entry in msgpack.unpackb(payload, use_list=False)[4]:
             id, seq, ack, _, _, slot = entry[1:7]
             known = self._known.get(id)
             if known is None or seq >= known.seq:
-                slots[entry[13], slot] = self._catch_up(id, seq, ack), seq
+                known = self._catch_up(id, seq, ack)
+                known.pace = entry[13]
+                slots[source, slot] = known, seq

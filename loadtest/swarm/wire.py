@@ -132,34 +132,36 @@ class Rules:
         self.span = side * 1024
         self._speed, self._diagonal = speed, diagonal
 
-    def duration(self, dx: int, dy: int) -> int:
-        """Return how many ms a track by (dx, dy), in units, takes."""
+    def duration(self, dx: int, dy: int, pace: int = 100) -> int:
+        """Return how many ms a track by (dx, dy), in units, takes at a pace."""
         if abs(dx) == abs(dy):
-            return -(-abs(dx) * 1000 // self._diagonal)
-        return -(-isqrt(dx * dx + dy * dy) * 1000 // self._speed)
+            return -(-abs(dx) * 1000 // (self._diagonal * pace // 100))
+        return -(-isqrt(dx * dx + dy * dy) * 1000 // (self._speed * pace // 100))
 
     def entered(self, square: Square, sent: int, event: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the track in an enter event, as `_track` does."""
-        x, y, dx, dy, age = event[7:12]
-        return self._track(square[0] * self.span + x, square[1] * self.span + y, dx, dy, sent - age)
+        x, y, dx, dy, age, _look, pace = event[7:14]
+        at = square[0] * self.span + x, square[1] * self.span + y
+        return self._track(*at, dx, dy, sent - age, pace)
 
-    def tracked(self, square: Square, sent: int, record: "Record") -> tuple[int, ...]:
+    def tracked(self, square: Square, sent: int, record: "Record", pace: int) -> tuple[int, ...]:
         """Return the track in a record, which counts from the square's centre."""
         _, _, _, x, y, dx, dy, age = record
         span, half = self.span, self.span // 2
         column, row = square
-        return self._track(column * span + half + x, row * span + half + y, dx, dy, sent - age)
+        at = column * span + half + x, row * span + half + y
+        return self._track(*at, dx, dy, sent - age, pace)
 
-    def sketched(self, square: Square, sent: int, sketch: "Record") -> tuple[int, ...]:
+    def sketched(self, square: Square, sent: int, sketch: "Record", pace: int) -> tuple[int, ...]:
         """Return the track in a sketch, which holds from the time `sent` on."""
         _, _, px, py, sx, sy = sketch
         span, (column, row) = self.span, square
         x, y = (at * span + (2 * p + 1) * span // 512 for at, p in ((column, px), (row, py)))
-        return self._track(x, y, _units(sx), _units(sy), sent)
+        return self._track(x, y, _units(sx), _units(sy), sent, pace)
 
-    def _track(self, x: int, y: int, dx: int, dy: int, start: int) -> tuple[int, ...]:
+    def _track(self, x: int, y: int, dx: int, dy: int, start: int, pace: int) -> tuple[int, ...]:
         """Return x, y, dx, dy, start, duration: a place in the world, and ms of node time."""
-        return x, y, dx, dy, start, self.duration(dx, dy)
+        return x, y, dx, dy, start, self.duration(dx, dy, pace)
 
 
 class Batch:

@@ -312,6 +312,8 @@ class Admission:
                 place = elsewhere.place
         # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
+        if elsewhere is not None and elsewhere.name:
+            node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
         node.takeovers.watch(id)
         return resident
 

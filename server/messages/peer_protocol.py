@@ -8,6 +8,7 @@ broker.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import msgpack
@@ -22,7 +23,7 @@ from flatlands.world.events import ENTER, EnterEvent
 from flatlands.world.grid import Square
 from flatlands.world.things import Thing
 from flatlands.world.tiles import WRITE
-from flatlands.world.track import REACH
+from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 
 # On a square's channel.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
@@ -45,6 +46,10 @@ EVERY_MOST = 60_000
 #: The most entries in one page of a full state, parts in one `watch`, and dots in one `counts`, of
 #: DOT_FIELDS numbers each. So many fit a broker's payload.
 ENTRIES, PARTS, DOTS, DOT_FIELDS = 400, 1000, 2500, 5
+
+#: The most values that a game has of a player; and of how many full states' pages those of a game
+#: with values take the place of one.
+VALUES, PAGES_WITH_VALUES = 8, 3
 
 #: The grain of the dot that has the whole world, and the most players of one node in a dot.
 WIDEST, CROWD_MOST = 32, 2**24
@@ -72,6 +77,9 @@ _FIELDS = {
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
         number("every", 1, EVERY_MOST),
+        number("pace", PACE_LEAST, PACE_MOST),
+        number("lasts", 0, TIME_MOST),
+        Field("values", list, 0, VALUES),
         number("grain", 0, WIDEST),
         LOOK,
         Field("name", str, 1, NAME_LIMIT),
@@ -186,7 +194,7 @@ MESSAGES = {
             "node sent ring rules state every memory connections heard",
         ),
         (TAKEOVER, "takeover", None, "node player"),
-        (HANDOVER, "handover", None, "node player to known_as seq x y"),
+        (HANDOVER, "handover", None, "node player to known_as seq x y pace lasts values"),
         (HOSTED, "hosted", None, "node player seq"),
         (LEFT, "left", None, "node player seq"),
         (WHERE, "where", None, "node player nonce"),
@@ -221,8 +229,14 @@ def declare(make: type[Any], *own: Field) -> Kind:
     return Kind(make, Row(make.__name__, tuple(fields[name] for name in make._fields[1:])))
 
 
+def enters(values: Sequence[Field]) -> Kind:
+    """Return the kind of the enters in a game that has such values of its players."""
+    kind, row = declare(EnterEvent), Row("values", tuple(values))
+    return kind._replace(row=replace(kind.row, agree=lambda *said: row.fault(said[-1]) is None))
+
+
 #: The events of batches and full states in every game: docs/protocol.md.
-EVENTS = {kind: declare(event) for kind, event in events.EVENTS.items()}
+EVENTS = {kind: declare(event) for kind, event in events.EVENTS.items()} | {ENTER: enters(())}
 
 _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
@@ -281,16 +295,10 @@ def tail(payload: bytes, column: int, row: int, *head: int) -> Tail:
     return Tail(payload[0] - before[0], payload[len(before) :])
 
 
-def read_entries(said: list[Any]) -> list[EnterEvent]:
-    """Return the entries of a full state, which come as arrays, as named tuples.
-
-    Raises Malformed.
-    """
-    return _named(said, _ENTRIES)
-
-
-#: The events of full states.
-_ENTRIES = {ENTER: EVENTS[ENTER]}
+def read_entries(said: list[Any], kinds: Mapping[int, Kind]) -> list[EnterEvent]:
+    """Return the entries of a full state, which come as arrays, as named tuples of the kind that
+    enters have. Raises Malformed."""
+    return _named(said, {ENTER: kinds[ENTER]})
 
 
 def read_things(said: list[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
@@ -387,6 +395,7 @@ takeover = _says(TAKEOVER)
 
 #: The answer to a takeover by node `to`, which has the player from now on; or, if `known_as`, the
 #: player's name, is "", that it left a while ago. `seq` is its last one, and (x, y) its position.
+#: It goes at its `pace` for `lasts` ms yet (0: for good), and the game has `values` of it.
 handover = _says(HANDOVER)
 
 #: A player came back to a node and plays there; and its last seq.

@@ -246,7 +246,7 @@ def held(rect: Rect) -> bytes:
 def snapshot(square: Square, sent: int, entries: Sequence[tuple[Any, ...]]) -> bytes:
     """Pack everything that is in a square; ages in `entries` are ms before `sent`, a node time.
 
-    Each entry is an Entry, followed by the source that its player's slot belongs to.
+    Each entry is the source that its player's slot belongs to, followed by an Entry.
     """
     return _pack([SNAPSHOT, *square, sent, entries])
 

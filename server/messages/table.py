@@ -47,6 +47,15 @@ class Field:
         size: int = len(value) if isinstance(value, str | list | bytes) else value
         return self.low <= size <= self.high
 
+    @property
+    def lowest(self) -> Any:
+        """The lowest value that may stand in it, where a game gives none."""
+        if self.type is str:
+            return "?" * self.low
+        if self.type is bool:
+            return False
+        return self.low
+
     def __str__(self) -> str:
         unit = _UNITS.get(self.type)
         bounds = "" if unit is None else f" from {self.low} to {self.high}{unit}"

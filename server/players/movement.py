@@ -5,7 +5,6 @@ gets it only when it comes back from the broker: see server/squares/. This modul
 plays.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from flatlands.server.agenda import Agenda
@@ -18,7 +17,7 @@ from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.grid import Grid, Rect, Viewport
-from flatlands.world.track import UNIT, Goal, Heading, Intent, Land, Track, leg, stand
+from flatlands.world.track import PACE, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
 #: An intent takes effect at most so many ms in the past, however old it says that it is.
 INTENT_AGE: Final = 200
@@ -67,6 +66,7 @@ class Movement:
         self._replicas = replicas
         self._changes = Agenda(loop, self._change_due)
         self._signs = Agenda(loop, self._look_for_signs)
+        self._paces = Agenda(loop, lambda resident, _due: self.pace(resident, PACE, 0))
         #: What notices that players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
         #: What notices that they come near to things, if the game wants to know.
@@ -98,7 +98,7 @@ class Movement:
         x, y = resident.track.at(t)
         leaps = number != resident.ack + 1 + replaces
         resident.ack = number
-        track = leg(self._terrain, x, y, intent, t)
+        track = leg(self._terrain, x, y, intent, t, resident.pace)
         self._follow(resident, track or stand(x, y, t), replaces, leaps)
         resident.intent = _wanted(intent, track)
         if t < resident.moved:
@@ -152,14 +152,6 @@ class Movement:
             # With the same number it acknowledges no intent.
             self.act(resident, resident.ack, now, step)
 
-    def stroll(self, resident: Resident, goals: Iterable[Goal]) -> None:
-        """Let a computer player walk to the first of some goals that leads it anywhere."""
-        now = self._loop.now()
-        for goal in goals:
-            self.act(resident, resident.ack + 1, now, goal)
-            if resident.walks(now):
-                return
-
     def look(self, resident: Resident, view: Viewport) -> None:
         """Use a new viewport for a resident's screen, and let the screen hold its squares."""
         resident.view = view
@@ -179,6 +171,30 @@ class Movement:
             self._follow(resident, stand(*resident.track.at(now), now))
         self._plan(resident, None)
 
+    def pace(self, resident: Resident, pace: int, until: int) -> None:
+        """Let a resident go at a pace, in percent, from now until a time; 0: for good. Whatever is
+        on its way goes on from where it is, by a new leg."""
+        now = self._loop.now()
+        resident.pace_until = until
+        self._paces.drop(resident)
+        if until:
+            self._paces.put(resident, until)
+        if pace == resident.pace:
+            return
+        self._leave_out(resident, self._until(), now)
+        self._catch_up(resident, now)
+        resident.pace = pace
+        if resident.walks(now):
+            # Of a walk that leads to its goal by one leg, only the track knows the goal.
+            x, y = resident.track.at(resident.track.end)
+            intent = resident.intent or Goal(x, y)
+            x, y = resident.track.at(now)
+            track = leg(self._terrain, x, y, intent, now, pace)
+            self._follow(resident, track or stand(x, y, now))
+            resident.intent = _wanted(intent, track)
+        self._outbox.renew(resident, resident.square)
+        self._plan(resident, self._next(resident))
+
     # Coming and going.
 
     def enter(self, resident: Resident) -> None:
@@ -191,7 +207,7 @@ class Movement:
     def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
         """Take a resident out of its square, and publish that it is gone, unless it was handed
         over: another node has the player now."""
-        for agenda in (self._changes, self._signs, self._overslept):
+        for agenda in (self._changes, self._signs, self._overslept, self._paces):
             agenda.drop(resident)
         if self.steps is not None:
             self.steps.drop(resident)
@@ -306,7 +322,7 @@ class Movement:
         self._cross(resident, due)
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):
-            following = leg(self._terrain, x, y, resident.intent, due)
+            following = leg(self._terrain, x, y, resident.intent, due, resident.pace)
             if following is not None:
                 self._follow(resident, following)
             resident.intent = _wanted(resident.intent, following)

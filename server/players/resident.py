@@ -1,12 +1,13 @@
 """A resident: a player that this node hosts. It only holds state, and never moves: movement.py
 moves it."""
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 from flatlands.server.squares.hub import Screen
 from flatlands.world.events import Player
 from flatlands.world.grid import Rect, Square, Viewport
-from flatlands.world.track import Intent, Track
+from flatlands.world.track import PACE, Intent, Track
 
 #: A seq is the player's incarnation x INCARNATION + its number of events in that incarnation. One
 #: comparison therefore tells which of two events is newer.
@@ -38,6 +39,9 @@ class State(NamedTuple):
     moved: int
     ack: int = 0
     look: int = 0
+    pace: int = PACE
+    pace_until: int = 0
+    values: Sequence[Any] = ()
     intent: Intent = None
     acted: bool = False
     owner: str = ""
@@ -50,6 +54,7 @@ class Resident(Player):
     __slots__ = (
         "square",
         "intent",
+        "pace_until",
         "screen",
         "view",
         "held",
@@ -63,19 +68,13 @@ class Resident(Player):
     )
 
     def __init__(self, node: int, state: State) -> None:
-        super().__init__(
-            node,
-            state.id,
-            state.seq,
-            state.ack,
-            state.name,
-            False,
-            state.track,
-            look=state.look,
-        )
+        super().__init__(node, state.id, state.seq, state.ack, state.name, False, state.track)
+        self.look, self.pace, self.values = state.look, state.pace, state.values
         #: The square in which it is published.
         self.square = state.square
         self.intent: Intent = state.intent
+        #: The node time in ms until which it goes at its pace; 0: for good.
+        self.pace_until = state.pace_until
         #: Its client; None for a computer player, and while the connection is lost.
         self.screen: Screen | None = None
         #: The viewport of its screen, and the squares that the screen holds; None without a screen.

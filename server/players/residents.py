@@ -7,12 +7,13 @@ player: movement.py does.
 """
 
 import random
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.table import Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
@@ -75,6 +76,9 @@ class Residents:
         self._broker = bus.broker
         #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
+        #: What the game has of each player, and of one that is new.
+        self.fields = Row("values", ())
+        self.values: Sequence[Any] = ()
         #: Players who left within LEFT_FOR: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
         self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
@@ -102,8 +106,9 @@ class Residents:
             id = new_id()
         now = self._loop.now()
         self._loop.stats["joins"] += 1
+        square = self._grid.square(*place)
         return self.take_in(
-            State(id, seq, name, stand(*place, now), self._grid.square(*place), now)
+            State(id, seq, name, stand(*place, now), square, now, values=self.values)
         )
 
     def take_in(self, state: State) -> Resident:
@@ -111,6 +116,8 @@ class Residents:
         resident = self.by_id[state.id] = Resident(self._node, state)
         self._broker.subscribe(self._channels.player(state.id))
         self._movement.enter(resident)
+        if resident.pace_until:
+            self._movement.pace(resident, resident.pace, resident.pace_until)
         return resident
 
     def leave(self, resident: Resident) -> None:
@@ -205,6 +212,18 @@ class Residents:
         """Publish a resident under a name and with a look from now on, if it has others."""
         if (name, look) != (resident.name, resident.look):
             resident.name, resident.look = name, look
+            self.renew(resident)
+
+    def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[Any]) -> None:
+        """Let a resident go at a pace, for so many ms or (0) for good, and have these values."""
+        self._movement.pace(resident, pace, lasts and self._loop.now() + lasts)
+        if values != resident.values and self.fields.fault(values) is None:
+            self.have(resident, values)
+
+    def have(self, resident: Resident, values: Sequence[Any]) -> None:
+        """Publish a resident with other values of the game, if it has others."""
+        if tuple(values) != tuple(resident.values):
+            resident.values = tuple(values)
             self.renew(resident)
 
     def tell_gone(self, resident: Resident) -> None:

@@ -8,8 +8,8 @@ again. All this is said on the player's own channel, and answered on that of the
 This module never moves a player. docs/nodes.md gives the rules.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
@@ -19,6 +19,7 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
+from flatlands.world.track import PACE
 
 #: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300
@@ -41,12 +42,16 @@ class Elsewhere(NamedTuple):
     """What another node answered about a player that it had.
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
-    position (x, y) in units.
+    position (x, y) in units. It goes at its `pace` for `lasts` ms yet (0: for good), and the game
+    has `values` of it.
     """
 
     name: str
     seq: int
     place: Place
+    pace: int = PACE
+    lasts: int = 0
+    values: Sequence[Any] = ()
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
@@ -126,10 +131,11 @@ class Takeovers:
         self._arrived.discard(id)
         self._ending.put(id, self._loop.now() + RELEASED_FOR)
         if node is not None:
-            x, y = resident.track.at(self._loop.now())
+            now = self._loop.now()
+            lasts = resident.pace_until and max(resident.pace_until - now, 1)
+            is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
             self._bus.to_node(
-                node,
-                peer_protocol.handover(self._node, id, node, resident.name, resident.seq, x, y),
+                node, peer_protocol.handover(self._node, id, node, *is_as, resident.values)
             )
             self._loop.stats["released"] += 1
 
@@ -163,15 +169,16 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            self._bus.to_node(node, peer_protocol.handover(self._node, id, node, "", seq, x, y))
+            left = self._node, id, node, "", seq, x, y, PACE, 0, ()
+            self._bus.to_node(node, peer_protocol.handover(*left))
 
     def handed_over(
-        self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int
+        self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int, *is_as: Any
     ) -> None:
         """Take the answer to a takeover, if it is for this node (`to`)."""
         if to == self._node:
             if id in self._asked:
-                self._answer(id, Elsewhere(name, seq, (x, y)))
+                self._answer(id, Elsewhere(name, seq, (x, y), *is_as))
             else:
                 # It comes late. At least it gives a seq that is used already.
                 self._outlive(id, seq)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import EVENTS, Kind, Malformed
+from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind, Malformed
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -109,6 +109,8 @@ class Context:
         self.layers: list[Layer] = []
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
+        #: The most entries in a page of a full state.
+        self.entries: int = ENTRIES
         #: When the broker reported last that messages may have been lost, and up to when certainly
         #: none were: the latter first.
         self.missed = 0, 0

@@ -392,7 +392,7 @@ class HeardSquare:
         said: list[Any],
         writes: list[Any],
     ) -> None:
-        entries = peer_protocol.read_entries(said)
+        entries = peer_protocol.read_entries(said, self._around.events)
         self._around.check(writes)
         if self.layers is not None:
             self.layers.apply(writes)

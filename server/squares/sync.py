@@ -168,7 +168,7 @@ class Sync:
         if not entries and not writes:
             around.outbox.signs.repeat(self._square)
             return
-        number, size = around.outbox.next_number(self._square), peer_protocol.ENTRIES
+        number, size = around.outbox.next_number(self._square), around.entries
         pages = max(-(-len(entries) // size), len(writes))
         for page in range(pages):
             some = entries[page * size : (page + 1) * size]

@@ -24,3 +24,6 @@ def test_who_walks_paints_the_floor_of_all(open_page, address):
         assert walker.locator("#board .own").count() == 1
         wait_for(other, f"{board} === '{walker.evaluate(board)}'")
         assert other.locator("#board li").count() == 1
+        # A page whose server ends says so in the console.
+        for page in (walker, other):
+            page.close()

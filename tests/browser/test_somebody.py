@@ -28,7 +28,10 @@ def pixels(page):
     return page.evaluate(
         """() => {
           const canvas = document.querySelector('.title canvas');
-          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          const copy = new OffscreenCanvas(canvas.width, canvas.height)
+            .getContext('2d', { willReadFrequently: true });
+          copy.drawImage(canvas, 0, 0);
+          const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
           const colours = {};
           for (let i = 0; i < data.length; i += 4) {
             if (data[i + 3] < 255) continue;

@@ -5,11 +5,13 @@ import random
 
 import pytest
 
+from flatlands.server import play as played
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.table import NUMBER, Field, Row
 from flatlands.server.players import movement
 from flatlands.server.squares import context
 from flatlands.server.websocket import frames
+from flatlands.world.events import ENTER
 from flatlands.world.track import leg, stand
 from tests.fuzz import worlds
 from tests.fuzz.__main__ import TARGETS, play
@@ -101,6 +103,7 @@ def believe_any_event(monkeypatch):
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
         kinds[kind] = peer_protocol.Kind(make, Row(row.name, fields))
     monkeypatch.setattr(context, "EVENTS", kinds)
+    monkeypatch.setattr(played, "enters", lambda _fields: kinds[ENTER])
 
 
 #: Each fault, and a seed from which on a round that shows it soon comes.

@@ -15,7 +15,7 @@ from flatlands.server.actions import action
 from flatlands.server.actions import number as number_from
 from flatlands.server.actions import text as text_from
 from flatlands.server.cells import Cells
-from flatlands.server.game import Me
+from flatlands.server.me import Me
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import (
     ACK,
@@ -73,16 +73,25 @@ _SENT = (
 EMOTED, EMBER = 5, 6
 
 
+class Painter(Me):
+    """A player with values that everybody sees."""
+
+    team, word = number_from(0, 9), text_from(0, 10)
+
+
 class Painted(Game):
     """Flatlands, with ground on which one writes, and something to ask."""
 
-    floor = Cells(counted=True)
+    floor, me = Cells(counted=True), Painter
 
     @action(rate=5, burst=20)
-    def spill(self, me: Me, reach: int = number_from(0, 3), said: str = text_from(0, 20)) -> None:
+    def spill(
+        self, me: Painter, reach: int = number_from(0, 3), said: str = text_from(0, 20)
+    ) -> None:
         """Write around a player."""
         assert 0 <= reach <= 3 and len(said) <= 20
         self.floor[[(me.tile[0] + n, me.tile[1]) for n in range(reach)]] = 7
+        me.team, me.word = reach, said[:10]
         me.tell("spilt", reach, said)
 
 
@@ -533,7 +542,12 @@ class Stranger:
         track += [self._some(-REACH, REACH), self._some(-REACH, REACH), self._some(-100, 5000)]
         name = chance.choice(("Ghost", "x" * 20, text(chance)))
         dimmed = chance.random() < 0.2
-        return [ENTER, id, seq, self._some(0, 9), name, dimmed, *track, self._some(0, 9)]
+        state = *track, self._some(0, 9), self._some(25, 400), self._values()
+        return [ENTER, id, seq, self._some(0, 9), name, dimmed, *state]
+
+    def _values(self) -> list[Any]:
+        chance = self.crowd.chance
+        return [self._some(0, 9), chance.choice(("", "red", text(chance)))]
 
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
@@ -549,7 +563,8 @@ class Stranger:
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, *load]
         if kind == 36:
             name = chance.choice(("Ghost", "", text(chance)))
-            return [36, node, id, to, name, self._some(0, 2**40), *place]
+            state = self._some(25, 400), self._some(0, 9000), self._values()
+            return [36, node, id, to, name, self._some(0, 2**40), *place, *state]
         if kind == 47:
             return [47, node, self._time()]
         if kind in (38, 41):

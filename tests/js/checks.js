@@ -34,13 +34,14 @@ export function landmarks(vectors) {
 
 /** The legs of each walk, planned one by one, and by a Walk that follows its intent. */
 export function track(vectors) {
-  return vectors.filter(({ start, intent, legs }) => {
+  return vectors.filter(({ start, intent, pace, legs }) => {
     let [x, y, t] = start;
     const walk = new Walk(blocked);
     walk.begin(x, y, t);
+    walk.pace = pace;
     walk.follow(intent, t);
     for (const { track: expected, at } of legs) {
-      const got = leg(blocked, x, y, intent, t);
+      const got = leg(blocked, x, y, intent, t, pace);
       if (got === null || !same(fieldsOf(got), expected)) return true;
       if (!same(fieldsOf(walk.track), expected) || walk.arrived) return true;
       if (at.some(([age, ...place]) => !same(positionAt(got, t + age), place))) return true;
@@ -49,7 +50,7 @@ export function track(vectors) {
       walk.advance(t);
     }
     // Of the longest walks the vectors hold only the beginning.
-    return legs.length < 12 && (!walk.arrived || leg(blocked, x, y, intent, t) !== null);
+    return legs.length < 12 && (!walk.arrived || leg(blocked, x, y, intent, t, pace) !== null);
   });
 }
 
@@ -84,7 +85,7 @@ export function replica(vectors) {
     }
     const got = [...known.players.values()].sort((a, b) => a.id - b.id).map((player) =>
       [player.id, player.seq, player.ack, player.name, player.dimmed, fieldsOf(player.track),
-        player.square, player.look]);
+        player.square, player.look, player.pace, Object.values(player.values)]);
     return !same(got, players);
   });
 }

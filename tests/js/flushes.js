@@ -5,8 +5,8 @@ import * as P from '../../static/protocol.js';
 /** An enter event of a player in a slot. Its track begins when its batch does, unless it is told
  * otherwise. */
 export const enter = (id, seq, slot, { ack = 0, name = `P${id}`, dimmed = false, x = 0, y = 0,
-  dx = 0, dy = 0, age = 0, look = 0 } = {}) =>
-  [P.EVENT_ENTER, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age, look];
+  dx = 0, dy = 0, age = 0, look = 0, pace = 100, values = [] } = {}) =>
+  [P.EVENT_ENTER, id, seq, ack, name, dimmed, slot, x, y, dx, dy, age, look, pace, values];
 
 /** The bytes of tracks, each { slot, seq, ack, x, y, dx, dy, age }, with slots of one byte or, if
  * `slotBytes` is 2, of two. */

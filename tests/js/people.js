@@ -7,6 +7,7 @@ import { stand, UNIT } from '../../static/track.js';
 /** Let a state know of a player who stands so many tiles to the east of the plaza. */
 export function comes(state, id, away) {
   state.replica.players.set(id, { id, seq: 1, ack: 0, name: `N${id}`, dimmed: false, look: 0,
+    pace: 100, values: {},
     track: stand(away * UNIT, 0, 0), square: [0, 0], transitUntil: null, sketches: 0, rough: false });
   state.replica.nameChanges++;
 }

@@ -41,6 +41,18 @@ test('a track lasts as long as the speeds of the welcome make it', () => {
   assert.equal(lasts(5, 0, 0), 0);
 });
 
+test('a player is as fast, and has what the game has of it, as its last enter says', () => {
+  const replica = new Replica();
+  replica.learn([['player', 0, 'Painter', ['colour', 'team']]]);
+  replica.apply([P.HELD, 0, 0, 2, 0], 0);
+  tell(replica, [enter(7, 1, 0, { pace: 150, values: [3, 'red'] })]);
+  move(replica, { slot: 0, seq: 2, dx: 7680 });
+  const player = replica.players.get(7);
+  assert.deepEqual([player.track.duration, player.values], [1000, { colour: 3, team: 'red' }]);
+  tell(replica, [enter(7, 3, 0, { pace: 50, values: [3, 'blue'], dx: 2560 })]);
+  assert.deepEqual([player.track.duration, player.values.team], [1000, 'blue']);
+});
+
 test('a slot is nobody\'s once its player is gone, and then the next one\'s', () => {
   const replica = knowing(enter(7, 1, 3), [P.EVENT_GONE, 7, 2]);
   move(replica, { slot: 3, seq: 3 });
@@ -92,7 +104,7 @@ test('items that are left out are empty, and items that are appended are ignored
   assert.deepEqual([replica.players.get(8).track.x, replica.players.get(8).track.dx], [5, 6]);
   move(replica, { slot: 1, seq: 2 });
   assert.equal(seqOf(replica, 8), 2);
-  replica.apply([P.SNAPSHOT, 0, 0, 0, [[...enter(8, 3, 1), 4, ...more]], ...more], 0);
+  replica.apply([P.SNAPSHOT, 0, 0, 0, [[4, ...enter(8, 3, 1), ...more]], ...more], 0);
   move(replica, { slot: 1, seq: 4 }, { source: 4 });
   assert.equal(seqOf(replica, 8), 4);
 });
@@ -194,7 +206,7 @@ test('what is told exactly takes the place of a sketch', () => {
   move(replica, { slot: 3, seq: 3, x: 5 });
   assert.deepEqual([replica.players.get(7).rough, replica.players.get(7).sketches], [false, 2]);
   draw(replica, [{ slot: 3, seq: 4 }]);
-  replica.apply([P.SNAPSHOT, 0, 0, 50, [[...enter(7, 4, 3, { x: 77 }), 0]]], 50);
+  replica.apply([P.SNAPSHOT, 0, 0, 50, [[0, ...enter(7, 4, 3, { x: 77 })]]], 50);
   const { rough, track } = replica.players.get(7);
   assert.deepEqual([rough, track.x], [false, 77]);
 });

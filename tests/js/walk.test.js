@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { stand, UNIT } from '../../static/track.js';
+import { leg, stand, UNIT } from '../../static/track.js';
 import { Walk } from '../../static/walk.js';
 
 const meadow = () => false;
@@ -64,6 +64,15 @@ test('a frozen walk stays, and is where it ought to be once an answer comes', ()
   assert.equal(walk.thaw(2200), false);
   assert.ok(Math.abs(walk.track.x / UNIT + 5 * 1.2 - 6) < 0.01);
   assert.equal(walk.time(2200), 2200);
+});
+
+test('a walk goes on at the pace that the server has told last, also before it is answered', () => {
+  const walk = walkEast();
+  walk.reconcile({ ack: 1, pace: 200, track: leg(() => false, 0, 0, walk.intent, 1000, 200) }, 1000);
+  assert.deepEqual([walk.track.duration, ...walk.at(2000).map((n) => Math.round(n / UNIT))], [3200, 10, 0]);
+  walk.reconcile({ ack: 0, pace: 50, track: walk.track }, 2000);
+  walk.follow({ heading: [0, 1] }, 2000);
+  assert.deepEqual([walk.track.duration, walk.at(3000)[1]], [12_800, 2559]);
 });
 
 test('a halted walk stands where it has come to', () => {

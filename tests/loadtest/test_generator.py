@@ -88,7 +88,7 @@ def test_in_lockstep_nobody_waits_for_who_is_no_bot(pipe):
         play.dues.name(index, id)
     # A clockwork walker and a player of somebody else stand beside them.
     for id in (70_000, 70_001, 5, 90_000):
-        bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0))
+        bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0), 100)
     play.lockstep._meet(bot)
     assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
 

@@ -28,11 +28,11 @@ def wide(slot, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
 
 
 def enter(id, seq, slot, ack=0, x=0, y=0, dx=0, dy=0, age=0):
-    return [wire.ENTER, id, seq, ack, "a name", False, slot, x, y, dx, dy, age, 0]
+    return [wire.ENTER, id, seq, ack, "a name", False, slot, x, y, dx, dy, age, 0, 100, []]
 
 
 def snapshot(square, *entries, sent=0, source=0):
-    return msgpack.packb([wire.SNAPSHOT, *square, sent, [[*entry, source] for entry in entries]])
+    return msgpack.packb([wire.SNAPSHOT, *square, sent, [[source, *entry] for entry in entries]])
 
 
 def flush(number, *batches, now=1000):
@@ -179,7 +179,7 @@ def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_cor
     rules = wire.Rules()
     rules.set(16, 5120, 3620)
     [found] = wire.Batch((-1, 2, 0, 0, record(x=-5, y=6, dx=5120, age=30)), 0).records
-    assert rules.tracked((-1, 2), 1000, found) == (-8197, 40966, 5120, 0, 970, 1000)
+    assert rules.tracked((-1, 2), 1000, found, 100) == (-8197, 40966, 5120, 0, 970, 1000)
     event = enter(1, 1, 1, x=8187, y=8198, dx=5120, age=30)
     assert rules.entered((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
 

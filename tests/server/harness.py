@@ -756,8 +756,8 @@ class Harness:
     def truth(self, client: Client) -> dict[int, tuple[Any, ...]]:
         """Return what a client should believe: all residents in the squares that it holds.
 
-        The result is id -> (seq, ack, name, dimmed, track, square, look), with times by the clock
-        of the client's node.
+        The result is id -> (seq, ack, name, dimmed, track, square, look, pace, values), with times
+        by the clock of the client's node.
         """
         assert client.model.held is not None
         rect = Rect(*client.model.held)
@@ -769,13 +769,17 @@ class Harness:
                     x, y, dx, dy, start, duration = r.track.numbers()
                     track = x, y, dx, dy, start + ahead, duration
                     state = r.seq, r.ack, r.name, r.dimmed
-                    truth[r.id] = *state, track, r.square, r.look
+                    more = r.look, r.pace, list(r.values)
+                    truth[r.id] = *state, track, r.square, *more
         return truth
 
     def belief(self, client: Client) -> dict[int, tuple[Any, ...]]:
         """Return what a client believes, in the same form."""
         return {
-            p.id: (p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square, p.look)
+            p.id: (
+                *(p.seq, p.ack, p.name, p.dimmed, tuple(p.track), p.square),
+                *(p.look, p.pace, p.values),
+            )
             for p in client.model.players.values()
         }
 

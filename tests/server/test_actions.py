@@ -3,12 +3,12 @@
 import gevent
 import pytest
 
-from flatlands.server import game
 from flatlands.server.actions import action, flag, number, text
 from flatlands.server.cells import Cells
-from flatlands.server.game import Game, Me, Part
+from flatlands.server.game import Game, Part
 from flatlands.server.hooks import WAITING, Gone, Hook, Lines
 from flatlands.server.limits import Rate
+from flatlands.server.me import Me
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.things import Event
 from tests.server.harness import Harness, events
@@ -346,7 +346,7 @@ def test_errors_of_other_lines_are_logged_beside_those_that_come_again(street, c
 
 
 def test_an_event_is_told_to_all_who_see_the_square_and_only_so_often(street, monkeypatch):
-    monkeypatch.setattr(game, "HAPPENINGS_EACH", Rate("happenings", 1, 10))
+    monkeypatch.setattr("flatlands.server.me.HAPPENINGS_EACH", Rate("happenings", 1, 10))
     harness, client = street
     other = harness.place("Bo", (0, 0))
     client.connection.address = "192.0.2.7"

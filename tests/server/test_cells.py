@@ -520,7 +520,8 @@ def test_paint_is_played_on_two_nodes():
     harness.run(4000)
     a.walk(0, 0)
     harness.run(200)
-    colour = a.id % 8 + 1
+    colour = a.model.players[a.id].values[0]
+    assert colour and colour == b.model.players[a.id].values[0]
     row = at[1] // UNIT
     painted = [n for n in range(-40, 60) if seen(b, (n, row)) == colour]
     assert painted == list(range(at[0] // UNIT + 1, a.at()[0] // UNIT + 1)) and len(painted) > 18

@@ -185,6 +185,18 @@ def test_the_example_of_the_page_about_games_is_one(tmp_path):
     assert found == colour and tiles > 25 and make.ground(7).blocked(0, 0) is False
 
 
+def test_the_example_of_players_is_one(tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
+    text = page.split("## Players")[1]
+    (tmp_path / "painters.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    make = games.Maker(str(tmp_path / "painters.py"), None, alone=True)
+    harness = Harness(play=lambda node, _options, _alone: make(node))
+    client = harness.place("Ada", (0, 0))
+    harness.run(100)
+    colour, motto = client.model.players[client.id].values
+    assert 1 <= colour <= 8 and motto == ""
+
+
 def test_the_example_of_things_is_one(tmp_path):
     page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
     text = page.split("## Things")[1]

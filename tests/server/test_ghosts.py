@@ -333,7 +333,7 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
 
     # A never hears that it left; its node does.
     tell((9, 9), 1, [GONE, ghost, 7])
-    enter = [0, ghost, 6, 0, "Ghost", False, 1, 8192, 8192, 0, 0, 0, 0]
+    enter = [0, ghost, 6, 0, "Ghost", False, 1, 8192, 8192, 0, 0, 0, 0, 100, []]
     tell((0, 0), 2, enter, [0, eve, 1, 0, "Eve", False, 2, *enter[7:]], [SAID, eve, "hello"])
     assert set(a.model.players) == {a.id, eve} and a.model.chat == [("Eve", "hello")]
     # It dies, and nothing is told of the one that nobody knows.
@@ -351,7 +351,7 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     other, node = Link(harness.network), harness.node
     channel = node.channels.square((0, 0))
     enters = [
-        [0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0]
+        [0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0, 100, []]
         for slot, (id, name) in enumerate({100_005: "Left", 100_006: "Eve"}.items())
     ]
     # All of this comes before the next flush, as after a pause of the node.

@@ -121,7 +121,7 @@ NODE = 77
 
 
 def entry(id, seq=1, name=None, x=8192):
-    return [0, id, seq, 0, name or f"P{id}", False, id, x, 8192, 0, 0, 0, 0]
+    return [0, id, seq, 0, name or f"P{id}", False, id, x, 8192, 0, 0, 0, 0, 100, []]
 
 
 @pytest.fixture
@@ -580,7 +580,7 @@ def test_a_handover_to_another_node_answers_no_question_of_this_one():
     token, place = b.model.token, b.at()
     harness.kill(harness.hosts[1])
     again = harness.client(harness.hosts[0]).hello("B", token=token)
-    player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT
+    player = "Somebody else", 2**40, 99 * UNIT, 99 * UNIT, 100, 0, []
     channel = harness.node.channels.node(harness.node.id)
     heard(harness, peer_protocol.handover(NODE, b.id, 5, *player), channel)
     assert again.model.welcome == []
@@ -793,7 +793,7 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     there = harness.loop.now() + ahead
     heartbeat(harness, sent=there)
     # It began 300 ms ago, and walks 5120 units a second.
-    event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0]
+    event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0, 100, []]
     if by == "batch":
         heard(harness, node_batch(SQUARE, NODE, 0, 1, there, [event]))
     else:

@@ -106,7 +106,7 @@ def test_a_client_that_numbers_by_one_gets_a_record_for_each_walk():
 
 
 def entry(id, seq=1):
-    return [0, id, seq, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0]
+    return [0, id, seq, 0, "P", False, 3, 8192, 8192, 0, 0, 0, 0, 100, []]
 
 
 def record(seq, x):

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.server.actions import number
 from flatlands.server.cells import Cells
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
-from flatlands.server.game import Me
 from flatlands.server.kept import lying
+from flatlands.server.me import Me
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
@@ -59,14 +60,22 @@ EPISODE = (3, 14)
 CELLS_ONE_IN = 4
 
 
+class Painter(Me):
+    """A walker, with the last number that it left."""
+
+    mark = number(0, 255)
+
+
 class Painted(Game):
-    """Flatlands, in which each walker leaves a number on each tile."""
+    """Flatlands, in which each walker leaves a number on each tile, and goes as fast as it says."""
 
-    floor = Cells()
+    floor, me = Cells(), Painter
 
-    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+    def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Write on them."""
-        self.floor[tiles] = (me.id + self.node.loop.now()) % 255 + 1
+        me.mark = self.floor[tiles] = (me.id + self.node.loop.now()) % 255 + 1
+        if me.mark % 4 == 0:
+            me.pace(0.25 + me.mark / 100, lasts=me.mark / 50 if me.mark % 8 else None)
 
 
 class Deed(NamedTuple):

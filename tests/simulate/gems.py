@@ -45,6 +45,8 @@ TOLD_WITHIN = GROW_EVERY + 4 * SLOW
 class Wren(Me):
     """A player that no node has, which reaches for gems as the hook of a game does."""
 
+    __slots__ = ("answer",)
+
     def __init__(self, host: Host, owner: str) -> None:
         resident: Any = SimpleNamespace(id=1, name="Wren", owner=owner, screen=None)
         super().__init__(host.node, resident)

@@ -169,7 +169,7 @@ def _alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: in
     The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
     """
     track, other = real[4], believed[4]
-    if real[:4] != believed[:4] or real[5] != believed[5] or track[:4] != other[:4]:
+    if real[:4] != believed[:4] or real[5:] != believed[5:] or track[:4] != other[:4]:
         return False
     over = track[4] + track[5] <= now and other[4] + other[5] <= now
     return over or abs(track[4] - other[4]) <= slack

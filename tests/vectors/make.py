@@ -18,7 +18,7 @@ import msgpack
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.world.sketches import join
 from flatlands.world.terrain import CHUNK, LIMIT, Terrain
-from flatlands.world.track import UNIT, Goal, Heading, leg
+from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg
 from tests.model import RECORD, SKETCH, WIDE, Model
 
 HERE = Path(__file__).parent
@@ -96,9 +96,10 @@ def walks() -> list[dict[str, Any]]:
             spread = chance.choice((500, 20_000, 300_000))
             intent = Goal(x + chance.randint(-spread, spread), y + chance.randint(-spread, spread))
         t, legs = chance.randrange(2**41), []
+        pace = chance.choice((PACE, PACE, PACE_LEAST, 150, PACE_MOST))
         start = [x, y, t]
         for _ in range(12):
-            track = leg(land, x, y, intent, t)
+            track = leg(land, x, y, intent, t, pace)
             if track is None:
                 break
             ages = sorted(chance.randrange(track.duration + 1) for _ in range(3))
@@ -107,7 +108,8 @@ def walks() -> list[dict[str, Any]]:
             t = track.end
             x, y = track.at(t)
         kind = "heading" if isinstance(intent, Heading) else "goal"
-        vectors.append({"start": start, "intent": {kind: [intent.x, intent.y]}, "legs": legs})
+        wanted = {kind: [intent.x, intent.y]}
+        vectors.append({"start": start, "intent": wanted, "pace": pace, "legs": legs})
     return vectors
 
 
@@ -155,7 +157,9 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
 
     def enter(id: int, number: int) -> list[Any]:
         seq = newer(number)
-        return [0, id, seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track(), seq % 5]
+        pace = chance.choice((PACE, PACE, PACE_LEAST, 150, PACE_MOST))
+        state = seq, seq // 2, f"P{id}", seq % 3 == 0, slot(id), *track(), seq % 5, pace
+        return [0, id, *state, []]
 
     def batch(number: int, now: int, written: int) -> list[Any]:
         tracks, wide = b"", b""
@@ -200,7 +204,7 @@ def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
             now += chance.choice((0, 5, 300, 1500, 4000))
             square = [chance.choice((0, 0, 0, 1, 2)), chance.choice((0, 0, 1))]
             some = chance.sample(range(1, 5), chance.randint(0, 4))
-            entries = [[*enter(id, number), source()] for id in some]
+            entries = [[source(), *enter(id, number)] for id in some]
             written = now - chance.randint(0, 20)
             batches = [batch(number, now, written) for _ in range(chance.choice((1, 1, 2)))]
             crowds = [[crowd(number)]] if chance.random() < 0.3 else []
@@ -229,7 +233,10 @@ def replica() -> list[dict[str, Any]]:
             if message[0] != 19 or model.holds((message[1], message[2])):
                 model.apply(message, now)
         players = [
-            [p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square), p.look]
+            [
+                *(p.id, p.seq, p.ack, p.name, p.dimmed, list(p.track), list(p.square)),
+                *(p.look, p.pace, p.values),
+            ]
             for _, p in sorted(model.players.items())
         ]
         sent = [(now, msgpack.packb(message).hex()) for now, message in messages]

@@ -71,6 +71,8 @@ def test_positions_are_counted_from_the_corner_and_times_are_ages():
         -200,
         100,
         0,
+        100,
+        (),
     )
 
 

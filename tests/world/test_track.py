@@ -52,7 +52,7 @@ def test_a_walk_is_what_the_vectors_say(vector):
     [(kind, values)] = vector["intent"].items()
     intent = Heading(*values) if kind == "heading" else Goal(*values)
     for expected in vector["legs"]:
-        track = leg(LAND, x, y, intent, t)
+        track = leg(LAND, x, y, intent, t, vector["pace"])
         assert track is not None and list(track.numbers()) == expected["track"]
         for age, at_x, at_y in expected["at"]:
             assert track.at(t + age) == (at_x, at_y)

@@ -79,7 +79,7 @@ class Tag:
         there = carrier.track.at(now + ahead)
         part = min(random.randint(*RUN) / max(math.dist(here, there), 1), 1.0)
         x, y = (a + round((b - a) * part) for a, b in zip(here, there, strict=True))
-        stage.movement.stroll(walker, [Goal(x, y)])
+        stage.stroll(walker, [Goal(x, y)])
         return max(walker.track.end, now) + random.randint(*REST)
 
     def _runs_after(self, walker: Resident, carrier: Player) -> bool:
@@ -105,5 +105,5 @@ class Tag:
         if nearest is None:
             return None
         far = random.randint(*RUN)
-        stage.movement.stroll(walker, stage.ways_out(here, stage.at(nearest), far, TURNS))
+        stage.stroll(walker, stage.ways_out(here, stage.at(nearest), far, TURNS))
         return max(walker.track.end, stage.loop.now()) + random.randint(*REST)

@@ -89,13 +89,13 @@ class Deer:
             if not resident.walks(now) or now >= self._fled + TURN_AFTER:
                 self._fled = now
                 far = random.randint(*FLIGHT)
-                stage.movement.stroll(resident, stage.ways_out(here, stage.at(danger), far, TURNS))
+                stage.stroll(resident, stage.ways_out(here, stage.at(danger), far, TURNS))
                 track = resident.track
                 self._refuge = track.x + track.dx, track.y + track.dy
                 self._steps = track.end + random.randint(*REST)
         elif not resident.walks(now) and now >= self._steps:
             middle = self._home if now >= self._calm else self._refuge
-            stage.movement.stroll(resident, self._steps_around(middle, here))
+            stage.stroll(resident, self._steps_around(middle, here))
             self._steps = resident.track.end + random.randint(*REST)
         return now + LOOK_EVERY
 

@@ -170,7 +170,7 @@ class Errands:
         return True
 
     def _walk(self, person: Resident, place: Place) -> Generator[int, None, None]:
-        self._movement.stroll(person, [Goal(*place)])
+        self._stage.stroll(person, [Goal(*place)])
         yield person.track.end
 
     def _wait(self, person: Resident, guest: int, patience: int) -> Generator[int, None, bool]:
@@ -228,6 +228,6 @@ class Errands:
         if away > BESIDE:
             part = BESIDE / away
             goal = Goal(gx + round((x - gx) * part), gy + round((y - gy) * part))
-            self._movement.stroll(person, [goal])
+            self._stage.stroll(person, [goal])
         else:
             self.notice(person, guest.id)

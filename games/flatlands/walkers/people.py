@@ -90,7 +90,7 @@ class Person:
         return self._until if due is None else min(due, self._until)
 
     def _wander(self) -> None:
-        self._stage.movement.stroll(self.resident, self._goals())
+        self._stage.stroll(self.resident, self._goals())
         text = self._mutter(self.resident)
         if text is not None:
             self._stage.residents.say(self.resident, text)

@@ -6,7 +6,7 @@ decides what anybody does.
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -14,6 +14,7 @@ from flatlands import Event
 from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
+from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
@@ -35,6 +36,14 @@ class Stage:
     def tell(self, square: Square, player: int, event: Event) -> None:
         """Publish an event of a player in a square."""
         self._node.play.emit(square, player, event)
+
+    def stroll(self, resident: Resident, goals: Iterable[Goal]) -> None:
+        """Let a computer player walk to the first of some goals that leads it anywhere."""
+        now = self.loop.now()
+        for goal in goals:
+            self.movement.act(resident, resident.ack + 1, now, goal)
+            if resident.walks(now):
+                return
 
     def at(self, player: Player) -> Place:
         """Return where a player is now."""

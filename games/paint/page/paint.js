@@ -24,9 +24,12 @@ const board = document.querySelector('#board'), line = document.querySelector('#
 const clock = new Clock(), replica = new Replica(), cells = new Cells(), walk = new Walk(() => false);
 const SPILL = 2;                          // tiles to each side
 const pressed = new Map();                // code of a key that is held -> its direction
+const SPARKS = 10_000;                    // ms for which who has eaten a mushroom is faster
+const sparks = new Map();                 // id of a player -> node time until which it has sparks
 let own = null;                           // id of the own player
 
-const colourOf = (id) => id % (COLOURS.length - 1) + 1;
+const colourOf = (id) => replica.players.get(id)?.values.colour ?? 0;
+replica.onEvent = (type, id) => { if (type === 'Sparks') sparks.set(id, clock.now() + SPARKS); };
 
 const url = new URL('ws', new URL('.', location.href.split('#')[0]));
 url.protocol = url.protocol.replace('http', 'ws');
@@ -138,9 +141,30 @@ function frame() {
         TILE - 1, TILE - 1);
     });
   }
+  for (const things of replica.things.values()) {
+    for (const thing of things) drawMushroom(left + thing.x / UNIT * TILE, top + thing.y / UNIT * TILE);
+  }
   for (const { id, name, track } of replica.players.values()) {
-    const at = id === own ? [x, y] : drawnAt(track, now);
-    drawPlayer(left + at[0] * TILE, top + at[1] * TILE, id, name);
+    const at = (id === own ? [x, y] : drawnAt(track, now)).map((n, axis) => [left, top][axis] + n * TILE);
+    if (sparks.get(id) > now) drawSparks(...at, now);
+    drawPlayer(...at, id, name);
+  }
+}
+
+function drawMushroom(x, y) {
+  ctx.fillStyle = '#f1e6d0';
+  ctx.fillRect(x - 3, y - 4, 6, 10);
+  ctx.fillStyle = '#c8423b';
+  ctx.beginPath();
+  ctx.ellipse(x, y - 3, 9, 6, 0, Math.PI, 0);
+  ctx.fill();
+}
+
+function drawSparks(x, y, now) {
+  ctx.fillStyle = '#ffe9a8';
+  for (let n = 0; n < 6; n++) {
+    const angle = now / 300 + n * Math.PI / 3, far = TILE * (0.55 + 0.1 * Math.sin(now / 90 + n));
+    ctx.fillRect(x + far * Math.cos(angle) - 2, y + far * Math.sin(angle) - 2, 4, 4);
   }
 }
 

@@ -1,0 +1,311 @@
+"""What a game has of its players, and how fast it lets them be: everybody sees it."""
+
+import math
+
+import pytest
+
+from flatlands import Game as Engine
+from flatlands import Gone, Me, action, flag, number, plain, text
+from flatlands.games.mushrooms import Mushrooms
+from flatlands.server.clients.session import ANSWERED_WITHIN
+from flatlands.server.districts import COLUMNS
+from flatlands.server.game import schema
+from flatlands.server.kept.lying import GROW_EVERY
+from flatlands.world.track import SPEED, UNIT
+from tests.server.harness import Clock, Harness, batches, clock_stores, events
+from tests.server.machine import Machine
+
+
+class Racer(Me):
+    """A player with a team."""
+
+    team = number(1, 9)
+    motto = text(0, 10)
+    leads = flag()
+
+    @property
+    def rival(self):
+        """Whether it is of the other half of the teams."""
+        return self.team > 5
+
+
+class Race(Engine):
+    """A page says how fast its player is, and what it has."""
+
+    ground, me = plain(), Racer
+
+    def __init__(self, node, options=None, alone=True):
+        super().__init__(node, options, alone)
+        self.seen = []
+
+    @action(rate=10, burst=50)
+    def hurry(self, me, percent: int = number(25, 400), ms: int = number(0, 100_000)):
+        me.pace(percent / 100, lasts=ms / 1000 if ms else None)
+
+    @action(rate=10, burst=50)
+    def be(self, me, team: int = number(1, 9), motto: str = text(0, 10), leads: bool = flag()):
+        self.seen.append(me)
+        me.team, me.motto, me.leads = team, motto, leads
+
+
+@pytest.fixture
+def race():
+    """Two nodes, and a player at each, side by side."""
+    harness = Harness(nodes=2, play=Race)
+    a, b = (
+        harness.stand(n, (500, 500), (60, 40), h) for n, h in zip("AB", harness.hosts, strict=True)
+    )
+    harness.run(500)
+    return harness, a, b
+
+
+def do(client, name, *fields):
+    client.send(35, name, list(fields))
+
+
+def of(client, other):
+    """Return what a client knows of another one's player."""
+    return other.model.players[client.id]
+
+
+# How fast they are.
+
+
+def test_a_pace_is_seen_by_all_until_it_is_over(race):
+    harness, a, b = race
+    a.walk(1, 0)
+    harness.run(1000)
+    do(a, "hurry", 150, 2000)
+    harness.run(100)
+    begun, at = harness.clock.time, [c.model.players[a.id].at(c.now())[0] for c in (a, b)]
+    harness.run(1000)
+    for client, before in zip((a, b), at, strict=True):
+        assert client.model.players[a.id].at(client.now())[0] - before == pytest.approx(
+            SPEED * 1.5, abs=10
+        )
+    assert of(a, b).pace == 150 and of(b, a).pace == 100
+    # Somebody who comes later sees it too.
+    late = harness.stand("Late", (9000, 500), (60, 40), harness.hosts[1])
+    harness.run(200)
+    assert of(a, late).pace == 150
+    harness.run(begun + 2000 - harness.clock.time)
+    assert of(a, b).pace == 100 and of(a, late).pace == 100
+    before = a.at()[0]
+    harness.run(1000)
+    assert a.at()[0] - before == pytest.approx(SPEED, abs=10)
+    harness.check()
+
+
+def test_a_pace_is_told_once_and_moves_have_no_byte_more(race):
+    harness, a, b = race
+    b.connection.messages.clear()
+    do(a, "hurry", 400, 0)
+    harness.run(100)
+    do(a, "hurry", 400, 0)
+    harness.run(100)
+    [enter] = [event for event in events(b.connection.messages) if event[1] == a.id]
+    assert enter[13:] == [400, [1, "", False]]
+    b.connection.messages.clear()
+    a.walk(1, 0)
+    harness.run(300)
+    [(*_, tracks, others, _replaced, _wide)] = batches(b.connection.messages)
+    assert len(tracks) == 13 and others == []
+    harness.check()
+
+
+def test_who_has_a_goal_comes_to_it_at_whatever_pace(race):
+    harness, a, b = race
+    a.go(12_000, -3000)
+    harness.run(500)
+    for percent in (400, 25, 300, 100):
+        do(a, "hurry", percent, 0)
+        harness.run(200)
+    harness.run(3000)
+    assert a.at() == b.model.players[a.id].at(b.now()) == (12_000, -3000)
+    # Nothing is left to go, and who stands stays where it is.
+    do(a, "hurry", 200, 500)
+    harness.run(2000)
+    assert a.at() == (12_000, -3000) and of(a, b).pace == 100
+    harness.check()
+
+
+def test_a_later_pace_takes_the_place_of_one_that_would_have_been_over(race):
+    harness, a, b = race
+    do(a, "hurry", 150, 1000)
+    harness.run(500)
+    do(a, "hurry", 200, 0)
+    harness.run(5000)
+    assert of(a, b).pace == 200
+    do(a, "hurry", 50, 1000)
+    harness.run(900)
+    assert of(a, b).pace == 50
+    harness.run(300)
+    assert of(a, b).pace == 100
+
+
+@pytest.mark.parametrize("pace", [0, 0.24, 4.01, "fast", None, float("nan")])
+def test_a_pace_that_nobody_has_is_refused(race, pace):
+    harness, a, b = race
+    do(a, "be", 2, "", False)
+    harness.run(100)
+    [me] = a.host.node.game.seen
+    with pytest.raises(ValueError, match="a pace is a number from 0.25 to 4"):
+        me.pace(pace)
+    for lasts in (0, -1, "long", float("nan")):
+        with pytest.raises(ValueError, match="cannot last for"):
+            me.pace(2, lasts=lasts)
+    a.connection.lose(1000)
+    harness.run(100)
+    with pytest.raises(Gone):
+        me.pace(2)
+
+
+# What the game has of them.
+
+
+def test_values_are_seen_by_all_and_by_who_comes_later(race):
+    harness, a, b = race
+    assert a.model.welcome[14] == [["player", 0, "Racer", ["team", "motto", "leads"]]]
+    assert of(a, b).values == [1, "", False], "what nobody has set has the lowest value"
+    do(a, "be", 7, "go  on", True)
+    harness.run(100)
+    assert of(a, b).values == of(a, a).values == [7, "go on", True]
+    late = harness.stand("Late", (9000, 500), (60, 40), harness.hosts[1])
+    harness.run(200)
+    assert of(a, late).values == [7, "go on", True]
+    [me] = a.host.node.game.seen
+    assert (me.team, me.motto, me.leads, me.rival) == (7, "go on", True, True)
+    seq = of(a, b).seq
+    do(a, "be", 7, "go on", True)
+    harness.run(100)
+    assert of(a, b).seq == seq, "nothing has changed"
+    harness.check()
+
+
+def test_what_a_field_cannot_have_is_refused(race):
+    harness, a, b = race
+    do(a, "be", 2, "", False)
+    harness.run(100)
+    [me] = a.host.node.game.seen
+    for name, wrong in (("team", 0), ("team", True), ("motto", "x" * 11), ("leads", 1)):
+        with pytest.raises(ValueError, match=f"Racer: {name} must be "):
+            setattr(me, name, wrong)
+    with pytest.raises(AttributeError):
+        me.points = 3
+    a.connection.lose(1000)
+    harness.run(100)
+    with pytest.raises(Gone):
+        me.team = 3
+    assert me.team == 2
+
+
+def test_who_comes_back_at_another_node_is_as_it_was(race):
+    harness, a, b = race
+    do(a, "be", 7, "go on", True)
+    do(a, "hurry", 150, 5000)
+    do(b, "hurry", 50, 0)
+    harness.run(1000)
+    harness.clients.remove(a)
+    again = harness.client(harness.hosts[1]).hello("P", token=a.model.token)
+    harness.run(500)
+    assert again.id == a.id and of(again, b).values == [7, "go on", True]
+    assert of(again, b).pace == 150
+    harness.run(4000)
+    assert of(again, b).pace == 100 and of(b, again).pace == 50
+    harness.check()
+
+
+def test_who_is_passed_to_another_worker_is_as_it_was():
+    machine = Machine(nodes=2, play=Race)
+    west, east = machine.hosts
+    client, other = machine.place("C", (0, 0), host=west), machine.place("O", (0, 0), host=east)
+    machine.run(4000)
+    do(client, "be", 7, "go on", True)
+    do(client, "hurry", 150, ANSWERED_WITHIN + 3000)
+    # While it may wait for the store, it is not passed on.
+    machine.run(ANSWERED_WITHIN)
+    client.walk(1, 0)
+    machine.run(500)
+    machine.tell((COLUMNS, 0, 0, 1))
+    machine.arrive()
+    machine.run(500)
+    assert client.id in east.node.residents.by_id
+    for each in (client, other):
+        assert of(client, each).values == [7, "go on", True] and of(client, each).pace == 150
+    machine.run(4000)
+    assert of(client, other).pace == 100
+    machine.check()
+
+
+def test_what_another_node_says_wrongly_of_a_player_is_not_believed(race):
+    harness, a, b = race
+    host = a.host.node
+    host.residents.become(host.residents.by_id[a.id], 100, 0, [99, "", False])
+    harness.run(100)
+    assert of(a, b).values == [1, "", False]
+
+
+def test_games_with_other_fields_are_incompatible():
+    assert schema(Race) != schema(Engine)
+
+
+@pytest.mark.parametrize(
+    ("base", "having", "says"),
+    [
+        (Me, {"name": text(0, 9)}, "cannot have the name name"),
+        (Me, {"_team": number(0, 9)}, "cannot have the name _team"),
+        (Me, {"motto": text(0, 41)}, "8 fields at most, and 40 characters in all its texts"),
+        (Me, {f"n{n}": number(0, 9) for n in range(9)}, "8 fields at most"),
+        (Racer, {}, "must inherit from Me itself"),
+    ],
+)
+def test_a_player_that_cannot_be_is_refused_where_it_is_declared(base, having, says):
+    with pytest.raises(ValueError, match=says):
+        type("Wrong", (base,), having)
+
+
+def test_what_is_no_class_of_players_is_refused():
+    with pytest.raises(ValueError, match="inherits from Me"):
+        type("Wrong", (Engine,), {"me": 7})
+
+
+# A part that uses all that.
+
+
+def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
+    class Wood(Engine):
+        ground, parts = plain(), (Mushrooms,)
+
+    clock = Clock()
+    harness = Harness(nodes=2, stores=clock_stores(clock), clock=clock, play=Wood)
+    clients = [harness.stand("P", (0, 0), (60, 40), host) for host in harness.hosts]
+    harness.run(GROW_EVERY * 3)
+
+    def lies():
+        return {
+            thing[1]: ((column * 16 * UNIT + thing[3]), (row * 16 * UNIT + thing[4]))
+            for (column, row), things in clients[0].model.things.items()
+            for thing in things
+        }
+
+    id, (x, y) = min(lies().items(), key=lambda item: math.hypot(*item[1]))
+    # They come to it at once, and do not hear each other.
+    harness.network.cuts.update(
+        {(one.broker, other.broker) for one in harness.hosts for other in harness.hosts}
+        - {(host.broker, host.broker) for host in harness.hosts}
+    )
+    for client in clients:
+        client.go(x, y)
+    harness.run(5000)
+    faster = [c for c in clients if c.model.players[c.id].pace == 150]
+    taken = sum(host.loop.stats["things_taken"] for host in harness.hosts)
+    eaten = sum(1 for c in clients for event in events(c.connection.messages) if event[0] == 5)
+    assert faster and taken == eaten
+    harness.network.heal()
+    harness.run(10_000)
+    assert id not in lies() and all(c.model.players[c.id].pace == 100 for c in clients)
+    for client in clients:
+        client.go(x + 30 * UNIT, y)
+    harness.run(60_000)
+    assert lies()[id] == (x, y)
+    harness.check()

@@ -176,6 +176,14 @@ class Crowd:
         else:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
+    def rest(self) -> None:
+        """Let all honest players stop, since a screen does not know yet what it has just come to,
+        and wait until everything is known everywhere."""
+        for client in self.honest:
+            if client.connection.closed is None and client.model.id:
+                client.walk(0, 0)
+        self.run(CALM)
+
     def check(self) -> None:
         """Raise Broken unless all honest clients play, and believe the truth."""
         for client in self.honest:
@@ -368,7 +376,7 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     for offender in offenders:
         offender.client.connection.lose()
     crowd.harness.clients = list(crowd.honest)
-    crowd.run(CALM)
+    crowd.rest()
     crowd.check()
     crowd.store.close()
 
@@ -589,7 +597,7 @@ def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
             crowd.stroll()
         crowd.run(chance.choice(waits))
     stranger.link.close()
-    crowd.run(CALM)
+    crowd.rest()
     for client in crowd.honest:
         _check_words(client)
     if not forger:

@@ -39,7 +39,7 @@ def vanished(messages):
     nothing newer of them."""
     seqs, found = {}, set()
     for message in messages:
-        told = message[4] if message[0] == 19 else events([message])
+        told = [one[1:] for one in message[4]] if message[0] == 19 else events([message])
         for kind, id, *rest in told:
             if kind == 0:
                 seqs[id] = max(seqs.get(id, 0), rest[0])

@@ -1,5 +1,7 @@
 """Paint the floor: each tile keeps the colour of who walked there last, and a board counts them."""
 
+import random
+
 from flatlands import Cells, Me, action, every, number, plain
 from flatlands import Game as Engine
 from flatlands.games.mushrooms import Mushrooms
@@ -33,11 +35,11 @@ class Game(Engine):
         self.floor[[(column + x, row + y) for x in around for y in around]] = me.colour
 
     def on_join(self, me: Painter, back: bool) -> None:
-        """Give a newcomer the colour that has the fewest tiles, and tell it the board, without
-        waiting for the next time."""
+        """Give a newcomer one of the colours that have the fewest tiles, and tell it the board,
+        without waiting for the next time."""
         if me.colour == 0:
-            counts = self.floor.counts()
-            me.colour = min(range(1, COLOURS + 1), key=lambda colour: counts.get(colour, 0))
+            counts, colours = self.floor.counts(), random.sample(range(1, COLOURS + 1), COLOURS)
+            me.colour = min(colours, key=lambda colour: counts.get(colour, 0))
         me.tell("board", self.board())
 
     @every(2)

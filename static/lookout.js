@@ -6,6 +6,7 @@ import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, W
 import { tilesFound } from './discoveries.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
+import { CAIRN } from './lying.js';
 import * as P from './protocol.js';
 import { Terrain } from './terrain.js';
 
@@ -192,7 +193,7 @@ export class Lookout {
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown,
-      found: this.found, cairns: [...state.lying.values()].filter(({ thing }) => thing.kind === P.THING_CAIRN),
+      found: this.found, cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
       ember: state.walkers.find(({ id }) => id === carrier) ?? null, channels: this.#channels() });
   }
 

@@ -1,12 +1,14 @@
 // What lies in the world, as it is drawn: things appear and fade, and the own player reads the cairns.
 // It never touches the page and sends nothing.
 
-import { THING_CAIRN, THING_GEM } from './protocol.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./replica.js').Thing} Thing */
 /** @typedef {import('./state.js').Lying} Lying */
 /** @typedef {import('./state.js').State} State */
+
+/** The names of the kinds of things. */
+export const GEM = 'Gem', CAIRN = 'CairnThing';
 
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept
@@ -15,8 +17,8 @@ const READ_OUT = 3;                       // tiles: farther away than this it is
 
 /** A gem that was picked up lies elsewhere as a gem of its own. A cairn stays the same.
  * @param {Thing} thing */
-function keyOf({ kind, id, version }) {
-  return kind === THING_GEM ? `${id}@${version}` : `${kind} ${id}`;
+function keyOf({ type, id, version }) {
+  return type === GEM ? `${id}@${version}` : `${type} ${id}`;
 }
 
 /** Bring state.lying up to the time state.now.
@@ -50,7 +52,7 @@ export function readCairns(state) {
   let best = state.cairnMeant, least = READ_WITHIN;
   if (best === null) {
     for (const each of lying.values()) {
-      if (each.thing.kind !== THING_CAIRN || !isThere(each) || each === state.cairnClosed) continue;
+      if (each.thing.type !== CAIRN || !isThere(each) || each === state.cairnClosed) continue;
       if (away(each, here) <= least) {
         least = away(each, here);
         best = each;
@@ -79,7 +81,7 @@ function compare({ replica, lying, now }) {
   const known = new Set();
   for (const things of replica.things.values()) {
     for (const thing of things) {
-      if (thing.kind !== THING_GEM && thing.kind !== THING_CAIRN) continue;
+      if (thing.type !== GEM && thing.type !== CAIRN) continue;
       const key = keyOf(thing), each = lying.get(key);
       const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
       known.add(key);

@@ -33,7 +33,7 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 /**
  * A thing that lies in a held square, as the server told it.
  * @typedef {object} Thing
- * @property {number} kind      THING_GEM, THING_CAIRN, or the number of another game's kind
+ * @property {number} kind      the number of its kind
  * @property {string} id        the same as long as it is the same thing
  * @property {number} version   grows whenever something about it changes
  * @property {[number, number]} square  column and row
@@ -76,12 +76,8 @@ export class Replica {
     this.diagonal = DIAGONAL;
     /** Called with what a player says. @type {(player: Player, text: string) => void} */
     this.onSay = () => {};
-    /** Called with the emote that a player makes. @type {(player: Player, emote: number) => void} */
-    this.onEmote = () => {};
-    /** Called with what is told of the ember: see Ember. @type {(told: any[]) => void} */
-    this.onEmber = () => {};
-    /** Called with what happens to a player in another game than Flatlands: the name of its kind, the
-     * player's id, and what its fields are. @type {(type: string, id: number, values: object) => void} */
+    /** Called with what happens to a player in a game: the name of its kind, the player's id, and what
+     * its fields are. @type {(type: string, id: number, values: object) => void} */
     this.onEvent = () => {};
     /** The names of the game's things and events, and of their fields, by 'thing 0' and the like.
      * @type {Map<string, { type: string, names: string[] }>} */
@@ -201,10 +197,6 @@ export class Replica {
       if (kind === P.EVENT_ENTER) this.#enter(col, row, source, sent, event, now);
       else if (kind === P.EVENT_SAY) {
         if (known !== undefined) this.onSay(known, event[2]);
-      } else if (kind === P.EVENT_EMOTE) {
-        if (known !== undefined) this.onEmote(known, event[2]);
-      } else if (kind === P.EVENT_EMBER) {
-        this.onEmber(event.slice(1));
       } else if (this.kinds.has(`event ${kind}`)) {
         const { type, values } = this.#named(`event ${kind}`, event.slice(2));
         this.onEvent(type, id, values);
@@ -301,9 +293,10 @@ export class Replica {
     /** @type {Thing[]} */
     const known = [];
     for (const [kind, id, version, x, y, ...more] of things) {
-      const [player, name, text, stones] = kind === P.THING_CAIRN ? more : [null, '', '', 0];
+      const { type, values } = this.#named(`thing ${kind}`, more);
+      const { player = null, name = '', text = '', stones = 0 } = values;
       known.push({ kind, id, version, square: [col, row], x: x + col * span, y: y + row * span,
-        ...this.#named(`thing ${kind}`, more), player, name, text, stones });
+        type, values, player, name, text, stones });
     }
     this.things.set(`${col}:${row}`, known);
     this.thingChanges++;

@@ -64,8 +64,7 @@ export class Session {
     /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
     this.onEmber = () => {};
     state.replica.onSay = (player, text) => this.#said(player, text);
-    state.replica.onEmote = (player, emote) => this.#emoted(player, emote);
-    state.replica.onEmber = (told) => this.#embers(told);
+    state.replica.onEvent = (type, id, values) => this.#happened(type, id, values);
     this.#showTitle();
     identity.onOther = () => this.#showTitle();
   }
@@ -163,6 +162,13 @@ export class Session {
       this.hud.tell(line + '.');
       this.hud.callBack(line);
     }
+  }
+
+  /** Something has happened to a player: an Emote, or what is told of the Ember. */
+  #happened(type, id, values) {
+    const player = this.state.replica.players.get(id);
+    if (type === 'Ember') this.#embers([id, values.passes, values.age, values.before, values.kept]);
+    else if (type === 'Emote' && player !== undefined) this.#emoted(player, values.emote);
   }
 
   /** Take what is told of the ember, and tell the player if it is about it. */

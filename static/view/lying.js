@@ -2,7 +2,7 @@
 // that is behind a thing is covered by it. What stands in front of a thing covers it too, and it shows
 // through faintly.
 
-import { THING_CAIRN, THING_GEM } from '../protocol.js';
+import { CAIRN, GEM } from '../lying.js';
 import { XRAY } from './body.js';
 import { CAIRN_TOP, Cairns } from './cairns.js';
 import { GEM_TOP, Gems } from './gems.js';
@@ -62,14 +62,14 @@ export class LyingThings {
     for (; this.next < this.count && order[this.next].py <= feet; this.next++) {
       const { lying, px, py } = order[this.next];
       if (lying.alpha > 0) this.#draw(lying, px, py, ctx, state, screen, ground);
-      if (lying.taken && !state.still && lying.thing.kind === THING_GEM) {
+      if (lying.taken && !state.still && lying.thing.type === GEM) {
         this.gems.drawBurst(ctx, lying.thing.id, px, py, state.now - (lying.goneAt ?? state.now));
       }
     }
   }
 
   #draw({ thing, alpha }, px, py, ctx, state, screen, ground) {
-    const { tile } = this, isGem = thing.kind === THING_GEM;
+    const { tile } = this, isGem = thing.type === GEM;
     const half = Math.ceil((isGem ? HALF_GEM : HALF_CAIRN) * tile);
     const top = py - Math.ceil((isGem ? GEM_TOP : CAIRN_TOP) * tile);
     ctx.globalAlpha = alpha;
@@ -82,7 +82,7 @@ export class LyingThings {
   }
 
   #drawPicture(thing, px, py, ctx, state) {
-    if (thing.kind === THING_GEM) this.gems.draw(ctx, state, thing.id, px, py);
+    if (thing.type === GEM) this.gems.draw(ctx, state, thing.id, px, py);
     else this.cairns.draw(ctx, thing, px, py);
   }
 
@@ -90,7 +90,7 @@ export class LyingThings {
   drawGleam(ctx, lit) {
     for (let i = 0; i < this.count; i++) {
       const { lying, px, py } = this.order[i];
-      if (lying.thing.kind !== THING_GEM || lying.alpha === 0 || lying.goneAt !== null) continue;
+      if (lying.thing.type !== GEM || lying.alpha === 0 || lying.goneAt !== null) continue;
       ctx.globalAlpha = lit * lying.alpha;
       this.gems.drawGleam(ctx, lying.thing.id, px, py);
     }
@@ -103,7 +103,7 @@ export class LyingThings {
     let best = null, least = Infinity;
     for (let i = 0; i < this.count; i++) {
       const { lying, px: x, py: y } = this.order[i];
-      if (lying.thing.kind !== THING_CAIRN || lying.alpha === 0) continue;
+      if (lying.thing.type !== CAIRN || lying.alpha === 0) continue;
       const dx = Math.max(0, Math.abs(px - x) - 0.4 * this.tile);
       const dy = Math.max(0, Math.abs(py - y + 0.4 * this.tile) - 0.4 * this.tile);
       const away = Math.hypot(dx, dy);

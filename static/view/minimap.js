@@ -1,7 +1,7 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf, isDeer } from '../faces.js';
-import { THING_GEM } from '../protocol.js';
+import { GEM } from '../lying.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
 import { drawFlag, LANDMARK_FLAG } from './flag.js';
@@ -174,9 +174,9 @@ export class Minimap {
   }
 
   /** Draw a gem as a small diamond, and a cairn as a dot of stone. */
-  #drawThing({ kind, id }, px, py) {
+  #drawThing({ type, id }, px, py) {
     const { ctx, dpr } = this;
-    if (kind !== THING_GEM) return this.#dot(px, py, 1.7 * dpr, CAIRN_TONES[0].light);
+    if (type !== GEM) return this.#dot(px, py, 1.7 * dpr, CAIRN_TONES[0].light);
     for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' },
       { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
       ctx.fillStyle = style;

@@ -5,13 +5,17 @@ import { advanceLying, pickUp, readCairns } from '../../static/lying.js';
 import * as P from '../../static/protocol.js';
 import { State } from '../../static/state.js';
 
-const gem = (id, version, x, y) => [P.THING_GEM, id, version, x * 1024, y * 1024];
+const KINDS = [['thing', 0, 'Gem', []],
+  ['thing', 1, 'CairnThing', ['player', 'name', 'text', 'stones']]];
+
+const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
 const cairn = (version, player, stones) =>
-  [P.THING_CAIRN, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
+  [1, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
 
 /** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
 function lyingThere(...things) {
   const state = new State();
+  state.replica.learn(KINDS);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
   tell(state, things, 0);
   frame(state, 1000);
@@ -63,7 +67,7 @@ test('a gem that lies elsewhere is another one, and a cairn that grows the same'
   tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
   assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
-  assert.equal(state.lying.get('1 0:0').thing.stones, 4);
+  assert.equal(state.lying.get('CairnThing 0:0').thing.stones, 4);
 });
 
 test('the cairns of players who are muted are not shown, and nobody reads them', () => {
@@ -98,7 +102,7 @@ function readFrom(state, x, y) {
 }
 
 const cairnAt = (id, x, text, player = 7) =>
-  [P.THING_CAIRN, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
+  [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
 
 test('the nearest cairn is read within two tiles and a half, and until three away', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
@@ -111,7 +115,7 @@ test('the nearest cairn is read within two tiles and a half, and until three awa
 
 test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
-  state.cairnMeant = state.lying.get('1 b');
+  state.cairnMeant = state.lying.get('CairnThing b');
   assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
   tell(state, [cairnAt('a', 3, 'left')], 1000);
   assert.deepEqual(readFrom(state, 2, 4), ['left', true]);

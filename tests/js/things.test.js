@@ -4,11 +4,12 @@ import { test } from 'node:test';
 import * as P from '../../static/protocol.js';
 import { Replica } from '../../static/replica.js';
 
-const GEM = [P.THING_GEM, '0:0:1', 3, 100, 200];
-const CAIRN = [P.THING_CAIRN, '1:0', 2, 5, 6, 77, 'Ada', 'the way to the lake', 4];
+const GEM = [0, '0:0:1', 3, 100, 200];
+const CAIRN = [1, '1:0', 2, 5, 6, 77, 'Ada', 'the way to the lake', 4];
 
-const KINDS = [['thing', P.THING_GEM, 'Gem', []], ['thing', 99, 'Tree', ['height', 'kind']],
-  ['event', 40, 'Cheer', ['loud']]];
+const KINDS = [['thing', 0, 'Gem', []], ['thing', 1, 'CairnThing', ['player', 'name', 'text', 'stones']],
+  ['thing', 99, 'Tree', ['height', 'kind']],
+  ['event', 5, 'Cheer', ['loud']]];
 
 function holding(c0, r0, c1, r1) {
   const replica = new Replica();
@@ -23,10 +24,12 @@ test('things are known by their square, at absolute positions', () => {
   replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);
   const [gem] = replica.things.get('-1:1'), [cairn] = replica.things.get('1:0');
   const span = 16 * 1024;
-  assert.deepEqual(gem, { kind: P.THING_GEM, id: '0:0:1', version: 3, square: [-1, 1],
+  assert.deepEqual(gem, { kind: 0, id: '0:0:1', version: 3, square: [-1, 1],
     x: 100 - span, y: 200 + span, type: 'Gem', values: {}, player: null, name: '', text: '', stones: 0 });
-  assert.deepEqual(cairn, { kind: P.THING_CAIRN, id: '1:0', version: 2, square: [1, 0],
-    x: 5 + span, y: 6, type: '', values: {}, player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 });
+  assert.deepEqual(cairn, { kind: 1, id: '1:0', version: 2, square: [1, 0],
+    x: 5 + span, y: 6, type: 'CairnThing',
+    values: { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 },
+    player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 });
 });
 
 test('what is told of a square replaces what was known of it, and of no other', () => {
@@ -45,7 +48,8 @@ test('things of other games are known too, and items that later versions append 
   replica.apply([P.THINGS, 0, 0, [[99, 'x', 1, 0, 0, 7, 'oak'], [98, 'y', 1, 0, 0, 1], [...GEM, 'more'],
     [...CAIRN, 'more']]], 0);
   assert.deepEqual(replica.things.get('0:0').map(({ id, type, values }) => [id, type, values]),
-    [['x', 'Tree', { height: 7, kind: 'oak' }], ['y', '', {}], ['0:0:1', 'Gem', {}], ['1:0', '', {}]]);
+    [['x', 'Tree', { height: 7, kind: 'oak' }], ['y', '', {}], ['0:0:1', 'Gem', {}],
+      ['1:0', 'CairnThing', { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 }]]);
 });
 
 test('things of squares that are not held, and of another connection, are forgotten', () => {
@@ -64,7 +68,7 @@ test('things of squares that are not held, and of another connection, are forgot
 test('events of other games are told by their names', () => {
   const replica = holding(0, 0, 0, 0), told = [];
   replica.onEvent = (type, id, values) => told.push([type, id, values]);
-  const others = [[40, 7, 3], [41, 7, 3], [40, 8, 1, 'more']];
+  const others = [[5, 7, 3], [41, 7, 3], [5, 8, 1, 'more']];
   replica.apply([P.FLUSH, 1, 100, [[0, 0, 0, 0, new Uint8Array(0), others]]], 100);
   assert.deepEqual(told, [['Cheer', 7, { loud: 3 }], ['Cheer', 8, { loud: 1 }]]);
 });

@@ -163,7 +163,7 @@ function drawMushroom(x, y) {
 function drawSparks(x, y, now) {
   ctx.fillStyle = '#ffe9a8';
   for (let n = 0; n < 6; n++) {
-    const angle = now / 300 + n * Math.PI / 3, far = TILE * (0.55 + 0.1 * Math.sin(now / 90 + n));
+    const angle = now / 300 + n * Math.PI / 3, far = TILE * (0.7 + 0.1 * Math.sin(now / 90 + n));
     ctx.fillRect(x + far * Math.cos(angle) - 2, y + far * Math.sin(angle) - 2, 4, 4);
   }
 }

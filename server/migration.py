@@ -27,7 +27,7 @@ from flatlands.server.districts import Load, Plan, line, owner, read_plan, slot_
 from flatlands.server.limits import Limits
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
-from flatlands.server.players.resident import next_incarnation
+from flatlands.server.players.resident import ms_left, next_incarnation
 from flatlands.server.players.spots import Place
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import close_frame
@@ -303,9 +303,9 @@ class Migration:
     def _go_on(self, session: Session, traveller: Traveller) -> None:
         node, player = self._node, traveller.player
         # Its client may have come here on another connection meanwhile, which is the newer one.
-        x, y = player.track.at(self._loop.now())
-        lasts = player.pace_until and max(player.pace_until - self._loop.now(), 1)
-        is_as = player.name, player.seq, x, y, player.pace, lasts, player.values
+        now = self._loop.now()
+        place, lasts = player.track.at(now), ms_left(player.pace_until, now)
+        is_as = player.name, player.seq, *place, player.pace, lasts, player.values
         node.takeovers.handed_over(node.id, player.id, node.id, *is_as)
         if player.id in node.residents.by_id:
             session.connection.abort()

@@ -13,7 +13,7 @@ from flatlands.server.game import Game, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.lying import MOST, Lying
-from flatlands.server.messages.peer_protocol import ENTRIES, PAGES_WITH_VALUES, Kind, enters
+from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.resident import Resident
@@ -277,7 +277,7 @@ def _have(node: Any, fields: Sequence[Field]) -> None:
     node.residents.values = tuple([field.lowest for field in fields])
     node.replicas.events[ENTER] = enters(fields)
     if fields:
-        node.replicas.entries = ENTRIES // PAGES_WITH_VALUES
+        node.replicas.entries = ENTRIES_WITH_VALUES
 
 
 def _names(kind: Kind, since: int) -> list[str]:

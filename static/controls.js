@@ -220,9 +220,9 @@ export class Controls {
   hide() {
     const { cairn } = this.state;
     this.hud.focusWorld();
-    if (cairn === null || cairn.thing.player === null) return;
-    this.mute(cairn.thing.player, true);
-    this.hud.toast(`You see no more of what ${cairn.thing.name} leaves or says.`);
+    if (cairn === null) return;
+    this.mute(cairn.thing.values.player, true);
+    this.hud.toast(`You see no more of what ${cairn.thing.values.name} leaves or says.`);
   }
 
   /** Close the card of the cairn that is read; return whether there was one. */
@@ -325,11 +325,11 @@ export class Controls {
   #showCairn() {
     const { state } = this, { cairn } = state;
     if (cairn === null) return this.hud.hideCairn();
-    const others = cairn.thing.player !== state.ownId;
+    const others = cairn.thing.values.player !== state.ownId;
     // The card must not cover the own player.
     const below = state.here.y < cairn.y;
     const tip = this.view.pointOf(state, cairn.x, cairn.y + (below ? CARD_BELOW : -CARD_ABOVE));
-    this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
+    this.hud.showCairn({ id: cairn.thing.id, ...cairn.thing.values }, { stone: others && state.cairnNear, hide: others },
       { ...tip, below });
   }
 

@@ -32,7 +32,7 @@ export function advanceLying(state) {
   const step = (now - state.lyingAt) / FADE;
   state.lyingAt = now;
   for (const [key, each] of lying) {
-    const { player } = each.thing;
+    const { player = null } = each.thing.values;
     if (each.goneAt !== null && now - each.goneAt > GONE_SHOWN) lying.delete(key);
     else if (each.own) each.alpha = 0;
     else if (each.goneAt !== null || (player !== null && muted.has(player))) {

@@ -40,11 +40,7 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} x         absolute position in units
  * @property {number} y
  * @property {string} type      the name of its kind
- * @property {object} values    what its kind has besides, by the names of the fields
- * @property {number | null} player  of a cairn: the id that its builder had; null for a gem
- * @property {string} name      of a cairn: the name of its builder
- * @property {string} text      of a cairn: the line that its builder left
- * @property {number} stones    of a cairn: how many stones it has
+ * @property {Record<string, any>} values  what its kind has besides, by the names of the fields
  */
 
 /** @typedef {Map<number, Player>} Slots  The players of one square and source, by their slots. */
@@ -293,10 +289,8 @@ export class Replica {
     /** @type {Thing[]} */
     const known = [];
     for (const [kind, id, version, x, y, ...more] of things) {
-      const { type, values } = this.#named(`thing ${kind}`, more);
-      const { player = null, name = '', text = '', stones = 0 } = values;
       known.push({ kind, id, version, square: [col, row], x: x + col * span, y: y + row * span,
-        type, values, player, name, text, stones });
+        ...this.#named(`thing ${kind}`, more) });
     }
     this.things.set(`${col}:${row}`, known);
     this.thingChanges++;

@@ -47,9 +47,8 @@ EVERY_MOST = 60_000
 #: DOT_FIELDS numbers each. So many fit a broker's payload.
 ENTRIES, PARTS, DOTS, DOT_FIELDS = 400, 1000, 2500, 5
 
-#: The most values that a game has of a player; and of how many full states' pages those of a game
-#: with values take the place of one.
-VALUES, PAGES_WITH_VALUES = 8, 3
+#: The most values that a game has of a player, and the most entries in a page if it has any.
+VALUES, ENTRIES_WITH_VALUES = 8, ENTRIES // 3
 
 #: The grain of the dot that has the whole world, and the most players of one node in a dot.
 WIDEST, CROWD_MOST = 32, 2**24

@@ -27,6 +27,11 @@ def next_incarnation(seq: int) -> int:
     return (seq // INCARNATION + 1) * INCARNATION
 
 
+def ms_left(until: int, now: int) -> int:
+    """Return for how many ms a pace lasts yet that lasts until a time; both are 0 for good."""
+    return until and max(until - now, 1)
+
+
 class State(NamedTuple):
     """What a resident is made of, and takes along when its player is passed on: all else begins
     anew at its next node. The fields are those of Resident."""

@@ -14,7 +14,13 @@ from typing import Any, Final, NamedTuple
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.players.resident import INCARNATION, Resident, incarnation, next_incarnation
+from flatlands.server.players.resident import (
+    INCARNATION,
+    Resident,
+    incarnation,
+    ms_left,
+    next_incarnation,
+)
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
 from flatlands.server.squares.peers import Peers
@@ -132,7 +138,7 @@ class Takeovers:
         self._ending.put(id, self._loop.now() + RELEASED_FOR)
         if node is not None:
             now = self._loop.now()
-            lasts = resident.pace_until and max(resident.pace_until - now, 1)
+            lasts = ms_left(resident.pace_until, now)
             is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
             self._bus.to_node(
                 node, peer_protocol.handover(self._node, id, node, *is_as, resident.values)

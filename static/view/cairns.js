@@ -59,7 +59,7 @@ export class Cairns {
     this.sprites = [];
   }
 
-  draw(ctx, { id, stones }, px, py) {
+  draw(ctx, { id, values: { stones } }, px, py) {
     const sprite = this.#sprite(Math.min(Math.max(stones + 2, LEAST), MOST), rollOf(id) % VARIANTS);
     ctx.drawImage(sprite.canvas, px - sprite.ax, py - sprite.ay);
   }

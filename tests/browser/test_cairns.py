@@ -8,7 +8,7 @@ from tests.browser.conftest import eventually, wait_for
 #: The cairns that are drawn: [text, stones, x, y].
 CAIRNS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, alpha, goneAt }) => thing.kind === 1 && alpha > 0 && goneAt === null)
-  .map(({ thing, x, y }) => [thing.text, thing.stones, x, y])"""
+  .map(({ thing, x, y }) => [thing.values.text, thing.values.stones, x, y])"""
 
 
 def leave(page, text):

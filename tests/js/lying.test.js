@@ -67,7 +67,7 @@ test('a gem that lies elsewhere is another one, and a cairn that grows the same'
   tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
   assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
-  assert.equal(state.lying.get('CairnThing 0:0').thing.stones, 4);
+  assert.equal(state.lying.get('CairnThing 0:0').thing.values.stones, 4);
 });
 
 test('the cairns of players who are muted are not shown, and nobody reads them', () => {
@@ -98,7 +98,7 @@ test('a gem that was found is drawn no more, though it is known still', () => {
 function readFrom(state, x, y) {
   state.here = { x, y };
   readCairns(state);
-  return [state.cairn?.thing.text ?? null, state.cairnNear];
+  return [state.cairn?.thing.values.text ?? null, state.cairnNear];
 }
 
 const cairnAt = (id, x, text, player = 7) =>
@@ -135,7 +135,7 @@ test('a cairn in the place of one that crumbled is drawn where it stands', () =>
   const state = lyingThere(cairnAt('a', 3, 'old'));
   tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
   const [each] = state.lying.values();
-  assert.deepEqual([each.x, each.thing.text], [9, 'new']);
+  assert.deepEqual([each.x, each.thing.values.text], [9, 'new']);
 });
 
 test('what is neither a gem nor a cairn is not drawn', () => {

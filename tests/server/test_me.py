@@ -6,11 +6,17 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Gone, Me, action, flag, number, plain, text
+from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.districts import COLUMNS
 from flatlands.server.game import schema
 from flatlands.server.kept.lying import GROW_EVERY
+from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
+from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.squares.outbox import BATCH_LIMIT
+from flatlands.world.batches import Content
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, Harness, batches, clock_stores, events
 from tests.server.machine import Machine
@@ -243,6 +249,18 @@ def test_what_another_node_says_wrongly_of_a_player_is_not_believed(race):
     host.residents.become(host.residents.by_id[a.id], 100, 0, [99, "", False])
     harness.run(100)
     assert of(a, b).values == [1, "", False]
+
+
+def test_a_page_of_a_full_state_and_a_batch_fit_a_message_whatever_players_have():
+    far, wide = 2**40, "\U0001f600"
+    most = [2**53 - 1] * (VALUES - 1) + [wide * 40]
+    state = (2**52, far, wide * NAME_LIMIT, True, 65535, far, far, -32767, -32767, far, 65535)
+    enter = [0, 2**52, *state, 400, most]
+    entries = [enter] * ENTRIES_WITH_VALUES
+    message = peer_protocol.full_state((far, far), far, far, far, 9, 99, entries)
+    assert len(message) < PAYLOAD_LIMIT
+    tail = protocol.tail(Content(b"", [enter] * BATCH_LIMIT, far))
+    assert len(peer_protocol.batch((far, far), far, far, far + 1, far, tail)) < PAYLOAD_LIMIT
 
 
 def test_games_with_other_fields_are_incompatible():

@@ -140,6 +140,7 @@ class Server:
                 local=is_local(self._listener.getsockname()[0]),
             ),
             share=settings.http_share / 100,
+            full=lambda: settings.worker is not None and self._admission.full,
         )
         self._http.access_log = settings.access_log
 

@@ -24,8 +24,9 @@ from flatlands.server.websocket.pace import Pace, PacedSocket, Turn
 #: take besides.
 HTTP_SHARE, ACCEPT_SHARE = 0.3, 0.1
 
-#: Connections accepted in one turn of the loop, and seconds to wait after accepting has failed.
-ACCEPT_AT_ONCE, ACCEPT_AGAIN = 10, 0.1
+#: Connections accepted in one turn of the loop; seconds to wait after accepting has failed, and in
+#: which another worker may accept what one that is full leaves to it.
+ACCEPT_AT_ONCE, ACCEPT_AGAIN, GIVE_WAY = 10, 0.1, 0.02
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ class WebSocketServer(WSGIServer):
 
     `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
     offer, or None. `max_message` is in bytes. `limits` also know the trusted proxies. `hosts`
-    checks the headers Host and Origin. `share` is that of HTTP, from 0 to 1.
+    checks the headers Host and Origin. `share` is that of HTTP, from 0 to 1. While `full()` is
+    true, other workers with the same listener accept first.
 
     `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
     block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
@@ -62,6 +64,7 @@ class WebSocketServer(WSGIServer):
         limits: Limits | None = None,
         hosts: Hosts | None = None,
         share: float = HTTP_SHARE,
+        full: Callable[[], bool] = lambda: False,
     ) -> None:
         # Without SERVER_NAME, pywsgi would look up its own name when it starts. The server could be
         # stopped during that wait.
@@ -81,6 +84,7 @@ class WebSocketServer(WSGIServer):
         self.hosts = hosts or Hosts()
         self.pace = Pace(share, self.stats)
         self.limited_log = LimitedLog(log)
+        self._full, self._gave_way = full, False
         self._accepting = Pace(ACCEPT_SHARE, Counter())
         self.logger = log  # gevent-websocket would make one with a handler of its own
 
@@ -92,6 +96,9 @@ class WebSocketServer(WSGIServer):
         early = self._accepting.early()
         if early > 0:
             self._pause(early)
+            return None
+        if self._full() and not self._gave_way:
+            self._pause(GIVE_WAY, self._take_what_is_left)
             return None
         begun = time.perf_counter()
         try:
@@ -129,10 +136,17 @@ class WebSocketServer(WSGIServer):
             sock.guest.leave()
             sock.guest = None
 
-    def _pause(self, seconds: float) -> None:
+    def _pause(self, seconds: float, then: Callable[[], object] | None = None) -> None:
         self.stop_accepting()
         self._timer: Any = self.loop.timer(seconds)
-        self._timer.start(self._start_accepting_if_started)  # type: ignore[call-arg, attr-defined]
+        self._timer.start(then or self._start_accepting_if_started)  # type: ignore[attr-defined]
+
+    def _take_what_is_left(self) -> None:
+        """Accept what no other worker has accepted meanwhile."""
+        self._start_accepting_if_started()  # type: ignore[attr-defined]
+        self._gave_way = True
+        self._do_read()  # type: ignore[attr-defined]
+        self._gave_way = False
 
 
 def _peer(address: Any) -> str:

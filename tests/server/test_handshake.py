@@ -3,6 +3,7 @@
 Its clients speak in bytes, over TCP.
 """
 
+import os
 import re
 import struct
 from collections import Counter
@@ -40,11 +41,18 @@ def page(environ, start_response):
 class Echo:
     """A server that sends each message back."""
 
-    def __init__(self, protocol=None, proxies="", per_address=PER_ADDRESS, hosts=None):
+    def __init__(
+        self,
+        listener=("127.0.0.1", 0),
+        proxies="",
+        per_address=PER_ADDRESS,
+        protocol=None,
+        **options,
+    ):
         self.connections, self.ends = [], []
         limits = Limits(Counter(), proxies=Proxies(proxies), per_address=per_address)
         self.server = WebSocketServer(
-            ("127.0.0.1", 0), page, self.accept, protocol=protocol, limits=limits, hosts=hosts
+            listener, page, self.accept, protocol=protocol, limits=limits, **options
         )
         self.server.start()
 
@@ -154,6 +162,23 @@ def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, pr
     with Client(echo) as client:
         assert client.ask(*HANDSHAKE, *told)[0] == 101
         assert echo.connections[0].address == address
+
+
+def test_a_server_that_is_full_leaves_newcomers_to_those_on_its_port_that_are_not(serve):
+    full = serve(full=lambda: True)
+    port = socket.socket(fileno=os.dup(full.server.socket.fileno()))
+    other = serve(listener=port)
+    for _ in range(20):
+        with Client(full) as client:
+            assert client.ask(*HANDSHAKE)[0] == 101
+    assert (len(full.connections), len(other.connections)) == (0, 20)
+    # It takes in whom nobody else does, and more at a time than one.
+    other.server.stop()
+    clients = [Client(full) for _ in range(20)]
+    for client in clients:
+        with client:
+            assert client.ask(*HANDSHAKE)[0] == 101
+    assert len(full.connections) == 20
 
 
 REFUSALS = {

@@ -329,7 +329,7 @@ export class Controls {
     // The card must not cover the own player.
     const below = state.here.y < cairn.y;
     const tip = this.view.pointOf(state, cairn.x, cairn.y + (below ? CARD_BELOW : -CARD_ABOVE));
-    this.hud.showCairn({ id: cairn.thing.id, ...cairn.thing.values }, { stone: others && state.cairnNear, hide: others },
+    this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
       { ...tip, below });
   }
 

@@ -9,15 +9,6 @@ const EDGE = 8;                           // css px between the card and the scr
 const TAIL = 9;                           // css px from the card to the tip of its tail
 const TAIL_EDGE = 22;                     // css px from the card's corner to the tail at least
 
-/** What the card shows of a cairn.
- * @typedef {object} Line
- * @property {string} id
- * @property {number | null} player  the id that its builder had
- * @property {string} name
- * @property {string} text
- * @property {number} stones
- */
-
 export class CairnCard {
   /** `on` has { stone(), hide(), closeCairn() }. `onMoved()` is called when the card is elsewhere. */
   constructor(on, giveFocusBack, onMoved) {
@@ -47,10 +38,10 @@ export class CairnCard {
   }
 
   /** Show a cairn's line above or below a place, in css px. `may` says which buttons the card has.
-   * @param {Line} line @param {{ stone: boolean, hide: boolean }} may
+   * @param {import('../replica.js').Thing} cairn @param {{ stone: boolean, hide: boolean }} may
    * @param {{ x: number, y: number, below: boolean }} place */
-  show(line, may, place) {
-    const { id, player, name, text, stones } = line;
+  show(cairn, may, place) {
+    const { id, values: { player, name, text, stones } } = cairn;
     const shown = [id, name, text, stones, may.stone, may.hide].join('\n');
     if (shown !== this.shown) {
       this.#write(player, name, text, stones);
@@ -80,7 +71,7 @@ export class CairnCard {
   #write(player, name, text, stones) {
     this.text.replaceChildren(element('bdi', {}, text));
     const who = element('b', {}, element('bdi', {}, name));
-    if (player !== null) who.style.color = faceOf(player).ink;
+    who.style.color = faceOf(player).ink;
     this.who.replaceChildren(who, stones === 1 ? ' · 1 stone' : ` · ${stones} stones`);
     this.root.setAttribute('aria-label', `Cairn of ${name}`);
   }

@@ -245,10 +245,10 @@ export class Hud {
   }
 
   /** Show a cairn's line: see CairnCard.
-   * @param {import('./cairns.js').Line} line @param {{ stone: boolean, hide: boolean }} may
+   * @param {import('../replica.js').Thing} cairn @param {{ stone: boolean, hide: boolean }} may
    * @param {{ x: number, y: number, below: boolean }} place */
-  showCairn(line, may, place) {
-    this.cairnCard.show(line, may, place);
+  showCairn(cairn, may, place) {
+    this.cairnCard.show(cairn, may, place);
   }
 
   hideCairn() {

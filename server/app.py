@@ -132,7 +132,6 @@ class Server:
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
-            max_message=protocol.MESSAGE_LIMIT,
             limits=self.limits,
             hosts=Hosts(
                 settings.allowed_origins,
@@ -142,6 +141,7 @@ class Server:
             share=settings.http_share / 100,
             full=lambda: settings.worker is not None and self._admission.full,
         )
+        self._http.max_message = protocol.MESSAGE_LIMIT
         self._http.access_log = settings.access_log
 
     @property

@@ -14,9 +14,7 @@ from flatlands.server.actions import Action
 from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
 from flatlands.server.kept.boards import Place
-from flatlands.server.kept.reader import Fetch
 from flatlands.server.me import Me, told
-from flatlands.server.messages.peer_protocol import Kind
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.things import Event, Thing
 from flatlands.world.grid import Square
@@ -82,11 +80,6 @@ class Part:
 
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
-
-    #: Things that it keeps in the store by itself: their kinds by their numbers, and what reads
-    #: them.
-    kinds: Mapping[int, Kind] = {}
-    fetches: Sequence[Fetch] = ()
 
     #: What its page may ask, by name: see actions.py.
     actions: Mapping[str, Action] = {}
@@ -185,10 +178,11 @@ class Part:
         message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
-    def leave(self, *things: Thing) -> None:
-        """Let things lie somewhere. It waits for the store. Raises Away if that does not answer,
-        and ValueError."""
-        self.node.play.lying.leave(things)
+    def things_in(self, square: Square) -> list[Thing]:
+        """Return the things in a square, as far as this node knows: nothing where none of its
+        players is near. What they do not show has the lowest value."""
+        some: list[Thing] = self.node.play.lying.things_in(square)
+        return some
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`

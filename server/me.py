@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from flatlands.server.hooks import Gone
+from flatlands.server.kept.reach import reaches
 from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH
+from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
@@ -16,7 +18,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.things import Event, Thing, allowed, fields_of
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, Tile, Track, tile_at
+from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
 
 #: The most characters in all texts of a player's fields: each enter has them.
 TEXT_MOST = 40
@@ -131,6 +133,34 @@ class Me(metaclass=_Fielded):
         points = [boards.score(board, self.owner, n) for board, n in scores if self.owner]
         also = [boards.entry(self.owner, self.id, self.name)] if points else []
         return bool(lying.take(thing, then, points, also))
+
+    def leave(self, *things: Thing) -> None:
+        """Let things lie somewhere. Who has left one with a text is in the log. It waits for the
+        store. Raises Gone; Away if the store does not answer; Refused where there are as many as
+        there can be (`room`), if the person has as many already (`most`), or if they are counted
+        per owner and it has none (`key`); and ValueError."""
+        self._check()
+        left = self._node.play.lying.leave(things, self.owner)
+        for thing in left:
+            if thing.wordy:
+                log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
+
+    def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
+        """Put in place of a thing what `how` makes of it by `again`, on the same tile; return that,
+        or None if it does not lie there any more.
+
+        `how` is called with the thing as it is in the store, also with what it does not show, and
+        again if another player was faster. It may raise Refused, and must not wait. This method
+        waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
+        """
+        self._check()
+        return self._node.play.lying.change(thing, how)
+
+    def near(self, tile: Tile, reach: float) -> bool:
+        """Say whether the player is, or was a moment ago, within so many tiles of the middle of a
+        tile."""
+        x, y = (at * UNIT + UNIT // 2 for at in tile)
+        return reaches(self.track, self._node.loop.now(), x, y, round(reach * UNIT))
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of

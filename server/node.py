@@ -128,7 +128,8 @@ class Node:
         self.play = Play(self, game)
         self.game = self.play.game
         layers = cast("list[Cells]", self.replicas.layers)
-        self.reader = Reader(self.keeper, self.replicas, loop, self.play.fetches, layers)
+        fetch = self.play.lying.fetch
+        self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read
 
         #: Kind of a message between nodes -> the method that gets its fields.

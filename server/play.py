@@ -5,7 +5,7 @@ harms no other. This module never decides what a game does.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
@@ -53,10 +53,7 @@ class Play:
         #: The name of an action -> the hook that obeys it.
         self._obey: dict[str, Hook] = {}
         for part in self._parts:
-            node.replicas.things.update(part.kinds)
-        for part in self._parts:
             self._take(part)
-        self.fetches = [fetch for part in self._parts for fetch in part.fetches]
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
         #: Whether anybody wants to know who has begun to play.
@@ -73,8 +70,6 @@ class Play:
             plant,
         )
         self._check = Hook(node.loop, "plant", self.lying.checked)
-        if self._things:
-            self.fetches.append(self.lying.fetch)
         things, events = node.replicas.things, node.replicas.events
         #: Its kinds of things and events, and what players have, as pages are told of them.
         self.kinds = [
@@ -121,12 +116,12 @@ class Play:
 
     def _take_things(self, part: Part) -> None:
         """Take the kinds of things that a part declares. Raises ValueError."""
-        loop, replicas = self._node.loop, self._node.replicas
+        loop = self._node.loop
         hooks = type(part).on_touch is not Part.on_touch
         for kind in part.things:
             if kind.__name__ in [one.__name__ for one in self._things.values()]:
                 raise ValueError(f"the game has two kinds of things with the name {kind.__name__}")
-            number = next(n for n in count() if n not in self._things and n not in replicas.things)
+            number = len(self._things)
             self._things[number] = kind
             if hooks:
                 self._touch[number] = Hook(loop, "on_touch", part.on_touch, waits=True)
@@ -174,7 +169,7 @@ class Play:
         number = self._events.get(type(event))
         if number is None:
             raise ValueError(f"{event!r} is of no kind that the game has in its `events`")
-        row = event.row(number, player, *event.values.values())
+        row = event.row(number, player, *event.shows())
         self._node.residents.tell(square, row)
 
     def _plant(self, cell: Tile) -> list[Thing] | None:
@@ -267,6 +262,7 @@ class Play:
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it."""
         self.boards.clear(name)
+        self.lying.clear_name(name)
         for part in self._parts:
             part.clear_name(name)
 

@@ -32,14 +32,19 @@ REACH_MOST = 6
 NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
 
 #: The names that no field can have, beside those of what every thing has.
-_NOT_FIELDS = {"tile", "after"}
+_NOT_FIELDS = {"tile", "after", "place"}
+
+#: The most things of a kind in a square, or of a person, if a game says how many.
+COUNT_MOST = 100
 
 
 class _Fields:
-    """What has fields with values. `row` is the named tuple in which nodes tell each other of it,
-    and `always` has what comes there before these fields."""
+    """What has fields with values. `row` is the named tuple in which nodes tell each other of it:
+    it has what all have, and those fields that are `shown`. It is `wordy` if that has a text."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
+    shown: ClassVar[tuple[Field, ...]] = ()
+    wordy: ClassVar[bool] = False
     row: ClassVar[Any] = None
 
     @classmethod
@@ -52,8 +57,10 @@ class _Fields:
             raise ValueError(f"{name} must inherit from Thing or Event itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
+        cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
+        cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data
-        cls.row = make(name, [*always, *[field.name for field in cls.fields]])
+        cls.row = make(name, [*always, *[field.name for field in cls.shown]])
 
     def _set(self, values: dict[str, Any]) -> None:
         """Have the values of all fields: what is left out has the lowest. Raises ValueError."""
@@ -67,6 +74,10 @@ class _Fields:
     def values(self) -> dict[str, Any]:
         """The values of its fields."""
         return {field.name: getattr(self, field.name) for field in self.fields}
+
+    def shows(self) -> list[Any]:
+        """Return the values of the fields that are shown."""
+        return [getattr(self, field.name) for field in self.shown]
 
 
 class Event(_Fields):
@@ -91,23 +102,39 @@ class Thing(_Fields):
             colour = number(0, 7)
 
     A player touches one that is within `reach` tiles. After `lasts` seconds it is gone, if nobody
-    has taken it before; None: it lies until somebody does. An object is one thing as it lay there
-    when it was read, and never changes.
+    has taken or changed it before; None: it lies until somebody takes it. Of those that players
+    leave, so many can lie `per_square` and `per_owner`: None for any number.
+
+    A field with a name that begins with an underscore is kept in the store and shown to nobody. An
+    object is one thing as it lay there when it was read, and never changes.
     """
 
     reach: ClassVar[float] = 1
     lasts: ClassVar[float | None] = None
+    per_square: ClassVar[int | None] = None
+    per_owner: ClassVar[int | None] = None
 
-    def __init_subclass__(cls, *, reach: float = 1, lasts: float | None = None) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        reach: float = 1,
+        lasts: float | None = None,
+        per_square: int | None = None,
+        per_owner: int | None = None,
+    ) -> None:
         """Find the fields. Raises ValueError, with a sentence for its author."""
         super().__init_subclass__()
         name = cls.__name__
+        for most in (per_square, per_owner):
+            if not (most is None or (type(most) is int and 1 <= most <= COUNT_MOST)):
+                raise ValueError(f"of {name} from 1 to {COUNT_MOST} can lie somewhere, or None")
         if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
             raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
         if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
             raise ValueError(f"{name} must last a second or longer, or None: for ever")
         cls._declare(_ALWAYS)
         cls.reach, cls.lasts = reach, lasts
+        cls.per_square, cls.per_owner = per_square, per_owner
 
     def __init__(self, tile: Tile, **values: Any) -> None:
         """A thing that is to lie on a tile, with the values of its fields: what is left out has the
@@ -115,8 +142,8 @@ class Thing(_Fields):
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
         self._set(values)
-        #: ms until it is to lie there.
-        self.after = 0
+        #: ms until it is to lie there; and which of its owner's places it has, "" for none.
+        self.after, self.place = 0, ""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
@@ -133,7 +160,7 @@ class Thing(_Fields):
         if not isinstance(after, int | float) or not 0 <= after <= 10**9:
             raise ValueError(f"it cannot lie there again after {after!r} seconds")
         following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
-        following.id, following.version = self.id, self.version + 1
+        following.id, following.version, following.place = self.id, self.version + 1, self.place
         following.after = round(after * 1000)
         return following
 
@@ -145,7 +172,8 @@ def fields_of(
     texts. Raises ValueError, with a sentence for its author."""
     name, own = kind.__name__, vars(kind).items()
     fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
-    if bad := [field.name for field in fields if field.name in taken or field.name[0] == "_"]:
+    hides = issubclass(kind, Thing)
+    if bad := [f.name for f in fields if f.name in taken or (f.name[0] == "_" and not hides)]:
         raise ValueError(f"a field of {name} cannot have the name {bad[0]}")
     if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
         has = f"{most} fields at most, and {text_most} characters in all its texts"
@@ -174,7 +202,7 @@ def check_tile(tile: Any) -> Tile:
 def declare(kind: type[Thing] | type[Event]) -> Kind:
     """Return a kind of things or events as nodes tell each other of it."""
     always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
-    return peer_protocol.declare(kind.row, *always, *kind.fields)
+    return peer_protocol.declare(kind.row, *always, *kind.shown)
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
@@ -190,5 +218,5 @@ def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
     """Return a thing from what nodes tell each other of it: `row` is a tuple as in world/things.py,
     and `side` that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
-    values = dict(zip([field.name for field in kind.fields], row[len(_ALWAYS) :], strict=True))
+    values = dict(zip([field.name for field in kind.shown], row[len(_ALWAYS) :], strict=True))
     return read(kind, row.id, row.version, tile, values)

@@ -8,7 +8,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 /** The names of the kinds of things. */
-export const GEM = 'Gem', CAIRN = 'CairnThing';
+export const GEM = 'Gem', CAIRN = 'Cairn';
 
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept

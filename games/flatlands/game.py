@@ -5,11 +5,11 @@ from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
 from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.gems.gems import Gems
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.today import Today
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
+from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.kept.boards import NO_NAME

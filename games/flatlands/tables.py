@@ -1,36 +1,42 @@
 """The tables that Flatlands adds to those that can be asked: gems, cairns and scores."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgpack
 
-from flatlands.games.flatlands.cairns import cairns
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.server.kept.boards import NAMES, board_name, read_entry
 from flatlands.server.kept.lying import QUEUE
 from flatlands.server.query.tables import Row, Source, Table, items, place
-from flatlands.stores.base import BATCH_LIMIT
+from flatlands.stores.base import BATCH_LIMIT, Item
 from flatlands.world.track import UNIT
 
 #: The name of the game, as it is in those of queues and boards.
 GAME = "flatlands"
 
 
-def _gems(source: Source) -> Iterator[Row]:
+def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
+    """Yield each item of a kind of things, and what it has: its version, its place, whether it
+    waits, and its values."""
     for item in items(source, f"{QUEUE} {GAME} {source.watcher.ground}"):
-        if item.id.startswith("Gem:"):
-            version, column, row, waits, _values = msgpack.unpackb(item.body)
+        if item.id.startswith(f"{kind}:"):
+            version, column, row, waits, values, *_ = msgpack.unpackb(item.body)
             where = place(source, *(at * UNIT + UNIT // 2 for at in (column, row)))
-            # Nobody is to know where it will lie.
-            shown = (None,) * len(where) if waits else where
-            yield item.id, "ripening" if waits else "lying", version, *shown, item.delay
+            yield item, version, where, waits, values
+
+
+def _gems(source: Source) -> Iterator[Row]:
+    for item, version, where, waits, _values in _things(source, "Gem"):
+        # Nobody is to know where it will lie.
+        shown = (None,) * len(where) if waits else where
+        yield item.id, "ripening" if waits else "lying", version, *shown, item.delay
 
 
 def _cairns(source: Source) -> Iterator[Row]:
-    for item in items(source, f"{cairns.QUEUE} {source.watcher.ground}"):
-        cairn = cairns.read(item.body)
-        says = cairn.player, cairn.name, cairn.text, len(cairn.adders)
-        yield item.id, *place(source, cairn.x, cairn.y), *says, item.delay
+    for item, _version, where, _waits, values in _things(source, "Cairn"):
+        says = [values[name] for name in ("player", "name", "text", "stones")]
+        yield item.id, *where, *says, item.delay
 
 
 def _scores(source: Source) -> Iterator[Row]:

@@ -70,6 +70,8 @@ class Keeper:
         self._told = False
         self._on_recovered = recovered
         self._turns = BoundedSemaphore(HOOKS)
+        #: The greenlets that ask for a hook.
+        self._asking: set[Any] = set()
 
     @property
     def identity(self) -> str:
@@ -103,9 +105,14 @@ class Keeper:
         wait."""
         if gevent.getcurrent() is gevent.get_hub():
             raise RuntimeError("nothing that the event loop calls may wait for the store")
+        if gevent.getcurrent() in self._asking:
+            # Many of these would wait for each other for ever.
+            raise RuntimeError("what is called within a step of the store may not wait for it")
         answer: Any = AsyncResult()
 
         def caught(store: Store) -> tuple[Any, Exception | None]:
+            asking = gevent.getcurrent()
+            self._asking.add(asking)
             try:
                 return question(store), None
             except StoreError:
@@ -113,6 +120,8 @@ class Keeper:
             except Exception as error:
                 # It is a fault of who asks, and not of the store.
                 return None, error
+            finally:
+                self._asking.discard(asking)
 
         with self._turns:
             self.ask(caught, answer.set, lambda: answer.set_exception(Away(AWAY)))

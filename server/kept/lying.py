@@ -20,11 +20,13 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reach import name_of, square_of
 from flatlands.server.loop import Loop
+from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things import Thing, declare, read
+from flatlands.server.things import Thing, declare, of_row, read
 from flatlands.stores.base import NEVER, Claimed, Item, Score, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
@@ -47,6 +49,18 @@ MOST: Final = 100
 
 #: So many things are told of in one message between nodes.
 AT_ONCE: Final = 6
+
+#: Where so many things lie in a square, players leave no more.
+CROWDED: Final = 500
+
+#: An item whose id begins with it is one of a person's places, of which the things have one each
+#: that are counted `per_owner`. ms after which a place is free if nothing was left for it: the node
+#: may have died in between; and ms from when a thing is over until its place is looked at again.
+OF: Final = "of "
+LEFT_WITHIN, LOOK_AFTER = 5 * 60_000, 30_000
+
+#: What a player is told who may leave nothing in a square.
+NO_ROOM: Final = "there is no room for this here: walk on a little"
 
 #: Returns what is to lie in a cell; None if that failed.
 Plant = Callable[[Tile], Sequence[Thing] | None]
@@ -77,6 +91,7 @@ class Lying:
         self._queue = f"{QUEUE} {name} {ground}"
         self._grid, self._keeper, self._replicas, self._loop = grid, keeper, replicas, loop
         self._plant = plant
+        self._numbered = kinds
         #: By their names.
         self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in kinds.items()}
         replicas.things.update({n: declare(kind) for n, kind in kinds.items()})
@@ -112,8 +127,10 @@ class Lying:
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
             return None
-        version, column, row, waits, values = msgpack.unpackb(body)
-        return read(known.kind, id, version, (column, row), values), waits
+        version, column, row, waits, values, *place = msgpack.unpackb(body)
+        thing = read(known.kind, id, version, (column, row), values)
+        thing.place = place[0] if place else ""
+        return thing, waits
 
     def _row(self, square: Square, thing: Thing) -> Any:
         """Return a thing as nodes tell each other of it: it lies in the middle of its tile."""
@@ -122,7 +139,7 @@ class Lying:
             (at - first * self._grid.side) * UNIT + UNIT // 2
             for at, first in zip(thing.tile, square, strict=True)
         )
-        return kind.row(number, thing.id, thing.version, x, y, *thing.values.values())
+        return kind.row(number, thing.id, thing.version, x, y, *thing.shows())
 
     def _item(self, thing: Thing) -> Item:
         """Return the item of a thing, which lies at once or waits."""
@@ -164,6 +181,12 @@ class Lying:
 
     # What games do.
 
+    def things_in(self, square: Square) -> list[Thing]:
+        """Return what lies in a square, as far as this node knows."""
+        heard, side = self._replicas.squares.get(square), self._grid.side
+        rows: list[Any] = [] if heard is None else heard.things.lying()
+        return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
+
     def take(self, thing: Thing, then: Iterable[Thing], scores: Iterable[Score], also: Any) -> bool:
         """Take a thing away, if it lies there still, put others, count points, and put `also`
         somewhere, as (queue, item), in one step; say whether it was done. It waits for the store.
@@ -177,15 +200,17 @@ class Lying:
         def question(store: Store) -> bool:
             if store.take(queue, thing.id, items, points, only=lay) is not None:
                 return True
-            # Whoever plays an older version of the game has put it there with other fields.
+            # It has what it does not show, or was put there by an older version of the game.
             others = [
                 item.body
                 for item in store.group(queue, name_of(square))
                 if item.id == thing.id and msgpack.unpackb(item.body)[0] == thing.version
             ]
-            return any(
-                store.take(queue, thing.id, items, points, only=body) is not None for body in others
-            )
+            for body in others:
+                if store.take(queue, thing.id, items, points, only=body) is not None:
+                    self._free(store, body)
+                    return True
+            return False
 
         taken = self._keeper.wait(question)
         if taken:
@@ -196,13 +221,78 @@ class Lying:
             self._replicas.read(square)
         return taken
 
-    def leave(self, things: Sequence[Thing]) -> None:
-        """Let things lie somewhere. It waits for the store. Raises Away, and ValueError."""
+    def leave(self, things: Sequence[Thing], owner: str = "") -> list[Thing]:
+        """Let things lie somewhere for an owner, or "", one after the other; return them with their
+        ids. It waits for the store. Raises Away, Refused, and ValueError."""
         if any(isinstance(thing, Thing) and thing.id for thing in things):
             raise ValueError("what lies somewhere already is taken first, and put in `then`")
-        some = self.checked(things)
-        self._keeper.wait(lambda store: store.put(self._queue, map(self._item, some)))
-        self._tell(some, [])
+        some, left = self.checked(things), list[Thing]()
+
+        def question(store: Store) -> None:
+            squares = {name_of(self._square(thing)) for thing in some}
+            if any(len(store.group(self._queue, square)) >= CROWDED for square in squares):
+                raise Refused("room", NO_ROOM, None)
+            for thing in some:
+                self._leave(store, thing, owner)
+                left.append(thing)
+
+        try:
+            self._keeper.wait(question)
+        finally:
+            self._loop.stats["things_left"] += len(left)
+            self._tell(left, [])
+        return left
+
+    def _leave(self, store: Store, thing: Thing, owner: str) -> None:
+        """Put a thing that nobody has left yet into the store. Raises Refused."""
+        kind, square = type(thing), name_of(self._square(thing))
+        if kind.per_owner is not None:
+            thing.place = self._find_place(store, kind, owner, square)
+        for number in range(kind.per_square or 1):
+            if kind.per_square is not None:
+                thing.id = f"{kind.__name__}:{square.replace(':', ',')},{number}"
+            if store.put(self._queue, [self._item(thing)]):
+                return
+        if thing.place:
+            store.take(self._queue, thing.place)
+        raise Refused("room", NO_ROOM, None)
+
+    def _find_place(self, store: Store, kind: type[Thing], owner: str, square: str) -> str:
+        """Take one of an owner's places for a thing in a square; return its id. Raises Refused."""
+        if not owner:
+            raise Refused("key", "send a key first, by which it is known what is yours", None)
+        group = f"{OF}{owner} {kind.__name__}"
+        for number in range(kind.per_owner or 0):
+            place = Item(f"{group} {number}", LEFT_WITHIN, group, square.encode())
+            # A player may do it at two nodes at the same time: then one of them gets this place.
+            if store.put(self._queue, [place]):
+                return place.id
+        raise Refused("most", f"you have {kind.per_owner} of these already", None)
+
+    def change(self, thing: Thing, how: Callable[[Thing], Thing]) -> Thing | None:
+        """Put in place of a thing that lies somewhere what `how` makes of it; return that, or None
+        if it is not there. It waits for the store. Raises Away, what `how` raises, and
+        ValueError."""
+        square, changed = self._square(thing), list[Thing]()
+
+        def make(item: Item | None) -> Item | None:
+            found = None if item is None else self._read(item.id, item.body)
+            changed.clear()
+            if found is None or found[1]:
+                return None
+            before = found[0]
+            after = how(before)
+            if not isinstance(after, Thing) or (after.id, after.tile) != (before.id, before.tile):
+                raise ValueError(f"{before!r} becomes what its again() returns, on the same tile")
+            changed.extend(self.checked([after]))
+            return self._item(after)
+
+        self._keeper.wait(lambda store: store.change(self._queue, thing.id, make, name_of(square)))
+        if not changed:
+            self._replicas.read(square)
+            return None
+        self._tell(changed, [])
+        return changed[0]
 
     def clear(self, square: Square) -> None:
         """Remove from a square what players may have written or left there, because an operator
@@ -214,13 +304,58 @@ class Lying:
                 found = self._read(item.id, item.body)
                 if found is not None:
                     thing = found[0]
-                    texts = any(field.type is str for field in thing.fields)
-                    theirs = texts or thing.id.count(":") == 1
+                    theirs = thing.wordy or thing.id.count(":") == 1
                     if theirs and store.take(self._queue, item.id, only=item.body) is not None:
+                        self._free(store, item.body)
                         gone.append(thing)
             return gone
 
         self._keeper.ask(question, lambda gone: self._tell([], gone))
+
+    def clear_name(self, name: str) -> None:
+        """Replace a name in all that lies anywhere, because an operator wants it."""
+
+        def question(store: Store) -> list[Thing]:
+            cleared = []
+            for item in store.each(self._queue):
+                found = self._read(item.id, item.body)
+                if found is None:
+                    continue
+                names = [field.name for field in found[0].shown if field.allows(NO_NAME)]
+                bad: dict[str, Any] = dict.fromkeys(
+                    [each for each in names if getattr(found[0], each) == name], NO_NAME
+                )
+                if bad:
+                    thing = found[0].again(**bad)
+                    then = [(self._queue, item._replace(body=_pack(thing, waits=found[1])))]
+                    taken = store.take(self._queue, item.id, then, only=item.body)
+                    if taken is not None and not found[1]:
+                        cleared.append(thing)
+            return cleared
+
+        self._keeper.ask(question, lambda cleared: self._tell(cleared, []))
+
+    def _free(self, store: Store, body: bytes) -> None:
+        """Free the place that a thing had which is not there any more."""
+        _version, _column, _row, _waits, _values, *place = msgpack.unpackb(body)
+        if place:
+            store.take(self._queue, place[0])
+
+    def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Free those places among what is due that no thing has any more; return the rest."""
+        places = [each for each in claimed if each.id.startswith(OF)]
+        if places:
+            self._keeper.ask(lambda store: self._look(store, places), _nothing)
+        return [each for each in claimed if each not in places]
+
+    def _look(self, store: Store, places: list[Claimed]) -> None:
+        for id, square, _tries in places:
+            kept = [
+                Item(id, min(item.delay + LOOK_AFTER, NEVER), id.rpartition(" ")[0], square)
+                for item in store.group(self._queue, square.decode())
+                if not item.id.startswith(OF) and msgpack.unpackb(item.body)[5:] == [id]
+            ]
+            store.done(self._queue, [id], [(self._queue, item) for item in kept])
 
     def _tell(self, things: Iterable[Thing], gone: Iterable[Thing]) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
@@ -251,7 +386,7 @@ class Lying:
         over: list[Thing] = []
         ended: list[str] = []
         foreign: list[tuple[str, bytes]] = []
-        for id, body, _tries in claimed:
+        for id, body, _tries in self._without_places(claimed):
             found = self._read(id, body) if body else None
             if not body:
                 seeds.append(id)
@@ -310,5 +445,6 @@ def _nothing(_answer: object) -> None:
 
 
 def _pack(thing: Thing, waits: bool = False) -> bytes:
-    packed: bytes = msgpack.packb([thing.version, *thing.tile, waits, thing.values])
+    place = [thing.place] if thing.place else []
+    packed: bytes = msgpack.packb([thing.version, *thing.tile, waits, thing.values, *place])
     return packed

@@ -3,10 +3,7 @@
 This module never decides what the player may do with it.
 """
 
-from flatlands.server.messages.protocol import Refused
-from flatlands.server.squares.replicas import Replicas
 from flatlands.world.grid import Square
-from flatlands.world.things import Thing
 from flatlands.world.track import Track
 
 #: A player reaches from where it is, from where it was so many ms ago, and from between: for its
@@ -25,15 +22,8 @@ def square_of(name: str) -> Square:
     return column, row
 
 
-def thing_of(replicas: Replicas, square: Square, id: str) -> Thing | None:
-    """Return the thing with this id in a square, as far as this node knows it."""
-    heard = replicas.squares.get(square)
-    return None if heard is None else heard.things.get(id)
-
-
-def check_reach(track: Track, now: int, x: int, y: int, most: int) -> None:
-    """Raise Refused unless a player on `track` is, or was a moment ago, within `most` units of
-    (x, y)."""
+def reaches(track: Track, now: int, x: int, y: int, most: int) -> bool:
+    """Say whether a player on `track` is, or was a moment ago, within `most` units of (x, y)."""
     ax, ay = track.at(now - AGO)
     bx, by = track.at(now)
     dx, dy = bx - ax, by - ay
@@ -41,5 +31,4 @@ def check_reach(track: Track, now: int, x: int, y: int, most: int) -> None:
     # The nearest point of the way from a to b.
     along = min(max((x - ax) * dx + (y - ay) * dy, 0), length2)
     far_x, far_y = x - ax - dx * along // length2, y - ay - dy * along // length2
-    if far_x * far_x + far_y * far_y > most * most:
-        raise Refused("far", "you do not stand close to it", None)
+    return far_x * far_x + far_y * far_y <= most * most

@@ -39,21 +39,21 @@ class Written(Protocol):
 
 
 class Reader:
-    """See the module. Each of `fetches` gives things of other kinds, and may wait for the store.
-    `layers` are those on which the game writes."""
+    """See the module. `fetch` may wait for the store. `layers` are those on which the game
+    writes."""
 
     def __init__(
         self,
         keeper: Keeper,
         replicas: Replicas,
         loop: Loop,
-        fetches: Sequence[Fetch],
+        fetch: Fetch,
         layers: Sequence[Written],
     ) -> None:
         self._keeper = keeper
         self._replicas = replicas
         self._loop = loop
-        self._fetches = fetches
+        self._fetch = fetch
         self._layers = layers
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
@@ -119,9 +119,8 @@ class Reader:
         self, store: Store, squares: list[Square]
     ) -> tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]:
         found: dict[Square, list[Thing]] = {}
-        for fetch in self._fetches:
-            for square, thing in fetch(store, squares):
-                found.setdefault(square, []).append(thing)
+        for square, thing in self._fetch(store, squares):
+            found.setdefault(square, []).append(thing)
         return found, [layer.load(store, squares) for layer in self._layers]
 
     def _end(self, squares: list[Square], again: int) -> None:

@@ -37,9 +37,9 @@ class WebSocketServer(WSGIServer):
     """A server for WebSockets at `path`, ready for start(). `wsgi_app` gets other requests.
 
     `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
-    offer, or None. `max_message` is in bytes. `limits` also know the trusted proxies. `hosts`
-    checks the headers Host and Origin. `share` is that of HTTP, from 0 to 1. While `full()` is
-    true, other workers with the same listener accept first.
+    offer, or None. `limits` also know the trusted proxies. `hosts` checks the headers Host and
+    Origin. `share` is that of HTTP, from 0 to 1. While `full()` is true, other workers with the
+    same listener accept first.
 
     `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
     block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
@@ -50,6 +50,8 @@ class WebSocketServer(WSGIServer):
     max_accept = ACCEPT_AT_ONCE
 
     path = "/ws"
+    #: The largest message that is accepted, in bytes.
+    max_message = 4096
     #: Whether a line is logged for each request.
     access_log = False
 
@@ -60,7 +62,6 @@ class WebSocketServer(WSGIServer):
         accept: Accept,
         *,
         protocol: str | None = "flatlands",
-        max_message: int = 4096,
         limits: Limits | None = None,
         hosts: Hosts | None = None,
         share: float = HTTP_SHARE,
@@ -78,7 +79,6 @@ class WebSocketServer(WSGIServer):
         )
         self.accept = accept
         self.protocol = protocol
-        self.max_message = max_message
         self.limits = limits or Limits(Counter())
         self.stats = self.limits.stats
         self.hosts = hosts or Hosts()

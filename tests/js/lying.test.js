@@ -6,7 +6,7 @@ import * as P from '../../static/protocol.js';
 import { State } from '../../static/state.js';
 
 const KINDS = [['thing', 0, 'Gem', []],
-  ['thing', 1, 'CairnThing', ['player', 'name', 'text', 'stones']]];
+  ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
 
 const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
 const cairn = (version, player, stones) =>
@@ -67,7 +67,7 @@ test('a gem that lies elsewhere is another one, and a cairn that grows the same'
   tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
   assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
-  assert.equal(state.lying.get('CairnThing 0:0').thing.values.stones, 4);
+  assert.equal(state.lying.get('Cairn 0:0').thing.values.stones, 4);
 });
 
 test('the cairns of players who are muted are not shown, and nobody reads them', () => {
@@ -115,7 +115,7 @@ test('the nearest cairn is read within two tiles and a half, and until three awa
 
 test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
-  state.cairnMeant = state.lying.get('CairnThing b');
+  state.cairnMeant = state.lying.get('Cairn b');
   assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
   tell(state, [cairnAt('a', 3, 'left')], 1000);
   assert.deepEqual(readFrom(state, 2, 4), ['left', true]);

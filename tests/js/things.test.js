@@ -7,7 +7,7 @@ import { Replica } from '../../static/replica.js';
 const GEM = [0, '0:0:1', 3, 100, 200];
 const CAIRN = [1, '1:0', 2, 5, 6, 77, 'Ada', 'the way to the lake', 4];
 
-const KINDS = [['thing', 0, 'Gem', []], ['thing', 1, 'CairnThing', ['player', 'name', 'text', 'stones']],
+const KINDS = [['thing', 0, 'Gem', []], ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']],
   ['thing', 99, 'Tree', ['height', 'kind']],
   ['event', 5, 'Cheer', ['loud']]];
 
@@ -27,7 +27,7 @@ test('things are known by their square, at absolute positions', () => {
   assert.deepEqual(gem, { kind: 0, id: '0:0:1', version: 3, square: [-1, 1],
     x: 100 - span, y: 200 + span, type: 'Gem', values: {} });
   assert.deepEqual(cairn, { kind: 1, id: '1:0', version: 2, square: [1, 0],
-    x: 5 + span, y: 6, type: 'CairnThing',
+    x: 5 + span, y: 6, type: 'Cairn',
     values: { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 } });
 });
 
@@ -48,7 +48,7 @@ test('things of other games are known too, and items that later versions append 
     [...CAIRN, 'more']]], 0);
   assert.deepEqual(replica.things.get('0:0').map(({ id, type, values }) => [id, type, values]),
     [['x', 'Tree', { height: 7, kind: 'oak' }], ['y', '', {}], ['0:0:1', 'Gem', {}],
-      ['1:0', 'CairnThing', { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 }]]);
+      ['1:0', 'Cairn', { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 }]]);
 });
 
 test('things of squares that are not held, and of another connection, are forgotten', () => {

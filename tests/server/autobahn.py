@@ -93,9 +93,8 @@ def accept(connection: Connection, _environ: dict) -> None:
 def run(wstest: Path) -> dict[str, dict]:
     """Run all cases; return case number -> the suite's report."""
     module.LIGHT_BURST = 1_000_000  # the suite sends many small frames
-    server = WebSocketServer(
-        ("127.0.0.1", 0), lambda *_: [], accept, protocol=None, max_message=MAX_MESSAGE
-    )
+    server = WebSocketServer(("127.0.0.1", 0), lambda *_: [], accept, protocol=None)
+    server.max_message = MAX_MESSAGE
     server.start()
     reports = WORK / "reports"
     shutil.rmtree(reports, ignore_errors=True)

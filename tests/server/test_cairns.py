@@ -1,17 +1,21 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
 import gevent
-import msgpack
 import pytest
 
-from flatlands.games.flatlands.cairns import cairns
-from flatlands.games.flatlands.cairns.cairns import CRUMBLE_EVERY, MOST, PLACES, QUEUE, STONES
+from flatlands.games.flatlands.cairns.cairns import MOST, STONES, Cairn
+from flatlands.server.kept import lying
+from flatlands.server.kept.lying import GROW_EVERY, LOOK_AFTER, OF
 from flatlands.server.players.orders import MUTE
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
 from tests.server.things import KEY, Broken, worlds
 
-GROUND = "2013-16"
+#: All things of the world.
+THINGS = "things flatlands 2013-16"
+
+#: ms after which a place is looked at whose cairn has crumbled.
+LATER = LOOK_AFTER + GROW_EVERY
 
 #: So many are left from one address at once.
 BUILDS = 20
@@ -41,6 +45,12 @@ def standing(client):
     }
 
 
+def kept(harness):
+    """Return how many cairns, and how many places of their owners, are in the store."""
+    ids = [item.id for item in harness.node.keeper.store.each(THINGS)]
+    return tuple(sum(id.startswith(begin) for id in ids) for begin in ("Cairn:", OF))
+
+
 def build(harness, client, text="the view from here"):
     client.send(35, "build", [text])
     harness.run(100)
@@ -54,7 +64,7 @@ def test_a_cairn_stands_where_it_was_left_for_everybody(world):
     build(harness, a, "  the  view\tfrom here ".replace("\t", " "))
     assert standing(a) == standing(b) == {(2, 1): (a.id, "Wren", "the view from here", 1)}
     [thing] = [thing for thing in b.model.things[2, 1] if thing[0] == 1]
-    assert thing[1] == "2:1" and tuple(thing[3:5]) == (8 * UNIT, 8 * UNIT)
+    assert thing[1] == "Cairn:2,1,0" and tuple(thing[3:5]) == (UNIT * 17 // 2, UNIT * 17 // 2)
     late = harness.place("Late", (3, 1), host=harness.hosts[1])
     harness.run(500)
     assert standing(late) == standing(a)
@@ -76,26 +86,21 @@ def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world,
     plaza.send(10, KEY + "c")
     build(harness, plaza)
     assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
-    store = harness.node.keeper.store
-    assert store.count(f"{QUEUE} {GROUND}") == store.count(f"{PLACES} {GROUND}") == MOST
-    # By the log an operator finds who built what stands there, and only that.
-    built = [record for record in caplog.records if record.getMessage() == "build"]
-    assert len(built) == MOST
+    assert kept(harness) == (MOST, MOST)
+    # By the log an operator finds who left what stands there, and only that.
+    left = [record.fields["id"] for record in caplog.records if record.getMessage() == "thing"]
+    assert left == [f"Cairn:{2 + n},1,0" for n in range(MOST)]
 
 
 def test_who_builds_at_two_nodes_at_once_has_no_more_than_the_others(world):
     harness = world(nodes=2)
-    first, second = harness.hosts
-    store = second.node.keeper.store
-    group = store.group
-    clients = [keyed(harness, "A", (n, 1), first) for n in range(2, 2 + MOST)]
-    late = keyed(harness, "A", (9, 1), second)
-    # The second node has read what there is before the first one builds.
-    store.group = lambda *names: [] if names[0].startswith(PLACES) else group(*names)
+    hosts = harness.hosts
+    clients = [keyed(harness, "A", (n, 1), hosts[n % 2]) for n in range(2, 4 + MOST)]
     for client in clients:
-        build(harness, client)
-    build(harness, late)
-    assert late.model.errors == ["cairn"] and store.count(f"{QUEUE} {GROUND}") == MOST
+        client.send(35, "build", ["the view from here"])
+    harness.run(100)
+    errors = [error for client in clients for error in client.model.errors]
+    assert errors == ["cairn"] * 2 and kept(harness) == (MOST, MOST)
 
 
 def test_a_line_is_cleaned_and_refused_as_what_is_said(world):
@@ -168,32 +173,28 @@ def test_a_cairn_has_no_more_stones_than_it_can(world):
     harness = world()
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
-    store = harness.node.keeper.store
-    body = msgpack.unpackb(store.take(f"{QUEUE} {GROUND}", "2:1"))
-    body[-1] = [str(n) for n in range(STONES)]
-    item = cairns.Item("2:1", 10**6, "2:1", msgpack.packb(body))
-    store.put(f"{QUEUE} {GROUND}", [item])
-    b = keyed(harness, "B", (2, 1), key=KEY + "b")
-    b.send(35, "stone", [2, 1])
-    assert b.model.errors == ["cairn"]
+    for n in range(1, STONES + 1):
+        b = keyed(harness, "B", (2, 1), key=f"{KEY}{n}")
+        b.send(35, "stone", [2, 1])
+        harness.run(100)
+    assert b.model.errors == ["cairn"] and standing(a)[2, 1][3] == STONES
 
 
 def test_a_cairn_crumbles_and_its_player_may_build_again(world, monkeypatch):
-    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
-    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
+    monkeypatch.setattr(Cairn, "lasts", 0.3)
+    monkeypatch.setattr(lying, "LEFT_WITHIN", 600)
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
     other = keyed(harness, "A", (8, 1))
-    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
+    monkeypatch.setattr(Cairn, "lasts", 10**4)
     build(harness, other)
-    gevent.sleep(0.4)
-    harness.run(CRUMBLE_EVERY + 100)
+    # The owner's place is looked at when the cairn's time is over, or a little later.
+    for _ in range(2):
+        gevent.sleep(0.4)
+        harness.run(2 * GROW_EVERY)
     assert (2, 1) not in standing(a) and (8, 1) in standing(other)
-    store = harness.node.keeper.store
-    assert store.count(f"{QUEUE} {GROUND}") == 1
-    # The owner's place is looked at again when the cairn's time is over, or a little later.
-    assert store.count(f"{PLACES} {GROUND}") == 1
+    assert kept(harness) == (1, 1)
     build(harness, a, "once more")
     assert standing(a)[2, 1][2:] == ("once more", 1)
 
@@ -202,13 +203,13 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     harness = world(nodes=2)
     first, second = harness.hosts
     a = keyed(harness, "A", (2, 1), first)
-    monkeypatch.setattr(cairns, "BUILT_WITHIN", 300)
+    monkeypatch.setattr(lying, "LEFT_WITHIN", 300)
     store = first.node.keeper.store
     put = store.put
 
     def dies(queue, items):
         # The node dies, or its link to the store, between the two steps.
-        if queue.startswith(QUEUE + " "):
+        if [item.id for item in items][0].startswith("Cairn:"):
             raise StoreError("it is away")
         return put(queue, items)
 
@@ -218,10 +219,10 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
         harness.run(2000)
     assert a.model.errors == ["store"] * MOST
     del store.put
-    assert store.count(f"{PLACES} {GROUND}") == MOST and standing(a) == {}
+    assert kept(harness) == (0, MOST) and standing(a) == {}
     gevent.sleep(0.4)
-    harness.run(CRUMBLE_EVERY + 100)
-    assert store.count(f"{PLACES} {GROUND}") == 0
+    harness.run(2 * GROW_EVERY)
+    assert kept(harness) == (0, 0)
     build(harness, a)
     assert (2, 1) in standing(a)
 
@@ -243,23 +244,24 @@ def test_an_operator_clears_a_builders_name_on_all_screens(world):
     good.send(35, "stone", [2, 1])
     harness.run(100)
     assert standing(far)[2, 1][3] == 2 and standing(far)[2, 1][1] == "?"
-    harness.run(CRUMBLE_EVERY)
+    harness.run(LATER)
     assert (2, 1) in standing(far)
 
 
 def test_a_stone_lets_a_cairn_stand_longer(world, monkeypatch):
-    monkeypatch.setattr(cairns, "STANDS_FOR", 300)
+    monkeypatch.setattr(Cairn, "lasts", 0.3)
+    monkeypatch.setattr(lying, "LEFT_WITHIN", 300)
     harness = world()
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
-    monkeypatch.setattr(cairns, "STANDS_FOR", 10**7)
+    monkeypatch.setattr(Cairn, "lasts", 10**4)
     b = keyed(harness, "B", (2, 1), key=KEY + "b")
     b.send(35, "stone", [2, 1])
     gevent.sleep(0.4)
-    harness.run(CRUMBLE_EVERY + 100)
+    harness.run(2 * GROW_EVERY)
     assert standing(a)[2, 1][3] == 2
     # It stands, so its player still has a place less.
-    assert harness.node.keeper.store.count(f"{PLACES} {GROUND}") == 1
+    assert kept(harness) == (1, 1)
 
 
 def test_an_operator_removes_a_cairn(world):
@@ -270,8 +272,7 @@ def test_an_operator_removes_a_cairn(world):
     harness.hosts[1].node.play.clear((3, 1))
     harness.run(100)
     assert standing(a) == {}
-    assert harness.hosts[1].loop.stats["cairns_gone"] == 1
-    assert harness.node.keeper.store.count(f"{PLACES} {GROUND}") == 0
+    assert kept(harness) == (0, 0)
 
 
 def test_a_store_that_fails_leaves_no_cairn_and_says_so(world):

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.walkers import company
 from flatlands.games.flatlands.walkers.company import (
@@ -29,6 +28,7 @@ from flatlands.games.flatlands.walkers.sight import (
     OVER_WATER,
     Sights,
 )
+from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.games.flatlands.walkers.talk import (
     AGAIN,
     CLICK_ME,

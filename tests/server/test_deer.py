@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers import deer
 from flatlands.games.flatlands.walkers.deer import (
     CALM_AFTER,
@@ -16,6 +15,7 @@ from flatlands.games.flatlands.walkers.deer import (
     meadow,
 )
 from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
 from tests.ground import Ground

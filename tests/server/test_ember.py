@@ -6,8 +6,8 @@ import pytest
 
 from flatlands.games.flatlands.ember.ember import HANDS, IDLE, NOT_BACK, REACH
 from flatlands.games.flatlands.ember.longest import Best, Kept
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.peers import GONE_AFTER

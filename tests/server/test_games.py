@@ -101,7 +101,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
             OWN.replace("(Engine):", "(Engine):\n    ground = plain"),
             "is plain() or terrain(), with",
         ),
-        (OWN.replace("(Engine):", "(Engine):\n    kinds = Cells()"), "cannot have the name kinds"),
+        (OWN.replace("(Engine):", "(Engine):\n    parts = Cells()"), "cannot have the name parts"),
         (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
         (OWN.replace("(Engine):", "(Engine):\n    @action\n    def f(self): 0"), "write @action("),
         (OWN.replace("(Engine):", "(Engine):\n    x = number(3, 1)"), "from 3 to 1 is no range"),

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from flatlands.games.flatlands import kinds
-from flatlands.games.flatlands.cairns import cairns
+from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.loadtest.swarm import wire
@@ -84,7 +83,7 @@ OWN = {n: declare(kind) for n, kind in enumerate(Game.events, max(peer_protocol.
 
 @pytest.mark.parametrize(
     ("number", "tuples"),
-    [(4, peer_protocol.EVENTS | OWN), (10, {0: declare(Gem)} | kinds.THINGS)],
+    [(4, peer_protocol.EVENTS | OWN), (10, {0: declare(Gem), 1: declare(Cairn)})],
 )
 def test_the_tables_of_events_and_of_things(number, tuples):
     rows = {kind: ", ".join(one.make._fields[1:]) for kind, one in tuples.items()}
@@ -213,8 +212,9 @@ NUMBERS = [
     ),
     ("protocol", f"comes within {Gem.reach:g} tiles of it"),
     ("protocol", f"a moment of the last {reach.AGO} ms"),
-    ("protocol", f"within {cairns.REACH / UNIT:g} tiles, and a cairn has at most {cairns.STONES}."),
-    ("nodes", f"Every {seconds(cairns.CRUMBLE_EVERY)} each node claims cairns"),
+    ("protocol", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
+    ("nodes", f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken"),
+    ("nodes", f"{seconds(lying.LOOK_AFTER)} after the thing"),
     ("nodes", f"lease ends after {seconds(lying.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),
@@ -305,5 +305,7 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
-    expected = "flood game failed crowded muted missed far cairn store name landmark say"
+    expected = (
+        "flood game failed crowded muted missed far cairn store name landmark say key most room"
+    )
     assert open_ones == set(expected.split())

@@ -10,10 +10,10 @@ import msgpack
 import pytest
 
 from flatlands import Game as Engine
-from flatlands import Part, Thing, action, flag, number, plain, text
+from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.keeper import Away, Keeper
-from flatlands.server.kept.lying import AFTER_FAILURE, GROW_EVERY, MOST
+from flatlands.server.kept.lying import AFTER_FAILURE, GROW_EVERY, LEFT_WITHIN, MOST
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.loop import Loop
 from flatlands.server.play import Play
@@ -63,7 +63,7 @@ class Orchard(Engine):
 
     @action(rate=10, burst=20)
     def lay(self, me, note: str = text(0, 20)):
-        self.leave(Egg(me.tile, note=note))
+        me.leave(Egg(me.tile, note=note))
 
     @action(rate=10, burst=20)
     def best(self, me):
@@ -400,7 +400,7 @@ def test_one_object_of_the_game_may_lie_at_several_times(orchard):
     class Again(Orchard):
         @action(rate=10, burst=20)
         def prize(self, me):
-            self.leave(prize)
+            me.leave(prize)
 
     harness = orchard(play=Again)
     client = at(harness, "a", (9, 9))
@@ -420,7 +420,7 @@ def test_what_is_too_much_for_one_message_is_told_in_several(orchard):
         @action(rate=10, burst=20)
         def shelve(self, me):
             column, row = me.tile
-            self.leave(*[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(MOST)])
+            me.leave(*[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(MOST)])
 
     harness = orchard(play=Library, nodes=2)
     a, b = (at(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True))
@@ -639,7 +639,9 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
         ("Apple", {}, {"again": flag()}, "cannot have the name again"),
         ("Apple", {}, {"tile": flag()}, "cannot have the name tile"),
         ("Apple", {}, {"after": flag()}, "cannot have the name after"),
-        ("Apple", {}, {"_secret": flag()}, "cannot have the name _secret"),
+        ("Apple", {}, {"_set": flag()}, "cannot have the name _set"),
+        ("Apple", {"per_square": 0}, {}, "of Apple from 1 to 100"),
+        ("Apple", {"per_owner": 101}, {}, "of Apple from 1 to 100"),
         ("Apple", {}, {"a": text(0, 1500), "b": text(0, 501)}, "Apple is too large"),
         ("Apple", {}, {f"f{n}": flag() for n in range(17)}, "Apple is too large"),
     ],
@@ -722,6 +724,145 @@ def test_a_step_gives_all_of_its_points_or_none(orchard):
 
 
 # When somebody comes within reach.
+
+
+# What players leave, and change.
+
+
+class Jar(Thing, reach=1, lasts=20, per_square=2, per_owner=3):
+    filled = number(0, 9)
+    owner = text(0, 20)
+    _by = text(0, 60)
+
+    def fuller(self, name):
+        if self.filled == 9:
+            raise Refused("brimming", "it is full")
+        return self.again(filled=self.filled + 1, _by=f"{self._by} {name}")
+
+
+class Pantry(Engine):
+    ground = plain()
+    things = [Jar]
+    how = {
+        "fill": lambda me: lambda jar: jar.fuller(me.name),
+        "move": lambda me: lambda jar: jar.again((0, 0)),
+        "lose": lambda me: lambda jar: None,
+        "wait": lambda me: lambda jar: me.change(jar, Pantry.how["fill"](me)),
+    }
+
+    @action(rate=10, burst=50)
+    def put(self, me):
+        me.leave(Jar(me.tile, owner=me.name, _by="secret"))
+
+    @action(rate=10, burst=50)
+    def change(self, me, how: str = text(1, 9)):
+        for jar in self.things_in(me.square):
+            after = me.change(jar, self.how[how](me))
+            me.tell("jar", after and after.filled)
+
+    @action(rate=10, burst=50)
+    def eat(self, me):
+        me.take(self.things_in(me.square)[0])
+
+
+def keyed(harness, name, tile, host=None):
+    client = at(harness, name, tile, host)
+    client.send(10, f"{KEY}{name}")
+    return client
+
+
+def asks(harness, client, *asked):
+    """Let a client ask for actions, one after the other; return the errors that it got since."""
+    before = len(client.model.errors)
+    for name, *fields in asked:
+        client.send(35, name, fields)
+        harness.run(100)
+    return client.model.errors[before:]
+
+
+def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
+    harness = orchard(nodes=2, play=Pantry)
+    a, b = (
+        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
+    )
+    assert asks(harness, at(harness, "nobody", (3, 7)), ["put"]) == ["key"]
+    assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == []
+    assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == ["room"]
+    assert sorted(lying(a)) == sorted(lying(b)) == ["Jar:0,0,0", "Jar:0,0,1"]
+    # Its two other places are those that it has still; "room" has taken none.
+    for column in (20, 36):
+        assert asks(harness, keyed(harness, "a", (column, 7)), ["put"]) == []
+    far = keyed(harness, "a", (52, 7))
+    assert asks(harness, far, ["put"]) == ["most"]
+    # Whoever takes what it left, its place is free at once; and so it is where it lay too long.
+    assert asks(harness, b, ["eat"]) == asks(harness, far, ["put"]) == []
+    harness.run(21_000)
+    assert lying(a) == {}
+    harness.run(LEFT_WITHIN)
+    store = harness.node.keeper.store
+    assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
+
+
+def test_what_two_nodes_change_at_once_is_changed_twice_and_hides_what_it_does_not_show(orchard):
+    harness = orchard(nodes=2, play=Pantry)
+    a, b = (
+        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
+    )
+    asks(harness, a, ["put"])
+    for client in (a, b):
+        client.send(35, "change", ["fill"])
+    harness.run(100)
+    [jar] = lying(a).values()
+    assert lying(b) == lying(a) and jar[5:] == [2, "a"]
+    assert (a.model.told["jar"], b.model.told["jar"]) == ([1], [2])
+    [item] = [item for item in harness.node.keeper.store.each(ORCHARD) if item.id == jar[1]]
+    assert msgpack.unpackb(item.body)[4]["_by"] == "secret a b"
+    # It lies for as long as a new one.
+    harness.run(15_000)
+    assert asks(harness, b, ["change", "fill"]) == []
+    harness.run(15_000)
+    assert jar[1] in lying(a)
+
+
+def test_what_cannot_be_changed_stays_as_it_is(orchard, caplog):
+    harness = orchard(play=Pantry)
+    a = keyed(harness, "a", (3, 7))
+    asks(harness, a, ["put"], *[["change", "fill"]] * 9)
+    assert asks(harness, a, ["change", "fill"]) == ["brimming"] and not caplog.records
+    for how in ("move", "lose", "wait"):
+        assert asks(harness, a, ["change", how]) == ["failed"]
+    # Of errors of one kind and line not each is in the log.
+    assert [each.exc_info[0] for each in caplog.records] == [ValueError, RuntimeError]
+    [jar] = lying(a).values()
+    assert jar[5] == 9
+    # It is gone, and this node has not heard of that.
+    store = harness.node.keeper.store
+    store.take(ORCHARD, jar[1])
+    assert asks(harness, a, ["change", "fill"]) == [] and a.model.told["jar"] == [None]
+    harness.run(100)
+    assert lying(a) == {}
+
+
+def test_where_very_much_lies_nobody_leaves_more(orchard, monkeypatch):
+    monkeypatch.setattr("flatlands.server.kept.lying.CROWDED", 5)
+    harness = orchard()
+    harness.game_of().takes = False
+    client = at(harness, "a", (9, 9))
+    assert asks(harness, client, *[["lay", "egg"]] * 5) == ["room"]
+
+
+def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_waits(orchard):
+    harness = orchard(play=Pantry)
+    a = keyed(harness, "Bad", (3, 7))
+    asks(harness, a, ["put"])
+    waits = Jar((4, 7), owner="Bad")
+    waits.after = 5000
+    harness.node.play.lying.leave([waits], "another")
+    harness.node.play.clear_name("Bad")
+    harness.run(100)
+    assert [jar[6] for jar in lying(a).values()] == ["?"]
+    harness.run(6000)
+    assert [jar[6] for jar in lying(a).values()] == ["?", "?"]
 
 
 def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():

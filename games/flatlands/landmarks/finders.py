@@ -9,10 +9,8 @@ of it is published: whoever finds a landmark is told, and nobody else.
 from flatlands import Away, Me, Part, Refused, action, number
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Game
-from flatlands.server.kept.reach import check_reach
 from flatlands.server.messages.table import NUMBER
 from flatlands.stores.base import NEVER, Item, Store
-from flatlands.world.track import UNIT
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
 QUEUE = "finders"
@@ -20,9 +18,9 @@ QUEUE = "finders"
 #: The bytes of a mark, and the most marks of a landmark.
 MARK, MOST = 8, 1000
 
-#: A landmark is found from within so many units of the middle of its tile. A page asks from within
-#: six tiles.
-REACH = 7 * UNIT
+#: A landmark is found from within so many tiles of the middle of its own. A page asks from within
+#: six.
+REACH = 7
 
 
 class Finders(Part):
@@ -51,8 +49,8 @@ class Finders(Part):
         tile = self._landmarks.of(column, row)
         if tile is None:
             raise Refused("landmark", "there is no landmark")
-        x, y = (UNIT * each + UNIT // 2 for each in tile)
-        check_reach(me.track, self.node.loop.now(), x, y, REACH)
+        if not me.near(tile, REACH):
+            raise Refused("far", "you do not stand close to it", None)
         name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
         try:
             place, of, new = self.node.keeper.wait(lambda store: self._count(store, name, mark))

@@ -17,12 +17,11 @@ import msgpack
 from flatlands.games.flatlands.ember.ember import Ember
 from flatlands.games.flatlands.ember.longest import Longest
 from flatlands.games.flatlands.ember.tag import Tag
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
-from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork
+from flatlands.games.flatlands.walkers.stage import DEER_FROM, Stage, is_clockwork
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Final
 
 from flatlands import Event
-from flatlands.games.flatlands.kinds import DEER_FROM
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
@@ -19,6 +18,9 @@ from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Goal
+
+#: Computer players with ids from there on are deer.
+DEER_FROM: Final = 2**15
 
 #: At how many players around one of them looks at most: of a crowd that is close, some are enough.
 LOOKS_AT: Final = 400

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flatlands.server.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.things import Event as Event
+    from flatlands.server.things import Kept as Kept
     from flatlands.server.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
@@ -38,6 +39,7 @@ _PUBLIC = {
     "Cells": "flatlands.server.cells",
     "Event": "flatlands.server.things",
     "Gone": "flatlands.server.hooks",
+    "Kept": "flatlands.server.things",
     "Me": "flatlands.server.me",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",

@@ -16,16 +16,26 @@ from flatlands.server.cells import Cells
 from flatlands.server.kept.boards import Place
 from flatlands.server.me import Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.things import Event, Thing
+from flatlands.server.things import Event, Kept, Thing
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import Tile
+from flatlands.world.track import Tile, tile_at
 
 _F = TypeVar("_F", bound=Callable[..., None])
+_K = TypeVar("_K", bound=Kept)
 
 #: How many tiles are looked at to find one on which one can stand.
 TRIES = 16
+
+
+class Seen(NamedTuple):
+    """A player as a node sees it: its id, its name, its tile, and the values of its fields."""
+
+    id: int
+    name: str
+    tile: Tile
+    values: dict[str, Any]
 
 
 class Walked(NamedTuple):
@@ -81,6 +91,9 @@ class Part:
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
 
+    #: What one node at a time keeps of each square.
+    keeps: Sequence[type[Kept]] = ()
+
     #: What its page may ask, by name: see actions.py.
     actions: Mapping[str, Action] = {}
 
@@ -95,7 +108,7 @@ class Part:
         super().__init_subclass__()
         for name, value in vars(cls).items():
             _check(name, value)
-        for name, base in (("things", Thing), ("events", Event)):
+        for name, base in (("things", Thing), ("events", Event), ("keeps", Kept)):
             some = getattr(cls, name)
             fit = isinstance(some, list | tuple)
             if not fit or not all(isinstance(one, type) and issubclass(one, base) for one in some):
@@ -147,6 +160,17 @@ class Part:
         """
         return ()
 
+    def on_wake(self, square: Square, kept: Any) -> None:
+        """This node keeps a square from now on, and may set the fields of `kept`: they are as they
+        were published last, or the lowest. It may not wait."""
+
+    def on_tick(self, square: Square, kept: Any) -> None:
+        """The time of a kind in `keeps` has passed: the fields of `kept` may be set.
+
+        It is called at the node that keeps the square, while somebody sees it, and may not wait.
+        When another node goes on, calls may be missed, or come twice.
+        """
+
     def start(self) -> None:
         """Begin, once the node hears others."""
 
@@ -183,6 +207,23 @@ class Part:
         players is near. What they do not show has the lowest value."""
         some: list[Thing] = self.node.play.lying.things_in(square)
         return some
+
+    def kept(self, kind: type[_K], square: Square) -> _K | None:
+        """Return what is kept of a square, as this node knows it; None if it has not heard of it:
+        none of its players is near, or nobody has kept it yet."""
+        known: _K | None = self.node.play.keepers.known(kind, square)
+        return known
+
+    def players_in(self, square: Square) -> list[Seen]:
+        """Return the players in a square, as this node knows them, without computer players."""
+        heard, now = self.node.replicas.squares.get(square), self.node.loop.now()
+        players = [] if heard is None else heard.replica.players.values()
+        names = [field.name for field in self.game.me.fields]
+        return [
+            Seen(p.id, p.name, tile_at(p.track, now), dict(zip(names, p.values, strict=True)))
+            for p in players
+            if p.id >= OTHERS_FROM
+        ]
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
@@ -236,14 +277,14 @@ class Game(Part):
         return Walked([], 0)
 
 
-def every(seconds: float) -> Callable[[_F], _F]:
-    """Let a method of a game be called every so many seconds, 0.05 at least, at each node. Raises
-    ValueError."""
+def every(seconds: float, *, once: bool = False) -> Callable[[_F], _F]:
+    """Let a method of a game be called every so many seconds, 0.05 at least, at each node; with
+    `once` at one node of the world at a time, or without a store at each. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
 
     def mark(method: _F) -> _F:
-        vars(method)["every_seconds"] = seconds
+        vars(method)["every_seconds"], vars(method)["once"] = seconds, once
         return method
 
     return mark
@@ -283,7 +324,10 @@ def schema(kind: type[Game]) -> list[Any]:
         *[
             [
                 *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
-                *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
+                *[
+                    (one.__name__, *map(str, one.fields))
+                    for one in (*part.things, *part.events, *part.keeps)
+                ],
             ]
             for part in parts
         ],

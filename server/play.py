@@ -5,6 +5,7 @@ harms no other. This module never decides what a game does.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ from flatlands.server.actions import Action
 from flatlands.server.game import Game, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept.boards import Boards
+from flatlands.server.kept.keepers import Keepers
+from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
@@ -19,7 +22,7 @@ from flatlands.server.messages.table import Field, Row
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
-from flatlands.server.things import Event, Thing, declare, of_row
+from flatlands.server.things import KEPT_MOST, Event, Kept, Thing, declare, of_row
 from flatlands.world.events import ENTER
 from flatlands.world.grid import Square
 from flatlands.world.track import UNIT, Tile
@@ -43,6 +46,9 @@ class Play:
         _have(node, self._me.fields)
         name = kept_as(type(self.game))
         self.boards = Boards(name, node.keeper, node.loop)
+        #: What is done once in the world is done at the node that has this lease.
+        self._sole = Lease(f"once {name} {node.channels.ground}", node.keeper, node.loop, Sole())
+        self._once = False
         #: The kinds of things, by their numbers, and the hook that is called when one is touched.
         self._things: dict[int, type[Thing]] = {}
         self._touch: dict[int, Hook] = {}
@@ -69,6 +75,7 @@ class Play:
             self._things,
             plant,
         )
+        self.keepers = _keepers(node, name, self._parts)
         self._check = Hook(node.loop, "plant", self.lying.checked)
         things, events = node.replicas.things, node.replicas.events
         #: Its kinds of things and events, and what players have, as pages are told of them.
@@ -76,6 +83,8 @@ class Play:
             *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
             *[["event", n, one.__name__, _names(events[n], 2)] for one, n in self._events.items()],
         ]
+        for number, row in enumerate(node.replicas.keeps):
+            self.kinds.append(["kept", number, row.name, [field.name for field in row.fields]])
         if names := [field.name for field in self._me.fields]:
             self.kinds.append(["player", 0, self._me.__name__, names])
         self._notice(node)
@@ -112,7 +121,10 @@ class Play:
         self._take_things(part)
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                loop.every(round(seconds * 1000), Hook(loop, name, getattr(part, name)))
+                hook = Hook(loop, name, getattr(part, name))
+                self._once |= method.once
+                call = partial(_if_sure, self._sole, hook) if method.once else hook
+                loop.every(round(seconds * 1000), call)
 
     def _take_things(self, part: Part) -> None:
         """Take the kinds of things that a part declares. Raises ValueError."""
@@ -214,11 +226,16 @@ class Play:
         """Begin, once the node hears others."""
         for part in self._parts:
             part.start()
+        self.keepers.start()
+        if self._once:
+            self._sole.start()
 
     def stop(self) -> None:
         """End what other nodes can go on with, since the server stops."""
         for part in self._parts:
             self._node.loop.guarded(part.stop)
+        self._node.loop.guarded(self.keepers.stop)
+        self._node.loop.guarded(self._sole.stop)
 
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
@@ -228,7 +245,8 @@ class Play:
     @property
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that."""
-        return all(part.stopped for part in self._parts)
+        mine = self.keepers.stopped and not self._sole.kept
+        return mine and all(part.stopped for part in self._parts)
 
     @property
     def wild_from(self) -> int:
@@ -274,6 +292,42 @@ def _have(node: Any, fields: Sequence[Field]) -> None:
     node.replicas.events[ENTER] = enters(fields)
     if fields:
         node.replicas.entries = ENTRIES_WITH_VALUES
+
+
+def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
+    """Return what keeps squares for the parts. Raises ValueError."""
+    kinds: list[tuple[type[Kept], Hook, Hook]] = []
+    for part in parts:
+        wake, tick = (
+            Hook(node.loop, each, partial(_is_done, getattr(part, each)))
+            for each in ("on_wake", "on_tick")
+        )
+        kinds += [(kind, wake, tick) for kind in part.keeps]
+    node.replicas.keeps += [Row(kind.__name__, kind.fields) for kind, *_ in kinds]
+    if len({row.name for row in node.replicas.keeps}) < len(kinds) or len(kinds) > KEPT_MOST:
+        raise ValueError(f"a game keeps up to {KEPT_MOST} kinds, with a name each")
+    return Keepers(
+        name,
+        node.channels.ground,
+        node.keeper,
+        node.replicas,
+        node.hub,
+        node.peers,
+        node.loop,
+        kinds,
+    )
+
+
+def _if_sure(sole: Lease, hook: Hook) -> None:
+    """Call a hook if this node has a lease, and no other can have it."""
+    if sole.sure:
+        hook()
+
+
+def _is_done(hook: Callable[[Square, Kept], object], square: Square, kept: Kept) -> bool:
+    """Call a hook about a square; return True: what fails returns nothing."""
+    hook(square, kept)
+    return True
 
 
 def _names(kind: Kind, since: int) -> list[str]:

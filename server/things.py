@@ -1,5 +1,6 @@
-"""Things and events: what lies in the world, each on one tile, until a player takes it; and what
-happens to a player. A game declares each kind by a class.
+"""Things, events, and what is kept of a square: what lies in the world, each on one tile, until a
+player takes it; what happens to a player; what one node at a time keeps of a square. A game
+declares each kind by a class.
 
 This module never reads the store (kept/lying.py does), and publishes nothing.
 """
@@ -31,6 +32,10 @@ REACH_MOST = 6
 #: then a thing fits the store, and several fit one message between nodes.
 NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
 
+#: The most kinds that are kept of a square, and the most characters of all texts of one: then all
+#: that is kept of a square fits an item of the store.
+KEPT_MOST, KEPT_TEXT_MOST = 4, 600
+
 #: The names that no field can have, beside those of what every thing has.
 _NOT_FIELDS = {"tile", "after", "place"}
 
@@ -53,10 +58,11 @@ class _Fields:
         name = cls.__name__
         if len(name) > NAME_MOST:
             raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
-        if cls.__base__ not in (Thing, Event):
-            raise ValueError(f"{name} must inherit from Thing or Event itself")
+        if cls.__base__ not in (Thing, Event, Kept):
+            raise ValueError(f"{name} must inherit from Thing, Event or Kept itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
-        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
+        text_most = KEPT_TEXT_MOST if issubclass(cls, Kept) else TEXT_MOST
+        cls.fields = fields_of(cls, taken, FIELDS_MOST, text_most)
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data
@@ -93,6 +99,38 @@ class Event(_Fields):
         """An event with the values of its fields: what is left out has the lowest. Raises
         ValueError."""
         self._set(values)
+
+
+class Kept(_Fields):
+    """What one node at a time keeps of each square that somebody sees, and all see there:
+
+        class Weather(Kept, every=2):
+            rain = number(0, 9)
+
+    Its fields are declared as those of a Thing. `every` is in seconds, between two calls of the
+    hook on_tick, which may set them.
+    """
+
+    every: ClassVar[float] = 1
+
+    def __init_subclass__(cls, *, every: float = 1) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        if not isinstance(every, int | float) or not 0.1 <= every <= 3600:
+            raise ValueError(f"{cls.__name__} ticks every 0.1 to 3600 seconds")
+        cls._declare(())
+        cls.every = every
+
+    def __init__(self, **values: Any) -> None:
+        self._set(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field. Raises ValueError."""
+        for field in self.fields:
+            if field.name == name:
+                super().__setattr__(name, allowed(type(self).__name__, field, value))
+                return
+        raise ValueError(f"{type(self).__name__} has no field {name}")
 
 
 class Thing(_Fields):
@@ -183,12 +221,11 @@ def fields_of(
 
 def allowed(of: str, field: Field, value: Any) -> Any:
     """Return a value as a field has it. Raises ValueError if `of` cannot have it there."""
-    if isinstance(value, str) and value:
-        # Others see it, as a chat text.
-        value = clean(value, field.high)
-    if not field.allows(value):
+    # Others see it, as a chat text.
+    shown = clean(value, field.high) if isinstance(value, str) and value else value
+    if not field.allows(shown):
         raise ValueError(f"{of}: {field}, and not {value!r}")
-    return value
+    return shown
 
 
 def check_tile(tile: Any) -> Tile:

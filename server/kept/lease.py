@@ -46,6 +46,26 @@ class Duty(Protocol):
         """Note that another node keeps it, or is about to."""
 
 
+class Sole:
+    """A Duty of which nothing is handed on: who has its lease asks whether that is sure."""
+
+    def may_keep(self) -> bool:
+        """See Duty."""
+        return True
+
+    def read(self, store: Store) -> None:
+        """See Duty."""
+
+    def write(self, store: Store) -> None:
+        """See Duty."""
+
+    def begin(self, found: Any) -> None:
+        """See Duty."""
+
+    def lost(self) -> None:
+        """See Duty."""
+
+
 class Lease:
     """See the module. `name` is that of what is kept, in the whole store."""
 

@@ -26,7 +26,7 @@ from flatlands.world.tiles import WRITE
 from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 
 # On a square's channel.
-OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
+OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
 # On the channel of all nodes.
 HEARTBEAT, WATCH = 34, 50
 # On a player's channel.
@@ -68,7 +68,7 @@ _FIELDS = {
     for field in (
         *[number(name) for name in "column row node to nonce number id player ack".split()],
         *[number(name, 0) for name in "previous replaced page slot memory connections".split()],
-        number("heard", 0),
+        *[number(name, 0) for name in ("heard", "version")],
         *[number(name, -_FAR, _FAR) for name in "xy"],
         *[number(name, -REACH, REACH) for name in ("dx", "dy")],
         *[number(name, -TIME_MOST, TIME_MOST) for name in ("sent", "age")],
@@ -87,7 +87,7 @@ _FIELDS = {
         *[Field(name, str) for name in ("ring", "rules", "store")],
         *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
         *[Field(name, bytes) for name in ("tracks", "wide")],
-        *[Field(name, list) for name in ("things", "gone", "others", "entries", "writes")],
+        *[Field(name, list) for name in ("things", "gone", "others", "entries", "writes", "kept")],
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
@@ -185,6 +185,7 @@ MESSAGES = {
         ),
         (SYNC_REQUEST, "sync request", None, "column row node nonce"),
         (CHANGES, "changes", _are_changes, "column row node store things gone"),
+        (KEPT, "kept", None, "column row node version kept"),
         (SIGN, "sign", None, "column row node number sent inhabited"),
         (
             HEARTBEAT,
@@ -306,6 +307,16 @@ def read_things(said: list[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
     return _named(said, kinds)
 
 
+def check_kept(said: list[Any], rows: Sequence[Row]) -> None:
+    """Raise Malformed unless `said` has the values of each kind that the game keeps."""
+    if len(said) != len(rows):
+        raise Malformed("something that is kept by another game")
+    for row, values in zip(rows, said, strict=True):
+        fault = row.fault(values) if type(values) is list else f"{row.name} must be an array"
+        if fault is not None:
+            raise Malformed(f"something that is kept and malformed: {fault}")
+
+
 def _check(said: Any, rows: dict[int, Row]) -> None:
     """Raise Malformed unless `said` is an array [kind, field ...] as the row of its kind says."""
     kind = said[0] if type(said) is list and said else None
@@ -377,6 +388,10 @@ sync_request = _says_of_square(SYNC_REQUEST)
 #: version, id, version ... of those that are gone. `store` is the identity of the sender's store
 #: (stores/base.py).
 changes = _says_of_square(CHANGES)
+
+#: What a node keeps of a square: of each kind of the game the values of its fields, as a list. Of
+#: two such messages the one with the higher `version` is true.
+kept = _says_of_square(KEPT)
 
 #: The number of a node's last batch or full state in a square, to say it once more. `inhabited`:
 #: the node has players there.

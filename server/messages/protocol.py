@@ -45,7 +45,7 @@ KEY, ACK, WATCH, APPEAR, DO = 10, 14, 15, 33, 35
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOTALS, DOTS, HOST, TOLD, CELLS = 31, 40, 44, 45, 46
+TOTALS, DOTS, HOST, TOLD, CELLS, KEPT = 31, 40, 44, 45, 46, 47
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -328,6 +328,11 @@ def cells(square: Square, layer: int, whole: bool, values: bytes) -> bytes:
     tiles that have changed, as CHANGED packs each: the number of the tile, and its value.
     """
     return _pack([CELLS, *square, layer, whole, values])
+
+
+def kept(square: Square, kept: Sequence[Any]) -> bytes:
+    """Pack what is kept of a square: of each kind of the game the values of its fields."""
+    return _pack([KEPT, *square, kept])
 
 
 #: A tile that has changed, in `cells`.

@@ -11,6 +11,7 @@ from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind, Malformed
+from flatlands.server.messages.table import Row
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -88,7 +89,8 @@ class Context:
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square of which things in the store may be unknown here: it is received without
     a gap from now on, or news of it were missed. `layers` are those of the game, by their numbers;
-    `events` and `things` are the kinds that there are, also those of the game.
+    `events` and `things` are the kinds that there are, also those of the game, and `keeps` the rows
+    of what is kept of each square.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Context:
         self.layers: list[Layer] = []
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
+        self.keeps: list[Row] = []
         #: The most entries in a page of a full state.
         self.entries: int = ENTRIES
         #: When the broker reported last that messages may have been lost, and up to when certainly

@@ -215,6 +215,11 @@ class Hub:
             for screen, squares in self.screens(squares_in_turn).items():
                 self._loop.guarded(screen.show, squares)
 
+    @property
+    def held(self) -> frozenset[Square]:
+        """The squares that screens hold."""
+        return frozenset(self._holding)
+
     def groups(self) -> list[tuple[Rect, int]]:
         """Return which squares are held together, and by how many screens."""
         return [(rect, len(group.screens)) for rect, group in self._groups.items()]

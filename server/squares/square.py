@@ -7,8 +7,8 @@ that is silent here is asked, and loses its players here if it does not answer. 
 decides which nodes are alive: peers.py does.
 """
 
-from collections.abc import Callable, Collection
-from typing import Any, Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
@@ -55,9 +55,18 @@ STOOD_STILL: Final = 500
 FORGIVEN: Final = 3000
 
 
-#: What a message about a square tells that tells of things; those that tell of a layer have its
-#: number.
-_THINGS: Final = -1
+#: What a message about a square tells that tells of things, or of what is kept; those that tell of
+#: a layer have its number.
+_THINGS, _KEPT = -1, -2
+
+
+class KeptThere(NamedTuple):
+    """What is kept of a square, as it was heard last: its version, the values of each kind, and
+    when anything came of its keeper, in node time in ms."""
+
+    version: int = -1
+    values: Sequence[Any] = ()
+    at: int = 0
 
 
 class Voice:
@@ -139,6 +148,9 @@ class Shown:
         #: The frames of the square's snapshot, or None if the replica or the things have changed
         #: since they were made.
         self._snapshot: bytes | None = None
+        #: What is kept of it, and the frame that says so.
+        self.kept = KeptThere()
+        self._kept = b""
         self._crowd: Crowd | None = None
 
     def end(self) -> None:
@@ -167,7 +179,8 @@ class Shown:
             self._snapshot = frame(protocol.snapshot(self._square, now, players))
             if things := self._things.all():
                 self._snapshot += frame(protocol.things(self._square, things))
-        return self._snapshot if self._layers is None else self._snapshot + self._layers.frames()
+        written = b"" if self._layers is None else self._layers.frames()
+        return self._snapshot + self._kept + written
 
     def show_anew(self) -> None:
         """Note that the replica has changed, and show it to screens if it is ready."""
@@ -180,6 +193,20 @@ class Shown:
         self._snapshot = None
         self._around.hub.tell(self._square, _THINGS, self._all_things)
         self._around.loop.guarded(self._around.rest.lain, self._square)
+
+    def keep(self, version: int, values: list[Any]) -> None:
+        """Believe what a node, this one or another, keeps of the square, unless it is late; send
+        what has changed to screens, with the next flush. Raises Malformed."""
+        around, before = self._around, self.kept
+        peer_protocol.check_kept(values, around.keeps)
+        if version < before.version:
+            around.loop.stats["late_keepers"] += 1
+            return
+        self.kept = KeptThere(version, values, around.loop.now())
+        if values != before.values:
+            message = protocol.kept(self._square, values)
+            self._kept = frame(message)
+            around.hub.tell(self._square, _KEPT, lambda: message)
 
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
@@ -321,8 +348,8 @@ class HeardSquare:
         column, row, node, *fields = fields
         if kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(node, *fields)
-        elif kind == peer_protocol.CHANGES:
-            self._changed(*fields)
+        elif kind in _BESIDES:
+            _BESIDES[kind](self, *fields)
         elif node == self._around.node:
             batch = kind == peer_protocol.BATCH
             number = fields[1 if batch else 0]
@@ -602,6 +629,12 @@ class HeardSquare:
         if self.voices:
             self._later(HeardSquare._look_for_silent, soonest)
 
+
+#: What messages tell besides players, by their kinds.
+_BESIDES: Final[dict[int, Callable[..., None]]] = {
+    peer_protocol.CHANGES: HeardSquare._changed,
+    peer_protocol.KEPT: lambda heard, *fields: heard.shown.keep(*fields),
+}
 
 #: All methods that may be due for a square.
 _ACTS: Final = (HeardSquare._echo_overdue, HeardSquare._look_for_silent)

@@ -197,6 +197,21 @@ def test_the_example_of_players_is_one(tmp_path):
     assert 1 <= colour <= 8 and motto == ""
 
 
+def test_the_example_of_what_happens_by_itself_is_one(tmp_path):
+    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
+    text = page.split("## What happens by itself")[1]
+    (tmp_path / "hills.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    make = games.Maker(str(tmp_path / "hills.py"), None, alone=True)
+    clock = Clock()
+    harness = Harness(
+        play=lambda node, _options, _alone: make(node), clock=clock, stores=clock_stores(clock)
+    )
+    client = harness.place("Ada", (0, 0))
+    harness.run(6500)
+    [[name, seconds]] = client.model.kept[0, 0]
+    assert name == "Ada" and 3 <= seconds <= 6
+
+
 def test_the_example_of_things_is_one(tmp_path):
     page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
     text = page.split("## Things")[1]

@@ -652,7 +652,7 @@ def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, field
 
 
 def test_a_kind_of_a_kind_is_refused_since_it_would_lose_its_fields():
-    with pytest.raises(ValueError, match="must inherit from Thing or Event itself"):
+    with pytest.raises(ValueError, match="must inherit from Thing, Event or Kept itself"):
         type("Pippin", (Apple,), {})
 
 

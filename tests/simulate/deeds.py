@@ -22,11 +22,13 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
+from flatlands.server.things import Kept
+from flatlands.world.grid import Square
 from flatlands.world.track import UNIT, Tile
 from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stores
 from tests.server.machine import Machine
 from tests.simulate import gems
-from tests.simulate.rule import WRITTEN_WITHIN, Broken, check, check_cells, check_ways
+from tests.simulate.rule import WRITTEN_WITHIN, Broken, check, check_cells, check_kept, check_ways
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -66,10 +68,21 @@ class Painter(Me):
     mark = number(0, 255)
 
 
+class Weather(Kept):
+    """That of a square."""
+
+    rain = number(0, 10**9)
+
+
 class Painted(Game):
     """Flatlands, in which each walker leaves a number on each tile, and goes as fast as it says."""
 
     floor, me = Cells(), Painter
+    keeps = (Weather,)
+
+    def on_tick(self, square: Square, kept: Weather) -> None:
+        """Let it rain more and more."""
+        kept.rain += 1
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Write on them."""
@@ -117,6 +130,9 @@ class World:
         peers.HEARTBEATS_HEARD = RARE if plan.rare else HEARTBEATS_HEARD
         clock = Clock()
         self.rare = plan.rare
+        # Half of the worlds with cells do without a store.
+        stores = clock_stores(clock)
+        stored = plan.herd or plan.gems or (plan.cells and plan.seed % 2 == 1)
         self.sizes = HERD if plan.herd else NOBODY
         self.harness: Harness = (Machine if plan.machine else Harness)(
             plan.free,
@@ -125,7 +141,7 @@ class World:
             plan.seed,
             clock=clock,
             sizes=self.sizes,
-            stores=(stores := clock_stores(clock)) if plan.herd or plan.gems else lambda: None,
+            stores=stores if stored else lambda: None,
             rules=gems.RULES if plan.gems else Rules(per_cell=0),
             crowd_from=3 if plan.crowds else CROWD_FROM,
             play=Painted if plan.cells else Game,
@@ -467,6 +483,8 @@ class World:
         if self.cells:
             self.run(WRITTEN_WITHIN)
             check_cells(self)
+            if self.harness.node.keeper.store is not None:
+                check_kept(self)
         if self.gems is not None:
             lasting = self.gems.wrong()
             for wait in (gems.RIGHT_WITHIN, gems.TOLD_WITHIN):

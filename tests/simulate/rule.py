@@ -74,6 +74,26 @@ def check_cells(world: "World") -> None:
                     raise Broken(f"a screen has not what its node has on the ground of {square}")
 
 
+def check_kept(world: "World") -> None:
+    """Raise Broken unless each square that a screen holds has one keeper, and all nodes and screens
+    have the same of it, in a world with a store that was quiet for WRITTEN_WITHIN ms."""
+    hosts = world.harness.hosts
+    keepers = Counter(square for host in hosts for square in host.node.play.keepers.squares)
+    known: dict[tuple[int, int], tuple[int, Any]] = {}
+    for host in hosts:
+        for square in host.node.hub.held:
+            if keepers[square] != 1:
+                raise Broken(f"square {square} has {keepers[square]} keepers")
+            kept = host.node.replicas.squares[square].shown.kept
+            if known.setdefault(square, kept[:2]) != kept[:2]:
+                raise Broken(f"two nodes have not the same of square {square}")
+    for client in world.harness.clients:
+        for square, (_version, values) in known.items():
+            held = client.connection.open and client.model.holds(square)
+            if held and client.model.kept.get(square) != values:
+                raise Broken(f"a screen has not what its node has of square {square}")
+
+
 def check_ways(world: "World") -> None:
     """Raise Broken if a screen, quiet world or not, shows a player on the way of another one."""
     for client in world.harness.clients:

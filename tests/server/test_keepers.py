@@ -1,0 +1,351 @@
+"""Kept squares: one node at a time lets happen there what happens by itself."""
+
+import msgpack
+import pytest
+
+from flatlands import Game as Engine
+from flatlands import Kept, Part, every, number, plain, text
+from flatlands.server.kept.keepers import EPOCH
+from flatlands.server.kept.lease import EVERY, LEASE
+from flatlands.server.messages import peer_protocol
+from flatlands.stores.base import NEVER, Item
+from flatlands.world.track import UNIT
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.things import Broken
+
+SQUARE = 0, 0
+
+#: What is kept, in the store.
+QUEUE = "kept test_keepers 2013-16"
+
+#: ms within which a square goes on whose keeper is gone.
+WITHIN = 5000
+
+
+class Weather(Kept, every=1):
+    rain = number(0, 1000)
+    said = text(0, 20)
+
+
+class Tide(Kept, every=0.25):
+    height = number(0, 100)
+
+
+class Sea(Part):
+    keeps = [Tide]
+
+    def on_tick(self, square, kept):
+        kept.height = (kept.height + 1) % 100
+
+
+class Game(Engine):
+    ground = plain()
+    keeps = [Weather]
+    parts = [Sea]
+
+    def __init__(self, node, options=None, alone=True):
+        super().__init__(node, options, alone)
+        self.woken, self.ticks, self.fails = [], [], False
+
+    def on_wake(self, square, kept):
+        self.woken.append((square, kept.rain))
+
+    def on_tick(self, square, kept):
+        self.ticks.append(square)
+        kept.rain += 1
+        if self.fails:
+            raise LookupError("no rain")
+        kept.said = ", ".join(sorted(seen.name for seen in self.players_in(square)))
+
+
+@pytest.fixture
+def sky():
+    def start(nodes=1, play=Game, **more):
+        clock = Clock()
+        return Harness(nodes=nodes, stores=clock_stores(clock), clock=clock, play=play, **more)
+
+    return start
+
+
+def at(harness, name, tile, host=None):
+    """Return a client whose small screen is around a tile, once squares are kept there."""
+    place = tuple(part * UNIT + UNIT // 2 for part in tile)
+    client = harness.stand(name, place, (10, 8), host)
+    harness.run(2 * EVERY + 100)
+    return client
+
+
+def rain(client, square=SQUARE):
+    return client.model.kept[square][0][0]
+
+
+def keepers(harness, square=SQUARE):
+    """Return the nodes that keep a square, as far as they know."""
+    return [host for host in harness.hosts if square in host.node.play.keepers.squares]
+
+
+def test_one_node_lets_it_rain_and_all_who_see_the_square_see_it(sky):
+    harness = sky(nodes=3)
+    clients = [at(harness, name, (8, 8), harness.hosts["abc".index(name)]) for name in "abc"]
+    [keeper] = keepers(harness)
+    ticks = [len(harness.game_of(host).ticks) for host in harness.hosts]
+    seen = [rain(client) for client in clients]
+    harness.run(10_000)
+    grown = [rain(client) - before for client, before in zip(clients, seen, strict=True)]
+    assert grown == [10, 10, 10]
+    assert [
+        len(harness.game_of(host).ticks) > before
+        for host, before in zip(harness.hosts, ticks, strict=True)
+    ] == [host is keeper for host in harness.hosts]
+    weather, tide = clients[0].model.kept[SQUARE]
+    assert weather[1] == "a, b, c" and tide[0] >= 40
+    names = [["kept", 0, "Weather", ["rain", "said"]], ["kept", 1, "Tide", ["height"]]]
+    assert [one for one in clients[0].model.welcome[14] if one[0] == "kept"] == names
+    # Who comes later sees it at once, and any node's game can read it.
+    late = harness.stand("late", (8 * UNIT, 8 * UNIT), (10, 8), harness.hosts[2])
+    harness.run(100)
+    assert late.model.kept[SQUARE] == clients[0].model.kept[SQUARE]
+    assert {harness.game_of(host).kept(Weather, SQUARE).rain for host in harness.hosts} == {
+        rain(late)
+    }
+    assert harness.game_of().kept(Weather, (50, 50)) is None
+
+
+def test_what_does_not_change_is_not_told_again(sky):
+    class Calm(Game):
+        parts = []
+
+        def on_tick(self, square, kept):
+            self.ticks.append(square)
+
+    harness = sky(play=Calm)
+    a = at(harness, "a", (8, 8))
+    told = harness.node.stats["flushes"]
+    before = len(harness.game_of().ticks)
+    harness.run(5000)
+    assert harness.game_of().ticks[before:].count(SQUARE) == 5
+    assert a.model.kept[SQUARE] == [[0, ""]] and harness.node.stats["flushes"] == told
+
+
+def test_another_node_goes_on_when_the_keeper_dies(sky):
+    harness = sky(nodes=3)
+    clients = [at(harness, name, (8, 8), harness.hosts["abc".index(name)]) for name in "abc"]
+    [keeper] = keepers(harness)
+    left = [client for client in clients if client.host is not keeper]
+    had = rain(left[0])
+    harness.kill(keeper)
+    harness.run(WITHIN)
+    assert had < rain(left[0]) == rain(left[1]) <= had + WITHIN // 1000
+    [other] = keepers(harness)
+    # It goes on with what was published last.
+    assert (SQUARE, had) in harness.game_of(other).woken
+
+
+def test_a_keeper_that_stood_still_harms_nobody(sky):
+    harness = sky(nodes=2)
+    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
+    [keeper] = keepers(harness)
+    other = b if keeper is a.host else a
+    keeper.freeze()
+    harness.run(WITHIN)
+    assert [host for host in keepers(harness) if host is not keeper] == [other.host]
+    had = rain(other)
+    keeper.thaw()
+    harness.run(100)
+    assert rain(other) >= had
+    harness.run(5000)
+    assert len(keepers(harness)) == 1 and rain(a) == rain(b)
+    assert 4 <= rain(other) - had <= 6
+
+
+def test_a_keeper_that_hears_nothing_of_itself_gives_up_and_the_others_go_on(sky):
+    harness = sky(nodes=2)
+    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
+    [keeper] = keepers(harness)
+    here, other = (a, b) if keeper is a.host else (b, a)
+    keeper.broker.fail()
+    had = rain(other)
+    harness.run(10_000)
+    assert keepers(harness) == [other.host] and had + 5 <= rain(other) <= had + 10
+    assert rain(here) <= had + 4
+    keeper.broker.restore(keeper.node)
+    harness.run(5000)
+    assert len(keepers(harness)) == 1 and rain(a) == rain(b)
+
+
+def test_a_square_that_nobody_sees_sleeps_and_goes_on_from_there(sky):
+    harness = sky(nodes=2)
+    a = at(harness, "a", (8, 8))
+    harness.run(3000)
+    had = rain(a)
+    a.connection.close(1000)
+    harness.run(20_000)
+    assert keepers(harness) == [] and harness.node.play.keepers.squares == []
+    store = harness.node.keeper.store
+    assert min(item.delay for item in store.each(QUEUE)) > 10**12
+    b = at(harness, "b", (8, 8), harness.hosts[1])
+    assert keepers(harness) == [harness.hosts[1]]
+    assert had <= harness.game_of(harness.hosts[1]).woken[-1][1] <= had + 3 and rain(b) <= had + 6
+
+
+def test_a_square_whose_keeper_walks_away_goes_on_at_another_node(sky):
+    harness = sky(nodes=2)
+    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
+    [keeper] = keepers(harness)
+    here, other = (a, b) if keeper is a.host else (b, a)
+    here.connection.close(1000)
+    had = rain(other)
+    harness.run(4000)
+    assert keepers(harness) == [other.host] and rain(other) - had >= 1
+
+
+def test_a_server_that_stops_leaves_its_squares_to_others(sky):
+    harness = sky(nodes=2)
+    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
+    [keeper] = keepers(harness)
+    other = b if keeper is a.host else a
+    had = rain(other)
+    keeper.node.play.stop()
+    assert keeper.node.play.stopped and keeper.node.play.keepers.squares == []
+    harness.run(3000)
+    assert keepers(harness) == [other.host] and rain(other) > had
+
+
+def test_without_its_store_a_node_keeps_nothing_for_long(sky):
+    harness = sky()
+    a = at(harness, "a", (8, 8))
+    store, harness.node.keeper.store = harness.node.keeper.store, Broken()
+    had = rain(a)
+    harness.run(LEASE)
+    stood = rain(a)
+    harness.run(20_000)
+    assert rain(a) == stood <= had + LEASE // 1000
+    harness.node.keeper.store = store
+    harness.run(3000)
+    assert stood < rain(a) <= stood + 3
+
+
+def test_a_tick_that_fails_changes_nothing(sky, caplog):
+    harness = sky()
+    a = at(harness, "a", (8, 8))
+    harness.game_of().fails = True
+    had, tide = rain(a), a.model.kept[SQUARE][1]
+    harness.run(3000)
+    assert rain(a) == had and a.model.kept[SQUARE][1] != tide
+    assert harness.node.stats["hooks_failed"] >= 3 and caplog.records[0].exc_info[0] is LookupError
+
+
+def test_a_keeper_that_is_late_is_not_believed_and_nonsense_is_refused(sky):
+    harness = sky(nodes=2)
+    a = at(harness, "a", (8, 8))
+    [keeper] = keepers(harness)
+    heard, node = keeper.node.replicas.squares[SQUARE], harness.hosts[1].node.id
+    version, had = heard.shown.kept.version, rain(a)
+    heard.receive(peer_protocol.kept(SQUARE, node, version - 1, [[9, ""], [9]]))
+    harness.settle()
+    assert rain(a) == had and keeper.loop.stats["late_keepers"] == 1
+    for said in ([], [[9, ""]], [[9, ""], [900]], [[9, ""], 9], [[9, ""], []], [[9, ""], [9], [9]]):
+        with pytest.raises(peer_protocol.Malformed):
+            heard.receive(peer_protocol.kept(SQUARE, node, version + 1, said))
+    # One with a later epoch has taken the square.
+    heard.receive(peer_protocol.kept(SQUARE, node, version + EPOCH, [[9, ""], [9]]))
+    harness.run(900)
+    assert rain(a) == 9 and keepers(harness) == []
+
+
+def test_a_node_keeps_so_many_squares_at_most(sky, monkeypatch):
+    monkeypatch.setattr("flatlands.server.kept.keepers.MOST", 5)
+    harness = sky(nodes=2)
+    at(harness, "a", (8, 8))
+    assert len(harness.node.play.keepers.squares) == 5
+    at(harness, "b", (8, 8), harness.hosts[1])
+    kept = [square for host in harness.hosts for square in host.node.play.keepers.squares]
+    assert 5 < len(kept) == len(set(kept)) <= 10
+
+
+def test_what_an_older_game_kept_has_the_lowest_values_where_it_does_not_fit(sky):
+    harness = sky()
+    body = msgpack.packb([7 * EPOCH + 3, {"Weather": {"rain": 5000, "said": "old"}, "Gone": {}}])
+    harness.node.keeper.store.put(QUEUE, [Item("0:0", NEVER, "0:0", body)])
+    a = at(harness, "a", (8, 8))
+    assert (SQUARE, 0) in harness.game_of().woken and rain(a) <= 3
+    assert harness.node.replicas.squares[SQUARE].shown.kept.version // EPOCH == 8
+
+
+def test_a_square_goes_on_though_its_store_has_forgotten_everything(sky):
+    harness = sky()
+    a = at(harness, "a", (8, 8))
+    store = harness.node.keeper.store
+    had = rain(a)
+    for item in list(store.each(QUEUE)):
+        store.take(QUEUE, item.id)
+    harness.run(WITHIN)
+    assert had + 2 <= rain(a) <= had + WITHIN // 1000
+
+
+def test_a_game_without_a_store_keeps_nothing(sky):
+    harness = Harness(play=Game)
+    a = at(harness, "a", (8, 8))
+    harness.run(5000)
+    assert a.model.kept == {} and harness.game_of().ticks == []
+    harness.node.play.stop()
+    assert harness.node.play.stopped
+
+
+class Seasons(Engine):
+    ground = plain()
+
+    def __init__(self, node, options=None, alone=True):
+        super().__init__(node, options, alone)
+        self.turned = 0
+
+    @every(1, once=True)
+    def turn(self):
+        self.turned += 1
+
+
+def turned(harness):
+    return [harness.game_of(host).turned for host in harness.hosts]
+
+
+def test_what_is_done_once_is_done_at_one_node_and_soon_at_another_if_that_dies(sky):
+    harness = sky(nodes=3, play=Seasons)
+    harness.run(10_000)
+    [first] = [host for host in harness.hosts if harness.game_of(host).turned]
+    assert 8 <= sum(turned(harness)) <= 10
+    harness.kill(first)
+    harness.run(10_000)
+    assert sorted(turned(harness))[0] == 0 and 5 <= sum(turned(harness)) <= 8
+    harness.stop(next(host for host in harness.hosts if harness.game_of(host).turned))
+    harness.run(5000)
+    assert turned(harness)[0] >= 2
+
+
+def test_without_a_store_it_is_done_at_each_node():
+    harness = Harness(nodes=2, play=Seasons)
+    harness.run(3000)
+    assert turned(harness) == [3, 3]
+    harness.node.play.stop()
+    assert harness.node.play.stopped
+    harness.run(3000)
+    assert turned(harness) == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: type("Fog", (Kept,), {}, every=0.05), "ticks every 0.1 to 3600 seconds"),
+        (lambda: type("Fog", (Kept,), {"words": text(0, 601)}), "Fog is too large"),
+        (lambda: type("Fog", (Kept,), {"_deep": number(0, 1)}), "cannot have the name _deep"),
+        (lambda: type("Fog", (Kept,), {"every": number(0, 1)}), "cannot have the name every"),
+        (lambda: type("Fog", (Weather,), {}), "must inherit from Thing, Event or Kept itself"),
+        (lambda: Weather(snow=1), "no field snow"),
+        (lambda: setattr(Weather(), "snow", 1), "no field snow"),
+        (lambda: setattr(Weather(), "rain", 1001), "Weather: rain must be"),
+        (lambda: type("Bad", (Part,), {"keeps": [Part]}), "keeps is a list of classes"),
+        (lambda: Harness(play=type("Two", (Game,), {"keeps": [Tide]})), "with a name each"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()

@@ -140,10 +140,13 @@ class Me(metaclass=_Fielded):
         there can be (`room`), if the person has as many already (`most`), or if they are counted
         per owner and it has none (`key`); and ValueError."""
         self._check()
-        left = self._node.play.lying.leave(things, self.owner)
-        for thing in left:
-            if thing.wordy:
-                log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
+        left: list[Thing] = []
+        try:
+            self._node.play.lying.leave(things, self.owner, left)
+        finally:
+            for thing in left:
+                if thing.wordy:
+                    log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
 
     def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
         """Put in place of a thing what `how` makes of it by `again`, on the same tile; return that,

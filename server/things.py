@@ -6,7 +6,8 @@ This module never reads the store (kept/lying.py does), and publishes nothing.
 """
 
 from collections import namedtuple
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -28,16 +29,16 @@ FAR = 2**31
 #: The most tiles from which a player touches a thing: it must be on the smallest of screens.
 REACH_MOST = 6
 
-#: The most characters of a kind's name, the most fields, and the most characters of all its texts:
-#: then a thing fits the store, and several fit one message between nodes.
+#: The most characters of a kind's name or of a field's, the most fields, and the most characters of
+#: all its texts: then a thing fits the store, and several fit one message between nodes.
 NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
 
 #: The most kinds that are kept of a square, and the most characters of all texts of one: then all
-#: that is kept of a square fits an item of the store.
-KEPT_MOST, KEPT_TEXT_MOST = 4, 600
+#: that is kept of a square fits an item of the store, twice.
+KEPT_MOST, KEPT_TEXT_MOST = 4, 300
 
 #: The names that no field can have, beside those of what every thing has.
-_NOT_FIELDS = {"tile", "after", "place"}
+_NOT_FIELDS = {"tile", "after", "places"}
 
 #: The most things of a kind in a square, or of a person, if a game says how many.
 COUNT_MOST = 100
@@ -132,6 +133,19 @@ class Kept(_Fields):
                 return
         raise ValueError(f"{type(self).__name__} has no field {name}")
 
+    def __delattr__(self, name: str) -> None:
+        """Raise ValueError: its fields stay."""
+        raise ValueError(f"{type(self).__name__} keeps its field {name}")
+
+    def without(self, bad: Callable[[str], bool], instead: str) -> Self:
+        """Return the same with another text where one is bad, or with the lowest if that does not
+        fit."""
+        values = self.values
+        for field in self.fields:
+            if field.type is str and bad(values[field.name]):
+                values[field.name] = instead if field.allows(instead) else field.lowest
+        return type(self)(**values)
+
 
 class Thing(_Fields):
     """A kind of things. Its fields are declared as those of an action are (actions.py):
@@ -180,11 +194,16 @@ class Thing(_Fields):
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
         self._set(values)
-        #: ms until it is to lie there; and which of its owner's places it has, "" for none.
-        self.after, self.place = 0, ""
+        #: ms until it is to lie there; and the places that it has (kept/lying.py).
+        self.after, self.places = 0, list[str]()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
+
+    @classmethod
+    def is_counted(cls) -> bool:
+        """Say whether there is a limit to it."""
+        return not cls.per_square is cls.per_owner is None
 
     @property
     def cell(self) -> Tile:
@@ -198,7 +217,8 @@ class Thing(_Fields):
         if not isinstance(after, int | float) or not 0 <= after <= 10**9:
             raise ValueError(f"it cannot lie there again after {after!r} seconds")
         following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
-        following.id, following.version, following.place = self.id, self.version + 1, self.place
+        following.id, following.version = self.id, self.version + 1
+        following.places = self.places
         following.after = round(after * 1000)
         return following
 
@@ -211,8 +231,10 @@ def fields_of(
     name, own = kind.__name__, vars(kind).items()
     fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
     hides = issubclass(kind, Thing)
-    if bad := [f.name for f in fields if f.name in taken or (f.name[0] == "_" and not hides)]:
-        raise ValueError(f"a field of {name} cannot have the name {bad[0]}")
+    for field in fields:
+        hidden = field.name[0] == "_" and not hides
+        if field.name in taken or hidden or len(field.name) > NAME_MOST:
+            raise ValueError(f"a field of {name} cannot have the name {field.name}")
     if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
         has = f"{most} fields at most, and {text_most} characters in all its texts"
         raise ValueError(f"{name} is too large: it has {has}")
@@ -226,6 +248,16 @@ def allowed(of: str, field: Field, value: Any) -> Any:
     if not field.allows(shown):
         raise ValueError(f"{of}: {field}, and not {value!r}")
     return shown
+
+
+def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some values that fields can have: an older version of the game may have had
+    others, and whoever reaches the broker or the store may put anything there."""
+    found = {}
+    for field in fields:
+        with suppress(ValueError):
+            found[field.name] = allowed("", field, values.get(field.name))
+    return found
 
 
 def check_tile(tile: Any) -> Tile:
@@ -243,10 +275,9 @@ def declare(kind: type[Thing] | type[Event]) -> Kind:
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
-    """Return a thing that lies somewhere. What it has no value for, or one that is not allowed any
-    more, has the lowest."""
-    fit = {f.name: values[f.name] for f in kind.fields if f.allows(values.get(f.name))}
-    thing = kind(tile, **fit)
+    """Return a thing that lies somewhere. What it has no value for, or one that is not allowed, has
+    the lowest."""
+    thing = kind(tile, **usable(kind.fields, values))
     thing.id, thing.version = id, version
     return thing
 

@@ -53,11 +53,12 @@ AT_ONCE: Final = 6
 #: Where so many things lie in a square, players leave no more.
 CROWDED: Final = 500
 
-#: An item whose id begins with it is one of a person's places, of which the things have one each
-#: that are counted `per_owner`. ms after which a place is free if nothing was left for it: the node
-#: may have died in between; and ms from when a thing is over until its place is looked at again.
+#: An item whose id begins with it is a place. Of a kind with limits each thing has one of as many
+#: places as there are for its square, or for its owner. A place is free so many ms after it was
+#: taken if nothing was left for it: the node may have died in between. It is looked at so many ms
+#: after its thing is over, and once a day.
 OF: Final = "of "
-LEFT_WITHIN, LOOK_AFTER = 5 * 60_000, 30_000
+LEFT_WITHIN, LOOK_AFTER, LOOK_EVERY = 5 * 60_000, 30_000, 24 * 3600 * 1000
 
 #: What a player is told who may leave nothing in a square.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
@@ -127,9 +128,9 @@ class Lying:
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
             return None
-        version, column, row, waits, values, *place = msgpack.unpackb(body)
+        version, column, row, waits, values, *places = msgpack.unpackb(body)
         thing = read(known.kind, id, version, (column, row), values)
-        thing.place = place[0] if place else ""
+        thing.places = places
         return thing, waits
 
     def _row(self, square: Square, thing: Thing) -> Any:
@@ -153,10 +154,12 @@ class Lying:
         column, row = thing.tile
         return column // self._grid.side, row // self._grid.side
 
-    def checked(self, things: Iterable[Any], cell: Tile | None = None) -> list[Thing]:
+    def checked(
+        self, things: Iterable[Any], cell: Tile | None = None, *, left: bool = False
+    ) -> list[Thing]:
         """Return things that a game wants to lie somewhere. Those that lay nowhere yet get ids: by
-        the `cell` that they are planted in and their numbers there, or at random. Raises
-        ValueError."""
+        the `cell` that they are planted in and their numbers there, or at random. `left`: a player
+        leaves or changes them. Raises ValueError."""
         # The game may keep its objects, and use them again.
         some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
         if len(some) > MOST:
@@ -167,6 +170,8 @@ class Lying:
             known = self._kinds.get(kind)
             if known is None or known.kind is not type(thing):
                 raise ValueError(f"{thing!r} is of no kind that the game has in its `things`")
+            if not left:
+                _check_put(thing)
             if cell not in (None, thing.cell):
                 raise ValueError(f"{thing!r} is to be planted in cell {cell}, and is in another")
             if not thing.id:
@@ -199,6 +204,7 @@ class Lying:
 
         def question(store: Store) -> bool:
             if store.take(queue, thing.id, items, points, only=lay) is not None:
+                self._free(store, lay)
                 return True
             # It has what it does not show, or was put there by an older version of the game.
             others = [
@@ -221,12 +227,14 @@ class Lying:
             self._replicas.read(square)
         return taken
 
-    def leave(self, things: Sequence[Thing], owner: str = "") -> list[Thing]:
-        """Let things lie somewhere for an owner, or "", one after the other; return them with their
-        ids. It waits for the store. Raises Away, Refused, and ValueError."""
+    def leave(
+        self, things: Sequence[Thing], owner: str = "", left: list[Thing] | None = None
+    ) -> None:
+        """Let things lie somewhere for an owner, or "", one after the other, and add each to `left`
+        that is there. It waits for the store. Raises Away, Refused, and ValueError."""
         if any(isinstance(thing, Thing) and thing.id for thing in things):
             raise ValueError("what lies somewhere already is taken first, and put in `then`")
-        some, left = self.checked(things), list[Thing]()
+        some, left = self.checked(things, left=True), [] if left is None else left
 
         def question(store: Store) -> None:
             squares = {name_of(self._square(thing)) for thing in some}
@@ -241,33 +249,35 @@ class Lying:
         finally:
             self._loop.stats["things_left"] += len(left)
             self._tell(left, [])
-        return left
 
     def _leave(self, store: Store, thing: Thing, owner: str) -> None:
         """Put a thing that nobody has left yet into the store. Raises Refused."""
         kind, square = type(thing), name_of(self._square(thing))
         if kind.per_owner is not None:
-            thing.place = self._find_place(store, kind, owner, square)
-        for number in range(kind.per_square or 1):
-            if kind.per_square is not None:
-                thing.id = f"{kind.__name__}:{square.replace(':', ',')},{number}"
-            if store.put(self._queue, [self._item(thing)]):
-                return
-        if thing.place:
-            store.take(self._queue, thing.place)
-        raise Refused("room", NO_ROOM, None)
+            if not owner:
+                raise Refused("key", "send a key first, by which it is known what is yours", None)
+            if not self._take_place(store, thing, owner, kind.per_owner):
+                raise Refused("most", f"you have {kind.per_owner} of these already", None)
+        if kind.per_square is not None and not self._take_place(
+            store, thing, square, kind.per_square
+        ):
+            for place in thing.places:
+                store.take(self._queue, place)
+            raise Refused("room", NO_ROOM, None)
+        store.put(self._queue, [self._item(thing)])
 
-    def _find_place(self, store: Store, kind: type[Thing], owner: str, square: str) -> str:
-        """Take one of an owner's places for a thing in a square; return its id. Raises Refused."""
-        if not owner:
-            raise Refused("key", "send a key first, by which it is known what is yours", None)
-        group = f"{OF}{owner} {kind.__name__}"
-        for number in range(kind.per_owner or 0):
-            place = Item(f"{group} {number}", LEFT_WITHIN, group, square.encode())
-            # A player may do it at two nodes at the same time: then one of them gets this place.
-            if store.put(self._queue, [place]):
-                return place.id
-        raise Refused("most", f"you have {kind.per_owner} of these already", None)
+    def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
+        """Take one of the places of an owner or a square for a thing; say whether one was free."""
+        kind, square = type(thing), name_of(self._square(thing))
+        lasts = LEFT_WITHIN if kind.lasts is None else round(kind.lasts * 1000) + LOOK_AFTER
+        for number in range(most):
+            group = f"{OF}{of} {kind.__name__}"
+            id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN)
+            # Two may leave something at two nodes at the same time: then one of them gets it.
+            if store.put(self._queue, [Item(id, delay, group, square.encode())]):
+                thing.places = [*thing.places, id]
+                return True
+        return False
 
     def change(self, thing: Thing, how: Callable[[Thing], Thing]) -> Thing | None:
         """Put in place of a thing that lies somewhere what `how` makes of it; return that, or None
@@ -282,9 +292,10 @@ class Lying:
                 return None
             before = found[0]
             after = how(before)
-            if not isinstance(after, Thing) or (after.id, after.tile) != (before.id, before.tile):
-                raise ValueError(f"{before!r} becomes what its again() returns, on the same tile")
-            changed.extend(self.checked([after]))
+            fits = isinstance(after, Thing) and not after.after
+            if not fits or (after.id, after.tile) != (before.id, before.tile) or after is before:
+                raise ValueError(f"{before!r} becomes what its again() returns, where it lies")
+            changed.extend(self.checked([after], left=True))
             return self._item(after)
 
         self._keeper.wait(lambda store: store.change(self._queue, thing.id, make, name_of(square)))
@@ -336,10 +347,9 @@ class Lying:
         self._keeper.ask(question, lambda cleared: self._tell(cleared, []))
 
     def _free(self, store: Store, body: bytes) -> None:
-        """Free the place that a thing had which is not there any more."""
-        _version, _column, _row, _waits, _values, *place = msgpack.unpackb(body)
-        if place:
-            store.take(self._queue, place[0])
+        """Free the places that a thing had which is not there any more."""
+        for place in msgpack.unpackb(body)[5:]:
+            store.take(self._queue, place)
 
     def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
         """Free those places among what is due that no thing has any more; return the rest."""
@@ -351,9 +361,9 @@ class Lying:
     def _look(self, store: Store, places: list[Claimed]) -> None:
         for id, square, _tries in places:
             kept = [
-                Item(id, min(item.delay + LOOK_AFTER, NEVER), id.rpartition(" ")[0], square)
+                Item(id, min(item.delay + LOOK_AFTER, LOOK_EVERY), id.rpartition(" ")[0], square)
                 for item in store.group(self._queue, square.decode())
-                if not item.id.startswith(OF) and msgpack.unpackb(item.body)[5:] == [id]
+                if not item.id.startswith(OF) and id in msgpack.unpackb(item.body)[5:]
             ]
             store.done(self._queue, [id], [(self._queue, item) for item in kept])
 
@@ -428,6 +438,8 @@ class Lying:
         def question(store: Store) -> set[tuple[str, bytes]]:
             then = [(self._queue, item) for item in (*items, *also)]
             store.done(self._queue, ids, then)
+            for thing in over:
+                self._free(store, _pack(thing))
             # A lease may have ended meanwhile; or something with such an id lies there already.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
@@ -440,11 +452,20 @@ class Lying:
         self._keeper.ask(question, answered)
 
 
+def _check_put(thing: Thing) -> None:
+    """Raise ValueError if a thing cannot be put by what plants it, or follows another one."""
+    kind = type(thing)
+    if kind.is_counted():
+        raise ValueError(f"{thing!r} is of a kind with limits: players leave and change it")
+    if thing.id and kind.fields != kind.shown:
+        raise ValueError(f"{thing!r} has what it does not show: change() knows that")
+
+
 def _nothing(_answer: object) -> None:
     """Do nothing."""
 
 
 def _pack(thing: Thing, waits: bool = False) -> bytes:
-    place = [thing.place] if thing.place else []
-    packed: bytes = msgpack.packb([thing.version, *thing.tile, waits, thing.values, *place])
+    said = thing.version, *thing.tile, waits, thing.values, *thing.places
+    packed: bytes = msgpack.packb(said)
     return packed

@@ -13,7 +13,14 @@ from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.keeper import Away, Keeper
-from flatlands.server.kept.lying import AFTER_FAILURE, GROW_EVERY, LEFT_WITHIN, MOST
+from flatlands.server.kept.lying import (
+    AFTER_FAILURE,
+    GROW_EVERY,
+    LEFT_WITHIN,
+    LOOK_AFTER,
+    LOOK_EVERY,
+    MOST,
+)
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.loop import Loop
 from flatlands.server.play import Play
@@ -747,6 +754,8 @@ class Pantry(Engine):
         "fill": lambda me: lambda jar: jar.fuller(me.name),
         "move": lambda me: lambda jar: jar.again((0, 0)),
         "lose": lambda me: lambda jar: None,
+        "hide": lambda me: lambda jar: jar.again(after=60),
+        "same": lambda me: lambda jar: jar,
         "wait": lambda me: lambda jar: me.change(jar, Pantry.how["fill"](me)),
     }
 
@@ -788,7 +797,7 @@ def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
     assert asks(harness, at(harness, "nobody", (3, 7)), ["put"]) == ["key"]
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == []
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == ["room"]
-    assert sorted(lying(a)) == sorted(lying(b)) == ["Jar:0,0,0", "Jar:0,0,1"]
+    assert len(lying(a)) == 2 and lying(b) == lying(a)
     # Its two other places are those that it has still; "room" has taken none.
     for column in (20, 36):
         assert asks(harness, keyed(harness, "a", (column, 7)), ["put"]) == []
@@ -798,7 +807,7 @@ def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
     assert asks(harness, b, ["eat"]) == asks(harness, far, ["put"]) == []
     harness.run(21_000)
     assert lying(a) == {}
-    harness.run(LEFT_WITHIN)
+    harness.run(LOOK_AFTER)
     store = harness.node.keeper.store
     assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
 
@@ -829,7 +838,7 @@ def test_what_cannot_be_changed_stays_as_it_is(orchard, caplog):
     a = keyed(harness, "a", (3, 7))
     asks(harness, a, ["put"], *[["change", "fill"]] * 9)
     assert asks(harness, a, ["change", "fill"]) == ["brimming"] and not caplog.records
-    for how in ("move", "lose", "wait"):
+    for how in ("move", "lose", "hide", "same", "wait"):
         assert asks(harness, a, ["change", how]) == ["failed"]
     # Of errors of one kind and line not each is in the log.
     assert [each.exc_info[0] for each in caplog.records] == [ValueError, RuntimeError]
@@ -841,6 +850,123 @@ def test_what_cannot_be_changed_stays_as_it_is(orchard, caplog):
     assert asks(harness, a, ["change", "fill"]) == [] and a.model.told["jar"] == [None]
     harness.run(100)
     assert lying(a) == {}
+
+
+def test_a_text_that_cannot_be_shown_is_not_read(orchard):
+    harness = orchard(nodes=2, play=Pantry)
+    a = at(harness, "a", (3, 7))
+    store = harness.node.keeper.store
+    body = msgpack.packb([5, 3, 7, False, {"filled": 3, "owner": "\n", "_by": ""}])
+    store.put(ORCHARD, [Item("Jar:0,0,0", 10**6, "0:0", body)])
+    harness.run(AGAIN + 1000)
+    [jar] = harness.game_of().things_in((0, 0))
+    assert (jar.filled, jar.owner) == (3, "") and asks(harness, a, ["change", "fill"]) == []
+
+
+class Shelf(Pantry):
+    """What happens to jars is what a test says."""
+
+    job = None
+
+    @action(rate=100, burst=1000)
+    def go(self, me):
+        Shelf.result = self.job(me)
+
+
+def told(harness, client, job):
+    """Let a game do something for a player; return what comes of that, or the last error."""
+    Shelf.result, Shelf.job = None, lambda _self, me: job(me)
+    errors = asks(harness, client, ["go"])
+    return errors[-1] if errors else Shelf.result
+
+
+def here(harness):
+    return harness.game_of().things_in((0, 0))
+
+
+def places(harness):
+    return [item.id for item in harness.node.keeper.store.each(ORCHARD) if item.id[:3] == "of "]
+
+
+def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orchard):
+    harness = orchard(play=Shelf)
+    a = keyed(harness, "a", (3, 7))
+    told(harness, a, lambda me: me.leave(Jar((5, 5))))
+    assert len(places(harness)) == 2
+
+    def job(me):
+        now = me.change(here(harness)[0], lambda jar: jar.again(filled=1))
+        return me.take(now)
+
+    assert told(harness, a, job) is True and places(harness) == []
+    # What was gone before is free when it is over, and not only minutes later.
+    for _ in range(2):
+        assert told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((6, 6)))) is None
+        harness.run(20_000 + GROW_EVERY)
+        assert lying(a) == {} and places(harness) == []
+
+
+def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard):
+    class Stone(Thing, per_owner=1):
+        """It lies there for good."""
+
+    class Rock(Shelf):
+        things = [Stone]
+
+    harness = orchard(play=Rock)
+    a = keyed(harness, "a", (3, 7))
+    told(harness, a, lambda me: me.leave(Stone((5, 5))))
+    harness.run(LEFT_WITHIN + 10_000)
+    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
+    harness.node.keeper.store.take(ORCHARD, here(harness)[0].id)
+    harness.run(AGAIN)
+    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
+    harness.run(LOOK_EVERY)
+    assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
+
+
+def test_what_has_limits_or_hides_something_lies_nowhere_but_where_it_was_left(orchard, caplog):
+    class Gold(Thing):
+        _ounces = number(0, 9)
+
+    class Mine(Shelf):
+        things = [Jar, Gold]
+
+    harness = orchard(play=Mine)
+    a = keyed(harness, "a", (3, 7))
+    told(harness, a, lambda me: me.leave(Jar((5, 5)), Gold((6, 6), _ounces=3)))
+    for number_ in (0, 1):
+        some = sorted(here(harness), key=lambda thing: type(thing).__name__)[number_]
+        assert (
+            told(harness, a, lambda me, some=some: me.take(some, then=[some.again()])) == "failed"
+        )
+    assert len(lying(a)) == 2 and {record.exc_info[0] for record in caplog.records} == {ValueError}
+    assert (
+        told(harness, a, lambda me: me.change(here(harness)[1], lambda gold: gold.again()))
+        is not None
+    )
+
+
+def test_what_was_left_before_one_was_refused_is_in_the_log(orchard, caplog):
+    caplog.set_level("INFO")
+    harness = orchard(play=Shelf)
+    a = keyed(harness, "a", (3, 7))
+    jars = [Jar((5, 5), owner="rude") for _ in range(3)]
+    assert told(harness, a, lambda me: me.leave(*jars)) == "room"
+    logged = [record.fields["id"] for record in caplog.records if record.getMessage() == "thing"]
+    assert sorted(logged) == sorted(lying(a)) and len(logged) == 2
+
+
+def test_what_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard):
+    harness = orchard(nodes=2, play=Shelf, skew=-5000)
+    a, b = (
+        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
+    )
+    told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((5, 6))))
+    for _ in range(2):
+        assert told(harness, a, lambda me: me.take(here(harness)[0])) is True
+    assert told(harness, b, lambda me: me.leave(Jar((5, 5)))) is None
+    assert len(lying(a)) == 1 and lying(a) == lying(b)
 
 
 def test_where_very_much_lies_nobody_leaves_more(orchard, monkeypatch):

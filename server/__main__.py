@@ -9,6 +9,7 @@ with packages("play"):
 monkey.patch_all()
 
 import errno
+import faulthandler
 import logging
 import os
 import signal
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("flatlands")
 
+#: Seconds after which an event loop that stands still says where: before a supervisor kills it.
+HANGS = 8
+
 
 def main() -> int:
     """Run the server; return the exit code."""
@@ -59,6 +63,7 @@ def main() -> int:
         _announce(settings, server.port)
     stopping.wait()
     server.stop()
+    faulthandler.cancel_dump_traceback_later()
     return 0
 
 
@@ -74,6 +79,8 @@ def _start(
     else:
         server = node = _node(settings)
         node.node.loop.keep_running("the collector", keep_collecting)
+        # Nobody else can name the line of a game that does not return.
+        node.node.loop.every(1000, lambda: faulthandler.dump_traceback_later(HANGS), 0)
         if settings.listen_fd is not None:
             worker = _worker(node, stopping)
     for number in (signal.SIGINT, signal.SIGTERM):

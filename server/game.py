@@ -16,7 +16,7 @@ from flatlands.server.cells import Cells
 from flatlands.server.kept.boards import Place
 from flatlands.server.me import Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.things import Event, Kept, Thing
+from flatlands.server.things import NAME_MOST, Event, Kept, Thing
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
@@ -201,6 +201,14 @@ class Part:
         are None, booleans, whole numbers, texts, and lists of these."""
         message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
+
+    def tell_world(self, name: str, *fields: Any) -> None:
+        """Tell the pages of all players in the world something, as `tell_all` tells those of this
+        node's. Who cannot be reached just now is not told later. Raises ValueError."""
+        told(name, fields)
+        if not 0 < len(name) <= NAME_MOST:
+            raise ValueError(f"what is told has a name of 1 to {NAME_MOST} characters")
+        self.node.tell(name, list(fields))
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: nothing where none of its

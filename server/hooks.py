@@ -67,12 +67,6 @@ class Hook:
         except Gone:
             # There is nobody any more whom it could concern.
             return None
-        except Refused as refused:
-            if not self._waits:
-                raise
-            # Its first argument is who has asked.
-            arguments[0].refuse(refused)
-            return None
         except Away:
             # The log says already why.
             self._loop.stats["hooks_failed"] += 1
@@ -80,6 +74,10 @@ class Hook:
                 arguments[0].refuse(Refused("store", AWAY, None))
             return None
         except (Exception, gevent.Timeout) as error:
+            if isinstance(error, Refused) and self._waits:
+                # Its first argument is who has asked.
+                arguments[0].refuse(error)
+                return None
             # A Timeout is no Exception, so that one's own does not end in another one's handler.
             self._loop.stats["hooks_failed"] += 1
             if self._new(error, begun):

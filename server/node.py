@@ -22,6 +22,7 @@ from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
+from flatlands.server.me import told
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
@@ -143,6 +144,7 @@ class Node:
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.WATCH: self._watch,
+            peer_protocol.TELL: self._told,
         }
 
     def listen(self) -> None:
@@ -190,6 +192,19 @@ class Node:
         fits = node in peers.peers or node not in peers.incompatible
         if fits or kind == peer_protocol.HEARTBEAT:
             obey(*fields)
+
+    def tell(self, name: str, fields: list[Any]) -> None:
+        """Tell the pages of all players in the world something, as a game does. Raises
+        ValueError."""
+        if not self.bus.to_all(peer_protocol.tell(self.id, name, fields)):
+            self._told(self.id, name, fields)
+
+    def _told(self, _node: int, name: str, fields: list[Any]) -> None:
+        try:
+            message = told(name, fields)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
+        self.residents.tell_all(lambda screen: screen.answer(message))
 
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from flatlands.server.actions import Action
 from flatlands.server.game import Game, Part, Walked, kept_as, methods
 from flatlands.server.hooks import Hook, Lines
+from flatlands.server.kept import keepers
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.keepers import Keepers
 from flatlands.server.kept.lease import Lease, Sole
@@ -47,7 +48,12 @@ class Play:
         name = kept_as(type(self.game))
         self.boards = Boards(name, node.keeper, node.loop)
         #: What is done once in the world is done at the node that has this lease.
-        self._sole = Lease(f"once {name} {node.channels.ground}", node.keeper, node.loop, Sole())
+        self._sole = Lease(
+            f"once {name} {node.channels.ground}",
+            node.keeper,
+            node.loop,
+            Sole(lambda: bool(node.peers.linked)),
+        )
         self._once = False
         #: The kinds of things, by their numbers, and the hook that is called when one is touched.
         self._things: dict[int, type[Thing]] = {}
@@ -235,7 +241,8 @@ class Play:
         for part in self._parts:
             self._node.loop.guarded(part.stop)
         self._node.loop.guarded(self.keepers.stop)
-        self._node.loop.guarded(self._sole.stop)
+        if self._once:
+            self._node.loop.guarded(self._sole.stop)
 
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
@@ -274,6 +281,7 @@ class Play:
         for layer in self._node.replicas.layers:
             layer.wipe(square)
         self.lying.clear(square)
+        self.keepers.clear(square)
         for part in self._parts:
             part.clear(square)
 
@@ -281,6 +289,7 @@ class Play:
         """Forget a name wherever it is kept, because an operator wants it."""
         self.boards.clear(name)
         self.lying.clear_name(name)
+        self.keepers.clear_name(name)
         for part in self._parts:
             part.clear_name(name)
 
@@ -296,14 +305,14 @@ def _have(node: Any, fields: Sequence[Field]) -> None:
 
 def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
     """Return what keeps squares for the parts. Raises ValueError."""
-    kinds: list[tuple[type[Kept], Hook, Hook]] = []
+    kinds: list[keepers.Kind] = []
     for part in parts:
         wake, tick = (
             Hook(node.loop, each, partial(_is_done, getattr(part, each)))
             for each in ("on_wake", "on_tick")
         )
-        kinds += [(kind, wake, tick) for kind in part.keeps]
-    node.replicas.keeps += [Row(kind.__name__, kind.fields) for kind, *_ in kinds]
+        kinds += [keepers.Kind(kept, wake, tick) for kept in part.keeps]
+    node.replicas.keeps += [Row(kind.kept.__name__, kind.kept.fields) for kind in kinds]
     if len({row.name for row in node.replicas.keeps}) < len(kinds) or len(kinds) > KEPT_MOST:
         raise ValueError(f"a game keeps up to {KEPT_MOST} kinds, with a name each")
     return Keepers(

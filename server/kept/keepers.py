@@ -2,24 +2,28 @@
 itself.
 
 What that node keeps of the square is an item in the store, which it has claimed for three seconds
-and claims anew each second, with what it has published since. A node that is dead, stands still, or
-does not reach the store claims nothing, so that another one does, and goes on with what is there.
+and claims anew each second, with what it has published since. When a node is dead, stands still, or
+does not reach the store, its claims end, and another node claims the item and goes on with it.
 Nodes that hear nothing of a square's keeper look into the store; so nobody elects one. A square
 that nobody sees sleeps: its item stays.
 
 Each claim of a square has a higher *epoch*, and what a keeper publishes has a version that begins
-with it. Nobody believes a lower version than he has heard, so a keeper that was late harms nobody.
+with it. No node believes a lower version than it has heard, so a keeper that was late harms nobody.
 This module never decides what happens in a square.
 """
 
 import copy
+import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import EVERY, LEASE, SURE_FOR
 from flatlands.server.kept.reach import name_of, square_of
@@ -27,7 +31,8 @@ from flatlands.server.loop import Loop
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things import Kept
+from flatlands.server.squares.square import KeptThere
+from flatlands.server.things import Kept, usable
 from flatlands.stores.base import NEVER, Item, Store
 from flatlands.world.grid import Square
 
@@ -37,8 +42,8 @@ QUEUE: Final = "kept"
 #: ms without a word of a square's keeper after which a node looks into the store.
 SILENT: Final = EVERY * 3 // 2
 
-#: The most squares that one node keeps.
-MOST: Final = 500
+#: The most squares that one node keeps, and how many it claims at a time.
+MOST, CLAIMED = 1000, 50
 
 #: The factor of the epoch in a version: as many versions has each keeper.
 EPOCH: Final = 2**32
@@ -46,27 +51,55 @@ EPOCH: Final = 2**32
 #: So many squares tick in one turn of the event loop, every so many ms.
 AT_ONCE, TURN = 20, 2
 
+log = logging.getLogger("flatlands")
+
 #: What is called with a square and what is kept of it; it returns True unless it fails.
 Call = Callable[[Square, Kept], object]
 
-#: What the store has of a square: a version, and the values of each kind by its name.
-Stored = tuple[int, dict[str, Any]]
+
+class Kind(NamedTuple):
+    """A kind that a game keeps, and what is called when a square wakes and when it ticks."""
+
+    kept: type[Kept]
+    wake: Call
+    tick: Call
+
+
+class Stored(NamedTuple):
+    """What the store has of a square: a version, and the values of each kind by its name."""
+
+    version: int = 0
+    known: Mapping[str, dict[str, Any]] = MappingProxyType({})
+
+    @property
+    def epoch(self) -> int:
+        """The number of the claim of its last keeper."""
+        return self.version // EPOCH
+
+    def pack(self) -> bytes:
+        """Return the body of an item."""
+        packed: bytes = msgpack.packb([self.version, dict(self.known)])
+        return packed
 
 
 class _Square:
-    """A square that this node keeps: the version of what it published last, and what it keeps, by
-    the numbers of the kinds."""
+    """A square that this node keeps: the version of what it published last; what it keeps, by the
+    numbers of the kinds; and what it has of kinds of other versions of the game."""
 
-    __slots__ = ("version", "kept")
+    __slots__ = ("version", "kept", "rest")
 
-    def __init__(self, version: int, kept: list[Kept]) -> None:
-        self.version, self.kept = version, kept
+    def __init__(self, version: int, kept: list[Kept], rest: dict[str, dict[str, Any]]) -> None:
+        self.version, self.kept, self.rest = version, kept, rest
+
+    def pack(self) -> bytes:
+        """Return the body of its item."""
+        known = {type(kept).__name__: kept.values for kept in self.kept}
+        return Stored(self.version, self.rest | known).pack()
 
 
 class Keepers:
     """See the module. `name` is that of the game, `ground` as in the names of channels. `kinds` are
-    those that the game keeps, by their numbers, each with what is called when it wakes and when it
-    ticks."""
+    those that the game keeps, by their numbers."""
 
     def __init__(
         self,
@@ -77,7 +110,7 @@ class Keepers:
         hub: Hub,
         peers: Peers,
         loop: Loop,
-        kinds: Sequence[tuple[type[Kept], Call, Call]],
+        kinds: Sequence[Kind],
     ) -> None:
         self._queue = f"{QUEUE} {name} {ground}"
         self._keeper, self._replicas, self._loop = keeper, replicas, loop
@@ -85,9 +118,11 @@ class Keepers:
         self._mine: dict[Square, _Square] = {}
         #: Until when nobody else can keep them, in node time in ms.
         self._until = 0
-        self._asking = self._stopped = False
+        #: Whether the store is asked for the squares of this node, and for others.
+        self._renewing = self._claiming = self._stopped = False
         #: The kinds of which a round goes on.
         self._ticking: set[int] = set()
+        self._warnings = LogLimit()
 
     @property
     def squares(self) -> list[Square]:
@@ -98,8 +133,8 @@ class Keepers:
         """Begin to keep squares, if the game has a use for that and there is a store."""
         if self._kinds and self._keeper.store is not None:
             self._loop.every(EVERY, self._look, random.randrange(EVERY))
-            for number, (kind, _wake, _tick) in enumerate(self._kinds):
-                ms = round(kind.every * 1000)
+            for number, kind in enumerate(self._kinds):
+                ms = round(kind.kept.every * 1000)
                 self._loop.every(ms, partial(self._round, number), random.randrange(ms))
 
     def stop(self) -> None:
@@ -110,107 +145,139 @@ class Keepers:
     @property
     def stopped(self) -> bool:
         """Whether others may keep what this node has kept."""
-        return not (self._mine or self._asking) or self._keeper.store is None
+        busy = self._mine or self._renewing or self._claiming
+        return not busy or self._keeper.store is None
 
     def known(self, kind: type[Kept], square: Square) -> Kept | None:
         """Return what is kept of a square, as this node has heard it last; None if it has not."""
-        heard = self._replicas.squares.get(square)
-        for values, (each, _wake, _tick) in zip(
-            () if heard is None else heard.shown.kept.values, self._kinds, strict=False
-        ):
-            if each is kind:
-                return kind(**_named(kind, values))
+        heard = self._heard(square)
+        for values, each in zip(() if heard is None else heard.values, self._kinds, strict=False):
+            if each.kept is kind:
+                return kind(**usable(kind.fields, _named(kind, values)))
         return None
+
+    def _heard(self, square: Square) -> KeptThere | None:
+        heard = self._replicas.squares.get(square)
+        return None if heard is None else heard.shown.kept
 
     # Which squares this node keeps.
 
     def _look(self) -> None:
-        """Claim the squares of this node anew, and others that nobody keeps; leave those that
-        nobody sees here."""
-        if self._asking:
+        """Renew the claims of this node's squares, leave those that nobody sees here, and claim
+        others that nobody keeps."""
+        if self._renewing:
             return
         asked = self._loop.now()
-        may = self._peers.linked and not self._stopped
-        seen = self._hub.held if may else frozenset[Square]()
-        leaves = {name_of(s): self._pack(self._mine.pop(s)) for s in self.squares if s not in seen}
-        keeps = {name_of(square): self._pack(one) for square, one in self._mine.items()}
-        wants = [s for s in seen if s not in self._mine and self._is_silent(s, asked)]
-        wants = random.sample(wants, min(len(wants), MOST - len(keeps)))
-        if not (leaves or keeps or wants):
-            return
-        self._asking = True
+        wants = self._choose(asked)
+        leaves = {s: self._mine.pop(s).pack() for s in self.squares if s not in wants}
+        keeps = {name_of(square): one.pack() for square, one in self._mine.items()}
+        if leaves or keeps:
+            self._renewing = True
 
-        def question(store: Store) -> tuple[list[str], dict[str, Stored]]:
-            still = store.renew(self._queue, keeps.items(), LEASE) if keeps else []
-            self._leave(store, leaves)
-            return still, self._claim(store, list(map(name_of, wants))) if wants else {}
+            def question(store: Store) -> list[str]:
+                still = store.renew(self._queue, keeps.items(), LEASE) if keeps else []
+                self._leave(store, {name_of(square): body for square, body in leaves.items()})
+                return still
 
-        def answered(found: tuple[list[str], dict[str, Stored]]) -> None:
-            self._asking, self._until = False, asked + SURE_FOR
-            for name in keeps.keys() - set(found[0]):
-                self._mine.pop(square_of(name), None)
-            for name, was in found[1].items():
-                self._begin(square_of(name), *was)
-            for square in self.squares:
-                self._publish(square)
-            if self._stopped:
-                self._look()
+            def renewed(still: list[str]) -> None:
+                self._renewing, self._until = False, asked + SURE_FOR
+                for name in keeps.keys() - set(still):
+                    self._mine.pop(square_of(name), None)
+                for square, body in leaves.items():
+                    # Whoever sees it need not wait until it is silent.
+                    self._replicas.publish_kept(square, _read(body).version, [])
+                for square in self.squares:
+                    self._publish(square)
+                if self._stopped:
+                    self._look()
 
-        def failed() -> None:
-            self._asking = False
+            def failed() -> None:
+                self._renewing = False
 
-        self._keeper.ask(question, answered, failed)
+            self._keeper.ask(question, renewed, failed)
+        self._claim([square for square in wants if square not in self._mine][:CLAIMED])
+
+    def _choose(self, now: int) -> list[Square]:
+        """Return the squares that this node should keep: those of its own, and those of which no
+        keeper is heard, as far as its screens hold them; first those in which somebody stands."""
+        if self._stopped or not self._peers.linked:
+            return []
+        mine, squares = self._mine, self._replicas.squares
+        seen = [s for s in self._hub.held if s in mine or self._is_silent(s, now)]
+        if len(seen) > MOST and self._warnings.allows(now / 1000):
+            log.warning("%d squares that players see are not kept", len(seen) - MOST)
+        self._loop.stats["unkept"] += max(len(seen) - MOST, 0)
+        random.shuffle(seen)
+        seen.sort(key=lambda s: (not (s in squares and squares[s].replica.players), s not in mine))
+        return seen[:MOST]
 
     def _is_silent(self, square: Square, now: int) -> bool:
-        heard = self._replicas.squares.get(square)
-        return heard is not None and now - heard.shown.kept.at >= SILENT
+        heard = self._heard(square)
+        return heard is not None and now - heard.at >= SILENT
 
-    def _leave(self, store: Store, bodies: dict[str, bytes]) -> None:
+    def _leave(self, store: Store, bodies: Mapping[str, bytes]) -> None:
         """Let squares sleep that this node has claimed, with what is kept of them."""
         if bodies:
             then = [(self._queue, Item(name, NEVER, name, body)) for name, body in bodies.items()]
             store.done(self._queue, bodies, then)
 
-    def _claim(self, store: Store, names: list[str]) -> dict[str, Stored]:
-        """Claim those of some squares that nobody keeps; return what was kept of each."""
-        self._wake(store, names)
-        due = {one.id: one.body for one in store.claim(self._queue, MOST, LEASE)}
-        # What was due elsewhere nobody has missed: nobody sees it, or who does looks again.
-        self._leave(store, {name: body for name, body in due.items() if name not in names})
-        mine = {name: _read(body) for name, body in due.items() if name in names}
-        next_ = [(name, _packed(_next(version), known)) for name, (version, known) in mine.items()]
-        still = store.renew(self._queue, next_, LEASE) if mine else []
-        return {name: mine[name] for name in still}
+    def _claim(self, squares: list[Square]) -> None:
+        """Claim those of some squares that nobody keeps, unless the store is asked for some."""
+        if self._claiming or not squares:
+            return
+        self._claiming, asked = True, self._loop.now()
+        heard = {square: self._heard(square) for square in squares}
+        epochs = {name_of(s): Stored(kept.version).epoch for s, kept in heard.items() if kept}
 
-    def _wake(self, store: Store, names: list[str]) -> None:
-        """Let those of some squares be due that sleep, or that nobody has ever seen."""
-        there = {item.id: item for item in store.group(self._queue, *names)}
-        new = [Item(name, 0, name, b"") for name in names if name not in there]
+        def question(store: Store) -> dict[str, Stored]:
+            self._wake(store, epochs)
+            due = {one.id: one.body for one in store.claim(self._queue, CLAIMED, LEASE)}
+            # What was due elsewhere nobody has missed: nobody sees it, or who does looks again.
+            self._leave(store, {name: body for name, body in due.items() if name not in epochs})
+            mine = {name: _read(body) for name, body in due.items() if name in epochs}
+            begun = {name: _next(was).pack() for name, was in mine.items()}
+            still = store.renew(self._queue, begun.items(), LEASE) if mine else []
+            return {name: mine[name] for name in still}
+
+        def claimed(mine: dict[str, Stored]) -> None:
+            self._claiming = False
+            if not self._mine:
+                self._until = asked + SURE_FOR
+            for name, was in mine.items():
+                self._loop.guarded(self._begin, square_of(name), was)
+
+        def failed() -> None:
+            self._claiming = False
+
+        self._keeper.ask(question, claimed, failed)
+
+    def _wake(self, store: Store, epochs: Mapping[str, int]) -> None:
+        """Let those of some squares be due that sleep, that nobody has ever seen, or that somebody
+        keeps who is not believed: epochs of them were heard that the store has forgotten."""
+        there = {item.id: item for item in store.group(self._queue, *epochs)}
+        new = [Item(name, 0, name, b"") for name in epochs if name not in there]
         if new:
             store.put(self._queue, new)
         for item in there.values():
-            if item.delay > LEASE:
+            if item.delay > LEASE or (item.delay and _read(item.body).epoch < epochs[item.id]):
                 then = [(self._queue, item._replace(delay=0))]
                 store.take(self._queue, item.id, then, only=item.body)
 
-    def _begin(self, square: Square, version: int, known: dict[str, Any]) -> None:
+    def _begin(self, square: Square, was: Stored) -> None:
         """Begin to keep a square, with what the store has of it, or with what was heard of its last
         keeper, if that is later: the store may have forgotten something."""
-        there, kept = self._replicas.squares.get(square), list[Kept]()
-        heard = None if there is None else there.shown.kept
-        later = heard if heard is not None and heard.version > version else None
-        for number, (kind, wake, _tick) in enumerate(self._kinds):
-            values = known.get(kind.__name__, {})
+        heard, kept, rest = self._heard(square), list[Kept](), dict(was.known)
+        later = heard if heard is not None and heard.version > was.version else None
+        for number, kind in enumerate(self._kinds):
+            values = rest.pop(kind.kept.__name__, {})
             if later is not None:
-                values = _named(kind, later.values[number])
-            fit = {f.name: values[f.name] for f in kind.fields if f.allows(values.get(f.name))}
-            was = kind(**fit)
-            now = copy.copy(was)
-            kept.append(now if wake(square, now) else was)
-        self._mine[square] = _Square(_next(version if later is None else later.version), kept)
-
-    def _pack(self, one: _Square) -> bytes:
-        return _packed(one.version, {type(kept).__name__: kept.values for kept in one.kept})
+                values = _named(kind.kept, later.values[number])
+            before = kind.kept(**usable(kind.kept.fields, values))
+            after = copy.copy(before)
+            kept.append(after if kind.wake(square, after) else before)
+        begins = _next(was if later is None else Stored(later.version)).version
+        self._mine[square] = _Square(begins, kept, rest)
+        self._publish(square)
 
     # What happens there.
 
@@ -229,19 +296,23 @@ class Keepers:
         self._loop.in_turns([*self._mine, None], AT_ONCE, TURN, tick)
 
     def _tick(self, number: int, square: Square) -> None:
-        one, heard = self._mine[square], self._replicas.squares.get(square)
-        if heard is not None and heard.shown.kept.version // EPOCH > one.version // EPOCH:
+        one, heard = self._mine[square], self._heard(square)
+        if heard is not None and heard.version // EPOCH > one.version // EPOCH:
             # Another node has claimed it since.
             del self._mine[square]
         elif self._is_sure():
-            before = one.kept[number]
-            after = copy.copy(before)
+            after = copy.copy(one.kept[number])
             # It may have stood still meanwhile.
-            if self._kinds[number][2](square, after) and self._is_sure():
-                one.kept[number] = after
-                if after.values != before.values:
-                    one.version += 1
-                    self._publish(square)
+            if self._kinds[number].tick(square, after) and self._is_sure():
+                self._become(square, number, after)
+
+    def _become(self, square: Square, number: int, after: Kept) -> None:
+        """Keep something else of a square from now on, and publish it if it differs."""
+        one = self._mine[square]
+        before, one.kept[number] = one.kept[number], after
+        if after.values != before.values:
+            one.version += 1
+            self._publish(square)
 
     def _is_sure(self) -> bool:
         return self._loop.now() < self._until and self._peers.linked
@@ -251,21 +322,52 @@ class Keepers:
         said = [kept.shows() for kept in one.kept]
         self._replicas.publish_kept(square, one.version, said)
 
+    # What operators do.
 
-def _next(version: int) -> int:
-    """Return the first version of the next epoch."""
-    return (version // EPOCH + 1) * EPOCH
+    def clear(self, square: Square) -> None:
+        """Let all texts of a square be empty, because an operator wants it."""
+        self._clear(lambda _text: True, "", square)
+
+    def clear_name(self, name: str) -> None:
+        """Replace a name in all that is kept, because an operator wants it."""
+        self._clear(lambda text: text == name, NO_NAME)
+
+    def _clear(self, bad: Callable[[str], bool], instead: str, only: Square | None = None) -> None:
+        for square in self.squares if only is None else [only]:
+            for number, kept in enumerate(self._mine[square].kept if square in self._mine else ()):
+                self._become(square, number, kept.without(bad, instead))
+
+        def sleeping(item: Item | None) -> Item | None:
+            if item is None or item.delay <= LEASE:
+                return None
+            was = _read(item.body)
+            known = dict(was.known)
+            for kind in self._kinds:
+                values = usable(kind.kept.fields, known.get(kind.kept.__name__, {}))
+                known[kind.kept.__name__] = kind.kept(**values).without(bad, instead).values
+            return item._replace(body=Stored(was.version + 1, known).pack())
+
+        def question(store: Store) -> None:
+            items = store.each(self._queue) if only is None else [Item(name_of(only), 0, "", b"")]
+            for name in [item.id for item in items]:
+                store.change(self._queue, name, sleeping)
+
+        if self._kinds:
+            self._keeper.ask(question, lambda _none: None)
 
 
-def _packed(version: int, known: dict[str, Any]) -> bytes:
-    """Return the body of an item: the version, and the values of each kind by its name."""
-    packed: bytes = msgpack.packb([version, known])
-    return packed
+def _next(was: Stored) -> Stored:
+    """Return the same with the first version of the next epoch."""
+    return was._replace(version=(was.epoch + 1) * EPOCH)
 
 
 def _read(body: bytes) -> Stored:
-    version, known = msgpack.unpackb(body) if body else (0, {})
-    return version, known
+    """Return what the body of an item says: nothing, if it is none."""
+    try:
+        version, known = msgpack.unpackb(body)
+        return Stored(version, {str(name): dict(values) for name, values in known.items()})
+    except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
+        return Stored()
 
 
 def _named(kind: type[Kept], values: Sequence[Any]) -> dict[str, Any]:

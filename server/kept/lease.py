@@ -11,6 +11,7 @@ This module never decides what a keeper does, and not what one does that is not 
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from flatlands.server.kept.keeper import Keeper
@@ -49,9 +50,8 @@ class Duty(Protocol):
 class Sole:
     """A Duty of which nothing is handed on: who has its lease asks whether that is sure."""
 
-    def may_keep(self) -> bool:
-        """See Duty."""
-        return True
+    def __init__(self, may_keep: Callable[[], bool]) -> None:
+        self.may_keep = may_keep
 
     def read(self, store: Store) -> None:
         """See Duty."""

@@ -28,7 +28,7 @@ from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 # On a square's channel.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
 # On the channel of all nodes.
-HEARTBEAT, WATCH = 34, 50
+HEARTBEAT, WATCH, TELL = 34, 50, 52
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
@@ -87,7 +87,10 @@ _FIELDS = {
         *[Field(name, str) for name in ("ring", "rules", "store")],
         *[Field(name, bool) for name in ("dimmed", "inhabited", "new")],
         *[Field(name, bytes) for name in ("tracks", "wide")],
-        *[Field(name, list) for name in ("things", "gone", "others", "entries", "writes", "kept")],
+        *[
+            Field(name, list)
+            for name in ("things", "gone", "others", "entries", "writes", "kept", "told")
+        ],
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
@@ -201,6 +204,7 @@ MESSAGES = {
         (HERE, "here", None, "node to nonce name x y dx dy"),
         (ECHO, "echo", None, "node sent"),
         (WATCH, "watch", _are_parts, "node new parts"),
+        (TELL, "tell", None, "node name told"),
         (COUNTS, "counts", _are_counts, "node page grain dots"),
     )
 }
@@ -308,10 +312,10 @@ def read_things(said: list[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
 
 
 def check_kept(said: list[Any], rows: Sequence[Row]) -> None:
-    """Raise Malformed unless `said` has the values of each kind that the game keeps."""
-    if len(said) != len(rows):
+    """Raise Malformed unless `said` has the values of each kind that the game keeps, or nothing."""
+    if said and len(said) != len(rows):
         raise Malformed("something that is kept by another game")
-    for row, values in zip(rows, said, strict=True):
+    for row, values in zip(rows, said, strict=False):
         fault = row.fault(values) if type(values) is list else f"{row.name} must be an array"
         if fault is not None:
             raise Malformed(f"something that is kept and malformed: {fault}")
@@ -389,8 +393,9 @@ sync_request = _says_of_square(SYNC_REQUEST)
 #: (stores/base.py).
 changes = _says_of_square(CHANGES)
 
-#: What a node keeps of a square: of each kind of the game the values of its fields, as a list. Of
-#: two such messages the one with the higher `version` is true.
+#: What a node keeps of a square: of each kind of the game the values of its fields, as a list; or
+#: nothing, if it does not keep it any more. Of two such messages the one with the higher `version`
+#: is true.
 kept = _says_of_square(KEPT)
 
 #: The number of a node's last batch or full state in a square, to say it once more. `inhabited`:
@@ -428,6 +433,9 @@ here = _says(HERE)
 #: The request for counts of parts of the world: grain, column, row, most, grain ... With `new`
 #: whoever asks has not heard of them yet.
 watch = _says(WATCH)
+
+#: What a game tells all pages of the world: the name of what is told, and its fields.
+tell = _says(TELL)
 
 #: How many players of a node are where in a part of the world. `dots` is column, row, people,
 #: computer players, batches, column ... Pages from 1 on go on where the one before has ended.

@@ -202,6 +202,10 @@ class Shown:
         if version < before.version:
             around.loop.stats["late_keepers"] += 1
             return
+        if not values:
+            # Its keeper has left it.
+            self.kept = before._replace(at=0)
+            return
         self.kept = KeptThere(version, values, around.loop.now())
         if values != before.values:
             message = protocol.kept(self._square, values)

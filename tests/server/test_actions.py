@@ -3,12 +3,14 @@
 import gevent
 import pytest
 
+from flatlands.brokers.base import Message
 from flatlands.server.actions import action, flag, number, text
 from flatlands.server.cells import Cells
 from flatlands.server.game import Game, Part
 from flatlands.server.hooks import WAITING, Gone, Hook, Lines
 from flatlands.server.limits import Rate
 from flatlands.server.me import Me
+from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.things import Event
 from tests.server.harness import Harness, events
@@ -138,7 +140,7 @@ def test_a_game_without_actions_has_none_to_name():
 
 def test_what_is_no_action_is_refused_though_it_is_a_method(shop):
     harness, client = shop
-    for name in ("sell", "on_join", "tell_all", ""):
+    for name in ("sell", "on_join", "tell_all", "tell_world", ""):
         client.send(DO, name or "x", [])
         said = client.connection.messages[-1][1:]
         assert said == ["game", "do must name an action of this game: buy, fail, wait"]
@@ -166,6 +168,28 @@ def test_a_game_hears_who_comes_goes_and_enters_a_square():
     b.connection.lose(1000)
     harness.run(200)
     assert Shop.said[2:] == [("leave", "Ada", True)]
+
+
+def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
+    harness = Harness(play=Game, nodes=2, ready=True)
+    a, b = (harness.place(name, (9 * n, 0), host=harness.hosts[n]) for n, name in enumerate("ab"))
+    game = harness.game_of()
+    game.tell_world("storm", 3, ["from", "the", None])
+    harness.settle()
+    assert a.model.told["storm"] == b.model.told["storm"] == [3, ["from", "the", None]]
+    # Whoever cannot reach the others tells its own.
+    harness.broker.fail()
+    game.tell_world("calm")
+    harness.settle()
+    assert a.model.told["calm"] == [] and "calm" not in b.model.told
+    for name, said in (("storm", 1.5), ("storm", {}), ("", 1), ("s" * 21, 1)):
+        with pytest.raises(ValueError, match="tells|has a name"):
+            game.tell_world(name, said)
+    before = harness.hosts[1].loop.stats["malformed"]
+    for fields in ([1.5], [{}]):
+        message = peer_protocol.tell(harness.node.id, "storm", fields)
+        harness.hosts[1].node.receive(Message(harness.node.channels.nodes, message))
+    assert harness.hosts[1].loop.stats["malformed"] == before + 2
 
 
 def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):

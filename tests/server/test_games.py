@@ -12,7 +12,9 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
 from tests.inside import Inside, inside
+from tests.processes import ServerProcess
 from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.servers import until
 from tests.socket_client import SocketClient
 
 
@@ -208,8 +210,8 @@ def test_the_example_of_what_happens_by_itself_is_one(tmp_path):
     )
     client = harness.place("Ada", (0, 0))
     harness.run(6500)
-    [[name, seconds]] = client.model.kept[0, 0]
-    assert name == "Ada" and 3 <= seconds <= 6
+    [[holder, seconds]] = client.model.kept[0, 0]
+    assert holder == client.id and 3 <= seconds <= 6
 
 
 def test_the_example_of_things_is_one(tmp_path):
@@ -234,6 +236,29 @@ def test_the_example_of_things_is_one(tmp_path):
     harness.run(1000)
     assert client.model.told["read"] == ["hello"]
     assert client.model.told["board"][0][0][0] == "Ada" and client.model.errors == []
+
+
+HANGS = """
+from flatlands import Game as Engine, every
+
+
+class Game(Engine):
+    @every(0.5)
+    def spin(self):
+        while True:
+            pass
+"""
+
+
+@pytest.mark.process
+def test_a_hook_that_does_not_return_is_named_with_its_line(tmp_path):
+    path = tmp_path / "hangs.py"
+    path.write_text(HANGS)
+    server = ServerProcess("--game", str(path))
+    try:
+        until(lambda: re.search(r'hangs.py", line [89] in spin', server.errors()))
+    finally:
+        server.close()
 
 
 WAITS = """

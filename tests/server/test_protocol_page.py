@@ -214,7 +214,7 @@ NUMBERS = [
     ("protocol", f"a moment of the last {reach.AGO} ms"),
     ("protocol", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
     ("nodes", f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken"),
-    ("nodes", f"{seconds(lying.LOOK_AFTER)} after the thing"),
+    ("nodes", f"{seconds(lying.LOOK_AFTER)} after a thing"),
     ("nodes", f"lease ends after {seconds(lying.LEASE)}"),
     ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
     ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),

@@ -5,7 +5,6 @@ import { Cells } from './cells.js';
 import { Clock } from './clock.js';
 import { Identity } from './identity.js';
 import { forWindow } from './keep.js';
-import { suggestName } from './names.js';
 import { Net } from './net.js';
 import * as P from './protocol.js';
 import { Replica } from './replica.js';
@@ -33,7 +32,9 @@ replica.onEvent = (type, id) => { if (type === 'Sparks') sparks.set(id, clock.no
 
 const url = new URL('ws', new URL('.', location.href.split('#')[0]));
 url.protocol = url.protocol.replace('http', 'ws');
-const net = new Net(url.href, clock, new Identity(forWindow, forWindow, null), {
+const identity = new Identity(forWindow, forWindow, null);
+identity.name = identity.name;             // it keeps the name that it has made up
+const net = new Net(url.href, clock, identity, {
   welcome([, , id, now, , x, y, side, speed, diagonal, , , , , , kinds]) {
     own = id;
     clock.sample(performance.now(), now, performance.now());
@@ -51,10 +52,15 @@ const net = new Net(url.href, clock, new Identity(forWindow, forWindow, null), {
     const me = replica.players.get(own);
     if (me !== undefined) walk.reconcile(me, clock.now());
   },
-  lost: () => { line.textContent = 'The connection is lost: trying again …'; },
+  lost() {
+    // A server that was killed has told nobody where its players were.
+    if (own !== null) net.hello.place = walk.drawn(clock.now()).map((at) => Math.floor(at * UNIT));
+    line.textContent = 'The connection is lost: trying again …';
+  },
   refused: (code, sentence) => { line.textContent = sentence; },
   takenOver: () => { line.textContent = 'You went on playing in another window.'; },
-  error() {}, quiet() {}, waiting() {},
+  error: (code, sentence) => { if (code !== 'flood') line.textContent = sentence; },
+  quiet() {}, waiting() {},
 });
 
 function showBoard(rows) {
@@ -186,6 +192,6 @@ function drawPlayer(x, y, id, name) {
 
 document.documentElement.dataset.begun = '';
 addEventListener('resize', fit);
-net.open({ name: suggestName(), look: 0, ...viewport(), near: null, place: null });
+net.open({ name: identity.name, look: 0, ...viewport(), near: null, place: null });
 fit();
 frame();

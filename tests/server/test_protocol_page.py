@@ -31,16 +31,38 @@ from tests import model
 ROOT = Path(__file__).parents[2]
 
 
-def section(number):
-    """Return the text of a section of docs/protocol.md."""
+#: What Flatlands adds.
+GAME = ROOT / "games" / "flatlands" / "protocol.md"
+
+
+def section(which):
+    """Return the text of a section: of docs/protocol.md by its number, of GAME by its name."""
+    if isinstance(which, str):
+        return GAME.read_text().split(f"## {which}\n")[1].split("\n## ")[0]
     text = (ROOT / "docs" / "protocol.md").read_text()
-    return text.split(f"## {number}.")[1].split(f"## {number + 1}.")[0]
+    return text.split(f"## {which}.")[1].split(f"## {which + 1}.")[0]
 
 
-def table(number):
+def table(which):
     """Yield the cells of each row of a section's table whose first one is a number."""
-    for row in re.findall(r"^\| (\d+ \|.*)\|$", section(number), re.M):
+    for row in re.findall(r"^\| (\d+ \|.*)\|$", section(which), re.M):
         yield [cell.strip() for cell in row.split("|")]
+
+
+def test_the_table_of_what_a_client_asks():
+    rows = re.findall(
+        r"^\| (\w+) \| ([\w, ]*?) ?\| ([^|]*) \|", section("What a client asks"), re.M
+    )
+    actions = {name: action for part in Game.parts for name, action in part.actions.items()}
+    assert {name: (fields, rate) for name, fields, rate in rows if name in actions} == {
+        name: (", ".join(field.name for field in action.row.fields), often(action.rate))
+        for name, action in actions.items()
+    }
+
+
+def often(rate):
+    each = f"{rate.rate:g}/s" if rate.rate >= 1 else f"1 in {1 / rate.rate:g} s"
+    return f"{each}, {rate.burst} at once"
 
 
 def test_the_table_of_what_a_client_sends():
@@ -83,7 +105,11 @@ OWN = {n: declare(kind) for n, kind in enumerate(Game.events, max(peer_protocol.
 
 @pytest.mark.parametrize(
     ("number", "tuples"),
-    [(4, peer_protocol.EVENTS | OWN), (10, {0: declare(Gem), 1: declare(Cairn)})],
+    [
+        (4, {n: one for n, one in peer_protocol.EVENTS.items() if n not in OWN}),
+        ("Events", OWN),
+        ("Things", {0: declare(Gem), 1: declare(Cairn)}),
+    ],
 )
 def test_the_tables_of_events_and_of_things(number, tuples):
     rows = {kind: ", ".join(one.make._fields[1:]) for kind, one in tuples.items()}
@@ -210,9 +236,9 @@ NUMBERS = [
         "protocol",
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ),
-    ("protocol", f"comes within {Gem.reach:g} tiles of it"),
-    ("protocol", f"a moment of the last {reach.AGO} ms"),
-    ("protocol", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
+    ("flatlands", f"comes within {Gem.reach:g} tiles of it"),
+    ("flatlands", f"a moment of the last {reach.AGO} ms"),
+    ("flatlands", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
     ("nodes", f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken"),
     ("nodes", f"{seconds(lying.LOOK_AFTER)} after a thing"),
     ("nodes", f"lease ends after {seconds(lying.LEASE)}"),
@@ -244,7 +270,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("name", "sentence"), NUMBERS)
 def test_numbers_on_the_pages_are_those_of_the_source(name, sentence):
-    text = (ROOT / "docs" / f"{name}.md").read_text()
+    text = (GAME if name == "flatlands" else ROOT / "docs" / f"{name}.md").read_text()
     assert sentence in " ".join(text.split())
 
 

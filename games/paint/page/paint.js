@@ -33,7 +33,8 @@ replica.onEvent = (type, id) => { if (type === 'Sparks') sparks.set(id, clock.no
 const url = new URL('ws', new URL('.', location.href.split('#')[0]));
 url.protocol = url.protocol.replace('http', 'ws');
 const identity = new Identity(forWindow, forWindow, null);
-identity.name = identity.name;             // it keeps the name that it has made up
+const ownName = identity.name;
+identity.name = ownName;                  // it keeps the name that it has made up
 const net = new Net(url.href, clock, identity, {
   welcome([, , id, now, , x, y, side, speed, diagonal, , , , , , kinds]) {
     own = id;
@@ -192,6 +193,6 @@ function drawPlayer(x, y, id, name) {
 
 document.documentElement.dataset.begun = '';
 addEventListener('resize', fit);
-net.open({ name: identity.name, look: 0, ...viewport(), near: null, place: null });
+net.open({ name: ownName, look: 0, ...viewport(), near: null, place: null });
 fit();
 frame();

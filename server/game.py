@@ -196,6 +196,11 @@ class Part:
 
     # What games call.
 
+    @property
+    def side(self) -> int:
+        """The length of a square's side, in tiles."""
+        return int(self.node.grid.side)
+
     def tell_all(self, name: str, *fields: Any) -> None:
         """Tell the pages of this node's players something, under a name of the game's own. Fields
         are None, booleans, whole numbers, texts, and lists of these."""

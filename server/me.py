@@ -15,7 +15,7 @@ from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
 from flatlands.server.players.resident import Resident
-from flatlands.server.things import Event, Thing, allowed, fields_of
+from flatlands.server.things import Event, Thing, allowed, check_tile, fields_of
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
@@ -201,6 +201,22 @@ class Me(metaclass=_Fielded):
                 node.movement.pace(self._resident, percent, ms and node.loop.now() + ms)
 
         node.loop.soon(go)
+
+    def put(self, tile: Tile) -> None:
+        """Put the player on a tile, where it stands, at the end of this turn of the event loop.
+        Raises Gone, and ValueError if nobody can stand there."""
+        self._check()
+        node, (column, row) = self._node, check_tile(tile)
+        if node.terrain.blocked(column, row):
+            raise ValueError(f"nobody can stand on {tile!r}")
+        place = column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
+
+        def leap() -> None:
+            # A hook may be called in the middle of a move.
+            if self._is_here():
+                node.movement.put(self._resident, place)
+
+        node.loop.soon(leap)
 
     def give_back(self) -> None:
         """Do not count for the player's address what it has just asked."""

@@ -166,6 +166,54 @@ def test_a_pace_that_nobody_has_is_refused(race, pace):
         me.pace(2)
 
 
+# Where they are put.
+
+
+def test_a_player_that_is_put_elsewhere_stands_there_for_everybody():
+    steps, entered = [], []
+
+    class Portal(Race):
+        def on_step(self, me, tiles):
+            steps.extend(tiles)
+            if (3, 0) in tiles:
+                me.put((40, -3))
+
+        def on_enter(self, me, square, before):
+            entered.append((before, square))
+
+    harness = Harness(nodes=2, play=Portal)
+    a, far = (
+        harness.stand(name, (at, 500), (60, 40), host)
+        for name, at, host in zip(("A", "Far"), (500, 40 * UNIT), harness.hosts, strict=True)
+    )
+    harness.run(500)
+    a.walk(1, 0)
+    harness.run(1500)
+    there = 40 * UNIT + UNIT // 2, -3 * UNIT + UNIT // 2
+    assert a.at() == far.at(a) == there
+    assert entered[-1][1] == (2, -1) and steps[-1] == (40, -3) and steps.count((40, -3)) == 1
+    # It goes on from there.
+    a.walk(0, -1)
+    harness.run(1000)
+    assert far.at(a) == (there[0], there[1] - SPEED) and (4, 0) not in steps
+    harness.check()
+
+
+def test_nobody_is_put_where_nobody_can_stand(race):
+    harness, a, _b = race
+    do(a, "be", 2, "", False)
+    harness.run(100)
+    [me] = a.host.node.game.seen
+    me._node.terrain.blocked = lambda column, row: (column, row) == (5, 5)
+    for tile in ((5, 5), (2**31, 0), (1.5, 0), None):
+        with pytest.raises(ValueError, match="stand on|a tile is"):
+            me.put(tile)
+    a.connection.lose(1000)
+    harness.run(100)
+    with pytest.raises(Gone):
+        me.put((0, 0))
+
+
 # What the game has of them.
 
 

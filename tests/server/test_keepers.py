@@ -177,6 +177,28 @@ def test_a_keeper_that_hears_nothing_of_itself_gives_up_and_the_others_go_on(sky
     assert len(keepers(harness)) == 1 and rain(a) == rain(b)
 
 
+def test_what_is_lost_on_the_way_is_told_again_within_a_second(sky):
+    class Once(Game):
+        parts = []
+
+        def on_tick(self, square, kept):
+            if self.fails:
+                kept.said = "it is over"
+
+    harness = sky(nodes=2, play=Once)
+    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
+    [keeper] = keepers(harness)
+    other = b if keeper is a.host else a
+    harness.network.cuts.add((keeper.broker, other.host.broker))
+    harness.game_of(keeper).fails = True
+    harness.run(1000)
+    assert other.model.kept[SQUARE] == [[0, ""]]
+    harness.network.heal()
+    harness.run(EVERY)
+    assert other.model.kept[SQUARE] == a.model.kept[SQUARE] == [[0, "it is over"]]
+    assert keepers(harness) == [keeper]
+
+
 def test_a_square_that_nobody_sees_sleeps_and_goes_on_from_there(sky):
     harness = sky(nodes=2)
     a = at(harness, "a", (8, 8))

@@ -13,7 +13,7 @@ import pytest
 from gevent import socket
 
 from flatlands.server.limits import PER_ADDRESS, Limits, Proxies
-from flatlands.server.websocket import handshake
+from flatlands.server.websocket import handshake, listener
 from flatlands.server.websocket.frames import frame
 from flatlands.server.websocket.hosts import Hosts
 from flatlands.server.websocket.listener import WebSocketServer
@@ -164,7 +164,11 @@ def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, pr
         assert echo.connections[0].address == address
 
 
-def test_a_server_that_is_full_leaves_newcomers_to_those_on_its_port_that_are_not(serve):
+def test_a_server_that_is_full_leaves_newcomers_to_those_on_its_port_that_are_not(
+    serve, monkeypatch
+):
+    # However busy the machine is, the other one has its turn meanwhile.
+    monkeypatch.setattr(listener, "GIVE_WAY", 1)
     full = serve(full=lambda: True)
     port = socket.socket(fileno=os.dup(full.server.socket.fileno()))
     other = serve(listener=port)

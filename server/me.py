@@ -237,9 +237,6 @@ class Me(metaclass=_Fielded):
     def _is_here(self) -> bool:
         return self._node.residents.by_id.get(self.id) is self._resident
 
-    def _get(self, at: int) -> Any:
-        return self._resident.values[at]
-
     def _set(self, at: int, value: Any) -> None:
         """Have another value in a field, and publish that. Raises Gone."""
         self._check()
@@ -254,7 +251,7 @@ def _value(at: int, field: Field) -> property:
     def take(me: Me, value: Any) -> None:
         me._set(at, allowed(type(me).__name__, field, value))
 
-    return property(lambda me: me._get(at), take, doc=str(field))
+    return property(lambda me: me._resident.values[at], take, doc=str(field))
 
 
 def told(name: str, fields: Sequence[Any]) -> bytes:

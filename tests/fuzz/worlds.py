@@ -11,6 +11,7 @@ from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.flatlands.game import Game
+from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.actions import action
 from flatlands.server.actions import number as number_from
 from flatlands.server.actions import text as text_from
@@ -90,7 +91,7 @@ class Painted(Game):
     """Flatlands, with ground on which one writes, and something to ask."""
 
     floor, me = Cells(counted=True), Painter
-    keeps = (Weather,)
+    keeps, parts = (Weather,), (*Game.parts, Mushrooms)
 
     def on_tick(self, square: tuple[int, int], kept: Weather) -> None:
         """Let it rain, and say who is there."""

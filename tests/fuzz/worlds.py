@@ -11,7 +11,6 @@ from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.flatlands.game import Game
-from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.actions import action
 from flatlands.server.actions import number as number_from
 from flatlands.server.actions import text as text_from
@@ -91,7 +90,7 @@ class Painted(Game):
     """Flatlands, with ground on which one writes, and something to ask."""
 
     floor, me = Cells(counted=True), Painter
-    keeps, parts = (Weather,), (*Game.parts, Mushrooms)
+    keeps = (Weather,)
 
     def on_tick(self, square: tuple[int, int], kept: Weather) -> None:
         """Let it rain, and say who is there."""

@@ -62,7 +62,7 @@ def test_the_table_of_what_a_client_asks():
 
 def often(rate):
     each = f"{rate.rate:g}/s" if rate.rate >= 1 else f"1 in {1 / rate.rate:g} s"
-    return f"{each}, {rate.burst} at once"
+    return f"{each}, {rate.burst:g} at once"
 
 
 def test_the_table_of_what_a_client_sends():

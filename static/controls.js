@@ -327,8 +327,9 @@ export class Controls {
     if (cairn === null) return this.hud.hideCairn();
     const others = cairn.thing.values.player !== state.ownId;
     // The card must not cover the own player.
-    const below = state.here.y < cairn.y;
-    const tip = this.view.pointOf(state, cairn.x, cairn.y + (below ? CARD_BELOW : -CARD_ABOVE));
+    const below = state.here.y < cairn.y - 0.5;
+    const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
+    const tip = this.view.pointOf(state, cairn.x, foot);
     this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
       { ...tip, below });
   }

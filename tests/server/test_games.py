@@ -169,14 +169,23 @@ def test_what_games_import_is_found_in_the_package():
         assert flatlands.Node
 
 
-def test_the_example_of_the_page_about_games_is_one(tmp_path):
+def play_example(folder, title):
+    """Return a harness that plays the first example below a title of docs/games.md, and what makes
+    its games."""
     page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
-    (tmp_path / "mine.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    (tmp_path / "page").mkdir()
+    text = re.search(r"```python\n(.*?)```", page.split(f"{title}\n", 1)[1], re.S)[1]
+    path = folder / (re.sub(r"\W+", "_", title.strip("# ")).lower() + ".py")
+    path.write_text(text)
+    (folder / "page").mkdir()
     marks = "<!-- base --><!-- joined --><!-- joined -->"
-    (tmp_path / "page" / "index.html").write_text(marks)
-    make = games.Maker(str(tmp_path / "mine.py"), None, alone=True)
-    harness = Harness(play=lambda node, _options, _alone: make(node))
+    (folder / "page" / "index.html").write_text(marks)
+    make, clock = games.Maker(str(path), None, alone=True), Clock()
+    stores = clock_stores(clock)
+    return Harness(play=lambda node, *_: make(node), clock=clock, stores=stores), make
+
+
+def test_the_example_of_the_page_about_games_is_one(tmp_path):
+    harness, make = play_example(tmp_path, "# A game of your own")
     client = harness.place("Ada", (0, 0))
     client.walk(1, 0)
     harness.run(1000)
@@ -188,11 +197,7 @@ def test_the_example_of_the_page_about_games_is_one(tmp_path):
 
 
 def test_the_example_of_players_is_one(tmp_path):
-    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
-    text = page.split("## Players")[1]
-    (tmp_path / "painters.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
-    make = games.Maker(str(tmp_path / "painters.py"), None, alone=True)
-    harness = Harness(play=lambda node, _options, _alone: make(node))
+    harness, _make = play_example(tmp_path, "## Players")
     client = harness.place("Ada", (0, 0))
     harness.run(100)
     colour, motto = client.model.players[client.id].values
@@ -200,14 +205,7 @@ def test_the_example_of_players_is_one(tmp_path):
 
 
 def test_the_example_of_what_happens_by_itself_is_one(tmp_path):
-    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
-    text = page.split("## What happens by itself")[1]
-    (tmp_path / "hills.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
-    make = games.Maker(str(tmp_path / "hills.py"), None, alone=True)
-    clock = Clock()
-    harness = Harness(
-        play=lambda node, _options, _alone: make(node), clock=clock, stores=clock_stores(clock)
-    )
+    harness, _make = play_example(tmp_path, "## What happens by itself")
     client = harness.place("Ada", (0, 0))
     harness.run(6500)
     [[holder, seconds]] = client.model.kept[0, 0]
@@ -215,14 +213,7 @@ def test_the_example_of_what_happens_by_itself_is_one(tmp_path):
 
 
 def test_the_example_of_things_is_one(tmp_path):
-    page = (Path(__file__).parent.parent.parent / "docs" / "games.md").read_text()
-    text = page.split("## Things")[1]
-    (tmp_path / "orchard.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
-    make = games.Maker(str(tmp_path / "orchard.py"), None, alone=True)
-    clock = Clock()
-    harness = Harness(
-        play=lambda node, _options, _alone: make(node), clock=clock, stores=clock_stores(clock)
-    )
+    harness, _make = play_example(tmp_path, "## Things")
     client = harness.place("Ada", (0, 0), (96, 64))
     harness.run(3000)
     client.send(10, "k" * 16)

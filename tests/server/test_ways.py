@@ -14,14 +14,14 @@ COUNTED = tuple(
     f"{ROOT}/flatlands/{name}/" for name in ("server", "world", "brokers", "stores", "games")
 )
 
-#: Journey -> how many files it may pass through. Few newcomers pass sight.py too, by chance.
+#: Journey -> how many files it may pass through.
 MOST = {"walk": 23, "hello": 34, "token": 36}
 
 
 @contextmanager
 def watching():
     """Yield the set of files of which a function is called in the block."""
-    files = set()
+    files, by_chance = set(), {"games/flatlands/walkers/sight.py"}
 
     def called(frame, event, _argument):
         path = frame.f_code.co_filename
@@ -33,6 +33,8 @@ def watching():
         yield files
     finally:
         sys.setprofile(None)
+        # Few newcomers pass it.
+        files -= by_chance
 
 
 def test_a_walk_passes_few_files_until_a_neighbour_sees_it():

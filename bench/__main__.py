@@ -44,6 +44,8 @@ TARGETS = {
     "2000 explorers: CPU, %": "10",
     "2000 explorers: p99, ms": "80",
     "500 in one square: p99, ms": "300",
+    "500 painters: CPU against walkers": "1.5",
+    "500 painters: bytes against walkers": "1.5",
     "a join storm: p99 of all, ms": "200",
     "a join storm: longest until complete, s": "8",
     "idle players: CPU, %": "3",

@@ -5,6 +5,7 @@ Each situation is a short run of loadtest/bots.py, whose oracle must find no fau
 
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from flatlands.loadtest.swarm.kept import run_apart
@@ -16,6 +17,9 @@ SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
 BESIDES = 180
 
 _2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "1000")
+
+#: Who walk and paint some four tiles a second, all in sight of each other.
+_500 = ("--scenario", "crowd", "--bots", "500", "--rate", "2", "--store", "memory://")
 
 RUNS = {
     "20": ("--scenario", "mill", "--bots", "20", "--squares", "2"),
@@ -29,6 +33,8 @@ RUNS = {
     "explore": ("--scenario", "explore", "--bots", "2000", "--joins", "1000"),
     "crowd": ("--scenario", "crowd", "--bots", "500", "--rate", "1"),
     "idle": ("--rate", "0", "--bots", "8000", "--squares", "400", "--joins", "1000"),
+    "walkers": (*_500, "--game", "quiet"),
+    "painters": (*_500, "--game", str(Path(__file__).with_name("painted.py"))),
 }
 
 #: The runs that only a full measurement has, or has in place of the others.
@@ -116,6 +122,16 @@ def figures(measured: dict[str, Results]) -> dict[str, float]:
         found["2000 explorers: p99, ms"] = median("explore", "p99")
     if "crowd" in results:
         found["500 in one square: p99, ms"] = median("crowd", "p99")
+    if results.keys() >= {"walkers", "painters"}:
+        cpu, sent = (
+            {name: statistics.median(map(of, results[name])) for name in ("walkers", "painters")}
+            for of in (
+                lambda result: result["figures"]["server"],
+                lambda result: result["totals"]["bytes"] / result["measured"],
+            )
+        )
+        found["500 painters: CPU against walkers"] = cpu["painters"] / cpu["walkers"]
+        found["500 painters: bytes against walkers"] = sent["painters"] / sent["walkers"]
     if "hurry" in results:
         found["500 in one square, 10 moves a second: p99, ms"] = median("hurry", "p99")
         found["500 in one square, 10 moves a second: KB/s to each"] = statistics.median(

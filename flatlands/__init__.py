@@ -9,11 +9,13 @@ import os
 
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:
+    from flatlands.bot import Bot as Bot
     from flatlands.server.actions import action as action
     from flatlands.server.actions import flag as flag
     from flatlands.server.actions import number as number
     from flatlands.server.actions import text as text
     from flatlands.server.cells import Cells as Cells
+    from flatlands.server.chunks import chunks as chunks
     from flatlands.server.game import Game as Game
     from flatlands.server.game import Part as Part
     from flatlands.server.game import every as every
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from flatlands.server.game import terrain as terrain
     from flatlands.server.hooks import Gone as Gone
     from flatlands.server.kept.keeper import Away as Away
+    from flatlands.server.me import Guest as Guest
     from flatlands.server.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.things import Event as Event
@@ -36,14 +39,17 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 #: What games import, and where it is.
 _PUBLIC = {
     "Away": "flatlands.server.kept.keeper",
+    "Bot": "flatlands.bot",
     "Cells": "flatlands.server.cells",
     "Event": "flatlands.server.things",
     "Gone": "flatlands.server.hooks",
+    "Guest": "flatlands.server.me",
     "Kept": "flatlands.server.things",
     "Me": "flatlands.server.me",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
+    "chunks": "flatlands.server.chunks",
     **dict.fromkeys(("Game", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
 }
 

@@ -34,6 +34,7 @@ LIBRARY = "flatlands._fast"
 #: from one compiled module into another are cheap only within a unit.
 MODULES = (
     "flatlands.world.batches",
+    "flatlands.world.contact",
     "flatlands.world.events",
     "flatlands.world.grid",
     "flatlands.world.lanes",
@@ -53,6 +54,7 @@ MODULES = (
     "flatlands.server.messages.protocol",
     "flatlands.server.messages.table",
     "flatlands.server.messages.texts",
+    "flatlands.server.players.meetings",
     "flatlands.server.players.movement",
     "flatlands.server.players.resident",
     "flatlands.server.players.steps",

@@ -27,7 +27,7 @@ from flatlands import compiled
 compiled.use()
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server import logs
+from flatlands.server import games, logs
 from flatlands.server import settings as options
 from flatlands.server.garbage import keep_collecting
 from flatlands.stores.base import Store, StoreError
@@ -152,6 +152,7 @@ def _store(settings: options.Settings) -> Store | None:
     store = open_store(settings.store, settings.world, settings.broker_tls)
     if settings.listen_fd is None:
         store.open()
+        games.note_fields(settings.game, store)
     return store
 
 

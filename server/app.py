@@ -13,11 +13,13 @@ from gevent import socket
 
 from flatlands import compiled
 from flatlands.brokers.base import Broker
-from flatlands.server import logs
+from flatlands.server import hangs, logs
+from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
@@ -76,10 +78,14 @@ class Server:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         self.broker = broker
+        if settings.reports is not None:
+            hangs.running.share(settings.reports)
+            hangs.read_off(settings.reports)
         game = Maker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
+        ground = game.ground(settings.seed)
         self.node = Node(
             grid=Grid(settings.side),
-            terrain=game.ground(settings.seed),
+            terrain=ground,
             broker=broker,
             loop=Loop(self.stats, settings.clock),
             spread=settings.spread,
@@ -129,6 +135,7 @@ class Server:
                 operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
                 forgets=settings.forgets,
                 page=game.page,
+                ground=ground if isinstance(ground, Chunks) else None,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
@@ -353,9 +360,21 @@ class Server:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
 
+    def switch_off(self) -> None:
+        """Call no more what the supervisor has found not to return."""
+        assert self.settings.reports is not None
+        hangs.read_off(self.settings.reports)
+
     def warnings(self) -> list[str]:
         """Return what is wrong though players may come."""
-        return [*self.node.peers.warnings(), *filter(None, [self.node.keeper.trouble])]
+        off = map(hangs.is_off, sorted(hangs.off))
+        full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
+        return [
+            *self.node.peers.warnings(),
+            *filter(None, [self.node.keeper.trouble]),
+            *off,
+            *[f"the cells {name} are full: nothing more can be written there" for name in full],
+        ]
 
     def _load(self) -> Load:
         """Return how much this process has, for its heartbeats."""
@@ -378,6 +397,7 @@ class Server:
             "strangers": len(self.limits.strangers),
             "store": self.node.keeper.trouble is None,
             "store_waiting": self.node.keeper.waiting,
+            "tiles": sum(layer.tiles for layer in self.node.play.layers),
             "flush_interval_ms": round(self.node.hub.interval, 1),
             "lag_ms": round(self._lag, 1),
             # The age of a link that was never proven is infinite, which JSON cannot express.
@@ -394,6 +414,7 @@ class Server:
         workers, report = self._reports.total(sleep)
         return {
             "node": self.node.id,
+            "game": kept_as(type(self.node.game)),
             "workers": workers,
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
@@ -403,7 +424,7 @@ class Server:
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
-        return exposition(*self._reports.total(sleep))
+        return exposition(kept_as(type(self.node.game)), *self._reports.total(sleep))
 
 
 def _capacity(players: int, descriptors: int) -> int:

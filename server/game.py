@@ -8,19 +8,22 @@ players.
 import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from flatlands.server.actions import Action
 from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
+from flatlands.server.chunks import Chunks
 from flatlands.server.kept.boards import Place
-from flatlands.server.me import Me, told
+from flatlands.server.me import Guest, Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.things import NAME_MOST, Event, Kept, Thing
+from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import Tile, tile_at
+from flatlands.world.track import Heading, Tile, tile_at
 
 _F = TypeVar("_F", bound=Callable[..., None])
 _K = TypeVar("_K", bound=Kept)
@@ -30,12 +33,24 @@ TRIES = 16
 
 
 class Seen(NamedTuple):
-    """A player as a node sees it: its id, its name, its tile, and the values of its fields."""
+    """A player as a node sees it: its id, its name, its tile, and the values of its fields, such as
+    `values.colour`."""
 
     id: int
     name: str
     tile: Tile
-    values: dict[str, Any]
+    values: SimpleNamespace
+
+
+#: The most tiles from which players can meet.
+MEETS_MOST = 6
+
+#: The ways to walk that a game can have -> which intents it does not let players have.
+WALKING: dict[str, Callable[[Any], bool] | None] = {
+    "free": None,
+    "straight": lambda intent: type(intent) is not Heading or intent.x != 0 != intent.y,
+    "none": lambda intent: True,
+}
 
 
 class Walked(NamedTuple):
@@ -121,6 +136,15 @@ class Part:
 
     # What the engine calls. `me` is a Me, or of the class that the game has for its players.
 
+    def on_hello(self, guest: Guest, ticket: str) -> None:
+        """A client wants to play, as a newcomer or again: `ticket` is what its page has sent before
+        its hello, or "".
+
+        The game may raise Refused, and set `guest.name` and `guest.owner`. It is called at the node
+        to which the client has come, and may wait. In a game that has this hook no player can give
+        itself another name or, if the game has set that, another owner.
+        """
+
     def on_join(self, me: Any, back: bool) -> None:
         """A player has begun to play; `back`: it was here before, and its connection is new.
 
@@ -152,6 +176,13 @@ class Part:
         may be another one's meanwhile.
         """
 
+    def on_meet(self, me: Any, other: Seen) -> None:
+        """A player has come near to another one: within `meets` tiles of the game.
+
+        It is called once for each of the two, at its node, each time that they have been apart, and
+        may wait. Computer players meet nobody.
+        """
+
     def plant(self, cell: Tile) -> Iterable[Thing]:
         """Return what is to lie in a cell of the ground, of 64 x 64 tiles, which somebody has come
         near to for the first time, or for the first time since a day.
@@ -181,18 +212,6 @@ class Part:
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that."""
         return True
-
-    def renamed(self, player: int, name: str, owner: str) -> None:
-        """Take that a player of this node has another name. `owner` is the hash of its key."""
-
-    def silenced(self, player: int) -> None:
-        """Take that an operator has sent away or muted a player."""
-
-    def clear(self, square: Square) -> None:
-        """Remove what players have written in a square, because an operator wants it."""
-
-    def clear_name(self, name: str) -> None:
-        """Forget a name wherever it is kept, because an operator wants it."""
 
     # What games call.
 
@@ -229,20 +248,19 @@ class Part:
 
     def players_in(self, square: Square) -> list[Seen]:
         """Return the players in a square, as this node knows them, without computer players."""
-        heard, now = self.node.replicas.squares.get(square), self.node.loop.now()
+        heard = self.node.replicas.squares.get(square)
         players = [] if heard is None else heard.replica.players.values()
-        names = [field.name for field in self.game.me.fields]
-        return [
-            Seen(p.id, p.name, tile_at(p.track, now), dict(zip(names, p.values, strict=True)))
-            for p in players
-            if p.id >= OTHERS_FROM
-        ]
+        return [self.game.seen(player) for player in players if player.id >= OTHERS_FROM]
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
         and `owner`, as they were some seconds ago. It waits for the store. Raises Away."""
         top: list[Place] = self.node.play.boards.top(board, most)
         return top
+
+    def blocked(self, tile: Tile) -> bool:
+        """Say whether nobody can stand on a tile."""
+        return bool(self.node.terrain.blocked(*tile))
 
     def somewhere(self, cell: Tile) -> Tile | None:
         """Return a tile of a cell, at random, on which one can stand; None if none was found."""
@@ -261,10 +279,18 @@ class Game(Part):
     #: What the game has of each player, and what players do: Me, or a class that inherits from it.
     me: type[Me] = Me
 
-    #: The ground, as `terrain()` and `plain()` return it: it is made from the seed of the world.
-    ground: type[Terrain | Plain] = Terrain
+    #: The ground, as `terrain()`, `plain()` and `chunks(make)` return it: it is made from the seed
+    #: of the world.
+    ground: type[Terrain | Plain | Chunks] = Terrain
 
-    #: The folder of its page, beside its module: its files are laid over those of static/.
+    #: Within how many tiles of each other players meet, up to 6.
+    meets: float = 1
+
+    #: How its players walk: "free"; "straight", along rows and columns only; or "none", not at all.
+    walking = "free"
+
+    #: The folder of its page, beside its module: its files are laid over those of static/, where
+    #: the page of a game is that has none.
     page: str | None = None
 
     #: What is added to it: classes, or whatever makes a part when it is called with the game.
@@ -277,13 +303,39 @@ class Game(Part):
         """Raise ValueError, with a sentence for its author, if it cannot be a game."""
         super().__init_subclass__()
         if not isinstance(cls.ground, type):
-            raise ValueError("the ground of a game is plain() or terrain(), with the brackets")
+            raise ValueError(
+                "the ground of a game is plain(), terrain() or chunks(function), with brackets"
+            )
         if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
             raise ValueError("`me` of a game is a class that inherits from Me")
+        if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST:
+            raise ValueError(f"players meet within 0 to {MEETS_MOST} tiles, and not {cls.meets!r}")
+        if cls.walking not in WALKING:
+            raise ValueError(f"`walking` of a game is one of {', '.join(WALKING)}")
 
     def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
         self.node, self.options, self.alone = node, options, alone
         super().__init__(self)
+
+    def seen(self, player: Player) -> Seen:
+        """Return a player as this node sees it."""
+        values = zip([field.name for field in self.me.fields], player.values, strict=True)
+        tile = tile_at(player.track, self.node.loop.now())
+        return Seen(player.id, player.name, tile, SimpleNamespace(**dict(values)))
+
+    def begin(self) -> Tile | None:
+        """Return the tile on which a newcomer begins, or None: near the origin, apart from others.
+        It must not wait."""
+        return None
+
+    def renamed(self, player: int, name: str, owner: str) -> None:
+        """Take that a player of this node has another name. `owner` is the hash of its key."""
+
+    def silenced(self, player: int) -> None:
+        """Take that an operator has sent away or muted a player."""
+
+    def clear_name(self, name: str) -> None:
+        """Forget a name wherever it is kept, because an operator wants it."""
 
     def walked(self) -> Walked:
         """Return who has walked here today, as the title of the page tells it."""
@@ -328,6 +380,14 @@ def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
     return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
 
 
+def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Kept]]:
+    """Return what some parts have in the store: their kinds of things, and what they keep."""
+    found: list[type[Thing] | type[Kept]] = []
+    for part in parts:
+        found += [*part.things, *part.keeps]
+    return found
+
+
 def schema(kind: type[Game]) -> list[Any]:
     """Return what nodes must have alike that play one game: the fields of players, and the layers
     and the kinds of things of each part."""
@@ -336,7 +396,10 @@ def schema(kind: type[Game]) -> list[Any]:
         *map(str, kind.me.fields),
         *[
             [
-                *[(layer, cells.rule, cells.counted) for layer, cells in declared(part)],
+                *[
+                    (layer, cells.declared.rule, cells.declared.kept)
+                    for layer, cells in declared(part)
+                ],
                 *[
                     (one.__name__, *map(str, one.fields))
                     for one in (*part.things, *part.events, *part.keeps)

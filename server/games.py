@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flatlands import games
 from flatlands.brokers.base import short_hash
+from flatlands.stores.base import Store
 
 if TYPE_CHECKING:
     from flatlands.server.game import Game
@@ -99,6 +100,22 @@ def _where(error: Exception) -> str:
     return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
 
 
+def note_fields(name: str, store: Store) -> None:
+    """Let the store know the fields of a game's things, and of what it keeps. Raises StoreError,
+    and Unfit if something that is there may be lost."""
+    from flatlands.server import game
+    from flatlands.server.kept import schema
+
+    kind = part(name, "Game")
+    if isinstance(kind, type) and issubclass(kind, game.Game):
+        # What is no class is a part only when it is made: the workers look at its kinds.
+        parts = [part for part in kind.parts if isinstance(part, type)]
+        try:
+            schema.note(store, game.kept_as(kind), game.lasting([kind, *parts]))
+        except ValueError as error:
+            raise Unfit(f"the game {name} has changed: {error}") from error
+
+
 class Maker:
     """Makes the game of a node; `options` and `alone` are as in server/game.py. Raises Unfit."""
 
@@ -112,12 +129,15 @@ class Maker:
         self._options, self._alone = options, alone
         #: A text that is the same for nodes that play the same game.
         self.plays = short_hash(f"{Path(name).stem} {game.schema(kind)}")
-        #: The folder of the game's page, or None if it has that of Flatlands.
+        #: The folder of the game's page, or None if it has none of its own.
         self.page = None if kind.page is None else _page(name, kind)
 
     def ground(self, seed: int) -> Any:
-        """Return the ground of a world with this seed."""
-        return self._kind.ground(seed)
+        """Return the ground of a world with this seed. Raises Unfit."""
+        try:
+            return self._kind.ground(seed)
+        except Exception as error:
+            raise Unfit(f"the ground of the game {self._name} fails: {_where(error)}") from error
 
     def __call__(self, node: Any) -> "Game":
         """Return the game of a node. Raises Unfit if one's own fails."""

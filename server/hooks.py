@@ -8,12 +8,13 @@ player, in a greenlet.
 import logging
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import gevent
 
 from flatlands.brokers.guard import LogLimit
+from flatlands.server import hangs
 from flatlands.server.kept.keeper import AWAY, Away
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
@@ -39,12 +40,20 @@ class Gone(Exception):
 
 class Hook:
     """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may
-    wait. Whoever calls a Hook gets what the method returns, or None if it fails."""
+    wait. `part` names the part of the game that has it. Whoever calls a Hook gets what the method
+    returns, or None if it fails, or if that part is off."""
 
     def __init__(
-        self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
+        self,
+        loop: Loop,
+        name: str,
+        call: Callable[..., object],
+        *,
+        waits: bool = False,
+        part: str = "",
     ) -> None:
         self.name = name
+        self._part, self._mark = hangs.cut(part), hangs.mark(part)
         self._loop = loop
         self._call = call
         self._waits = waits
@@ -61,36 +70,51 @@ class Hook:
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
     def __call__(self, *arguments: Any) -> Any:
-        begun = self._loop.seconds()
+        if self._part in hangs.off:
+            # Who has asked for something, or wants to come in, is told.
+            if self.name == "on_hello" or not self.name.startswith("on_"):
+                self._refuse(arguments, Refused("failed", "this part of the game is off", None))
+            return None
+        begun, running = self._loop.seconds(), hangs.running.memory
+        running[:] = self._mark
         try:
             result = self._call(*arguments)
         except Gone:
-            # There is nobody any more whom it could concern.
-            return None
-        except Away:
-            # The log says already why.
-            self._loop.stats["hooks_failed"] += 1
-            if self._waits:
-                arguments[0].refuse(Refused("store", AWAY, None))
+            # There is nobody any more whom it could concern, but for who wants to come in.
+            if self.name == "on_hello":
+                self._refuse(arguments, Refused("failed", "the game has a fault there", None))
             return None
         except (Exception, gevent.Timeout) as error:
-            if isinstance(error, Refused) and self._waits:
-                # Its first argument is who has asked.
-                arguments[0].refuse(error)
-                return None
             # A Timeout is no Exception, so that one's own does not end in another one's handler.
-            self._loop.stats["hooks_failed"] += 1
-            if self._new(error, begun):
-                log.exception("%s of the game failed", self.name)
-            if self._waits:
-                arguments[0].refuse(Refused("failed", "the game has a fault there", None))
+            self._failed(arguments, error, begun)
             return None
+        finally:
+            running[0] = 0
         ms = (self._loop.seconds() - begun) * 1000
         if ms > SLOW and not self._waits:
             self._loop.stats["hooks_slow"] += 1
             if self._warnings.allows(begun):
                 log.warning("%s of the game took %.0f ms: all players wait for it", self.name, ms)
         return result
+
+    def _failed(self, arguments: Sequence[Any], error: BaseException, begun: float) -> None:
+        """Tell whom it concerns that the method has raised an error."""
+        if isinstance(error, Refused) and arguments and hasattr(arguments[0], "refuse"):
+            arguments[0].refuse(error)
+            return
+        self._loop.stats["hooks_failed"] += 1
+        if isinstance(error, Away):
+            # The log says already why.
+            self._refuse(arguments, Refused("store", AWAY, None))
+            return
+        if self._new(error, begun):
+            log.exception("%s of the game failed", self.name)
+        self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+
+    def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
+        """Tell who has asked, the first argument, if the method may wait, and is about somebody."""
+        if self._waits:
+            arguments[0].refuse(refused)
 
 
 class _Line:

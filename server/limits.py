@@ -52,6 +52,9 @@ JOINS: Final = Rate("joins", 2, 240)
 #: joins and drops, again and again, does not keep the others of its address out.
 TURN_WITHIN: Final = 5000
 
+#: The most addresses of which it is remembered what they count as.
+KEYS_MOST: Final = 4096
+
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
@@ -71,6 +74,9 @@ SAYINGS_EACH: Final = Rate("sayings", 10, 120)
 #: The same for events of games.
 HAPPENINGS: Final = Rate("happenings", 50, 250)
 HAPPENINGS_EACH: Final = Rate("happenings", 10, 120)
+
+#: On how many tiles the players of one address may write what is kept.
+WRITES: Final = Rate("writes", 100, 5000)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
 _WITH_PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*):\d+")
@@ -279,6 +285,8 @@ class Limits:
         #: (what, key of an address) -> how many it has.
         self._held: Counter[tuple[str, Hashable]] = Counter()
         self._rates = Rates()
+        #: What addresses count as, of as many as were asked for lately.
+        self._keys: dict[str, Hashable | None] = {}
         self._players: dict[int, Rates] = {}
         #: The numbers of rates and of players at which the full ones are removed.
         self._rates_most = self._players_most = 1024
@@ -290,6 +298,13 @@ class Limits:
 
         This machine itself is not limited, unless a trusted proxy runs on it.
         """
+        if address not in self._keys:
+            if len(self._keys) >= KEYS_MOST:
+                self._keys.clear()
+            self._keys[address] = self._key(address)
+        return self._keys[address]
+
+    def _key(self, address: str) -> Hashable | None:
         found = _read(address)
         if found is None or not self._factor:
             return None
@@ -392,10 +407,13 @@ class Limits:
         rate of the square, and within that of its address there."""
         return self.allow_address(each, address, square) and self.allow(rate, square)
 
-    def allow_address(self, rate: Rate, address: str, where: Hashable = None) -> bool:
-        """Say whether an address may do something once more, and count that it does. For each
-        place `where` it does it there is another count."""
-        return all(self.allow(each, (key, where)) for key, each in self._of_address(rate, address))
+    def allow_address(
+        self, rate: Rate, address: str, where: Hashable = None, count: int = 1
+    ) -> bool:
+        """Say whether an address may do something `count` times more, and count that it does. For
+        each place `where` it does it there is another count."""
+        some = self._of_address(rate, address)
+        return all(self.allow(each, (key, where), count=count) for key, each in some)
 
     def wait(self, rate: Rate, address: str) -> int | None:
         """Count that an address does something once more, and return in how many ms it may: at
@@ -420,14 +438,14 @@ class Limits:
             burst = max(rate.burst * self._factor, LEAST_BURST) * n
             yield each, Rate(rate.name, rate.rate * self._factor * n, burst)
 
-    def allow(self, rate: Rate, key: Hashable, late: int = 0) -> bool:
-        """Say whether a key may do something once more, and count that it does. `late` is as in
-        `Rates.spend`."""
+    def allow(self, rate: Rate, key: Hashable, late: int = 0, count: int = 1) -> bool:
+        """Say whether a key may do something `count` times more, and count that it does. `late` is
+        as in `Rates.spend`."""
         now = self._now()
         if len(self._rates.full_at) >= self._rates_most:
             self._rates.sweep(now)
             self._rates_most = max(2 * len(self._rates.full_at), 1024)
-        if self._rates.spend((rate.name, key), rate, now, late=late):
+        if self._rates.spend((rate.name, key), rate, now, count, late):
             return True
         self.stats[f"limited_{rate.name}"] += 1
         return False

@@ -6,16 +6,19 @@ A game may declare fields that everybody sees of each player. This module never 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+from flatlands.server.cells import Cells, writer_of
 from flatlands.server.hooks import Gone
+from flatlands.server.kept.boards import owner_of
 from flatlands.server.kept.reach import reaches
-from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH
+from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
+from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.players.resident import Resident
-from flatlands.server.things import Event, Thing, allowed, check_tile, fields_of
+from flatlands.server.things import Event, Thing, allowed, fields_of, middle_of
 from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
@@ -136,10 +139,12 @@ class Me(metaclass=_Fielded):
 
     def leave(self, *things: Thing) -> None:
         """Let things lie somewhere. Who has left one with a text is in the log. It waits for the
-        store. Raises Gone; Away if the store does not answer; Refused where there are as many as
-        there can be (`room`), if the person has as many already (`most`), or if they are counted
-        per owner and it has none (`key`); and ValueError."""
-        self._check()
+        store. Raises Gone, unless the player has left the game here; Away if the store does not
+        answer; Refused where there are as many as there can be (`room`), if the person has as many
+        already (`most`), or if they are counted per owner and it has none (`key`); and ValueError.
+        """
+        if self.id not in self._node.residents.left:
+            self._check()
         left: list[Thing] = []
         try:
             self._node.play.lying.leave(things, self.owner, left)
@@ -147,6 +152,20 @@ class Me(metaclass=_Fielded):
             for thing in left:
                 if thing.wordy:
                     log_line("thing", player=self.id, id=thing.id, tile=str(thing.tile))
+
+    def write(self, cells: Cells, tiles: Tile | Iterable[Tile], value: int) -> None:
+        """Write on tiles as `cells[tiles] = value` does, in the name of the person: the store knows
+        who wrote there last, so that an operator can undo it. Raises Gone; Refused if so much is
+        written from its address (`crowded`), if the person or the layer has as many tiles as there
+        can be (`full`), or if these are counted per owner and it has none (`key`); ValueError."""
+        self._check()
+        some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
+        if cells.declared.per_owner is not None and not self.owner:
+            raise Refused("key", "send a key first, by which it is known what is yours", None)
+        if cells.declared.kept and screen is not None:
+            if not screen.limits.allow_address(WRITES, screen.address, count=len(some)):
+                raise Refused("crowded", "too much is written here: wait a moment", None)
+        cells.write(some, value, writer_of(self.owner, self.id))
 
     def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
         """Put in place of a thing what `how` makes of it by `again`, on the same tile; return that,
@@ -162,8 +181,7 @@ class Me(metaclass=_Fielded):
     def near(self, tile: Tile, reach: float) -> bool:
         """Say whether the player is, or was a moment ago, within so many tiles of the middle of a
         tile."""
-        x, y = (at * UNIT + UNIT // 2 for at in tile)
-        return reaches(self.track, self._node.loop.now(), x, y, round(reach * UNIT))
+        return reaches(self.track, self._node.loop.now(), *middle_of(tile), round(reach * UNIT))
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of
@@ -206,10 +224,9 @@ class Me(metaclass=_Fielded):
         """Put the player on a tile, where it stands, at the end of this turn of the event loop.
         Raises Gone, and ValueError if nobody can stand there."""
         self._check()
-        node, (column, row) = self._node, check_tile(tile)
-        if node.terrain.blocked(column, row):
+        node, place = self._node, middle_of(tile)
+        if node.terrain.blocked(*tile):
             raise ValueError(f"nobody can stand on {tile!r}")
-        place = column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
 
         def leap() -> None:
             # A hook may be called in the middle of a move.
@@ -237,19 +254,54 @@ class Me(metaclass=_Fielded):
     def _is_here(self) -> bool:
         return self._node.residents.by_id.get(self.id) is self._resident
 
-    def _set(self, at: int, value: Any) -> None:
-        """Have another value in a field, and publish that. Raises Gone."""
-        self._check()
-        values = list(self._resident.values)
-        values[at] = value
-        self._node.residents.have(self._resident, values)
+
+class Guest:
+    """A client that has said hello, as its game knows it: who it is to be if it may play."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._owner = name, ""
+        #: Why it may not play.
+        self.refused: Refused | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that it asks for; the game may give it another one. Raises Refused if nobody can
+        have that."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        cleaned = clean(name, NAME_LIMIT)
+        if cleaned is None:
+            raise Refused("name", BAD_NAME)
+        self._name = cleaned
+
+    @property
+    def owner(self) -> str:
+        """Whose points it earns, as `Me.owner` will be. It is set to any text that names a person
+        for the game, and is then a hash of that."""
+        return self._owner
+
+    @owner.setter
+    def owner(self, person: str) -> None:
+        # No key has a space in it.
+        self._owner = owner_of(f"owner {person}")
+
+    def refuse(self, refused: Refused) -> None:
+        """Do not let it play: for good, or until its page tries again if the game has failed."""
+        refused.close = refused.close or protocol.FULL
+        self.refused = refused
 
 
 def _value(at: int, field: Field) -> property:
     """Return the attribute of a player that is the value of a field."""
 
     def take(me: Me, value: Any) -> None:
-        me._set(at, allowed(type(me).__name__, field, value))
+        value = allowed(type(me).__name__, field, value)
+        me._check()
+        values = list(me._resident.values)
+        values[at] = value
+        me._node.residents.have(me._resident, values)
 
     return property(lambda me: me._resident.values[at], take, doc=str(field))
 

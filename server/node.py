@@ -16,9 +16,9 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
-from flatlands.server.cells import Cells
 from flatlands.server.game import Game
 from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
@@ -112,7 +112,7 @@ class Node:
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
         # The map of everybody.
-        self.census = Census(bus, self.outbox, lambda: self.play.wild_from)
+        self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
         self.views = Views(
             self.counts,
@@ -120,7 +120,7 @@ class Node:
             loop,
             lambda: (id, *self.peers.peers),
             (terrain.seed, grid.side),
-            lambda: self.play.walked(),
+            lambda: self.play.game.walked(),
         )
 
         self.replicas.news = self.takeovers
@@ -128,7 +128,7 @@ class Node:
         # What is played, and the things that it has in squares.
         self.play = Play(self, game)
         self.game = self.play.game
-        layers = cast("list[Cells]", self.replicas.layers)
+        layers = cast("list[Layer]", self.replicas.layers)
         fetch = self.play.lying.fetch
         self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read

@@ -4,35 +4,41 @@ It calls their hooks, in the order of the parts, and has all that they declare. 
 harms no other. This module never decides what a game does.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
-from flatlands.server.game import Game, Part, Walked, kept_as, methods
+from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods
 from flatlands.server.hooks import Hook, Lines
-from flatlands.server.kept import keepers
+from flatlands.server.kept import keepers, schema
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.keepers import Keepers
+from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
+from flatlands.server.kept.undo import undo, wipe, writers
+from flatlands.server.me import Guest
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field, Row
+from flatlands.server.players.meetings import Meetings
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
-from flatlands.server.things import KEPT_MOST, Event, Kept, Thing, declare, of_row
-from flatlands.world.events import ENTER
-from flatlands.world.grid import Square
+from flatlands.server.players.walls import Walls
+from flatlands.server.things import KEPT_MOST, Event, Kept, Thing, declare, middle_of, of_row
+from flatlands.world.events import ENTER, Player
+from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of a node, which it is called with.
 Make = Callable[[Any], Game]
 
 #: The hooks about a player that may wait.
-_WAITING: Final = "on_join", "on_leave", "on_enter"
+_WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 
 
 class Play:
@@ -42,7 +48,8 @@ class Play:
         self._node = node
         self.game = make(node)
         self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
-        self._lines = Lines(node.loop, node.spawn)
+        #: The calls of hooks about players that wait for their turn.
+        self.lines = Lines(node.loop, node.spawn)
         self._me = self.game.me
         _have(node, self._me.fields)
         name = kept_as(type(self.game))
@@ -68,11 +75,17 @@ class Play:
             self._take(part)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
+        #: Says which intents no player may have; None if all may be had.
+        self.bars = WALKING[self.game.walking]
+        #: Returns the place where a newcomer begins, or None. Most games do not say.
+        self.begin = _begin(self.game)
+        #: Those that are asked who may play.
+        self.guards = self._hooks("on_hello", waits=True)
         #: Whether anybody wants to know who has begun to play.
         self.greets = bool(self._waiting["on_join"])
         plant = self._plant if self._plants else None
         self.lying = Lying(
-            name,
+            schema.Fields(name, lasting(self._parts)),
             node.channels.ground,
             node.grid,
             node.keeper,
@@ -83,16 +96,9 @@ class Play:
         )
         self.keepers = _keepers(node, name, self._parts)
         self._check = Hook(node.loop, "plant", self.lying.checked)
-        things, events = node.replicas.things, node.replicas.events
-        #: Its kinds of things and events, and what players have, as pages are told of them.
-        self.kinds = [
-            *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
-            *[["event", n, one.__name__, _names(events[n], 2)] for one, n in self._events.items()],
-        ]
-        for number, row in enumerate(node.replicas.keeps):
-            self.kinds.append(["kept", number, row.name, [field.name for field in row.fields]])
-        if names := [field.name for field in self._me.fields]:
-            self.kinds.append(["player", 0, self._me.__name__, names])
+        self.layers: list[Layer] = node.replicas.layers
+        #: What pages are told of it.
+        self.kinds = _shown(node, self.game, self._events)
         self._notice(node)
 
     def _notice(self, node: Any) -> None:
@@ -101,6 +107,18 @@ class Play:
         if self._steps or self._waiting["on_enter"]:
             step = self._step if self._steps else None
             movement.steps = Steps(node.loop, step, self._entered, movement.certain)
+        solid = {each.number: each.declared.solid for each in self.layers if each.declared.solid}
+        if solid:
+            node.terrain = Walls(
+                node.terrain,
+                node.grid,
+                node.loop,
+                node.replicas.squares,
+                node.outbox,
+                movement,
+                solid,
+            )
+            movement.terrain = movement.spots.terrain = node.terrain
         if self._touch:
             movement.touches = Touches(
                 node.loop,
@@ -113,6 +131,11 @@ class Play:
                 movement.certain,
             )
 
+        if self._waiting["on_meet"]:
+            reach = round(self.game.meets * UNIT)
+            residents = node.residents.by_id
+            Meetings(node.loop, node.replicas.squares, residents, reach, self._met)
+
     def _take(self, part: Part) -> None:
         """Take what a part declares. Raises ValueError."""
         loop, replicas = self._node.loop, self._node.replicas
@@ -123,11 +146,11 @@ class Play:
             if name in self.actions:
                 raise ValueError(f"two parts of the game have an action {name}")
             self.actions[name] = action
-            self._obey[name] = Hook(loop, name, getattr(part, name), waits=True)
+            self._obey[name] = _hook(loop, part, name, waits=True)
         self._take_things(part)
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                hook = Hook(loop, name, getattr(part, name))
+                hook = _hook(loop, part, name)
                 self._once |= method.once
                 call = partial(_if_sure, self._sole, hook) if method.once else hook
                 loop.every(round(seconds * 1000), call)
@@ -142,16 +165,14 @@ class Play:
             number = len(self._things)
             self._things[number] = kind
             if hooks:
-                self._touch[number] = Hook(loop, "on_touch", part.on_touch, waits=True)
+                self._touch[number] = _hook(loop, part, "on_touch", waits=True)
         if type(part).plant is not Part.plant:
-            plant = part.plant
-            some = Hook(loop, "plant", lambda cell: list(islice(plant(cell), MOST + 1)))
-            self._plants.append(some)
+            self._plants.append(_hook(loop, part, "plant", partial(_planted, part)))
 
     def _hooks(self, name: str, *, waits: bool) -> list[Hook]:
         """Return the hooks with this name, of those parts that have it."""
         return [
-            Hook(self._node.loop, name, getattr(part, name), waits=waits)
+            _hook(self._node.loop, part, name, waits=waits)
             for part in self._parts
             if getattr(type(part), name) is not getattr(Part, name)
         ]
@@ -164,22 +185,29 @@ class Play:
 
     def _call(self, name: str, resident: Resident, *arguments: Any) -> None:
         for hook in self._waiting[name]:
-            self._lines.put(resident.id, hook, self._me(self._node, resident), *arguments)
+            self.lines.put(resident.id, hook, self._me(self._node, resident), *arguments)
 
     def _entered(self, resident: Resident, before: Square) -> None:
         # Who goes to and fro over a border must not make a hook that waits fall behind for ever.
-        if self._lines.full(resident.id):
+        if self.lines.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
         else:
             self._call("on_enter", resident, resident.square, before)
 
     def _touched(self, resident: Resident, square: Square, row: Any) -> bool:
-        if self._lines.full(resident.id):
+        if self.lines.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
             return False
         thing = of_row(self._things[row.kind], row, square, self._node.grid.side)
         me = self._me(self._node, resident)
-        self._lines.put(resident.id, self._touch[row.kind], me, thing)
+        self.lines.put(resident.id, self._touch[row.kind], me, thing)
+        return True
+
+    def _met(self, resident: Resident, other: Player) -> bool:
+        if self.lines.full(resident.id):
+            self._node.stats["hooks_left_out"] += 1
+            return False
+        self._call("on_meet", resident, self.game.seen(other))
         return True
 
     def emit(self, square: Square, player: int, event: Event) -> None:
@@ -197,6 +225,12 @@ class Play:
             return None
         some: list[Thing] | None = self._check(chain(*found), cell)
         return some
+
+    def ask(self, guest: Guest, ticket: str) -> None:
+        """Ask the game whether somebody may play, and as whom. It waits."""
+        for hook in self.guards:
+            if guest.refused is None:
+                hook(guest, ticket)
 
     def joined(self, resident: Resident, back: bool) -> None:
         """Take that a player plays from now on; `back`: it played before."""
@@ -216,15 +250,11 @@ class Play:
     ) -> None:
         """Obey what a player's page has asked; `give_back` is called if that is not to count for
         its address. Raises Refused."""
-        if self._lines.full(resident.id):
+        if self.lines.full(resident.id):
             give_back()
             raise Refused("crowded", "what was asked before is still to be done", None)
         me = self._me(self._node, resident, give_back)
-        self._lines.put(resident.id, self._obey[action], me, *fields)
-
-    def pinned(self, resident: Resident) -> bool:
-        """Say whether a player may not be passed to another worker just now."""
-        return self._lines.pinned(resident.id)
+        self.lines.put(resident.id, self._obey[action], me, *fields)
 
     # What the server does.
 
@@ -247,7 +277,8 @@ class Play:
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
         return whether that is done. Call it until it is."""
-        return all([layer.finish() for layer in self._node.replicas.layers])
+        self._node.replicas.adoption.finish()
+        return all([layer.finish() for layer in self.layers])
 
     @property
     def stopped(self) -> bool:
@@ -255,43 +286,54 @@ class Play:
         mine = self.keepers.stopped and not self._sole.kept
         return mine and all(part.stopped for part in self._parts)
 
-    @property
-    def wild_from(self) -> int:
-        """The id from which on computer players are no people."""
-        return self.game.wild_from
-
-    def walked(self) -> Walked:
-        """Return who has walked here today."""
-        return self.game.walked()
-
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Take that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
             self.boards.note(owner, player, name)
-        for part in self._parts:
-            part.renamed(player, name, owner)
+        self.game.renamed(player, name, owner)
 
     def silenced(self, player: int) -> None:
         """Take that an operator has sent away or muted a player."""
-        for part in self._parts:
-            part.silenced(player)
+        self.game.silenced(player)
 
     def clear(self, square: Square) -> None:
         """Remove what players have written in a square, because an operator wants it."""
-        for layer in self._node.replicas.layers:
-            layer.wipe(square)
+        for layer in self.layers:
+            wipe(layer, square)
         self.lying.clear(square)
         self.keepers.clear(square)
-        for part in self._parts:
-            part.clear(square)
+
+    def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
+        """Write again on the tiles of some squares what was there before a person came who wrote
+        there last; return on how many, by their owners. If `owner` is None, only tell of all
+        people. It waits for the store. Raises Away."""
+        found = Counter[str]()
+        for layer in self.layers:
+            if owner is None:
+                found += writers(layer, squares)
+            elif n := undo(layer, owner, squares):
+                found[owner] += n
+        return dict(found.most_common(MOST))
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it."""
         self.boards.clear(name)
         self.lying.clear_name(name)
         self.keepers.clear_name(name)
-        for part in self._parts:
-            part.clear_name(name)
+        self.game.clear_name(name)
+
+
+def _hook(
+    loop: Any,
+    part: Part,
+    name: str,
+    call: Callable[..., object] | None = None,
+    *,
+    waits: bool = False,
+) -> Hook:
+    """Return the hook of a part with a name: its method, or `call`."""
+    call = getattr(part, name) if call is None else call
+    return Hook(loop, name, call, waits=waits, part=type(part).__name__)
 
 
 def _have(node: Any, fields: Sequence[Field]) -> None:
@@ -308,7 +350,7 @@ def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
     kinds: list[keepers.Kind] = []
     for part in parts:
         wake, tick = (
-            Hook(node.loop, each, partial(_is_done, getattr(part, each)))
+            _hook(node.loop, part, each, partial(_is_done, getattr(part, each)))
             for each in ("on_wake", "on_tick")
         )
         kinds += [keepers.Kind(kept, wake, tick) for kept in part.keeps]
@@ -337,6 +379,60 @@ def _is_done(hook: Callable[[Square, Kept], object], square: Square, kept: Kept)
     """Call a hook about a square; return True: what fails returns nothing."""
     hook(square, kept)
     return True
+
+
+def _planted(part: Part, cell: Tile) -> list[Thing]:
+    """Return what a part plants in a cell, one more than may be at most."""
+    return list(islice(part.plant(cell), MOST + 1))
+
+
+def _begin(game: Game) -> Hook | None:
+    """Return what says where a newcomer begins, None if the game does not."""
+    if type(game).begin is Game.begin:
+        return None
+    return _hook(game.node.loop, game, "begin", partial(_beginning, game))
+
+
+def _beginning(game: Game) -> tuple[int, int] | None:
+    """Return where a game lets a newcomer begin, in units, or None. Raises ValueError."""
+    tile = game.begin()
+    if tile is None:
+        return None
+    place = middle_of(tile)
+    if game.node.terrain.blocked(*tile):
+        raise ValueError(f"nobody can stand on {tile!r}")
+    return place
+
+
+def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[list[Any]]:
+    """Return what pages are told of a game: its kinds of things and events, what it keeps, its
+    cells, what players have, and how they walk on which ground."""
+    things, keeps = node.replicas.things, node.replicas.keeps
+    declared = node.replicas.events
+    shown: list[list[Any]] = [
+        *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
+        *[["event", n, kind.__name__, _names(declared[n], 2)] for kind, n in events.items()],
+        *[
+            ["kept", n, row.name, [field.name for field in row.fields]]
+            for n, row in enumerate(keeps)
+        ],
+        *[
+            ["cells", n, layer.name.partition(".")[2], []]
+            for n, layer in enumerate(node.replicas.layers)
+        ],
+        *[
+            ["solid", n, layer.declared.solid, []]
+            for n, layer in enumerate(node.replicas.layers)
+            if layer.declared.solid
+        ],
+    ]
+    if game.walking != "free":
+        shown.append(["walking", 0, game.walking, []])
+    if stamp := getattr(node.terrain, "stamp", ""):
+        shown.append(["ground", 0, stamp, []])
+    if game.me.fields:
+        shown.append(["player", 0, game.me.__name__, [field.name for field in game.me.fields]])
+    return shown
 
 
 def _names(kind: Kind, since: int) -> list[str]:

@@ -5,6 +5,7 @@ declares each kind by a class.
 This module never reads the store (kept/lying.py does), and publishes nothing.
 """
 
+import logging
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,11 @@ from flatlands.server.messages.texts import clean
 from flatlands.world.grid import Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import UNIT, Tile
+
+log = logging.getLogger("flatlands")
+
+#: The names of kinds whose upgrade has failed.
+_failed: set[str] = set()
 
 #: What every thing has on the wire before the fields of its own, and what every event has.
 _ALWAYS = "kind", "id", "version", "x", "y"
@@ -68,6 +74,15 @@ class _Fields:
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data
         cls.row = make(name, [*always, *[field.name for field in cls.shown]])
+
+    @classmethod
+    def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return what an older version of the game has put into the store as this one has it.
+
+        `values` are the values of the fields that it had, by name: that may be any earlier version.
+        What is no field, or cannot be its value, is left out. It may not wait.
+        """
+        return values
 
     def _set(self, values: dict[str, Any]) -> None:
         """Have the values of all fields: what is left out has the lowest. Raises ValueError."""
@@ -203,7 +218,7 @@ class Thing(_Fields):
     @classmethod
     def is_counted(cls) -> bool:
         """Say whether there is a limit to it."""
-        return not cls.per_square is cls.per_owner is None
+        return (cls.per_square, cls.per_owner) != (None, None)
 
     @property
     def cell(self) -> Tile:
@@ -260,12 +275,39 @@ def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
+def stored(
+    kind: type[_Fields], values: Mapping[str, Any], old: bool | None = None
+) -> dict[str, Any]:
+    """Return those of the values in the store that a kind can have, upgraded if they are `old`, of
+    an earlier version of it; or, if that is not known, if they do not fit."""
+    fit = usable(kind.fields, values)
+    if old is None:
+        old = bool(values) and not len(fit) == len(kind.fields) == len(values)
+    if not old:
+        return fit
+    try:
+        return usable(kind.fields, kind.upgrade(dict(values)))
+    except Exception:
+        if kind.__name__ not in _failed:
+            _failed.add(kind.__name__)
+            log.exception(
+                "upgrade of %s failed: what does not fit has the lowest value", kind.__name__
+            )
+        return fit
+
+
 def check_tile(tile: Any) -> Tile:
     """Return a tile, (column, row). Raises ValueError if it is none."""
     whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
     if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
         raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
     return tile[0], tile[1]
+
+
+def middle_of(tile: Any) -> tuple[int, int]:
+    """Return the middle of a tile, in units. Raises ValueError if it is none."""
+    column, row = check_tile(tile)
+    return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
 
 
 def declare(kind: type[Thing] | type[Event]) -> Kind:
@@ -275,9 +317,8 @@ def declare(kind: type[Thing] | type[Event]) -> Kind:
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
-    """Return a thing that lies somewhere. What it has no value for, or one that is not allowed, has
-    the lowest."""
-    thing = kind(tile, **usable(kind.fields, values))
+    """Return a thing that lies somewhere. What it has no value for has the lowest."""
+    thing = kind(tile, **values)
     thing.id, thing.version = id, version
     return thing
 
@@ -287,4 +328,4 @@ def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
     and `side` that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
     values = dict(zip([field.name for field in kind.shown], row[len(_ALWAYS) :], strict=True))
-    return read(kind, row.id, row.version, tile, values)
+    return read(kind, row.id, row.version, tile, usable(kind.fields, values))

@@ -9,7 +9,7 @@ addEventListener('load', () => {
   if (begun && styled) return;
   const times = history.state?.again ?? 0;
   if (times === MOST) {
-    if (!begun) document.body.append('Flatlands could not be loaded. Please try again later.');
+    if (!begun) document.body.append(`${document.title} could not be loaded. Please try again later.`);
     return;
   }
   setTimeout(() => {

@@ -1,5 +1,5 @@
 // The map of everybody: how many players are where in the whole world, as the server tells it
-// (docs/protocol.md, section 12), and where the map is looked at from. It never touches the page and
+// (docs/protocol-map.md), and where the map is looked at from. It never touches the page and
 // sends nothing.
 
 import * as P from './protocol.js';

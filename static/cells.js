@@ -7,11 +7,32 @@ export class Cells {
   constructor() {
     /** @type {Map<string, Uint8Array>} By 'layer:col:row': the values of a square's tiles, row by row. */
     this.squares = new Map();
+    /** @type {Map<number, number>} By layer: the lowest value of a tile that nobody can enter. */
+    this.solid = new Map();
+    this.side = 1;                        // of a square, in tiles
+  }
+
+  /** Know which layers have walls, as the kinds of a welcome say. */
+  learn(kinds) {
+    this.solid = new Map(kinds.filter(([what]) => what === 'solid').map(([, layer, least]) => [layer, least]));
+  }
+
+  /** Return the value of a tile in a layer. */
+  value(layer, x, y) {
+    const { side } = this, col = Math.floor(x / side), row = Math.floor(y / side);
+    return this.squares.get(`${layer}:${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
+  }
+
+  /** Say whether a tile is a wall. */
+  blocked(x, y) {
+    for (const [layer, least] of this.solid) if (this.value(layer, x, y) >= least) return true;
+    return false;
   }
 
   /** Take a message: of the kinds CELLS, HELD and RESYNC, and others, which do not matter. `side` is
    * the length of a square's side in tiles. */
   apply(message, side) {
+    this.side = side;
     if (message[0] === P.CELLS) this.#write(message, side);
     else if (message[0] === P.HELD) this.#hold(message);
     else if (message[0] === P.RESYNC) this.squares.clear();

@@ -23,6 +23,12 @@ export class Clock {
     this.last = -Infinity;
   }
 
+  /** Take that it was `answered` by node time when something came that was not asked for: that is too early by
+   * as long as it was on its way, and better than nothing until a ping is back. */
+  begin(answered, heard) {
+    this.target = this.offset = answered - heard;
+  }
+
   /** Take the times of a ping in ms: when it was `sent` and its pong `heard` by performance.now(),
    * and when it was `answered` by node time. */
   sample(sent, answered, heard) {

@@ -2,7 +2,6 @@
 // one identity. A second window that plays at the same time has one of its own, which it keeps as long
 // as it is open. It never touches the page.
 
-import { BARE, lookOf, COLOURS, HATS, EARS } from './faces.js';
 import { suggestName } from './names.js';
 
 /** @typedef {import('./keep.js').Keep} Keep */
@@ -14,9 +13,10 @@ const LOOK_FORM = /^\d{1,5}$/, LOOK_MOST = 65535;
 const ANSWER_WITHIN = 200;                // ms that another window may take to say that it plays
 
 export class Identity {
-  /** `others` reaches the other windows of this browser; null if the browser cannot.
+  /** `others` reaches the other windows of this browser; null if the browser cannot. `suggestLook` returns
+   * the number of a look for somebody new.
    * @param {Keep} browser @param {Keep} window @param {BroadcastChannel | null} others */
-  constructor(browser, window, others) {
+  constructor(browser, window, others, suggestLook = () => 0) {
     this.browser = browser;
     this.window = window;
     this.others = others;
@@ -24,7 +24,8 @@ export class Identity {
     this.keep = window.get(TOKEN) === null ? browser : window;
     this.plays = false;
     this.suggested = suggestName();
-    this.suggestedLook = randomLook();
+    this.suggestLook = suggestLook;
+    this.suggestedLook = suggestLook();
     /** Called when another window turns out to play as this browser's player. */
     this.onOther = () => {};
     /** Resolves when it is known whether another window plays. @type {Promise<void>} */
@@ -62,7 +63,7 @@ export class Identity {
   anew() {
     for (const key of [TOKEN, NAME, LOOK, SECRET]) this.keep.forget(key);
     this.suggested = suggestName();
-    this.suggestedLook = randomLook();
+    this.suggestedLook = this.suggestLook();
   }
 
   /** The text with which a player comes back as itself; null if there is none yet.
@@ -84,7 +85,7 @@ export class Identity {
     this.keep.set(NAME, name);
   }
 
-  /** The look that was chosen last, or else a new one: see faces.js. */
+  /** The look that was chosen last, or else a new one. */
   get look() {
     const text = this.keep.get(LOOK);
     if (text === null || !LOOK_FORM.test(text)) return this.suggestedLook;
@@ -104,12 +105,4 @@ export class Identity {
     this.keep.set(SECRET, made);
     return made;
   }
-}
-
-/** Return a look by chance. Half of them wear nothing, so that the others stand out. */
-function randomLook() {
-  const upTo = (count) => Math.floor(Math.random() * count);
-  const hat = upTo(2) === 0 ? 0 : upTo(HATS.length);
-  const ears = BARE.includes(HATS[hat]) && upTo(2) === 0 ? upTo(EARS.length) : 0;
-  return lookOf(upTo(COLOURS.length), hat, ears);
 }

@@ -95,7 +95,7 @@ export class Input {
   }
 
   #keyDown(event) {
-    const typing = event.target instanceof HTMLInputElement;
+    const typing = event.target?.closest?.('input, textarea, select, [contenteditable]');
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.code in KEYS) {
       event.preventDefault();

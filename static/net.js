@@ -23,8 +23,9 @@ const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after 
                                           // connect again: the same would happen
 
 /** @typedef {{ name: string, look: number, width: number, height: number,
- * near: string | number | null, place: import('./track.js').Pair | null }} Hello  The name and the look,
- * the viewport in tiles, an invitation, and where the player stood, in units, when a connection was lost. */
+ * near: string | number | null, place: import('./track.js').Pair | null, ticket?: string }} Hello  The name
+ * and the look, the viewport in tiles, an invitation, where the player stood, in units, when a connection was
+ * lost, and what the game lets it play by. */
 
 export class Net {
   /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
@@ -95,7 +96,9 @@ export class Net {
     this.waited = 0;
     socket.onopen = () => {
       if (socket !== this.socket) return;
-      const { name, look, width, height, near, place } = this.hello, [x, y] = place ?? [null, null];
+      const { name, look, width, height, near, place, ticket = '' } = this.hello;
+      const [x, y] = place ?? [null, null];
+      if (ticket !== '') this.send(P.TICKET, ticket);
       this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
       this.send(P.KEY, this.identity.secret);
       this.send(P.APPEAR, name, look);

@@ -6,7 +6,7 @@ export const VERSION = 3;
 export const NAME_LIMIT = 20, TEXT_LIMIT = 120;     // characters
 
 export const HELLO = 1, WALK = 2, GO = 3, HOME = 4, VIEWPORT = 5, SAY = 6, PING = 7,
-  INVITE = 8, KEY = 10, ACK = 14, WATCH = 15, APPEAR = 33, DO = 35;
+  INVITE = 8, KEY = 10, ACK = 14, WATCH = 15, APPEAR = 33, DO = 35, TICKET = 36;
 
 export const WELCOME = 16, TOKEN = 17, HELD = 18, SNAPSHOT = 19, FLUSH = 21,
   RESYNC = 22, PONG = 23, ERROR = 24, LINK = 26,

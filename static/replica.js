@@ -16,7 +16,7 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} ack       number of the last intent that the server had obeyed
  * @property {string} name
  * @property {boolean} dimmed   true while its connection is lost
- * @property {number} look      as its player chose it, or 0: see faces.js
+ * @property {number} look      as its player chose it, or 0
  * @property {import('./track.js').Track} track  the next one is written over it
  * @property {number} pace      how fast it is, in percent
  * @property {object} values    what the game has of it, by the names of the fields

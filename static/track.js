@@ -88,6 +88,13 @@ export function leg(blocked, x, y, intent, start, pace = PACE) {
   return { x, y, dx, dy, start, duration: durationOf(dx, dy, pace) };
 }
 
+/** Say whether the rest of a way, from time `t` on, leads over a blocked tile.
+ * @param {Track} track */
+export function isBarred(blocked, track, t, pace = PACE) {
+  const [x, y] = positionAt(track, t), dx = track.x + track.dx - x, dy = track.y + track.dy - y;
+  return (dx !== 0 || dy !== 0) && firstBlock(blocked, x, y, dx, dy, pace) !== null;
+}
+
 function clamp(d, most) {
   return Math.min(Math.max(d, -most), most);
 }

@@ -1,7 +1,7 @@
 // The walk of the own player: it is predicted at once by the server's rules, and then corrected by
 // what the server says. It never touches the page and sends nothing.
 
-import { drawnAt, leg, PACE, positionAt, stand } from './track.js';
+import { drawnAt, isBarred, leg, PACE, positionAt, stand } from './track.js';
 
 const EASE = 120;                         // ms in which an error of the prediction shrinks to a third
 const JUMP = 4;                           // tiles: a larger error is not eased, but a jump
@@ -59,6 +59,16 @@ export class Walk {
       if (next === null) this.arrived = true;
       else this.track = next;
     }
+  }
+
+  /** Tiles have become barred: if the way leads over one, walk on from here as the server does. */
+  replan(now) {
+    const t = Math.floor(this.time(now));
+    this.advance(t);
+    if (this.intent === null || this.arrived || !isBarred(this.blocked, this.track, t, this.pace)) return;
+    const [x, y] = this.at(t), track = leg(this.blocked, x, y, this.intent, t, this.pace);
+    this.arrived = track === null;
+    this.track = track ?? stand(x, y, t);
   }
 
   /** Take what the server says of the own player. Returns true if that is a jump.

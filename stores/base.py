@@ -86,6 +86,15 @@ class Size(NamedTuple):
     bytes: int
 
 
+class Swap(NamedTuple):
+    """An item that is put in place of the one with its id if that has the body `before`, or if
+    there is none and `before` is None; and the scores that are added if it is put."""
+
+    before: bytes | None
+    item: Item
+    scores: Sequence[Score] = ()
+
+
 class If(NamedTuple):
     """Which items are removed: those that `holder` has claimed, and with the body `body`; any if
     these are None."""
@@ -119,6 +128,9 @@ class Backend(ABC):
     @abstractmethod
     def _remove(self, queue: str, ids: Sequence[str], if_: If, then: Then) -> list[bytes]:
         """Remove items as `if_` says, return their bodies, and do `then` if there were any."""
+
+    @abstractmethod
+    def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]: ...
 
     @abstractmethod
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]: ...
@@ -229,6 +241,12 @@ class Store(Backend):
         bodies = self._wait(self._remove, _queue(queue), _ids([id]), if_, following)
         return bodies[0] if bodies else None
 
+    def swap(self, queue: str, swaps: Iterable[Swap]) -> list[bool]:
+        """Put items in place of others that are still as the caller has read them, all in one
+        step; return which were put. The others are left alone."""
+        some = _few([_swap(swap) for swap in swaps])
+        return self._wait(self._swap, _queue(queue), some) if some else []
+
     def group(self, queue: str, *names: str) -> list[Item]:
         """Return all items of a queue that belong to any of these groups, the soonest due first."""
         return self._wait(self._group, _queue(queue), _ids(dict.fromkeys(names)))
@@ -247,10 +265,7 @@ class Store(Backend):
             after = make(before)
             if after is None:
                 return before
-            if before is None:
-                if self.put(queue, [after]):
-                    return after
-            elif self.take(queue, id, [(queue, after)], only=before.body) is not None:
+            if self.swap(queue, [Swap(None if before is None else before.body, after)])[0]:
                 return after
 
     def replace(self, queue: str, item: Item) -> None:
@@ -390,6 +405,12 @@ def _score(score: Score) -> Score:
     if type(score.n) is not int or not -(2**31) < score.n < 2**31:
         raise ValueError("points are whole numbers below 2^31")
     return score
+
+
+def _swap(swap: Swap) -> Swap:
+    before, item, scores = swap
+    scores = _few(list(map(_score, scores)))
+    return Swap(None if before is None else _body(before), _item(item), scores)
 
 
 def _following(then: Iterable[tuple[str, Item]], scores: Iterable[Score]) -> Then:

@@ -31,7 +31,18 @@ from redis.retry import Retry
 from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
 from flatlands.brokers.redis.wire import KIND, PORT
 from flatlands.brokers.stream import endpoints
-from flatlands.stores.base import Claimed, If, Item, Rank, Score, Size, Store, StoreError, Then
+from flatlands.stores.base import (
+    Claimed,
+    If,
+    Item,
+    Rank,
+    Score,
+    Size,
+    Store,
+    StoreError,
+    Swap,
+    Then,
+)
 
 #: Seconds that a call waits for its answer.
 TIMEOUT = 2.0
@@ -121,6 +132,34 @@ if #found > 0 then
   put(at)
 end
 return found
+"""
+
+_SWAP = """
+local at, done = 1, {}
+while ARGV[at] do
+  local id, group, fresh = ARGV[at + 2], ARGV[at + 4], ARGV[at] == 'new'
+  local packed = redis.call('HGET', KEYS[2], id)
+  local what = packed and cmsgpack.unpack(packed)
+  local fits = not packed
+  if not fresh then fits = what and what[4] == ARGV[at + 1] end
+  if fits then
+    if what then redis.call('ZREM', KEYS[3], what[1] .. '\\0' .. id) end
+    local due = string.format('%.0f', now + tonumber(ARGV[at + 3]))
+    redis.call('HSET', KEYS[2], id, cmsgpack.pack({group, '', 0, ARGV[at + 5]}))
+    redis.call('ZADD', KEYS[1], due, id)
+    redis.call('ZADD', KEYS[3], 0, group .. '\\0' .. id)
+  end
+  done[#done + 1] = fits and 1 or 0
+  local scores = tonumber(ARGV[at + 6])
+  at = at + 7
+  for _ = 1, scores do
+    if fits then
+      redis.call('ZINCRBY', KEYS[tonumber(ARGV[at])], ARGV[at + 2], ARGV[at + 1])
+    end
+    at = at + 3
+  end
+end
+return done
 """
 
 _RENEW = """
@@ -263,20 +302,12 @@ class RedisStore(Store):
     def _of(self, queue: str) -> list[str]:
         return [f"{{{self.world}}}/queue/{queue}/{part}" for part in ("due", "items", "groups")]
 
-    def _board(self, board: str) -> str:
-        return f"{{{self.world}}}/board/{board}"
-
     def _keys(self, queue: str, then: Then) -> tuple[list[str], list[Any], list[Any]]:
         """Return the keys of a queue, and of all boards and queues in which something follows; and
         the arguments that add the scores, and those that put the items."""
         keys = self._of(queue)
-        places, boards = {queue: 1}, {}
-        scores: list[Any] = []
-        for board, id, n in then.scores:
-            if board not in boards:
-                keys.append(self._board(board))
-                boards[board] = len(keys)
-            scores += (boards[board], id, n)
+        places = {queue: 1}
+        scores = _scores(self.world, keys, {}, then.scores)
         items: list[Any] = []
         for other, item in then.items:
             if other not in places:
@@ -302,6 +333,15 @@ class RedisStore(Store):
         bodies: list[bytes] = self._run(_REMOVE, keys, (len(ids), *wanted, *ids, *following))
         return bodies
 
+    def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]:
+        keys, boards = self._of(queue), dict[str, int]()
+        arguments: list[Any] = []
+        for before, (id, delay, group, body), scores in swaps:
+            was = ("new", "") if before is None else ("", before)
+            arguments += (*was, id, delay, group, body, len(scores))
+            arguments += _scores(self.world, keys, boards, scores)
+        return list(map(bool, self._run(_SWAP, keys, arguments)))
+
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         pairs = [text for item in items for text in item]
         return [
@@ -326,16 +366,16 @@ class RedisStore(Store):
 
     def _add(self, score: Score) -> int:
         board, id, n = score
-        return int(self._ask(lambda client: client.zincrby(self._board(board), n, id)))
+        return int(self._ask(lambda client: client.zincrby(_board(self.world, board), n, id)))
 
     def _top(self, board: str, most: int, skip: int) -> list[tuple[str, int]]:
-        key = self._board(board)
+        key = _board(self.world, board)
         last = skip + most - 1
         found = self._ask(lambda client: client.zrevrange(key, skip, last, withscores=True))
         return [(id.decode(), int(n)) for id, n in found]
 
     def _rank(self, board: str, id: str) -> Rank | None:
-        found = self._run(_RANK, [self._board(board)], (id,))
+        found = self._run(_RANK, [_board(self.world, board)], (id,))
         return None if found is None else Rank(*map(int, found))
 
     def _every_key(self) -> list[str]:
@@ -380,6 +420,25 @@ class RedisStore(Store):
         if self._client is not None:
             self._client.close()
             self._client = None
+
+
+def _board(world: str, board: str) -> str:
+    """Return the key of a board."""
+    return f"{{{world}}}/board/{board}"
+
+
+def _scores(
+    world: str, keys: list[str], boards: dict[str, int], scores: Iterable[Score]
+) -> list[Any]:
+    """Return the arguments that add some scores. The keys of boards that are not among `boards` yet
+    are added to `keys`, and their places there to `boards`."""
+    arguments: list[Any] = []
+    for board, id, n in scores:
+        if board not in boards:
+            keys.append(_board(world, board))
+            boards[board] = len(keys)
+        arguments += (boards[board], id, n)
+    return arguments
 
 
 def _refuse_eviction(where: str, client: Any) -> None:

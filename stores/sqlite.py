@@ -19,7 +19,18 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from flatlands.brokers.base import short_hash
-from flatlands.stores.base import Claimed, If, Item, Rank, Score, Size, Store, StoreError, Then
+from flatlands.stores.base import (
+    Claimed,
+    If,
+    Item,
+    Rank,
+    Score,
+    Size,
+    Store,
+    StoreError,
+    Swap,
+    Then,
+)
 
 #: The version of the tables; it stands in the file.
 SCHEMA = 1
@@ -229,6 +240,22 @@ class SqliteStore(Store):
             if bodies:
                 self._insert(execute, *then)
             return bodies
+
+    def _swap(self, queue: str, swaps: Sequence[Swap]) -> list[bool]:
+        put: list[bool] = []
+        with self._transaction() as execute:
+            for before, item, scores in swaps:
+                gone = (
+                    before is None
+                    or execute(
+                        "DELETE FROM item WHERE world = ? AND queue = ? AND id = ? AND body = ?",
+                        (self.world, queue, item.id, before),
+                    ).rowcount
+                )
+                put.append(bool(gone and self._insert(execute, [(queue, item)])))
+                if put[-1]:
+                    self._insert(execute, (), scores)
+        return put
 
     def _renew(self, queue: str, items: Sequence[tuple[str, bytes]], lease: int) -> list[str]:
         with self._transaction() as execute:

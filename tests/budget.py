@@ -2,15 +2,19 @@
 
 The budgets are in pyproject.toml. Those under `code` count the lines of Python that have code: not
 blank lines, comments or docstrings. Those under `lines` count all lines of text that git tracks,
-but of lock files. The exit code is 1 if a part is above its budget.
+but of lock files. `page` is the bytes of the library for pages, joined and packed. The exit code is
+1 if a part is above its budget.
 """
 
 import ast
+import gzip
 import subprocess
 import sys
 import tokenize
 import tomllib
 from pathlib import Path
+
+from flatlands.server.web.joined import join_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,6 +51,12 @@ def text_lines(path: Path) -> int:
         return 0
 
 
+def page_bytes() -> int:
+    """Return how many bytes a browser loads for static/game.js and what it needs."""
+    sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
+    return len(gzip.compress(join_modules(sources, "game.js").encode(), mtime=0))
+
+
 def main() -> int:
     """Print what each part uses; return the exit code."""
     budgets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flatlands"]["budget"]
@@ -67,6 +77,10 @@ def main() -> int:
             print(f"{what:40} {used:7,} of {most:7,}")
             if used > most:
                 above.append(what)
+    used, most = page_bytes(), budgets["page"]["bytes"]
+    print(f"{'bytes of the library for pages':40} {used:7,} of {most:7,}")
+    if used > most:
+        above.append("the library for pages")
     if above:
         print(f"Above its budget in pyproject.toml: {', '.join(above)}. Take something out.")
     return bool(above)

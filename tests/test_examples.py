@@ -1,11 +1,12 @@
 """The bots of examples/ play on a real server, and do what their guide says."""
 
-import importlib
 import re
 import sys
+from contextlib import contextmanager
 
 import pytest
 
+from flatlands.bot import Bot, Player, Refused, play
 from flatlands.loadtest.kit.processes import Program
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
@@ -23,18 +24,27 @@ def server():
 @pytest.fixture
 def bot(server):
     """Start a bot; it must not have ended, nor complained, at the end."""
+    with bots() as start:
+        yield lambda name: start(f"examples.{name}", server)
+
+
+@contextmanager
+def bots():
     programs = []
 
-    def start(name):
-        command = [sys.executable, "-W", "error", str(EXAMPLES / name), server.url]
+    def start(module, server):
+        command = [sys.executable, "-W", "error", "-m", module, server.url]
         programs.append(Program(command, "the bot"))
         return programs[-1]
 
-    yield start
-    for program in programs:
-        assert program.process.poll() is None, program.errors()
-        assert "Traceback" not in program.errors()
-        program.end(0)
+    try:
+        yield start
+        for program in programs:
+            assert program.process.poll() is None, program.errors()
+            assert "Traceback" not in program.errors()
+    finally:
+        for program in programs:
+            program.end(0)
 
 
 def said_by(client, who):
@@ -42,9 +52,30 @@ def said_by(client, who):
 
 
 @pytest.mark.process
+def test_each_game_has_a_bot_that_plays_it():
+    with bots() as start:
+        with serving("--game", "snake", "--store", "memory://") as server:
+            start("flatlands.games.snake.bot", server)
+            watcher = SocketClient(server.port).hello("Watcher")
+            watcher.until(lambda: any(p.values[0] for p in watcher.model.players.values()))
+        with serving("--game", "paint", "--store", "memory://") as server:
+            watcher = SocketClient(server.port).hello("Watcher")
+            start("flatlands.games.paint.bot", server)
+            watcher.until(lambda: watcher.model.told.get("board", [[]])[0])
+            assert watcher.model.cells
+        with serving("--game", "quiet") as server:
+            start("flatlands.games.quiet.bot", server)
+            ada = SocketClient(server.port).hello("Ada")
+            ada.until(lambda: len(ada.model.players) == 2)
+            ada.send(6, "Who is here?")
+            ada.until(lambda: said_by(ada, "Quiet Bot"))
+            assert said_by(ada, "Quiet Bot") == ["Ada"]
+
+
+@pytest.mark.process
 def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
     watcher = SocketClient(server.port).hello("Watcher")
-    bot("greeter.py")
+    bot("greeter")
     watcher.until(lambda: said_by(watcher, "Greeter Bot"))
     assert "Hello, Watcher!" in said_by(watcher, "Greeter Bot")[0]
     ada = SocketClient(server.port).hello("Ada")
@@ -65,7 +96,7 @@ def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
 @pytest.mark.process
 def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
     ada = SocketClient(server.port).hello("Ada")
-    bot("follower.py")
+    bot("follower")
     ada.until(lambda: any(p.name == "Duckling" for p in ada.model.players.values()))
     duckling = next(id for id, p in ada.model.players.items() if p.name == "Duckling")
     ada.send(6, "Come, Duckling!")
@@ -88,33 +119,135 @@ def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
 def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_after_a_resync(
     monkeypatch,
 ):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    client = importlib.import_module("client")
-    world, sent, clock = client.World.__new__(client.World), [], [100.0]
-    world.id, world.players, world._called = 7, {7: client.Player(7)}, {}
-    world._flush = world._acks = world._acked = 0
-    world.send = lambda *message: sent.append(message)
+    bot, sent, clock = Bot.__new__(Bot), [], [100.0]
+    bot.id, bot.players, bot._called, bot._waiting = 7, {7: Player(7)}, {}, []
+    bot._things, bot._cells = {}, {}
+    bot._left, bot._own = False, Player(7)
+    bot._flush = bot._acks = bot._acked = 0
+    bot.send = lambda *message: sent.append(message)
     told = [[21, 40, 0, []], [-1], [22], [-1], [21, 2, 0, []], [-1], [-1]]
 
     def messages():
         for message in told:
             clock[0] += 1.1
-            world.players[7] = client.Player(7)
+            bot.players[7] = Player(7)
             yield message
+        raise Refused("it is over")
 
-    world._messages = messages
-    monkeypatch.setattr(client.time, "monotonic", lambda: clock[0])
-    assert {what for what, player, _ in world.events() if player.id == 7} == {""}
-    assert sent == [(7, 0, 40), (14, 40), (14, 0), (14, 2), (14, 2), (7, 0, 2)]
+    bot._messages = messages
+    monkeypatch.setattr("flatlands.bot.time.monotonic", lambda: clock[0])
+    with pytest.raises(Refused, match="it is over"):
+        for what, player, _ in bot.events():
+            assert (what, player.id) == ("", 7)
+    pings = [message for message in sent if message[0] == 7]
+    assert [message[-1] for message in pings] == [40, 2] and pings[0][1] == 101_100
+    assert [message for message in sent if message[0] == 14] == [
+        (14, 40),
+        (14, 0),
+        (14, 2),
+        (14, 2),
+    ]
+
+
+ORCHARD = """
+from flatlands import Cells, Game as Engine, Me, Thing, action, number, plain
+
+
+class Apple(Thing, reach=1):
+    colour = number(0, 7)
+
+
+class Picker(Me):
+    apples = number(0, 99)
+
+
+class Game(Engine):
+    ground, things, me = plain(), [Apple], Picker
+    floor = Cells()
+
+    def begin(self):
+        return (0, 0)
+
+    def plant(self, cell):
+        return [Apple((3, 0), colour=5)] if cell == (0, 0) else []
+
+    def on_step(self, me, tiles):
+        self.floor[tiles] = 4
+
+    def on_touch(self, me, apple):
+        if me.take(apple):
+            me.apples += 1
+
+    @action(rate=9, burst=9)
+    def count(self, me, more: int = number(0, 9)):
+        me.tell("counted", me.apples, [more])
+"""
+
+
+@pytest.mark.process
+def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
+    (tmp_path / "orchard.py").write_text(ORCHARD)
+    options = ("--game", str(tmp_path / "orchard.py"), "--store", f"sqlite:///{tmp_path / 'db'}")
+    with serving(*options, SECRET_KEY="a secret") as server:
+        bot, watcher = Bot(server.url, "Ada"), Bot(server.url, "Bob")
+        assert bot.wait(lambda: bot.things("Apple"))
+        [apple] = bot.things()
+        assert (apple.x, apple.y, apple.values) == (3.5, 0.5, {"colour": 5})
+        bot.walk(1, 0)
+        assert bot.wait(lambda: bot.me.values["apples"] == 1 and not bot.things())
+        seen = watcher.players
+        assert watcher.wait(lambda: bot.id in seen and seen[bot.id].values == {"apples": 1})
+        assert watcher.wait(lambda: watcher.cell("floor", 3, 0) == 4)
+        assert watcher.cell("floor", 3, 9) == 0 == watcher.cell("none", 3, 0)
+        bot.walk(0, 0)
+        bot.do("count", 7)
+        told = next(event for event in bot.events() if event[0] == "told")
+        assert told[1].id == bot.id and told[2] == ("counted", [1, [7]])
+        bot.do("dance")
+        error = next(event for event in bot.events() if event[0] == "error")
+        assert error[2][0] == "game"
+        port, id = server.port, bot.id
+    bot.say("Is nobody there?")
+    bot.say("It seems so.")
+    with serving(*options, port=port, SECRET_KEY="a secret"):
+        back = next(event for event in bot.events() if event[0] == "back")
+        assert back[1].id == bot.id == id
+        assert bot.wait(lambda: bot.me is not None)
+        assert watcher.wait(lambda: bot.id in seen), "what a bot knows is still in the same dict"
+        bot.leave()
+        assert not list(bot.events()), "it has left for good"
+        assert watcher.wait(lambda: bot.id not in seen)
+        drift = watcher._offset
+        watcher._offset += 500
+        assert watcher.wait(lambda: abs(watcher._offset - drift) < 50)
+    watcher.leave()
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "https://example.org", "wss://example.org"])
+def test_a_bot_says_where_it_can_play(url):
+    with pytest.raises(ValueError, match="a bot plays at http://HOST:PORT, and not at"):
+        Bot(url, "Ada")
+
+
+def test_a_bot_that_cannot_play_ends_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["bot", "http://127.0.0.1:1"])
+    with pytest.raises(SystemExit, match="Nobody answers at .*: start the server first"):
+        play("Ada", lambda bot: None)
+    monkeypatch.setattr(sys, "argv", ["bot", "gopher://old"])
+    with pytest.raises(SystemExit, match="Ada cannot play at gopher://old: a bot plays at"):
+        play("Ada", lambda bot: None)
 
 
 def test_the_bots_are_short_and_the_guide_names_what_there_is():
     guide = (EXAMPLES / "README.md").read_text()
     for path in EXAMPLES.glob("*.py"):
         assert path.name in guide
-        assert imported(path) - set(sys.stdlib_module_names) <= {"msgpack", "client"}
+        assert imported(path) - set(sys.stdlib_module_names) <= {"bot"}
     lines = (EXAMPLES / "greeter.py").read_text().splitlines()
     assert len([line for line in lines if line]) <= 20
-    world = (EXAMPLES / "client.py").read_text()
-    for method in re.findall(r"world\.(\w+)\(", guide):
-        assert f"def {method}(" in world
+    for path in (ROOT / "games").glob("*/bot.py"):
+        assert imported(path) - set(sys.stdlib_module_names) <= {"bot"}
+    code = (ROOT / "flatlands" / "bot.py").read_text()
+    assert imported(ROOT / "flatlands" / "bot.py") - set(sys.stdlib_module_names) <= {"msgpack"}
+    for method in re.findall(r"bot\.(\w+)\(", guide):
+        assert f"def {method}(" in code

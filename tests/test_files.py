@@ -207,7 +207,7 @@ def modules_on_the_code_map():
     for line in text.splitlines():
         if found := re.match(r"### `(\w+)/`", line):
             top = folder = found[1]
-        elif found := re.match(r"\| `(\w+)/`", line):
+        elif found := re.match(r"\| `([\w/]+)/`", line):
             folder = f"{top}/{found[1]}"
         elif line.startswith("| `"):
             names = re.findall(r"`([\w/]+\.(?:py|js))`", line.split(" | ")[0])

@@ -35,10 +35,10 @@ ROOMS = {
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
-    "kept": {"messages", "squares", "agenda", "loop", "things"},
+    "kept": {"messages", "squares", "agenda", "loop", "things", "hangs"},
     "players": {"messages", "squares", "kept", "agenda", "logs", "loop"},
-    "clients": set("messages websocket kept players play node agenda limits logs loop".split()),
-    "web": {"messages", "websocket", "players", "play"},
+    "clients": set("messages websocket kept players play me node agenda limits logs loop".split()),
+    "web": {"messages", "websocket", "kept", "players", "play", "chunks"},
     "query": set("atlas game games node messages squares loop settings".split()),
 }
 
@@ -50,6 +50,7 @@ PURE_MODULES = """
     protocol msgpack terrain track replica walk names clock state scene lying faces day
     regions landmarks ember places emotes footsteps atlas borders leading near keys route
 """.split()
+PAGE_FOLDER = ROOT / "games/flatlands/page"
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
@@ -162,27 +163,37 @@ def test_only_the_start_opens_a_broker():
 
 @pytest.mark.parametrize("name", PURE_MODULES)
 def test_a_module_of_the_browsers_that_should_not_know_the_page_does_not(name):
-    code = re.sub(r"//[^\n]*", "", (ROOT / f"static/{name}.js").read_text())
+    code = re.sub(r"//[^\n]*", "", script(name).read_text())
     code = re.sub(r"/\*.*?\*/", "", code, flags=re.S)
     assert not PAGE.search(code), PAGE.search(code)
 
 
+def script(name):
+    """Return the file of a module of Flatlands' page, which is laid over static/."""
+    own = PAGE_FOLDER / f"{name}.js"
+    return own if own.exists() else ROOT / f"static/{name}.js"
+
+
 def scripts_imported(path):
-    """Return the files of static/ that a module of the page imports."""
+    """Return the files that a module of the page imports."""
     names = re.findall(r"^(?:import|export)\b[^;]*? from '([^']+)';", path.read_text(), re.M)
-    return {(path.parent / name).resolve() for name in names}
+    found = {(path.parent / name).resolve() for name in names}
+    if PAGE_FOLDER in path.parents:
+        found = {each if each.exists() else script(each.stem) for each in found}
+    return found
 
 
 def test_the_pages_modules_import_each_other_without_a_circle():
-    floors = {path: scripts_imported(path) for path in (ROOT / "static").rglob("*.js")}
+    paths = [*(ROOT / "static").rglob("*.js"), *PAGE_FOLDER.rglob("*.js")]
+    floors = {path: scripts_imported(path) for path in paths}
     assert len(floors) > 40 and all(path.is_file() for found in floors.values() for path in found)
     assert not circle(floors)
 
 
 @pytest.mark.parametrize("folder", ["view", "hud"])
 def test_what_draws_and_the_panels_know_only_what_is_pure_and_their_own_folder(folder):
-    pure = {(ROOT / f"static/{name}.js") for name in PURE_MODULES}
-    paths = list((ROOT / "static" / folder).glob("*.js"))
+    pure = {script(name) for name in PURE_MODULES}
+    paths = list((PAGE_FOLDER / folder).glob("*.js"))
     assert paths
     for path in paths:
         foreign = scripts_imported(path) - pure - set(paths)
@@ -190,6 +201,6 @@ def test_what_draws_and_the_panels_know_only_what_is_pure_and_their_own_folder(f
 
 
 def test_nothing_is_loaded_from_another_host():
-    for path in ROOT.glob("static/**/*.*"):
+    for path in [*ROOT.glob("static/*.*"), *ROOT.glob("games/*/page/**/*.*")]:
         for url in re.findall(r"https?://[^\s'\"]+", path.read_text()):
             assert url.startswith("http://www.w3.org/"), f"{path.name}: {url}"

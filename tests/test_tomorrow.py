@@ -1,7 +1,6 @@
 """What a later version of the server may send: docs/protocol.md has clients ignore it, and every
 reader of this project does. The page's own are tested in tests/js."""
 
-import importlib.util
 import multiprocessing
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import pytest
 
 from bench.floods import Field
 from bench.walkers import Walker
+from flatlands.bot import Bot
 from flatlands.loadtest.idle.dialects import Talk
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import SHAKING
@@ -18,7 +18,6 @@ from flatlands.loadtest.swarm.visitor import Visitor
 from tests.loadtest.test_generator import PLAN
 from tests.loadtest.test_wire import frame
 from tests.model import Model
-from tests.processes import ROOT
 from tests.server.test_protocol_page import table
 from tests.vectors.make import sequences
 
@@ -105,7 +104,7 @@ def model(told):
     return replace(known, **raw, things=lying)
 
 
-def bot(told):
+def swarm(told):
     """What a bot of the swarm knows and has noted: it observes."""
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
@@ -133,21 +132,19 @@ def bot(told):
         )
 
 
-def example(told):
-    """What the client of examples/ knows."""
-    spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / "client.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    world = module.World.__new__(module.World)
-    world.players, world._called = {}, {}
-    world.side, world.speed, world.diagonal = 16, 5120, 3620
+def bot(told):
+    """What flatlands.Bot knows."""
+    it = Bot.__new__(Bot)
+    it._trip = 0.0
+    it.players, it._called, it._things, it._cells, it._kinds = {}, {}, {}, {}, {}
+    it.id, it.side, it.speed, it.diagonal = 7, 16, 5120, 3620
     news = [
         (what, player.id, more)
         for _, messages in told
         for message in messages
-        for what, player, more in world._apply(message)
+        for what, player, more in it._apply(message)
     ]
-    return news, {id: vars(player) for id, player in world.players.items()}
+    return news, {id: vars(player) for id, player in it.players.items()}
 
 
 def idle(told):
@@ -178,7 +175,7 @@ def floods(told):
     return field.pongs, field.moves, field.gap, vars(player)
 
 
-@pytest.mark.parametrize("reader", [model, bot, example, idle, visitor, floods])
+@pytest.mark.parametrize("reader", [model, swarm, bot, idle, visitor, floods])
 def test_what_is_not_of_today_changes_nothing(reader, capsys):
     for sequence in sequences(10):
         today, later = stream(whole(sequence))

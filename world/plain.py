@@ -1,10 +1,15 @@
 """A plain: ground on which everybody can walk everywhere, and which looks the same everywhere."""
 
+from typing import Final
+
 from flatlands.world.terrain import GRASS
 
 
 class Plain:
     """See the module. `seed` is that of the world: a plain has no use for it."""
+
+    #: See Terrain: clients need not know it.
+    function: Final = 0
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

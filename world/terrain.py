@@ -177,6 +177,9 @@ class Terrain:
     `seed` is any integer; only its low 32 bits count.
     """
 
+    #: The number by which clients know the function that makes it.
+    function: Final = GROUND
+
     def __init__(self, seed: int) -> None:
         self.seed = seed & _MASK
         self._salts = [hash32(self.seed + hash32(layer)) for layer in range(1, 11)]

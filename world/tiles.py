@@ -17,9 +17,14 @@ WRITE: Final = struct.Struct("<HBQ")
 #: A stamp is the time of the write in ms, and so many bits of the id of the node that wrote.
 NODE_BITS: Final = 22
 
-#: The rules: the last write counts, the first one, or the one with the highest value.
-LAST, FIRST, MOST = range(3)
-RULES: Final = ("last", "first", "most")
+#: A stamp may be so many ms ahead of a node's clock: whoever writes after it has one that is later
+#: still. A clock that is more than a day fast is no clock.
+AHEAD: Final = 24 * 3600 * 1000
+
+#: The rules: the last write counts, the first one, or the one with the highest value; or all are
+#: added up. Then it is the store that adds, and of two sums the last one counts.
+LAST, FIRST, MOST, SUM = range(4)
+RULES: Final = ("last", "first", "most", "sum")
 
 
 def next_stamp(ms: int, node: int, known: int) -> int:
@@ -39,8 +44,12 @@ def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
     return (at, value) > (known_at, before)
 
 
+#: A stamp is lower, so that there is one after each.
+_LAST: Final = ((1 << 42) - 2) << NODE_BITS
+
+
 class Tiles:
-    """See the module. `count` is the number of tiles, and `rule` one of LAST, FIRST and MOST.
+    """See the module. `count` is the number of tiles, and `rule` one of RULES, by its number.
 
     `values` has a byte for each tile; a 0 that was never written is the same as one that was.
     """
@@ -68,6 +77,18 @@ class Tiles:
                     changed.append(tile)
         return changed
 
+    def fade(self, until: int) -> list[int]:
+        """Forget what was written before a time in ms; return the tiles whose values have
+        changed."""
+        values, stamps, first = self.values, self._stamps, until << NODE_BITS
+        changed: list[int] = []
+        for tile, at in enumerate(stamps):
+            if 0 < at < first:
+                if values[tile]:
+                    changed.append(tile)
+                stamps[tile] = values[tile] = 0
+        return changed
+
     def pack(self, since: int = 0, before: int | None = None) -> bytes:
         """Return the writes that count, as `apply` takes them: those from a time on, and before
         another one, in ms."""
@@ -91,8 +112,14 @@ def pack(writes: Iterable[tuple[int, int, int]]) -> bytes:
     return b"".join([_pack(*write) for write in writes])
 
 
-def fit(writes: bytes, count: int, latest: int) -> bool:
-    """Say whether writes, in whole records, are to tiles of a square that has `count` of them, and
-    have stamps of times up to `latest`, in ms: nobody could write after one of a far future."""
-    most = (latest + 1) << NODE_BITS
-    return all(tile < count and 0 < at < most for tile, _value, at in _unpack(writes))
+def fit(writes: bytes, count: int) -> bool:
+    """Say whether writes, in whole records, are to tiles of a square that has `count` of them."""
+    return all(tile < count and 0 < at < _LAST for tile, _value, at in _unpack(writes))
+
+
+def between(writes: bytes, first: int, last: int) -> bytes:
+    """Return those of some writes that have times from `first` to `last`, in ms."""
+    least, most = first << NODE_BITS, (last + 1) << NODE_BITS
+    if all(least <= at < most for _tile, _value, at in _unpack(writes)):
+        return writes
+    return pack(write for write in _unpack(writes) if least <= write[2] < most)

@@ -225,6 +225,13 @@ def leg(ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PA
     return Track(x, y, dx, dy, start, duration(dx, dy, pace))
 
 
+def is_barred(ground: Land, track: Track, t: int, pace: int) -> bool:
+    """Say whether the rest of a way, from the time `t` on, leads over a blocked tile."""
+    x, y = track.at(t)
+    dx, dy = track.x + track.dx - x, track.y + track.dy - y
+    return (dx != 0 or dy != 0) and _first_block(ground, x, y, dx, dy, pace) is not None
+
+
 def _shorten(dx: int, dy: int) -> tuple[int, int]:
     """Cut a displacement to at most REACH along each axis."""
     if -REACH <= dx <= REACH and -REACH <= dy <= REACH:

@@ -7,6 +7,8 @@ from flatlands.games.flatlands.events import Emote
 class Emotes(Part):
     """See the module."""
 
+    events = (Emote,)
+
     @action(rate=1, burst=5)
     def emote(self, me: Me, emote: int = number(1, 255)) -> None:
         """Make an emote. A muted player makes none."""

@@ -1,6 +1,5 @@
-"""Flatlands: puts its parts together, and passes them what the server asks of its game."""
+"""Flatlands: puts its parts together, and knows the names of those who play."""
 
-from flatlands.games.flatlands import events
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
 from flatlands.games.flatlands.emotes import Emotes
@@ -8,8 +7,9 @@ from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.today import Today
-from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
+from flatlands.games.flatlands.walkers.herd import Herd
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
+from flatlands.games.flatlands.walkers.walkers import Walkers
 from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.kept.boards import NO_NAME
@@ -19,32 +19,15 @@ from flatlands.server.node import Node
 class Game(game.Game):
     """See server/game.py."""
 
-    parts, wild_from = (Gems, Cairns, Finders, Emotes), DEER_FROM
-    events = (events.Emote, events.Ember)
+    page = "page"
+    parts, wild_from = (Gems, Cairns, Finders, Emotes, Walkers), DEER_FROM
+    #: All computer players, of which the part Walkers lets this node keep some.
+    herd: Herd
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.longest = Longest(node.channels.ground, node.keeper)
         self.today = Today(node)
-        # Without a store the herd of one worker is enough for all.
-        keeps = alone or node.keeper.store is not None
-        sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
-        self.herd = Herd(node, self.longest, sizes)
-        if sizes.people:
-            node.replicas.onlooker = self.herd
-
-    def start(self) -> None:
-        """Begin to keep the herd."""
-        self.herd.start()
-
-    def stop(self) -> None:
-        """Let another node keep the herd."""
-        self.herd.stop()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether another node may keep the herd."""
-        return not self.herd.lease.kept
 
     def walked(self) -> Walked:
         """Return who has walked here today."""

@@ -21,18 +21,18 @@ class Game(Engine):
     """See the module."""
 
     ground, page, me, parts = plain(), "page", Painter, (Mushrooms,)
-    floor = Cells(counted=True)
+    floor = Cells()
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Paint the tiles to which a player has come."""
-        self.floor[tiles] = me.colour
+        me.write(self.floor, tiles, me.colour)
 
     @action(rate=0.2, burst=1)
     def spill(self, me: Painter, reach: int = number(1, 3)) -> None:
         """Paint all tiles within `reach` of a player."""
         column, row = me.tile
         around = range(-reach, reach + 1)
-        self.floor[[(column + x, row + y) for x in around for y in around]] = me.colour
+        me.write(self.floor, [(column + x, row + y) for x in around for y in around], me.colour)
 
     def on_join(self, me: Painter, back: bool) -> None:
         """Give a newcomer one of the colours that have the fewest tiles, and tell it the board,

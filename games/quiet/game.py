@@ -1,5 +1,10 @@
-"""The quiet game: players walk, talk and wave. It adds nothing to that."""
+"""The quiet game: players walk and talk on a plain, and that is all. Copy it to begin your own."""
 
-from flatlands.server.game import Game
+from flatlands import Game as Engine
+from flatlands import plain
 
-__all__ = ["Game"]
+
+class Game(Engine):
+    """See the module."""
+
+    ground = plain()

@@ -90,8 +90,12 @@ def _judge(done: list[Result], display: show.Display) -> int:
 
 def _plans(given: argparse.Namespace) -> list[Options]:
     """Return the options of all runs, in order. Raises ValueError with a sentence for the user."""
-    if given.url and (given.compare or given.broker or given.workers != 1):
-        raise ValueError("--url names a server that runs: --broker, --workers, --compare start one")
+    starts = given.compare or given.broker or given.game or given.store != "none"
+    if given.url and (starts or given.workers != 1):
+        raise ValueError(
+            "--url names a server that runs: --broker, --workers, --game, --store, --compare start "
+            "one"
+        )
     if given.compare and given.broker:
         raise ValueError("--compare names the brokers: leave --broker out")
     if given.url and given.pin:
@@ -147,6 +151,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
+    add("--game", default="", metavar="GAME", help="game of the server that is started (flatlands)")
+    add("--store", default="none", metavar="URL", help="store of the server that is started (none)")
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(

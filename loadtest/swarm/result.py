@@ -18,7 +18,8 @@ LATE = 50.0
 class Options:
     """The options of a run.
 
-    `url` names a running server; without it, a server is started with `broker` and `workers`.
+    `url` names a running server; without it, a server is started with `broker`, `workers`, `game`
+    and `store`; "" and "none" stand for Flatlands and for no store.
     `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
     stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
     server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `returns`: bots
@@ -32,6 +33,8 @@ class Options:
     url: str | None = None
     broker: str = ""
     workers: int = 1
+    game: str = ""
+    store: str = "none"
     rate: float | None = None
     squares: int | None = None
     viewport: tuple[int, int] | None = None

@@ -96,7 +96,8 @@ def run(
                     options.workers,
                     options.squares or scenario.squares(options.bots),
                     server_cpus,
-                    options=scenario.server,
+                    options=("--store", options.store, *scenario.server),
+                    game=options.game,
                 )
             )
         return _Run(options, target, swarm_cpus, show, stack, deed).do()

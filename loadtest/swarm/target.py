@@ -213,20 +213,23 @@ def started(
     environment: Mapping[str, str] | None = None,
     module: Sequence[str] = ("flatlands.server",),
     options: Sequence[str] = (),
+    game: str = "",
 ) -> Iterator[Target]:
     """Start a server and its broker, and yield them; both end with the block.
 
     `broker` is a URL; one without a host, such as redis://, is started here, and "" leaves it to
     the server. The server may use the cores `cpus` (none given: all). `spread` and `port` are
     options of the server. `environment` is added to its variables. `module` is the module that is
-    run, with the arguments before its `options`, which are added to others. Nothing lasts.
+    run, with the arguments before its `options`, which are added to others, and `game` what it
+    plays, "" for Flatlands without computer players. Nothing lasts.
     Raises Trouble and Interrupted.
     """
     with contextlib.ExitStack() as stack:
         url, programs = brokers.start(stack, broker)
         command = [
             *(sys.executable, "-m", *module, "--port", str(port), "--workers", str(workers)),
-            *("--spread", str(spread), "--walkers", "0", "--deer", "0", "--log-level", "WARNING"),
+            *("--spread", str(spread), "--log-level", "WARNING"),
+            *(("--game", game) if game else ("--walkers", "0", "--deer", "0")),
             # All bots come from one address.
             *("--max-per-address", "0", "--store", "none", *options),
             *(("--broker", url) if url else ()),

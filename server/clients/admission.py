@@ -8,14 +8,17 @@ one function that stops where it waits (`Steps`). This module never writes to cl
 
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from itertools import count
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.clients.tokens import Claim, Tokens
 from flatlands.server.limits import JOINS, RETURNS, Limits
+from flatlands.server.me import Guest
 from flatlands.server.messages.protocol import FULL, Refused
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
+from flatlands.server.players.movement import face
 from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
@@ -27,6 +30,9 @@ from flatlands.world.track import SPEED, UNIT
 #: one comes every ten seconds, or a little later.
 WALKED = 12 * SPEED
 
+#: The most applicants that the game is asked about at once.
+ASKING: Final = 1000
+
 #: What a decision waits for: it is called with what to call with the answer.
 Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
 
@@ -34,15 +40,22 @@ Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
 Steps: TypeAlias = Generator[Wait, Any, None]
 
 
+class Superseded(Exception):
+    """A later hello has asked for the same player meanwhile."""
+
+
 class Hello(NamedTuple):
     """What a client asks for. `near` is a player's id or an invitation, as it came. `place` is
-    where its player stood when its last connection ended, or None."""
+    where its player stood when its last connection ended, or None. `ticket` is
+    for the game to look at, and `owner` says whose points it earns, if the game has named that."""
 
     name: str
     view: Viewport
     token: str | None
     near: int | str | None
     place: Place | None
+    ticket: str = ""
+    owner: str = ""
 
 
 class Begin(NamedTuple):
@@ -125,6 +138,12 @@ class Admission:
         self.passing = passing
         #: How many players other nodes are asked for: there must be room when they come.
         self._coming = 0
+        #: How many the game is asked about, the numbers of their turns, and the id of a player ->
+        #: the turns of those who want to come back as that one, from the first on that is asked
+        #: about to the last.
+        self._asking = 0
+        self._turn = count()
+        self._turns_of: dict[int, list[int]] = {}
         #: Those who wait for their turn, since many come from their addresses, and what it is told.
         self._waiting: dict[Applicant, Callable[[None], None]] = {}
         self._turns = Agenda(node.loop, lambda some, _due: self._waiting.pop(some)(None))
@@ -155,6 +174,9 @@ class Admission:
         except Refused as refused:
             applicant.refuse(refused)
             return
+        except Superseded:
+            applicant.is_superseded()
+            return
         wait(partial(self._go_on, applicant, steps))
 
     def _decide(self, hello: Hello, applicant: Applicant, begin: Begin | None) -> Steps:
@@ -165,6 +187,7 @@ class Admission:
         if begin is None:
             if claim is None or claim.id not in self._node.residents.by_id:
                 yield from self._await_turn(applicant)
+            hello = yield from self._ask(hello, claim)
             met = yield from self._find_host(hello)
             if not applicant.here:
                 return
@@ -212,6 +235,37 @@ class Admission:
             self._turns.put(applicant, self._node.loop.now() + wait)
             yield partial(self._waiting.__setitem__, applicant)
 
+    def _ask(self, hello: Hello, claim: Claim | None) -> Generator[Wait, Any, Hello]:
+        """Return what an applicant asks for, as the game lets it play. Raises Refused, and
+        Superseded."""
+        play = self._node.play
+        if not play.guards:
+            return hello
+        if self._asking >= ASKING:
+            raise Refused("full", "too many want to come in at once: try again", FULL)
+        guest, since = Guest(hello.name), next(self._turn)
+        of = [] if claim is None else self._turns_of.setdefault(claim.id, [])
+        of.append(since)
+
+        def ask(go_on: Callable[[Any], None]) -> None:
+            self._asking += 1
+            try:
+                play.ask(guest, hello.ticket)
+            finally:
+                self._asking -= 1
+            self._node.loop.guarded(go_on, None)
+
+        yield partial(self._node.spawn, ask)
+        latest = of[-1] == since
+        of.pop(0)
+        if claim is not None and not of:
+            del self._turns_of[claim.id]
+        if not latest:
+            raise Superseded
+        if guest.refused is not None:
+            raise guest.refused
+        return hello._replace(name=guest.name, ticket="", owner=guest.owner)
+
     def _find_host(self, hello: Hello) -> Generator[Wait, Any, Met | None]:
         """Return who has invited an applicant, if anybody has."""
         invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
@@ -243,7 +297,10 @@ class Admission:
             # With another seed there may be water now.
             if not self._blocked(place):
                 return place
-        return self._node.residents.spot(None if isinstance(hello.near, str) else hello.near)
+        near = None if isinstance(hello.near, str) else hello.near
+        begin = self._node.play.begin
+        said = None if begin is None or near is not None else begin()
+        return said or self._node.residents.spot(near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Place:
         """Return where a player was that comes back, as far as this node knows.
@@ -322,5 +379,9 @@ class Admission:
     ) -> None:
         """Welcome an applicant as this resident; a guest looks at its host."""
         if met is not None and met.way is not None:
-            self._node.movement.face(resident, *met.way)
+            face(self._node.movement, resident, *met.way, self._node.loop.now())
+        if self._node.play.guards:
+            self._node.residents.appear(resident, hello.name, resident.look)
+            resident.owner = hello.owner
+            self._node.loop.guarded(self._node.play.renamed, resident.id, hello.name, hello.owner)
         applicant.welcome(resident, hello.view, met, back=back)

@@ -36,6 +36,9 @@ def say(session: Session, text: str) -> None:
 def appear(session: Session, name: str, look: int) -> None:
     """Have another name or look. A muted player keeps its name."""
     resident, cleaned = session.playing, clean(name, NAME_LIMIT)
+    if session.node.play.guards:
+        # The game gives its players their names.
+        cleaned = resident.name
     if cleaned is None:
         raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
@@ -55,10 +58,13 @@ def invite(session: Session) -> None:
 
 
 def key(session: Session, text: str) -> None:
-    """Count the player's points for the owner of a key from now on. Raises Refused."""
+    """Count the player's points for the owner of a key from now on, unless the game has named
+    another. Raises Refused."""
     if not _KEY.fullmatch(text):
         raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
     resident = session.playing
+    if session.node.play.guards and resident.owner:
+        return
     resident.owner = owner_of(text)
     session.node.play.renamed(resident.id, resident.name, resident.owner)
 

@@ -24,7 +24,6 @@ from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from flatlands.world.grid import Rect, Viewport, viewport
-from flatlands.world.terrain import GROUND
 from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
 log = logging.getLogger("flatlands")
@@ -97,6 +96,7 @@ class Session(ClientScreen):
         "_early",
         "_ended",
         "_asked",
+        "ticket",
     )
 
     def __init__(
@@ -134,6 +134,8 @@ class Session(ClientScreen):
         self._early: list[tuple[int, Sequence[Any]]] = []
         #: The close code with which the connection ended while it waited, or None.
         self._ended: int | None = None
+        #: What it has sent for the game before its hello.
+        self.ticket = ""
         #: Node time at which the client asked last for something else than to walk.
         self._asked = 0
         connection.on_message = self._message
@@ -197,9 +199,10 @@ class Session(ClientScreen):
         late = loop.late()
         if late and self.rates.spend(kind, rate, now, 1, late):
             return
+        often = f"{rate.rate:g} a second" if rate.rate >= 1 else f"once in {1 / rate.rate:g} s"
         raise Refused(
             "flood",
-            f"too many messages of kind {rate.name}: at most {rate.rate:g} a second",
+            f"too often: {rate.name.removeprefix('do ')} at most {often}",
             None if self.rates.spend(PATIENCE.name, PATIENCE, now) else protocol.POLICY,
         )
 
@@ -227,7 +230,8 @@ class Session(ClientScreen):
         if cleaned is None:
             raise Refused("name", BAD_NAME)
         place = None if x is None or y is None else (x, y)
-        self.greet(Hello(cleaned, viewport(width, height), token, near, place))
+        view = viewport(width, height)
+        self.greet(Hello(cleaned, view, token, near, place, self.ticket))
 
     def greet(
         self,
@@ -295,7 +299,7 @@ class Session(ClientScreen):
             grid.lead,
             grid.drop,
             *_tiles(view),
-            GROUND,
+            node.terrain.function,
             node.play.kinds,
         )
         self._write(frame(protocol.welcome(welcome)))
@@ -335,6 +339,9 @@ class Session(ClientScreen):
         A server that is late finds several in one read. All but the last of those that are too old
         would take effect at the same moment, so that the last one is enough.
         """
+        bars = self.node.play.bars
+        if bars is not None and intent is not None and bars(intent):
+            raise Refused("walk", NOBODY_WALKS_SO, None)
         self.number(number)
         before, replaces = self._noted, 0
         if before is not None:
@@ -378,7 +385,7 @@ class Session(ClientScreen):
             or self._noted is not None
             or self.lags_since is not None
             or self.node.views.shows(self)
-            or self.node.play.pinned(resident)
+            or self.node.play.lines.pinned(resident.id)
             or self.node.loop.now() - self._asked <= ANSWERED_WITHIN
         ):
             return None
@@ -463,8 +470,11 @@ _OUR_ERRORS: Final = (
     TOO_BIG,
 )
 
+#: What is told whoever wants to walk as the game does not let its players walk.
+NOBODY_WALKS_SO: Final = "in this game nobody walks like that"
+
 #: The messages that may come before hello.
-_BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH)
+_BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
 
 #: The messages that need not wait until the intents before them are obeyed, and that the store does
 #: not answer.
@@ -486,6 +496,8 @@ def _go(session: Session, number: int, t: int, x: int, y: int) -> None:
 
 
 def _home(session: Session, number: int) -> None:
+    if session.node.play.bars is not None:
+        raise Refused("walk", NOBODY_WALKS_SO, None)
     session.number(number)
     session.node.movement.home(session.playing, number)
 
@@ -520,6 +532,13 @@ def _ack(session: Session, number: int) -> None:
     session.catch_up()
 
 
+def _ticket(session: Session, text: str) -> None:
+    if session.resident is not None:
+        raise Refused("hello", "a ticket must come before hello")
+    # No other game looks at it.
+    session.ticket = text if session.node.play.guards else ""
+
+
 #: The kinds of messages that are obeyed here, and who obeys them.
 OBEY: Final[dict[int, Handler]] = {
     protocol.HELLO: Session._hello,
@@ -530,4 +549,5 @@ OBEY: Final[dict[int, Handler]] = {
     protocol.PING: _ping,
     protocol.ACK: _ack,
     protocol.WATCH: _watch,
+    protocol.TICKET: _ticket,
 }

@@ -13,6 +13,7 @@ from gevent.event import AsyncResult
 from gevent.lock import BoundedSemaphore
 
 from flatlands.brokers.guard import LogLimit
+from flatlands.server import hangs
 from flatlands.server.loop import Loop
 from flatlands.stores.base import Store, StoreError
 
@@ -123,7 +124,7 @@ class Keeper:
             finally:
                 self._asking.discard(asking)
 
-        with self._turns:
+        with hangs.waiting(), self._turns:
             self.ask(caught, answer.set, lambda: answer.set_exception(Away(AWAY)))
             result, error = answer.get()
         if error is not None:

@@ -32,7 +32,7 @@ from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.square import KeptThere
-from flatlands.server.things import Kept, usable
+from flatlands.server.things import Kept, stored, usable
 from flatlands.stores.base import NEVER, Item, Store
 from flatlands.world.grid import Square
 
@@ -42,8 +42,9 @@ QUEUE: Final = "kept"
 #: ms without a word of a square's keeper after which a node looks into the store.
 SILENT: Final = EVERY * 3 // 2
 
-#: The most squares that one node keeps, and how many it claims at a time.
-MOST, CLAIMED = 1000, 50
+#: The most squares that one node keeps, and how many that sleep it wakes at a time: each is a call
+#: of the store.
+MOST, WOKEN = 1000, 50
 
 #: The factor of the epoch in a version: as many versions has each keeper.
 EPOCH: Final = 2**32
@@ -84,12 +85,15 @@ class Stored(NamedTuple):
 
 class _Square:
     """A square that this node keeps: the version of what it published last; what it keeps, by the
-    numbers of the kinds; and what it has of kinds of other versions of the game."""
+    numbers of the kinds; what it has of kinds of other versions of the game; and until when nobody
+    else can keep it, in node time in ms."""
 
-    __slots__ = ("version", "kept", "rest")
+    __slots__ = ("version", "kept", "rest", "until")
 
-    def __init__(self, version: int, kept: list[Kept], rest: dict[str, dict[str, Any]]) -> None:
-        self.version, self.kept, self.rest = version, kept, rest
+    def __init__(
+        self, version: int, kept: list[Kept], rest: dict[str, dict[str, Any]], until: int
+    ) -> None:
+        self.version, self.kept, self.rest, self.until = version, kept, rest, until
 
     def pack(self) -> bytes:
         """Return the body of its item."""
@@ -116,8 +120,6 @@ class Keepers:
         self._keeper, self._replicas, self._loop = keeper, replicas, loop
         self._hub, self._peers, self._kinds = hub, peers, kinds
         self._mine: dict[Square, _Square] = {}
-        #: Until when nobody else can keep them, in node time in ms.
-        self._until = 0
         #: Whether the store is asked for the squares of this node, and for others.
         self._renewing = self._claiming = self._stopped = False
         #: The kinds of which a round goes on.
@@ -169,7 +171,8 @@ class Keepers:
             return
         asked = self._loop.now()
         wants = self._choose(asked)
-        leaves = {s: self._mine.pop(s).pack() for s in self.squares if s not in wants}
+        chosen = set(wants)
+        leaves = {s: self._mine.pop(s).pack() for s in self.squares if s not in chosen}
         keeps = {name_of(square): one.pack() for square, one in self._mine.items()}
         if leaves or keeps:
             self._renewing = True
@@ -180,9 +183,12 @@ class Keepers:
                 return still
 
             def renewed(still: list[str]) -> None:
-                self._renewing, self._until = False, asked + SURE_FOR
+                self._renewing = False
                 for name in keeps.keys() - set(still):
                     self._mine.pop(square_of(name), None)
+                for name in still:
+                    if (one := self._mine.get(square_of(name))) is not None:
+                        one.until = asked + SURE_FOR
                 for square, body in leaves.items():
                     # Whoever sees it need not wait until it is silent.
                     self._replicas.publish_kept(square, _read(body).version, [])
@@ -195,7 +201,7 @@ class Keepers:
                 self._renewing = False
 
             self._keeper.ask(question, renewed, failed)
-        self._claim([square for square in wants if square not in self._mine][:CLAIMED])
+        self._claim([square for square in wants if square not in self._mine])
 
     def _choose(self, now: int) -> list[Square]:
         """Return the squares that this node should keep: those of its own, and those of which no
@@ -231,7 +237,7 @@ class Keepers:
 
         def question(store: Store) -> dict[str, Stored]:
             self._wake(store, epochs)
-            due = {one.id: one.body for one in store.claim(self._queue, CLAIMED, LEASE)}
+            due = {one.id: one.body for one in store.claim(self._queue, MOST, LEASE)}
             # What was due elsewhere nobody has missed: nobody sees it, or who does looks again.
             self._leave(store, {name: body for name, body in due.items() if name not in epochs})
             mine = {name: _read(body) for name, body in due.items() if name in epochs}
@@ -240,11 +246,10 @@ class Keepers:
             return {name: mine[name] for name in still}
 
         def claimed(mine: dict[str, Stored]) -> None:
-            self._claiming = False
-            if not self._mine:
-                self._until = asked + SURE_FOR
-            for name, was in mine.items():
-                self._loop.guarded(self._begin, square_of(name), was)
+            self._claiming, until = False, asked + SURE_FOR
+            # After that others may have claimed them.
+            for name, was in mine.items() if self._loop.now() < until else ():
+                self._loop.guarded(self._begin, square_of(name), was, until)
 
         def failed() -> None:
             self._claiming = False
@@ -252,18 +257,23 @@ class Keepers:
         self._keeper.ask(question, claimed, failed)
 
     def _wake(self, store: Store, epochs: Mapping[str, int]) -> None:
-        """Let those of some squares be due that sleep, that nobody has ever seen, or that somebody
-        keeps who is not believed: epochs of them were heard that the store has forgotten."""
+        """Let those of some squares be due that nobody has ever seen, and some of those that sleep,
+        or that somebody keeps who is not believed: epochs of them were heard that the store has
+        forgotten."""
         there = {item.id: item for item in store.group(self._queue, *epochs)}
         new = [Item(name, 0, name, b"") for name in epochs if name not in there]
         if new:
             store.put(self._queue, new)
-        for item in there.values():
-            if item.delay > LEASE or (item.delay and _read(item.body).epoch < epochs[item.id]):
-                then = [(self._queue, item._replace(delay=0))]
-                store.take(self._queue, item.id, then, only=item.body)
+        sleeping = [
+            item
+            for item in (there[name] for name in epochs if name in there)
+            if item.delay > LEASE or (item.delay and _read(item.body).epoch < epochs[item.id])
+        ]
+        for item in sleeping[:WOKEN]:
+            then = [(self._queue, item._replace(delay=0))]
+            store.take(self._queue, item.id, then, only=item.body)
 
-    def _begin(self, square: Square, was: Stored) -> None:
+    def _begin(self, square: Square, was: Stored, until: int) -> None:
         """Begin to keep a square, with what the store has of it, or with what was heard of its last
         keeper, if that is later: the store may have forgotten something."""
         heard, kept, rest = self._heard(square), list[Kept](), dict(was.known)
@@ -272,11 +282,11 @@ class Keepers:
             values = rest.pop(kind.kept.__name__, {})
             if later is not None:
                 values = _named(kind.kept, later.values[number])
-            before = kind.kept(**usable(kind.kept.fields, values))
+            before = kind.kept(**stored(kind.kept, values))
             after = copy.copy(before)
             kept.append(after if kind.wake(square, after) else before)
         begins = _next(was if later is None else Stored(later.version)).version
-        self._mine[square] = _Square(begins, kept, rest)
+        self._mine[square] = _Square(begins, kept, rest, until)
         self._publish(square)
 
     # What happens there.
@@ -300,10 +310,10 @@ class Keepers:
         if heard is not None and heard.version // EPOCH > one.version // EPOCH:
             # Another node has claimed it since.
             del self._mine[square]
-        elif self._is_sure():
+        elif self._is_sure(one):
             after = copy.copy(one.kept[number])
             # It may have stood still meanwhile.
-            if self._kinds[number].tick(square, after) and self._is_sure():
+            if self._kinds[number].tick(square, after) and self._is_sure(one):
                 self._become(square, number, after)
 
     def _become(self, square: Square, number: int, after: Kept) -> None:
@@ -314,8 +324,8 @@ class Keepers:
             one.version += 1
             self._publish(square)
 
-    def _is_sure(self) -> bool:
-        return self._loop.now() < self._until and self._peers.linked
+    def _is_sure(self, one: _Square) -> bool:
+        return self._loop.now() < one.until and self._peers.linked
 
     def _publish(self, square: Square) -> None:
         one = self._mine[square]
@@ -338,12 +348,13 @@ class Keepers:
                 self._become(square, number, kept.without(bad, instead))
 
         def sleeping(item: Item | None) -> Item | None:
-            if item is None or item.delay <= LEASE:
+            if item is None or 0 < item.delay <= LEASE:
+                # Somebody keeps it, and clears it.
                 return None
             was = _read(item.body)
             known = dict(was.known)
             for kind in self._kinds:
-                values = usable(kind.kept.fields, known.get(kind.kept.__name__, {}))
+                values = stored(kind.kept, known.get(kind.kept.__name__, {}))
                 known[kind.kept.__name__] = kind.kept(**values).without(bad, instead).values
             return item._replace(body=Stored(was.version + 1, known).pack())
 

@@ -20,13 +20,14 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from flatlands.server.kept import schema
 from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.reach import name_of, square_of
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.things import Thing, declare, of_row, read
+from flatlands.server.things import Thing, declare, of_row, read, stored
 from flatlands.stores.base import NEVER, Claimed, Item, Score, Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
@@ -60,6 +61,10 @@ CROWDED: Final = 500
 OF: Final = "of "
 LEFT_WITHIN, LOOK_AFTER, LOOK_EVERY = 5 * 60_000, 30_000, 24 * 3600 * 1000
 
+#: The name under which a thing has, beside its fields, the number of the version of its kind by
+#: which it was put into the store; no field can have it. Without it, it is 0.
+MADE: Final = ""
+
 #: What a player is told who may leave nothing in a square.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
 
@@ -75,12 +80,12 @@ class _Kind(NamedTuple):
 
 
 class Lying:
-    """See the module. `name` is that of the game, and `ground` as in the names of channels. `kinds`
-    are those of its things, by their numbers, and `plant` is None if none is planted."""
+    """See the module. `fields` are those of the game, and `ground` is as in the names of channels.
+    `kinds` are those of its things, by their numbers, and `plant` is None if none is planted."""
 
     def __init__(
         self,
-        name: str,
+        fields: schema.Fields,
         ground: str,
         grid: Grid,
         keeper: Keeper,
@@ -89,7 +94,7 @@ class Lying:
         kinds: Mapping[int, type[Thing]],
         plant: Plant | None,
     ) -> None:
-        self._queue = f"{QUEUE} {name} {ground}"
+        self._fields, self._queue = fields, f"{QUEUE} {fields.game} {ground}"
         self._grid, self._keeper, self._replicas, self._loop = grid, keeper, replicas, loop
         self._plant = plant
         self._numbered = kinds
@@ -103,6 +108,7 @@ class Lying:
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
         """Yield what lies in some squares, after the cells around were put down to be planted. It
         waits for the store."""
+        self._fields.learn(store)
         if self._plant is not None:
             cells = {cell for square in squares for cell in self._cells(square)}
             seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]
@@ -124,11 +130,15 @@ class Lying:
 
     def _read(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
         """Return a thing as it is in the store, and whether it waits; None for what is none, or of
-        a kind that the game does not have."""
+        a kind that the game does not have, or was put there by a newer version of the game."""
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
             return None
         version, column, row, waits, values, *places = msgpack.unpackb(body)
+        made, number = values.pop(MADE, 0), self._fields.number(known.kind)
+        if made > number:
+            return None
+        values = stored(known.kind, values, made < number)
         thing = read(known.kind, id, version, (column, row), values)
         thing.places = places
         return thing, waits
@@ -145,10 +155,10 @@ class Lying:
     def _item(self, thing: Thing) -> Item:
         """Return the item of a thing, which lies at once or waits."""
         if thing.after:
-            return Item(thing.id, thing.after, "", _pack(thing, waits=True))
+            return Item(thing.id, thing.after, "", _pack(thing, self._fields, waits=True))
         lasts = type(thing).lasts
         delay = NEVER if lasts is None else round(lasts * 1000)
-        return Item(thing.id, delay, name_of(self._square(thing)), _pack(thing))
+        return Item(thing.id, delay, name_of(self._square(thing)), _pack(thing, self._fields))
 
     def _square(self, thing: Thing) -> Square:
         column, row = thing.tile
@@ -198,11 +208,13 @@ class Lying:
         Raises Away, and ValueError."""
         if not thing.id:
             raise ValueError(f"{thing!r} lies nowhere, so that nobody can take it")
-        square, lay, queue = self._square(thing), _pack(thing), self._queue
-        following = self.checked(then)
-        items, points = [*[(queue, self._item(one)) for one in following], *also], list(scores)
+        square, queue = self._square(thing), self._queue
+        following, points = self.checked(then), list(scores)
 
         def question(store: Store) -> bool:
+            self._fields.learn(store)
+            lay = _pack(thing, self._fields)
+            items = [*[(queue, self._item(one)) for one in following], *also]
             if store.take(queue, thing.id, items, points, only=lay) is not None:
                 self._free(store, lay)
                 return True
@@ -210,7 +222,7 @@ class Lying:
             others = [
                 item.body
                 for item in store.group(queue, name_of(square))
-                if item.id == thing.id and msgpack.unpackb(item.body)[0] == thing.version
+                if item.id == thing.id and _is(item.body, thing, self._fields)
             ]
             for body in others:
                 if store.take(queue, thing.id, items, points, only=body) is not None:
@@ -237,6 +249,7 @@ class Lying:
         some, left = self.checked(things, left=True), [] if left is None else left
 
         def question(store: Store) -> None:
+            self._fields.learn(store)
             squares = {name_of(self._square(thing)) for thing in some}
             if any(len(store.group(self._queue, square)) >= CROWDED for square in squares):
                 raise Refused("room", NO_ROOM, None)
@@ -298,7 +311,11 @@ class Lying:
             changed.extend(self.checked([after], left=True))
             return self._item(after)
 
-        self._keeper.wait(lambda store: store.change(self._queue, thing.id, make, name_of(square)))
+        def question(store: Store) -> None:
+            self._fields.learn(store)
+            store.change(self._queue, thing.id, make, name_of(square))
+
+        self._keeper.wait(question)
         if not changed:
             self._replicas.read(square)
             return None
@@ -310,6 +327,7 @@ class Lying:
         wants it: all that was not planted, or has a text."""
 
         def question(store: Store) -> list[Thing]:
+            self._fields.learn(store)
             gone = []
             for item in store.group(self._queue, name_of(square)):
                 found = self._read(item.id, item.body)
@@ -327,6 +345,7 @@ class Lying:
         """Replace a name in all that lies anywhere, because an operator wants it."""
 
         def question(store: Store) -> list[Thing]:
+            self._fields.learn(store)
             cleared = []
             for item in store.each(self._queue):
                 found = self._read(item.id, item.body)
@@ -338,7 +357,8 @@ class Lying:
                 )
                 if bad:
                     thing = found[0].again(**bad)
-                    then = [(self._queue, item._replace(body=_pack(thing, waits=found[1])))]
+                    body = _pack(thing, self._fields, waits=found[1])
+                    then = [(self._queue, item._replace(body=body))]
                     taken = store.take(self._queue, item.id, then, only=item.body)
                     if taken is not None and not found[1]:
                         cleared.append(thing)
@@ -387,7 +407,12 @@ class Lying:
     def _grow(self) -> None:
         # A node that nobody plays at leaves it to the others.
         if self._replicas.squares:
-            self._keeper.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
+
+            def question(store: Store) -> list[Claimed]:
+                self._fields.learn(store)
+                return store.claim(self._queue, CLAIMED, LEASE)
+
+            self._keeper.ask(question, self._claimed)
 
     def _claimed(self, claimed: list[Claimed]) -> None:
         """Plant what is to be planted, let things lie whose time has come, and forget those whose
@@ -439,13 +464,13 @@ class Lying:
             then = [(self._queue, item) for item in (*items, *also)]
             store.done(self._queue, ids, then)
             for thing in over:
-                self._free(store, _pack(thing))
+                self._free(store, _pack(thing, self._fields))
             # A lease may have ended meanwhile; or something with such an id lies there already.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
         def answered(there: set[tuple[str, bytes]]) -> None:
-            lie = [thing for thing in coming if (thing.id, _pack(thing)) in there]
-            gone = [thing for thing in over if (thing.id, _pack(thing)) not in there]
+            lie = [thing for thing in coming if (thing.id, _pack(thing, self._fields)) in there]
+            gone = [thing for thing in over if (thing.id, _pack(thing, self._fields)) not in there]
             self._loop.stats["things_planted"] += len(lie)
             self._tell(lie, gone)
 
@@ -465,7 +490,15 @@ def _nothing(_answer: object) -> None:
     """Do nothing."""
 
 
-def _pack(thing: Thing, waits: bool = False) -> bytes:
-    said = thing.version, *thing.tile, waits, thing.values, *thing.places
-    packed: bytes = msgpack.packb(said)
+def _pack(thing: Thing, fields: schema.Fields, waits: bool = False) -> bytes:
+    """Return the body of a thing's item."""
+    number = fields.number(type(thing))
+    values = thing.values | {MADE: number} if number else thing.values
+    packed: bytes = msgpack.packb((thing.version, *thing.tile, waits, values, *thing.places))
     return packed
+
+
+def _is(body: bytes, thing: Thing, fields: schema.Fields) -> bool:
+    """Say whether an item is a thing, whatever else it has, and of no newer version of the game."""
+    version, _column, _row, _waits, values, *_places = msgpack.unpackb(body)
+    return bool(version == thing.version and values.get(MADE, 0) <= fields.number(type(thing)))

@@ -31,6 +31,9 @@ Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
 class Written(Protocol):
     """A layer of the ground, as the store has it."""
 
+    #: Whether the store has it at all.
+    kept: bool | str
+
     def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
         """Return the writes that the store has in some squares. It waits for the store."""
 
@@ -75,10 +78,10 @@ class Reader:
 
     def _read_again(self, square: Square, _due: int) -> None:
         heard = self._replicas.squares.get(square)
-        if heard is not None and self._keeper.store is None:
-            # What a store would have, only the other nodes know.
+        if heard is not None and not (self._keeper.store and all(it.kept for it in self._layers)):
+            # What a store does not have, only the other nodes know.
             heard.sync.ask_all()
-        else:
+        if self._keeper.store is not None:
             self.read(square)
 
     def read_all(self) -> None:

@@ -25,6 +25,9 @@ MESSAGE_LIMIT: Final = 4096
 #: The most characters of tokens and invitations.
 TOKEN_LIMIT = INVITATION_LIMIT = 512
 
+#: The most characters in a ticket.
+TICKET_LIMIT: Final = 2000
+
 #: The least and the most characters in the key of a player.
 KEY_LEAST, KEY_MOST = 16, 64
 
@@ -40,7 +43,7 @@ TIME_MOST: Final = 2**50
 
 # The kinds of messages from a client. 9, 11 to 13, 32 and 34 were used by earlier versions.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-KEY, ACK, WATCH, APPEAR, DO = 10, 14, 15, 33, 35
+KEY, ACK, WATCH, APPEAR, DO, TICKET = 10, 14, 15, 33, 35, 36
 # The kinds of messages to a client. 20, 25, 29, 30 and 41 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
@@ -63,11 +66,15 @@ _POSITION: Final = 2**41  # units: twice as far as there is ground
 class Refused(Exception):
     """The server does not obey what a client sent.
 
-    `code` is one of the error codes in docs/protocol.md, and `sentence` is for people. `close` is
-    the code to close the connection with, or None if it stays open.
+    `code` is one of the error codes in docs/protocol.md, or a game's own, a word of 20 letters at
+    most; `sentence` is for people. `close` is the code to close the connection with, or None if it
+    stays open. Raises TypeError if a game gives anything else.
     """
 
     def __init__(self, code: str, sentence: str, close: int | None = POLICY) -> None:
+        word = isinstance(code, str) and code.isidentifier() and len(code) <= 20
+        if not word or not isinstance(sentence, str):
+            raise TypeError(f"Refused(code, sentence) takes a word and a text, not {code!r:.60}")
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
@@ -122,6 +129,7 @@ MESSAGES: Final = {
     ),
     DO: Row("do", (Field("name", str, 1, 60), Field("fields", list, 0, 16)), rate=30, burst=60),
     APPEAR: Row("appear", (Field("name", str, 0, MESSAGE_LIMIT), LOOK), rate=0.5, burst=6),
+    TICKET: Row("ticket", (Field("text", str, 1, TICKET_LIMIT),), rate=0.5, burst=3),
 }
 
 
@@ -210,8 +218,8 @@ class Welcome(NamedTuple):
 
     `side` and the granted viewport's `width` and `height` are in tiles. `speed` and `diagonal` are
     in units a second, and the margins `lead` and `drop` in units. `ground` is GROUND of
-    world/terrain.py, and `kinds` those of the game: ["thing" or "event", number, name, names of its
-    fields] of each.
+    world/terrain.py, or 0 for a plain, and `kinds` those of the game: ["thing" or "event", number,
+    name, names of its fields] of each.
     """
 
     version: int

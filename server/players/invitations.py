@@ -14,7 +14,7 @@ from typing import NamedTuple
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.players.movement import Movement
+from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import NEAR, Place, Spots
@@ -103,7 +103,7 @@ class Invitations:
         self._promised.append((now + KEPT_FREE_FOR, place, host.id))
         dx, dy = place[0] - x, place[1] - y
         if looks:
-            self._movement.face(host, dx, dy)
+            face(self._movement, host, dx, dy, now)
         return host.name, place, (-dx, -dy)
 
     def asked(self, node: int, id: int, nonce: int) -> None:

@@ -58,8 +58,9 @@ class Movement:
         replicas: Replicas,
     ) -> None:
         self._grid = grid
-        self._terrain = terrain
-        self._spots = spots
+        #: The ground on which they walk, and what chooses places on it.
+        self.terrain: Land = terrain
+        self.spots = spots
         self._loop = loop
         self._hub = hub
         self._outbox = outbox
@@ -98,7 +99,7 @@ class Movement:
         x, y = resident.track.at(t)
         leaps = number != resident.ack + 1 + replaces
         resident.ack = number
-        track = leg(self._terrain, x, y, intent, t, resident.pace)
+        track = leg(self.terrain, x, y, intent, t, resident.pace)
         self._follow(resident, track or stand(x, y, t), replaces, leaps)
         resident.intent = _wanted(intent, track)
         if t < resident.moved:
@@ -127,9 +128,9 @@ class Movement:
         resident.ack = number
         x, y = resident.track.at(self._loop.now())
         if max(abs(x), abs(y)) > AT_HOME:
-            place, resident.left = self._spots.plaza(), (x, y)
+            place, resident.left = self.spots.plaza(), (x, y)
         else:
-            place, resident.left = resident.left or self._spots.plaza(), None
+            place, resident.left = resident.left or self.spots.plaza(), None
         self.put(resident, place, leaps)
 
     def put(self, resident: Resident, place: Place, leaps: bool = False) -> None:
@@ -141,16 +142,6 @@ class Movement:
         if resident.view is not None:
             self.hold(resident, self._grid.held(None, *place, resident.view))
         self._plan(resident, self._next(resident))
-
-    def face(self, resident: Resident, dx: int, dy: int) -> None:
-        """Let a resident that stands look towards a place that is (dx, dy) from it: it goes one
-        unit that way, since players look where they walk."""
-        now = self._loop.now()
-        if not resident.walks(now):
-            x, y = resident.track.at(now)
-            step = Goal(x + _way(dx, dy), y + _way(dy, dx))
-            # With the same number it acknowledges no intent.
-            self.act(resident, resident.ack, now, step)
 
     def look(self, resident: Resident, view: Viewport) -> None:
         """Use a new viewport for a resident's screen, and let the screen hold its squares."""
@@ -184,15 +175,23 @@ class Movement:
         self._leave_out(resident, self._until(), now)
         self._catch_up(resident, now)
         resident.pace = pace
+        self.replan(resident)
+        self._outbox.renew(resident, resident.square)
+
+    def replan(self, resident: Resident) -> None:
+        """Let a resident that is on its way go on from where it is by a new leg, since its pace or
+        the ground has changed."""
+        now = self._loop.now()
+        self._leave_out(resident, self._until(), now)
+        self._catch_up(resident, now)
         if resident.walks(now):
             # Of a walk that leads to its goal by one leg, only the track knows the goal.
             x, y = resident.track.at(resident.track.end)
             intent = resident.intent or Goal(x, y)
             x, y = resident.track.at(now)
-            track = leg(self._terrain, x, y, intent, now, pace)
+            track = leg(self.terrain, x, y, intent, now, resident.pace)
             self._follow(resident, track or stand(x, y, now))
             resident.intent = _wanted(intent, track)
-        self._outbox.renew(resident, resident.square)
         self._plan(resident, self._next(resident))
 
     # Coming and going.
@@ -322,7 +321,7 @@ class Movement:
         self._cross(resident, due)
         x, y = resident.track.at(due)
         if resident.intent is not None and due >= _leg_ends(resident.track):
-            following = leg(self._terrain, x, y, resident.intent, due, resident.pace)
+            following = leg(self.terrain, x, y, resident.intent, due, resident.pace)
             if following is not None:
                 self._follow(resident, following)
             resident.intent = _wanted(resident.intent, following)
@@ -373,6 +372,16 @@ class Movement:
                 if self.steps is not None:
                     self.steps.entered(resident, before)
                 self._loop.stats["crossings"] += 1
+
+
+def face(movement: Movement, resident: Resident, dx: int, dy: int, now: int) -> None:
+    """Let a resident that stands look towards a place that is (dx, dy) from it: it goes one unit
+    that way, since players look where they walk."""
+    if not resident.walks(now):
+        x, y = resident.track.at(now)
+        step = Goal(x + _way(dx, dy), y + _way(dy, dx))
+        # With the same number it acknowledges no intent.
+        movement.act(resident, resident.ack, now, step)
 
 
 def _way(along: int, across: int) -> int:

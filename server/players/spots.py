@@ -6,6 +6,7 @@ It knows the ground, and of the players on it only those that it is told of.
 import math
 import random
 from collections.abc import Collection
+from typing import Any
 
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import HIGH, PLAZA_WITHIN, Terrain
@@ -37,7 +38,7 @@ class Spots:
     def __init__(self, grid: Grid, terrain: Terrain, spread: int, ring: int = 0) -> None:
         self._grid = grid
         self._ring = ring
-        self._terrain = terrain
+        self.terrain: Any = terrain
         self._spread = spread
         self._turn = random.randrange(spread) if spread else 0
 
@@ -78,7 +79,7 @@ class Spots:
             angle, away = random.uniform(0, math.tau), random.uniform(NEAREST, NEAR) * UNIT
             place = x + round(away * math.cos(angle)), y + round(away * math.sin(angle))
             room = min((math.dist(place, other) for other in others), default=math.inf)
-            if room > most and self._is_free(place) and is_straight(self._terrain, (x, y), place):
+            if room > most and self._is_free(place) and is_straight(self.terrain, (x, y), place):
                 if room >= APART * UNIT:
                     return place
                 best, most = place, room
@@ -93,13 +94,13 @@ class Spots:
         """
         for _ in range(TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
-            kind = self._terrain.kind(place[0] // UNIT, place[1] // UNIT)
+            kind = self.terrain.kind(place[0] // UNIT, place[1] // UNIT)
             if self._is_free(place) and kind not in HIGH:
                 return place
         return None
 
     def _is_free(self, place: Place) -> bool:
-        return not self._terrain.blocked(place[0] // UNIT, place[1] // UNIT)
+        return not self.terrain.blocked(place[0] // UNIT, place[1] // UNIT)
 
 
 def is_straight(terrain: Terrain, start: Place, end: Place) -> bool:

@@ -17,6 +17,11 @@ from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_betw
 EVERY: Final = 100
 
 
+#: ms: steps of many players are told of together, at multiples of it. To wake up for each one costs
+#: more than what is done then.
+TOGETHER: Final = 20
+
+
 class _Way:
     """How far the way of a resident was looked at: until the node time `until` in ms, and the tile
     `last`. `waiting` are the tiles of which the game was not told yet, and `told` is when it was
@@ -103,7 +108,8 @@ class Steps:
         if at is None:
             self._due.drop(resident)
         else:
-            self._due.put(resident, max(at, way.told + EVERY))
+            due = max(at, way.told + EVERY)
+            self._due.put(resident, due + -due % TOGETHER)
 
     def _tell(self, resident: Resident, _due: int) -> None:
         way = self._ways[resident]

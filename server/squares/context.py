@@ -12,22 +12,20 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind, Malformed
 from flatlands.server.messages.table import Row
+from flatlands.server.squares import adoption
+from flatlands.server.squares.adoption import Adoption
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.replica import Departed, Replica, Whereabouts
-from flatlands.world.tiles import fit
+from flatlands.world.tiles import AHEAD, WRITE, between, fit
 from flatlands.world.track import UNIT
 
 #: The link is made anew for a square of which nothing comes once in so many seconds at most, since
 #: all other squares are then asked for, and players may come ever again to where nothing helps.
 RENEW_EVERY: Final = 600.0
-
-
-#: The clock of another node may be so many ms ahead, for what it writes on the ground to count.
-AHEAD: Final = 24 * 3600 * 1000
 
 
 class PlayerNews(Protocol):
@@ -71,14 +69,21 @@ class Rest(Protocol):
         """Take that other things lie in a square now."""
 
 
-class Layer(Protocol):
-    """A layer of the ground on which a game writes."""
+class Layer(adoption.Layer, Protocol):
+    """A layer of the ground, as its squares know it."""
 
     #: Which of two writes to a tile counts: see world/tiles.py.
     rule: int
 
+    def changed(self, square: Square, places: Sequence[int]) -> None:
+        """Take that tiles of a square have other values at this node, by their numbers there."""
+
     def since(self) -> int:
         """Return the node time, in ms, from which on the store may not have what was written."""
+
+    def until(self) -> int:
+        """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
+        is."""
 
 
 class Context:
@@ -119,6 +124,7 @@ class Context:
         self.missed = 0, 0
         #: The number of tiles in a square.
         self.tiles = (span // UNIT) ** 2
+        self.adoption = Adoption(bus.loop, peers, self.layers, self.tiles)
         #: The squares of which the onlooker is told moves.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
@@ -144,9 +150,18 @@ class Context:
     def check(self, writes: Sequence[Any]) -> None:
         """Raise Malformed unless writes, as in Content, are to layers and tiles that there are."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            latest = self.loop.now() + AHEAD
-            if not (0 <= layer < len(self.layers) and fit(some, self.tiles, latest)):
-                raise Malformed("writes to tiles that are not there, or of a day to come")
+            if not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
+                raise Malformed("writes to tiles that are not there")
+
+    def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
+        """Return those of some writes that are neither forgotten nor ahead of all clocks."""
+        latest = self.loop.now() + AHEAD
+        timely: list[Any] = []
+        for layer, some in zip(writes[::2], writes[1::2], strict=True):
+            timely += (layer, between(some, self.layers[layer].until(), latest))
+            if late := len(some) - len(timely[-1]):
+                self.loop.stats["writes_refused"] += late // WRITE.size
+        return timely
 
     def heard(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

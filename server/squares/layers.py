@@ -31,6 +31,13 @@ class Layers:
         #: The frames that tell screens all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
+    def hear(self, node: int, writes: Sequence[Any]) -> None:
+        """Apply what another node says that is written, which was checked."""
+        if writes:
+            timely = self._around.timely(writes)
+            self.apply(timely)
+            self._around.adoption.received(node, self._square, timely)
+
     def apply(self, writes: Sequence[Any]) -> None:
         """Apply writes, and tell screens with the next flush what they have changed."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
@@ -38,13 +45,19 @@ class Layers:
             if tiles is None:
                 around = self._around
                 tiles = self.tiles[layer] = Tiles(around.tiles, around.layers[layer].rule)
-            if changed := tiles.apply(some):
-                self._frames = None
-                self._changed.setdefault(layer, set()).update(changed)
-                self._tell(layer)
+            self._tell(layer, tiles.apply(some))
 
-    def _tell(self, layer: int) -> None:
-        self._around.hub.tell(self._square, layer, lambda: self._news(layer))
+    def fade(self, layer: int, until: int) -> None:
+        """Forget what was written on a layer before a time in ms, and tell screens."""
+        if tiles := self.tiles.get(layer):
+            self._tell(layer, tiles.fade(until))
+
+    def _tell(self, layer: int, changed: Sequence[int]) -> None:
+        if changed:
+            self._around.layers[layer].changed(self._square, changed)
+            self._frames = None
+            self._changed.setdefault(layer, set()).update(changed)
+            self._around.hub.tell(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""

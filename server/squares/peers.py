@@ -132,6 +132,8 @@ class Peer:
         self.every = EVERY_MOST
         #: How much it has, as its last heartbeat said.
         self.load = Load()
+        #: Its time before which all that it wrote on the ground is in the store.
+        self.stored = 0
         #: ms to add to its times to make them this node's; None before anything was measured.
         self.offset: int | None = None
         #: Pairs (time of receipt, receipt - sent) of the last CLOCK_WINDOW ms. A pair goes when a
@@ -185,6 +187,8 @@ class Peers:
         self._tell_link = tell_link
         #: How much this node has, for its heartbeats. Whoever has the connections knows.
         self.load = Load()
+        #: Before which node time, in ms, all that this node wrote on the ground is in the store.
+        self.stored = 0
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
@@ -334,7 +338,9 @@ class Peers:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
         identity, rules = self._broker.identity, self._bus.channels.rules
-        beat = peer_protocol.heartbeat(self._id, now, identity, rules, state, every, *self.load)
+        beat = peer_protocol.heartbeat(
+            self._id, now, identity, rules, state, every, self.stored, *self.load
+        )
         self._bus.to_all(beat)
 
     def publish_due(self) -> bool:
@@ -345,7 +351,15 @@ class Peers:
         return due
 
     def heartbeat(
-        self, node: int, sent: int, ring: str, rules: str, state: int, every: int, *load: int
+        self,
+        node: int,
+        sent: int,
+        ring: str,
+        rules: str,
+        state: int,
+        every: int,
+        stored: int,
+        *load: int,
     ) -> None:
         """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()

@@ -402,7 +402,7 @@ class HeardSquare:
         gone += self.replica.apply(node, sent, said, now)
         self.shown.tell(node, sent, said, tail if said is content else protocol.tail(said))
         if self.layers is not None:
-            self.layers.apply(said.writes)
+            self.layers.hear(node, said.writes)
         if gone:
             self._go_without(gone, node)
         if complete:
@@ -424,11 +424,11 @@ class HeardSquare:
         writes: list[Any],
     ) -> None:
         entries = peer_protocol.read_entries(said, self._around.events)
-        self._around.check(writes)
-        if self.layers is not None:
-            self.layers.apply(writes)
         around, now = self._around, self._around.loop.now()
+        around.check(writes)
         sent = sent_there + around.peers.offset(node, sent_there)
+        if self.layers is not None:
+            self.layers.hear(node, writes)
         voice = self._voice(node, now)
         if number < voice.last:
             return

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from flatlands.server.kept.keeper import Away
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.orders import (
@@ -32,14 +33,20 @@ from flatlands.server.players.orders import (
 )
 from flatlands.server.websocket.hosts import is_local
 from flatlands.server.websocket.pace import TURN, Turn
-from flatlands.world.grid import Square
+from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
 
 #: Minutes that an order is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
+#: The most squares in which something is undone at once.
+SQUARES_MOST = 1000
+
 #: A request with one of these headers came through a proxy, so its address is not the client's.
+#: Who wrote on the ground, as the store has it.
+_OWNER = re.compile("[0-9a-f]{16}")
+
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
 
 
@@ -134,6 +141,22 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
         play.clear(square)
         return jsonify({"deed": "clear", "square": "{}:{}".format(*square)})
 
+    @pages.post("/admin/undo")
+    def undo() -> Response:
+        if not has_token():
+            refuse()
+        squares, owner = _squares(), request.args.get("owner")
+        if owner is not None:
+            if not _OWNER.fullmatch(owner) or not int(owner, 16):
+                abort(_answer(400, "owner is one of those that are told without it."))
+            told = (owner, *squares, request.remote_addr)
+            log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
+        try:
+            tiles = play.undo(owner, squares)
+        except Away as error:
+            abort(_answer(503, f"{error}."))
+        return jsonify({"deed": "undo", "tiles": tiles})
+
     @pages.get("/admin/<deed>")
     def no_order(deed: str) -> Response:
         answer = _answer(405, "Orders are given by POST: curl -X POST.")
@@ -179,7 +202,7 @@ def _read(deed: str) -> tuple[str, str, int]:
         if text is None:
             abort(_answer(400, f"text must have 1 to {TEXT_LIMIT} characters."))
         return NOTICE, text, 0
-    abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."))
+    abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."))
 
 
 def _number(name: str, default: int | None, most: int) -> int:
@@ -192,11 +215,21 @@ def _number(name: str, default: int | None, most: int) -> int:
     return int(text)
 
 
-def _square() -> Square:
-    found = re.fullmatch(r"(-?[0-9]{1,10}):(-?[0-9]{1,10})", request.args.get("square", ""))
+def _square(name: str = "square") -> Square:
+    found = re.fullmatch(r"(-?[0-9]{1,10}):(-?[0-9]{1,10})", request.args.get(name, ""))
     if found is None:
-        abort(_answer(400, "square must be a column and a row, such as 3:-2, or name a name."))
+        abort(_answer(400, f"{name} must be a column and a row, such as 3:-2, or name a name."))
     return int(found[1]), int(found[2])
+
+
+def _squares() -> Rect:
+    """Return the squares from the one that a request names to the one that it names besides."""
+    first = _square()
+    last = _square("to") if "to" in request.args else first
+    columns, rows = (abs(a - b) + 1 for a, b in zip(first, last, strict=True))
+    if columns * rows > SQUARES_MOST:
+        abort(_answer(400, f"these are {columns * rows} squares: name {SQUARES_MOST} at most."))
+    return Rect(*map(min, first, last), *map(max, first, last))
 
 
 def _address() -> str:

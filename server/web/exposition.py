@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
 from flatlands.server.web.metrics import GAUGES, Report
 
@@ -27,21 +27,23 @@ FROM_ZERO = (
 )
 
 
-def exposition(workers: int, report: Report) -> bytes:
+def exposition(game: str, workers: int, report: Report) -> bytes:
     """Return a report in the format of Prometheus."""
     registry = CollectorRegistry()
-    registry.register(_Collector(workers, report))
+    registry.register(_Collector(game, workers, report))
     return generate_latest(registry)
 
 
 class _Collector:
     """Yields a report's metrics to the library of Prometheus."""
 
-    def __init__(self, workers: int, report: Report) -> None:
+    def __init__(self, game: str, workers: int, report: Report) -> None:
+        self._game = game
         self._workers = workers
         self._report = report
 
     def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily("flatlands_game", _HELP, {"game": self._game})
         yield GaugeMetricFamily("flatlands_workers", _HELP, self._workers)
         for name, value in self._report.gauges.items():
             gauge = GAUGES[name]

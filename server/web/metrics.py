@@ -53,6 +53,7 @@ GAUGES = {
     "strangers": Gauge(sum, "flatlands_strangers"),
     "store": Gauge(min, "flatlands_store"),
     "store_waiting": Gauge(sum, "flatlands_store_waiting"),
+    "tiles": Gauge(max, "flatlands_tiles"),
     "flush_interval_ms": Gauge(max, "flatlands_flush_interval_seconds", 0.001),
     "lag_ms": Gauge(max, "flatlands_loop_lag_seconds", 0.001),
     "broker_age_s": Gauge(max, "flatlands_broker_age_seconds"),

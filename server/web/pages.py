@@ -15,6 +15,7 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 
+from flatlands.server.chunks import Failed
 from flatlands.server.web.joined import join_modules
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
@@ -29,10 +30,8 @@ BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
 
-#: What the page's help says where the server's store is lost at each restart.
-FORGETS = (
-    "This server forgets gems, scores and cairns when it restarts, which is once a day at least."
-)
+#: What tells the page that the server's store is lost at each restart: once a day at least.
+FORGETS = '\n  <meta name="forgets" content="">'
 
 #: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
@@ -47,8 +46,22 @@ PROTECTION = (
 #: The caching of files that may change, and of those whose paths name their version.
 ASK_AGAIN, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 
+#: The path of a piece of the ground: its stamp, column and row, as far as there are squares.
+_PIECE = re.compile(r"/v/([0-9a-z]+)/ground/(-?\d{1,8})/(-?\d{1,8})")
+
 Start = Callable[..., Any]
 Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
+
+
+def laid_over(*folders: Path) -> dict[str, Path]:
+    """Return the files of folders by their paths there; those of later folders take the place of
+    others with the same paths."""
+    return {
+        path.relative_to(folder).as_posix(): path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 class Files:
@@ -61,7 +74,8 @@ class Files:
 
     The page's modules and style sheets are joined to one file each. With `?debug` in its address
     it loads them one by one. If the server `forgets`, the page says so too. The files of a game's
-    `page` take the place of those with the same names.
+    `page` take the place of those with the same names. Pieces of the `ground` are served below
+    /v/STAMP/ground/.
     """
 
     def __init__(
@@ -71,15 +85,12 @@ class Files:
         *,
         forgets: bool = False,
         page: Path | None = None,
+        ground: Any = None,
     ) -> None:
         self._application = application
-        contents = {
-            f"/{path.relative_to(top).as_posix()}": path.read_bytes()
-            for top in (folder, page)
-            if top is not None
-            for path in sorted(top.rglob("*"))
-            if path.is_file()
-        }
+        self._ground = ground
+        folders = [folder] if page is None else [folder, page]
+        contents = {f"/{name}": path.read_bytes() for name, path in laid_over(*folders).items()}
         before, single, after = contents["/index.html"].split(JOINED)
         modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
         [main] = re.findall(r'type="module" src="(.+\.js)"', single.decode())
@@ -91,7 +102,7 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        told = f'\n  <meta name="forgets" content="{FORGETS}">' if forgets else ""
+        told = FORGETS if forgets else ""
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
@@ -114,9 +125,21 @@ class Files:
         file, caching = self._files.get(path, (None, ""))
         if path in PAGES and "debug" in environ["QUERY_STRING"].split("&"):
             file = self._single
+        if file is None and self._ground is not None and (found := _PIECE.fullmatch(path)):
+            file, caching = self._piece(*found.groups()), FOR_EVER
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
         return file.answer(environ, start, caching)
+
+    def _piece(self, stamp: str, column: str, row: str) -> "_File | None":
+        """Return a piece of the ground; None if this server has another ground, none so far away,
+        or if the game fails to make it: then it is asked for again."""
+        if stamp != self._ground.stamp:
+            return None
+        try:
+            return _File(None, self._ground.piece(int(column), int(row)))
+        except (Failed, ValueError):
+            return None
 
 
 class _File:
@@ -164,12 +187,13 @@ def make_pages(
     *,
     forgets: bool = False,
     page: Path | None = None,
+    ground: Any = None,
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
-    page.
+    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -184,4 +208,4 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    return Files(STATIC, app, forgets=forgets, page=page)
+    return Files(STATIC, app, forgets=forgets, page=page, ground=ground)

@@ -108,7 +108,7 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     moved.value.close()
     packed = deployed.get("style.css", **{"Accept-Encoding": "gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
-    assert gzip.decompress(packed.read()) == (ROOT / "static/style.css").read_bytes()
+    assert gzip.decompress(packed.read()) == (ROOT / "games/flatlands/page/style.css").read_bytes()
     assert "default-src 'self'" in packed.headers["Content-Security-Policy"]
 
     deployed.terminate()

@@ -11,8 +11,12 @@ from werkzeug import Response
 from werkzeug.test import Client
 
 from flatlands.server.web.joined import join_modules
-from flatlands.server.web.pages import STATIC, Files
+from flatlands.server.web.pages import STATIC, Files, laid_over
 from tests.browser.conftest import eventually, wait_for
+from tests.processes import ROOT
+
+PAGE = ROOT / "games/flatlands/page"
+PAGE_FILES = laid_over(STATIC, PAGE)
 
 BEGUN = (
     "'begun' in document.documentElement.dataset && document.styleSheets.length"
@@ -28,11 +32,14 @@ class Rollout:
     """Two versions of the page behind one address; `share` of all requests get the newer one."""
 
     def __init__(self, folder):
-        shutil.copytree(STATIC, folder)
+        for name, path in PAGE_FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / name)
         with (folder / "names.js").open("a") as script:
             script.write("\n// Newer.\n")
         missing = Response(status=404)
-        self.older, self.newer = Files(STATIC, missing), Files(folder, missing)
+        self.older = Files(STATIC, missing, page=PAGE)
+        self.newer = Files(folder, missing)
         self.share = 0.0
         self.missed = 0
         self.chance = random.Random(7)
@@ -117,10 +124,9 @@ COMPARED = """async () => {
 
 
 def test_joined_modules_export_what_they_do_alone(blank):
-    sources = {
-        path.relative_to(STATIC).as_posix(): path.read_text() for path in STATIC.rglob("*.js")
-    }
-    # All but main.js, which would begin the game.
+    sources = {name: path.read_text() for name, path in PAGE_FILES.items() if name.endswith(".js")}
+    # All but the two that would begin a game.
+    del sources["page.js"]
     imports = re.findall(r"^import [^;]+;", sources["main.js"], re.M)
     joined = join_modules({**sources, "all.js": "\n".join(imports)}, "all.js")
     blank.route(

@@ -27,6 +27,14 @@ test('the number of a tile has two bytes', () => {
   assert.equal(cells.squares.get('0:0:0')[4095], 3);
 });
 
+test('a tile is a wall from the value on that the welcome names for its layer', () => {
+  const cells = told([P.CELLS, -1, 2, 1, false, Uint8Array.of(6, 0, 128, 7, 0, 127)],
+    [P.CELLS, -1, 2, 0, false, Uint8Array.of(0, 0, 255)]);
+  assert.equal(cells.blocked(-2, 9), false, 'no layer has walls');
+  cells.learn([['thing', 1, 'Apple', []], ['cells', 1, 'walls', []], ['solid', 1, 128, []]]);
+  assert.deepEqual([[-2, 9], [-1, 9], [-4, 8], [5, 5]].map(([x, y]) => cells.blocked(x, y)), [true, false, false, false]);
+});
+
 test('what is not held any more is forgotten, and everything after a resync', () => {
   const some = Uint8Array.of(0, 0, 1);
   const cells = told([P.CELLS, 0, 0, 0, false, some], [P.CELLS, 5, 0, 0, false, some], [P.HELD, -1, -1, 1, 1]);

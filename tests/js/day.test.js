@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DAY, skyAt } from '../../static/day.js';
-import { advanceScene } from '../../static/scene.js';
-import { State } from '../../static/state.js';
+import { DAY, skyAt } from '../../games/flatlands/page/day.js';
+import { advanceScene } from '../../games/flatlands/page/scene.js';
+import { State } from '../../games/flatlands/page/state.js';
 
 const minute = 60_000;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Discoveries } from '../../static/discoveries.js';
+import { Discoveries } from '../../games/flatlands/page/discoveries.js';
 import * as P from '../../static/protocol.js';
 import { storageOf } from './storage.js';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Ember, lineOf, timeOf } from '../../static/ember.js';
+import { Ember, lineOf, timeOf } from '../../games/flatlands/page/ember.js';
 
 const ADA = 70_001, BOB = 70_002;
 const NAMES = { 1: 'Fern', [ADA]: 'Ada', [BOB]: 'Bob' };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DANCE, showEmote, WAVE } from '../../static/emotes.js';
-import { advanceScene, showSaying } from '../../static/scene.js';
+import { DANCE, showEmote, WAVE } from '../../games/flatlands/page/emotes.js';
+import { advanceScene, showSaying } from '../../games/flatlands/page/scene.js';
 import { among, comes } from './people.js';
 
 const sparks = (state) => [...state.drawn.values()].filter(({ sparkAt }) => sparkAt > 0)

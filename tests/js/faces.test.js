@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { COLOURS, EARS, faceOf, HATS, lookOf, partsOf } from '../../static/faces.js';
+import { COLOURS, EARS, faceOf, HATS, lookOf, partsOf } from '../../games/flatlands/page/faces.js';
 
 test('every look is another face, and can be read again', () => {
   const keys = new Set();

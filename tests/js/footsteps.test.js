@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Footsteps } from '../../static/footsteps.js';
+import { Footsteps } from '../../games/flatlands/page/footsteps.js';
 
 function walker() {
   const kinds = [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { Effort, Sample } from '../../static/hud/frames.js';
+import { Effort, Sample } from '../../games/flatlands/page/hud/frames.js';
 
 /** Return how many ms a sample says that frames take that take so many ms, and after how many of them. */
 function tried(...took) {

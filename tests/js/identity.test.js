@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { randomLook } from '../../games/flatlands/page/faces.js';
 import { Identity } from '../../static/identity.js';
 import { Keep } from '../../static/keep.js';
 import { storageOf } from './storage.js';
@@ -69,7 +70,8 @@ test('without a way to other windows, and with rubbish in its storage, there is 
   const own = storageOf();
   for (const look of ['', 'x', '-5', '1e9']) {
     own.setItem('flatlands.look', look);
-    const identity = new Identity(new Keep(() => own), new Keep(() => storageOf()), null);
+    const identity = new Identity(new Keep(() => own), new Keep(() => storageOf()), null,
+      randomLook);
     await identity.ready;
     assert.ok(identity.look >= 1024 && identity.look <= 65535, look);
     assert.ok(identity.name.length > 0);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Landmarks, NOUNS } from '../../static/landmarks.js';
-import { advancePlaces, ordinalOf } from '../../static/places.js';
-import { State } from '../../static/state.js';
+import { Landmarks, NOUNS } from '../../games/flatlands/page/landmarks.js';
+import { advancePlaces, ordinalOf } from '../../games/flatlands/page/places.js';
+import { State } from '../../games/flatlands/page/state.js';
 import { BRIDGE, DEEP, PATH, Terrain, WATER } from '../../static/terrain.js';
-import { NUMBERS } from '../../static/view/props.js';
+import { NUMBERS } from '../../games/flatlands/page/view/props.js';
 
 const land = new Terrain(2013), landmarks = new Landmarks(land);
 const around = landmarks.within(-500, -500, 499, 499);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Following, Leading } from '../../static/leading.js';
+import { Following, Leading } from '../../games/flatlands/page/leading.js';
 
 const HERE = { x: 10, y: 10 };
 

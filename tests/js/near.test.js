@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Guide, standsBeside, walkersNear, wayTo } from '../../static/near.js';
-import { State } from '../../static/state.js';
+import { Guide, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
+import { State } from '../../games/flatlands/page/state.js';
 import { stand } from '../../static/track.js';
 
 const ADA = 90_001, COMPUTER = 7, DEER = 40_000;

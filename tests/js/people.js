@@ -1,7 +1,7 @@
 // Players as the page knows and draws them.
 
-import { advanceScene } from '../../static/scene.js';
-import { State } from '../../static/state.js';
+import { advanceScene } from '../../games/flatlands/page/scene.js';
+import { State } from '../../games/flatlands/page/state.js';
 import { stand, UNIT } from '../../static/track.js';
 
 /** Let a state know of a player who stands so many tiles to the east of the plaza. */

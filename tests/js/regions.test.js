@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Terrain } from '../../static/terrain.js';
-import { Window } from '../../static/view/window.js';
+import { Window } from '../../games/flatlands/page/view/window.js';
 
 const TILES = 16;
 

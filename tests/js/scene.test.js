@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { isDeer } from '../../static/faces.js';
-import { advanceScene, showSaying } from '../../static/scene.js';
+import { isDeer } from '../../games/flatlands/page/faces.js';
+import { advanceScene, showSaying } from '../../games/flatlands/page/scene.js';
 import { UNIT } from '../../static/track.js';
 import { among } from './people.js';
 

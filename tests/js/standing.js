@@ -2,9 +2,9 @@
 // keeps what this prints as standing.json.
 
 import { CHUNK, Terrain } from '../../static/terrain.js';
-import { standingOn } from '../../static/view/standing.js';
-import { PROPS } from '../../static/view/props.js';
-import { Window } from '../../static/view/window.js';
+import { standingOn } from '../../games/flatlands/page/view/standing.js';
+import { PROPS } from '../../games/flatlands/page/view/props.js';
+import { Window } from '../../games/flatlands/page/view/window.js';
 
 const PIECES = [[2013, -3, -3, 6], [7, 16, -28, 4], [2013, 12, 0, 3], [2013, -3, 12, 4],
   [2013, 5, -17, 3], [2013, -19, 10, 3], [2013, 8, 8, 3]];      // seed, first chunk, chunks a side

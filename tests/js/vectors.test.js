@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { NOUNS } from '../../static/landmarks.js';
-import { PROPS } from '../../static/view/props.js';
+import { NOUNS } from '../../games/flatlands/page/landmarks.js';
+import { PROPS } from '../../games/flatlands/page/view/props.js';
 import * as checks from './checks.js';
 
 const load = (name) => JSON.parse(

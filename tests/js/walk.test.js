@@ -13,6 +13,20 @@ function walkEast(blocked = meadow) {
   return walk;
 }
 
+test('a wall that comes to be ends the way before it, and another one changes nothing', () => {
+  const walls = new Set(), blocked = (x, y) => walls.has(`${x}:${y}`);
+  const walk = walkEast(blocked), { track } = walk;
+  walls.add('3:5');
+  walk.replan(1200);
+  assert.equal(walk.track, track);
+  for (let y = -5; y <= 5; y++) walls.add(`4:${y}`);
+  walk.replan(1200);
+  assert.notEqual(walk.track, track);
+  walk.advance(9000);
+  assert.deepEqual(walk.at(9000), [4 * UNIT - 1, 0]);
+  assert.equal(walk.arrived, true);
+});
+
 test('an answer to an older intent does not move the walk', () => {
   const walk = walkEast(), { track } = walk;
   assert.equal(walk.reconcile({ ack: 0, track: stand(9 * UNIT, 0, 1000) }, 1100), false);

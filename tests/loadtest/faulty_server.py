@@ -42,8 +42,8 @@ class Faults:
         self.left = counts
         self.next = 0.0
         self.flush = Session.flush
-        #: (session, square) -> a batch that is written after the square's next one, and the time
-        #: at which it was begun.
+        #: (session, square) -> a batch that is written after one that was begun later, and the time
+        #: at which it was begun itself.
         self.held: dict[tuple[Session, tuple[int, int]], tuple[Batch, int]] = {}
         #: Session -> batches that are written late: (when, batch, time at which it was begun).
         self.delayed: dict[Session, list[tuple[int, Batch, int]]] = {}
@@ -77,9 +77,13 @@ class Faults:
         if not self.next:
             self.next = time + AFTER
         square = batch[0], batch[1]
-        late = self.held.pop((session, square), None)
-        if late is not None:
-            return [batch, _ago(late[0], at - late[1])]
+        if (held := self.held.get((session, square))) is not None:
+            late, begun = held
+            if at - batch[3] <= begun:
+                # Of two that were begun in one millisecond nobody knows which came first.
+                return [batch]
+            del self.held[session, square]
+            return [batch, _ago(late, at - begun)]
         fault = next((name for name, left in self.left.items() if left), None)
         if fault in (None, "hide") or time < self.next or not _simple(session, batch):
             return [batch]

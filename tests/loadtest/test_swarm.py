@@ -115,7 +115,8 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert 250 < totals["moves"] < 350
     assert totals["deliveries"] >= verdict["delivered"]
     assert 0 < result["latency"]["p50"] <= result["latency"]["p99"] <= result["latency"]["max"]
-    assert figures["server"] > 0 and figures["broker"] > 0 and figures["MB"] > 10
+    # The kernel counts CPU time in ticks of 10 ms, and Redis may need less for so little.
+    assert figures["server"] > 0 and figures["broker"] >= 0 and figures["MB"] > 10
     assert len(result["series"]) >= 4
 
 

@@ -18,6 +18,7 @@ from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.server.app import STOP_WITHIN
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
@@ -729,6 +730,10 @@ class Harness:
         self.run(1000)
         host.node.takeovers.stop()
         host.node.outbox.publish_all()
+        for _ in range(STOP_WITHIN * 50):
+            if host.node.play.finish():
+                break
+            self.run(20)
         host.node.peers.publish(DRAINING)
         self.kill(host)
 

@@ -104,6 +104,7 @@ def test_each_action_has_a_rate_of_its_own(shop):
         client.send(DO, "buy", ["tea", 1, True])
     client.send(DO, "fail", [])
     assert len(Shop.said) == 3 and client.model.errors == ["flood", "failed"]
+    assert [24, "flood", "too often: buy at most 1 a second"] in client.connection.messages
     assert harness.loop.stats["hooks_failed"] == 1
     harness.run(1000)
     client.send(DO, "buy", ["tea", 1, True])
@@ -200,9 +201,9 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     client.send(DO, "buy", ["tea", 1, True])
     resident = harness.node.residents.by_id[client.id]
     gevent.sleep(0.5)
-    assert not Shop.said and harness.node.play.pinned(resident)
+    assert not Shop.said and harness.node.play.lines.pinned(resident.id)
     harness.run(2001)
-    assert not harness.node.play.pinned(resident), "no longer than it may take"
+    assert not harness.node.play.lines.pinned(resident.id), "no longer than it may take"
     for _ in range(WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
@@ -303,10 +304,11 @@ def test_a_part_is_added_to_any_game_by_one_line():
     harness.loop.forgiving = True
     harness.node.play.stop()
     assert harness.loop.stats["errors"] == 1 and harness.node.play.stopped
-    queues = harness.node.replicas.layers
-    assert [layer._queue for layer in queues] == [
-        "cells test_actions.floor 2013-16",
-        "cells test_actions.Trail.steps 2013-16",
+    names = [layer.name for layer in harness.node.play.layers]
+    assert names == ["test_actions.floor", "test_actions.Trail.steps"]
+    assert [row for row in harness.node.play.kinds if row[0] == "cells"] == [
+        ["cells", 0, "floor", []],
+        ["cells", 1, "Trail.steps", []],
     ]
 
 
@@ -414,7 +416,7 @@ def test_an_address_may_ask_so_often_and_what_is_refused_is_not_counted(street):
 def test_what_finds_the_line_full_is_not_counted_for_the_address(street):
     harness, client = street
     client.connection.address = "192.0.2.8"
-    lines = harness.node.play._lines
+    lines = harness.node.play.lines
     full, lines.full = lines.full, lambda player: True
     for _ in range(12):
         client.send(DO, "knock", [True])

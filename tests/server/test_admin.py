@@ -119,11 +119,13 @@ def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
-        ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice and /clear."),
+        ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."),
         ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
         ("clear?square=3:x", 400, "square must be a column and a row"),
+        ("undo?square=0:0&to=3", 400, "to must be a column and a row"),
+        ("undo?square=0:0&to=32:31", 400, "these are 1056 squares: name 1000 at most."),
     ],
 )
 def test_a_wrong_order_is_refused_in_words(server, path, status, said):
@@ -263,3 +265,11 @@ def test_an_operator_clears_a_square(server):
     assert lines(server, "admin: clear 3:-2, ordered from")
     assert order(server, "clear", name=" Bad  Name ") == {"deed": "clear", "name": "Bad Name"}
     assert lines(server, "admin: clear 'Bad Name', ordered from")
+
+
+def test_an_operator_asks_who_has_written_and_undoes_it(server):
+    assert ask(server, "admin/undo?square=3:-2", method="POST")[0] == 401
+    assert order(server, "undo", square="3:-2") == {"deed": "undo", "tiles": {}}
+    found = order(server, "undo", square="5:0", to="3:-2", owner="0f" * 8)
+    assert found == {"deed": "undo", "tiles": {}}
+    assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")

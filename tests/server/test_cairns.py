@@ -249,22 +249,6 @@ def test_an_operator_clears_a_builders_name_on_all_screens(world):
     assert (2, 1) in standing(far)
 
 
-def test_a_stone_lets_a_cairn_stand_longer(world, monkeypatch):
-    monkeypatch.setattr(Cairn, "lasts", 0.3)
-    monkeypatch.setattr(lying, "LEFT_WITHIN", 300)
-    harness = world()
-    a = keyed(harness, "A", (2, 1))
-    build(harness, a)
-    monkeypatch.setattr(Cairn, "lasts", 10**4)
-    b = keyed(harness, "B", (2, 1), key=KEY + "b")
-    b.send(35, "stone", [2, 1])
-    gevent.sleep(0.4)
-    harness.run(2 * GROW_EVERY)
-    assert standing(a)[2, 1][3] == 2
-    # It stands, so its player still has a place less.
-    assert kept(harness) == (1, 2)
-
-
 def test_an_operator_removes_a_cairn(world):
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))

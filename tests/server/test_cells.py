@@ -1,20 +1,24 @@
 """Cells: what a game writes on tiles is the same for all who see it, whatever is lost."""
 
 import random
+from collections import Counter
 
 import msgpack
 import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server import cells
-from flatlands.server.cells import KEEP_EVERY, SETTLED, Cells
+from flatlands.server.cells import Cells
 from flatlands.server.game import Game, every
-from flatlands.server.kept import reader
+from flatlands.server.kept import reader, rows
+from flatlands.server.kept.layer import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED
 from flatlands.server.kept.reader import AGAIN
+from flatlands.server.kept.rows import TILE
+from flatlands.server.players.steps import TOGETHER
 from flatlands.world.batches import Batch, Corner
 from flatlands.world.events import Player
 from flatlands.world.tiles import (
+    AHEAD,
     FIRST,
     LAST,
     MOST,
@@ -27,11 +31,11 @@ from flatlands.world.tiles import (
 from flatlands.world.track import UNIT, Track, tile_at
 from tests.server.harness import Clock, Harness, clock_stores
 
-QUEUE = "cells test_cells.floor 2013-16"
+QUEUE = "tiles test_cells.floor 2013-16"
 
 
 class Floor(Game):
-    floor = Cells(counted=True)
+    floor = Cells()
 
 
 def world(nodes=2, stored=True, play=Floor, **more):
@@ -60,6 +64,18 @@ def everywhere(harness, tile):
 
 def store_of(harness):
     return harness.node.keeper.store
+
+
+def in_store(harness, queue=QUEUE):
+    """Return the tiles that the store has, and check that it has counted them rightly."""
+    found = {}
+    for item in store_of(harness).each(queue):
+        column, row = (int(at) * 16 for at in item.group.split(":"))
+        for place, value, *_ in TILE.iter_unpack(item.body):
+            found[column + place % 16, row + place // 16] = value
+    counted = {int(value): n for value, n in store_of(harness).top(queue, 300) if n}
+    assert counted == Counter(found.values()) - Counter({0: len(found)})
+    return found
 
 
 def test_everybody_sees_what_is_written_and_who_comes_later_too():
@@ -164,7 +180,7 @@ def test_without_a_store_nodes_ask_each_other_once_a_minute():
 
 
 class Rules(Game):
-    first, most = Cells("first", counted=True), Cells("most", counted=True)
+    first, most = Cells("first"), Cells("most")
 
 
 @pytest.mark.parametrize("pause", [0, 100, 3000])
@@ -180,26 +196,30 @@ def test_screens_store_and_counts_have_the_same_by_every_rule(pause):
     assert (game.first.counts(), game.most.counts()) == ({1: 1}, {200: 1})
 
 
-def test_a_write_of_a_day_to_come_is_refused_and_spoils_nothing():
-    harness, a, b = world()
-    for number, far in enumerate(((a.now() + 2 * 24 * 3600 * 1000) << NODE_BITS, 2**63 - 1), 1):
-        writes = [0, WRITE.pack(0, 1, far)]
-        batch = [20, 0, 0, 77, 0, number, a.now(), b"", [], 0, b"", writes]
-        a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
+@pytest.mark.parametrize("skew", [0, -3_600_000])
+def test_a_write_ahead_of_all_clocks_is_refused_and_what_else_is_said_is_believed(skew):
+    harness, a, b = world(skew=skew)
+    now, channel = a.now(), a.host.node.channels.square((0, 0))
+    for number, ahead in enumerate((AHEAD + 4_000_000, 2 * AHEAD, 2**40), 1):
+        writes = [
+            0,
+            WRITE.pack(0, 1, (now + ahead) << NODE_BITS) + WRITE.pack(number, 5, now << 22),
+        ]
+        batch = [20, 0, 0, 77, number - 1, number, now, b"", [], 0, b"", writes]
+        a.host.broker.publish(channel, msgpack.packb(batch))
         harness.run(100)
-        assert everywhere(harness, (0, 0)) == {0}
+        assert everywhere(harness, (0, 0)) == {0} and everywhere(harness, (number, 0)) == {5}
+    assert [host.loop.stats["writes_refused"] for host in harness.hosts] == [3, 3]
     a.host.node.game.floor[0, 0] = 9
-    a.send(6, "hello")
     harness.run(1000)
-    assert b.model.chat and everywhere(harness, (0, 0)) == {9}
+    assert everywhere(harness, (0, 0)) == {9}
 
 
 def test_what_was_written_just_before_the_server_stops_is_kept():
     harness, a, _ = world()
     floor = a.host.node.game.floor
     floor[3, 4] = 7
-    while floor._written:
-        harness.run(1)
+    harness.run(2 * KEEP_EVERY)
     floor[3, 5] = 8
     harness.run(50)
     waiting = []
@@ -269,7 +289,7 @@ def test_what_was_written_is_kept_and_counted_exactly_once():
     b.host.node.game.floor[[(n, n) for n in range(10)]] = 2
     harness.run(KEEP_EVERY + 100)
     floor[[(n, n) for n in range(5)]] = 0
-    harness.run(2 * KEEP_EVERY + 100)
+    harness.run(2 * COUNT_EVERY)
     assert floor.counts() == b.host.node.game.floor.counts() == {1: 30, 2: 5}
     for client in (a, b):
         client.connection.lose(1000)
@@ -285,24 +305,21 @@ def test_an_operator_wipes_a_square_also_where_nobody_is(stored):
     harness, a, b = world(stored=stored, skew=-3_600_000)
     floor = a.host.node.game.floor
     floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
-    harness.run(KEEP_EVERY + 5000)
+    harness.run(NEEDED_FOR + 5000)
     for square in ((0, 0), (62, 62)):
         b.host.node.play.clear(square)
-    harness.run(2 * KEEP_EVERY + 100)
+    harness.run(2 * COUNT_EVERY)
     assert everywhere(harness, (3, 4)) == everywhere(harness, (3, 5)) == {0}
     assert floor.counts() == {}
 
 
 def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
-    monkeypatch.setattr(cells, "PART", 100)
+    monkeypatch.setattr(rows, "PART", 100)
     harness, a, _ = world()
     a.host.node.game.floor[[(n, row) for n in range(16) for row in range(16)]] = 3
     harness.run(2 * KEEP_EVERY + 100)
-    assert [len(item.body) // WRITE.size for item in store_of(harness).scan(QUEUE, 9)] == [
-        100,
-        100,
-        56,
-    ]
+    kept = store_of(harness).scan(QUEUE, 9)
+    assert [len(item.body) // TILE.size for item in kept] == [100, 100, 56]
     assert a.host.node.game.floor.counts() == {3: 256}
     floor = harness.host().node.game.floor
     harness.run(1500)
@@ -316,9 +333,12 @@ def test_a_write_of_a_node_that_died_before_it_was_kept_is_kept_by_the_others():
     a.host.node.game.floor[3, 4] = 7
     harness.run(100)
     harness.kill(a.host)
-    harness.run(AGAIN + SETTLED + 2 * KEEP_EVERY)
-    assert b.host.node.game.floor.counts() == {7: 1}
-    assert store_of(harness).count(QUEUE) == 1
+    # Who has seen it goes away meanwhile: the node does not receive the square any more.
+    node = b.host.node
+    node.movement.put(node.residents.by_id[b.id], (400 * UNIT, 400 * UNIT))
+    harness.run(10_000)
+    assert (0, 0) not in b.host.node.replicas.squares
+    assert in_store(harness) == {(3, 4): 7}
 
 
 def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
@@ -331,10 +351,10 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
     harness.run(3 * SETTLED)
     floor[3, 5] = 8
     # What the store may not have is told to whoever asks, however old it is.
-    assert floor.since() < a.now() - 3 * SETTLED
+    assert floor.layer.since() < a.now() - 3 * SETTLED
     monkeypatch.setattr(keeper, "ask", ask)
-    harness.run(2 * KEEP_EVERY + 100)
-    assert floor.counts() == {7: 1, 8: 1} and floor.since() == a.now() - SETTLED
+    harness.run(2 * COUNT_EVERY)
+    assert floor.counts() == {7: 1, 8: 1} and floor.layer.since() == a.now() - SETTLED
 
 
 def test_what_was_written_while_a_question_failed_is_still_told_to_whoever_asks(monkeypatch):
@@ -349,7 +369,7 @@ def test_what_was_written_while_a_question_failed_is_still_told_to_whoever_asks(
         some, waiting[:] = waiting[:], []
         for failed in some:
             failed()
-    assert floor.since() <= wrote
+    assert floor.layer.since() <= wrote
 
 
 def test_squares_are_not_received_for_ever_while_the_store_is_away(monkeypatch):
@@ -359,10 +379,10 @@ def test_squares_are_not_received_for_ever_while_the_store_is_away(monkeypatch):
     monkeypatch.setattr(node.keeper, "ask", lambda question, ok, bad=lambda: None: bad())
     node.game.floor[[(1000 + 16 * n, 1000) for n in range(50)]] = 5
     assert len(node.replicas.squares) == before + 50
-    harness.run(2 * KEEP_EVERY + 3000)
+    harness.run(NEEDED_FOR + 3000)
     assert len(node.replicas.squares) == before
     monkeypatch.setattr(node.keeper, "ask", ask)
-    harness.run(2 * KEEP_EVERY + 100)
+    harness.run(2 * COUNT_EVERY)
     assert node.game.floor.counts() == {5: 50}
 
 
@@ -370,8 +390,8 @@ def test_what_the_store_had_is_compared_a_few_squares_at_a_time(monkeypatch):
     harness, a, _ = world()
     monkeypatch.setattr(reader, "TILES_AT_ONCE", 3 * 256)
     floor, turns = a.host.node.game.floor, []
-    loaded = floor.loaded
-    monkeypatch.setattr(floor, "loaded", lambda *some: (turns.append(a.now()), loaded(*some)))
+    loaded = floor.layer.loaded
+    monkeypatch.setattr(floor.layer, "loaded", lambda *some: (turns.append(a.now()), loaded(*some)))
     a.host.node.reader.read_all()
     harness.run(500)
     assert len(turns) == len(a.host.node.replicas.squares) > 9
@@ -383,7 +403,7 @@ def test_a_square_is_received_only_as_long_as_it_is_needed():
     a.host.node.game.floor[1000, 1000] = 5
     harness.run(100)
     assert (62, 62) in a.host.node.replicas.squares and a.host.node.game.floor[1000, 1000] == 5
-    harness.run(3 * KEEP_EVERY)
+    harness.run(NEEDED_FOR + 3000)
     assert (62, 62) not in a.host.node.replicas.squares
     assert a.host.node.game.floor.counts() == {5: 1}
 
@@ -393,13 +413,27 @@ def test_without_a_store_what_is_received_is_counted():
     a.host.node.game.floor[[(1, 1), (2, 2)]] = 5
     harness.run(5000)
     assert a.host.node.game.floor.counts() == {5: 2}
-    with pytest.raises(ValueError, match="counted=True"):
-        Cells().counts()
-    with pytest.raises(ValueError, match="last, first, most"):
-        Cells("middle")
 
 
-@pytest.mark.parametrize("rule", [LAST, FIRST, MOST], ids=RULES)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"merge": "middle"}, "one of last, first, most, sum, not by 'middle'"),
+        ({"kept": 1}, "kept=True, False or 'first', sums always: not 1"),
+        ({"kept": "last"}, "kept=True, False or 'first', sums always: not 'last'"),
+        ({"merge": "sum", "kept": False}, "sums always: not False"),
+        ({"most": 0}, "a whole number from 1 on, and not 0"),
+        ({"per_owner": 1.5}, "a whole number from 1 on, and not 1.5"),
+        ({"forget": 59}, "cells that are kept forget after 60 s or more, and not after 59"),
+        ({"kept": False, "forget": 0.5}, "cells that are not kept forget after 1 s or more"),
+    ],
+)
+def test_cells_that_are_declared_wrongly_are_refused_with_a_sentence(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Cells(**wrong)
+
+
+@pytest.mark.parametrize("rule", [LAST, FIRST, MOST], ids=RULES[:3])
 def test_writes_in_any_order_and_any_number_end_with_the_same_tiles(rule):
     chance = random.Random(rule)
     writes = [
@@ -480,7 +514,7 @@ def test_who_goes_on_at_another_node_in_the_middle_of_a_walk_misses_no_tile():
         harness.run(1)
     # It turns back at once: of the tile behind it the game would be told a moment later.
     a.walk(-1, 0)
-    harness.run(5)
+    harness.run(2 * TOGETHER)
     resident, steps = a.host.node.residents.by_id[a.id], a.host.node.movement.steps
     tile = tile_at(resident.track, a.now())
     assert tile != Hooks.steps[-1][1][-1]
@@ -532,7 +566,7 @@ def test_paint_is_played_on_two_nodes():
 def test_nodes_refuse_writes_to_what_is_not_there():
     harness, a, _ = world()
     link, node = a.host.broker, 77
-    for layer, tile, at in ((1, 0, 1), (-1, 0, 1), (0, 256, 1), (0, 0, 0), (0, 0, 2**63)):
+    for layer, tile, at in ((1, 0, 1), (-1, 0, 1), (0, 256, 1), (0, 0, 0), (0, 0, 2**64 - 1)):
         writes = [layer, WRITE.pack(tile, 1, at)]
         batch = [20, 0, 0, node, 0, 1, a.now(), b"", [], 0, b"", writes]
         link.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))

@@ -1,12 +1,11 @@
 """Crowds: what is told roughly, what exactly, and that all clients still believe the truth."""
 
-import importlib
 import random
-from pathlib import Path
 
 import msgpack
 import pytest
 
+from flatlands.bot import Bot
 from flatlands.server.squares import crowds
 from flatlands.server.squares.crowds import CROWD_FROM, SKETCH_RATE
 from flatlands.world.track import UNIT, Heading
@@ -215,22 +214,20 @@ def test_slots_are_told_by_their_differences_up_to_any_number():
     harness.check()
 
 
-def test_the_library_of_the_examples_follows_a_crowd(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
-    examples = importlib.import_module("client")
+def test_a_bot_follows_a_crowd():
     harness, clients = crowd(5)
     watcher = harness.place("Watcher", SQUARE)
-    world = examples.World.__new__(examples.World)
-    world.players, world._called, world.id = {}, {}, watcher.id
-    world.side, world.speed, world.diagonal = 16, 5120, 3620
+    bot = Bot.__new__(Bot)
+    bot.players, bot._called, bot._things, bot._cells, bot._kinds = {}, {}, {}, {}, {}
+    bot.id, bot.side, bot.speed, bot.diagonal = watcher.id, 16, 5120, 3620
     for client in clients:
         client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
         harness.run(100)
     assert told(watcher)
     for message in watcher.connection.messages:
-        list(world._apply(message))
+        bot._apply(message)
     harness.run(300)
     for client in clients:
         x, y = watcher.at(client)
-        drawn = world.players[client.id].at(watcher.now())
+        drawn = bot.players[client.id].at(watcher.now())
         assert abs(drawn[0] - x / 1024) < 0.01 and abs(drawn[1] - y / 1024) < 0.01

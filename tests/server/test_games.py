@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from itsdangerous import URLSafeTimedSerializer
 
 import flatlands
 from flatlands.server import games, settings
+from flatlands.server.kept.layer import COUNT_EVERY
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
@@ -41,7 +43,8 @@ def test_a_game_has_its_own_options_and_tables():
     with pytest.raises(SystemExit):
         settings.read(["--game", "quiet", "--gems", "2"], {})
     assert tables("flatlands").keys() - tables("quiet").keys() == {"gem", "cairn", "score"}
-    assert games.shipped() == ["flatlands", "paint", "quiet"] and games.DEFAULT in games.shipped()
+    assert games.shipped() == ["flatlands", "paint", "quiet", "snake"]
+    assert games.DEFAULT in games.shipped()
 
 
 OWN = """
@@ -101,7 +104,7 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         (f"{OWN}\n\nclass Late(Engine):\n    floor = Cells('late')\n", "paint.py, line"),
         (
             OWN.replace("(Engine):", "(Engine):\n    ground = plain"),
-            "is plain() or terrain(), with",
+            "is plain(), terrain() or chunks(function), with",
         ),
         (OWN.replace("(Engine):", "(Engine):\n    parts = Cells()"), "cannot have the name parts"),
         (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
@@ -148,14 +151,19 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
 def test_nodes_that_play_different_games_do_not_hear_each_other():
     plays = {
         games.Maker(name, options, alone=True).plays
-        for name, options in (("paint", None), ("quiet", None), ("flatlands", None))
+        for name, options in (
+            ("paint", None),
+            ("quiet", None),
+            ("snake", None),
+            ("flatlands", None),
+        )
     }
-    assert len(plays) == 3
+    assert len(plays) == 4
     harness = Harness()
     one, other = (Channels("w", 2013, 16, name) for name in ("a", "b"))
     assert one.square((0, 0)) != other.square((0, 0)) and one.ground == other.ground
     now, ring = harness.loop.now(), harness.broker.identity
-    beat = peer_protocol.heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0)
+    beat = peer_protocol.heartbeat(77, now, ring, one.rules, 0, 1000, 0, 0, 0, 0)
     harness.broker.publish(harness.node.channels.nodes, beat)
     harness.settle()
     assert harness.loop.stats["incompatible"] == 1 and not harness.node.peers.peers
@@ -186,14 +194,46 @@ def play_example(folder, title):
 
 def test_the_example_of_the_page_about_games_is_one(tmp_path):
     harness, make = play_example(tmp_path, "# A game of your own")
+    harness.node.terrain = make.ground(7)
     client = harness.place("Ada", (0, 0))
     client.walk(1, 0)
     harness.run(1000)
     client.send(35, "spill", [2])
-    harness.run(2000)
+    harness.run(2 * COUNT_EVERY)
     colour = client.id % 8 + 1
     [[found, tiles]] = client.model.told["board"][0]
     assert found == colour and tiles > 25 and make.ground(7).blocked(0, 0) is False
+    assert client.model.welcome[13] == 0  # nobody needs to know a plain
+
+
+def test_the_example_of_who_may_play_is_one(tmp_path):
+    harness, _make = play_example(tmp_path, "## Who may play")
+    client, other = harness.client(), harness.client()
+    ticket = URLSafeTimedSerializer("a secret that the site has too").dumps("Ada Lovelace")
+    client.send(36, ticket)
+    client.hello("Eve")
+    other.hello("Eve")
+    assert [one.name for one in harness.node.residents.by_id.values()] == ["Ada Lovelace"]
+    assert other.model.errors == ["login"]
+
+
+def test_the_example_of_ground_is_one(tmp_path):
+    harness, make = play_example(tmp_path, "## Ground of your own")
+    ground = harness.node.terrain = make.ground(7)
+    client = harness.client().hello("Ada")
+    assert [ground.blocked(x, 3) for x in range(9)] == [True] * 7 + [False, True]
+    assert client.model.welcome[13] == 1 and client.at() == (512, 512)
+
+
+def test_ground_that_fails_at_once_ends_the_start(tmp_path):
+    path = tmp_path / "hole.py"
+    path.write_text(
+        "from flatlands import Game as Engine, chunks\n\n\n"
+        "class Game(Engine):\n    ground = chunks(lambda seed, column, row: seed / column)\n"
+    )
+    make = games.Maker(str(path), None, alone=True)
+    with pytest.raises(games.Unfit, match=r"hole.py, line 5: ZeroDivisionError"):
+        make.ground(7)
 
 
 def test_the_example_of_players_is_one(tmp_path):

@@ -3,12 +3,13 @@
 import gevent
 import pytest
 
-from flatlands.games.flatlands.gems.gems import BOARD, Gems
+from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
 from flatlands.server.kept.boards import FRESH, board_name
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.kept.strangers import EVERY
+from flatlands.server.me import Me
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
@@ -555,3 +556,15 @@ def test_news_of_another_store_are_ignored_and_warned_about(tmp_path, caplog):
     assert harness.hosts[0].loop.stats["other_stores"] > 0
     for store in opened:
         store.close()
+
+
+@pytest.mark.parametrize("id", ["x" * 60, "Gem:0:0:", "Gem:0:0:²"])
+def test_a_gem_that_a_stranger_has_named_is_nobodys(world, id):
+    harness = world()
+    client = harness.place("A", (0, 0))
+    harness.run(500)
+    gem = Gem((8, 8))
+    gem.id = id
+    me = Me(harness.node, harness.node.residents.by_id[client.id])
+    Gems(harness.game_of()).on_touch(me, gem)
+    assert "found" not in client.model.told and client.model.errors == []

@@ -9,7 +9,7 @@ import pytest
 
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.web.joined import join_modules
-from flatlands.server.web.pages import STATIC
+from tests.processes import ROOT
 
 GOOD = {
     "main.js": "import { SMALL as least,\n  half } from './far/maths.js';\nhalf(least);\n",
@@ -43,4 +43,4 @@ def test_what_cannot_be_joined_is_named(path, source, told):
 
 
 def test_the_field_takes_names_as_long_as_the_server_does():
-    assert f'maxlength="{NAME_LIMIT}"' in (STATIC / "index.html").read_text()
+    assert f'maxlength="{NAME_LIMIT}"' in (ROOT / "games/flatlands/page/index.html").read_text()

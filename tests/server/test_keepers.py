@@ -6,7 +6,7 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import Kept, Part, Refused, every, number, plain, text
 from flatlands.server.kept.keepers import EPOCH
-from flatlands.server.kept.lease import EVERY, LEASE
+from flatlands.server.kept.lease import EVERY, LEASE, SURE_FOR
 from flatlands.server.messages import peer_protocol
 from flatlands.stores.base import NEVER, Item, StoreError
 from flatlands.world.track import UNIT
@@ -84,6 +84,14 @@ def keepers(harness, square=SQUARE):
     return [host for host in harness.hosts if square in host.node.play.keepers.squares]
 
 
+def two(sky, play=Game):
+    """Return a harness with a player at each of two nodes, at the one place; and that player first
+    at whose node the square is kept."""
+    harness = sky(nodes=2, play=play)
+    clients = [at(harness, name, (8, 8), harness.hosts["ab".index(name)]) for name in "ab"]
+    return harness, *sorted(clients, key=lambda client: [client.host] != keepers(harness))
+
+
 def keepers_of(node):
     return node.play.keepers.squares
 
@@ -145,36 +153,68 @@ def test_another_node_goes_on_when_the_keeper_dies(sky):
     assert (SQUARE, had) in harness.game_of(other).woken
 
 
-def test_a_keeper_that_stood_still_harms_nobody(sky):
+def test_all_squares_of_a_keeper_that_dies_go_on_in_time_however_many(sky):
     harness = sky(nodes=2)
-    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
-    [keeper] = keepers(harness)
-    other = b if keeper is a.host else a
-    keeper.freeze()
+    for column in range(0, 960, 120):
+        harness.stand("a", (column * UNIT, 8 * UNIT), (60, 40), harness.hosts[0])
+    harness.run(15_000)
+    had = set(keepers_of(harness.node))
+    assert len(had) > 120
+    for column in range(0, 960, 120):
+        harness.stand("b", (column * UNIT, 8 * UNIT), (60, 40), harness.hosts[1])
+    harness.run(3000)
+    harness.kill(harness.hosts[0])
     harness.run(WITHIN)
-    assert [host for host in keepers(harness) if host is not keeper] == [other.host]
+    assert set(keepers_of(harness.hosts[0].node)) == had
+
+
+def test_what_the_store_answers_too_late_lets_nothing_happen(sky):
+    harness = sky()
+    keeper, late = harness.node.keeper, []
+    ask = keeper.ask
+
+    def slowly(question, answered, *failed):
+        if answered.__name__ == "claimed":
+            found = question(keeper.store)
+            late.append(lambda: answered(found))
+        else:
+            ask(question, answered, *failed)
+
+    keeper.ask = slowly
+    a = at(harness, "a", (8, 8))
+    harness.run(SURE_FOR)
+    [answer] = late
+    keeper.ask = ask
+    answer()
+    assert harness.game_of().woken == [] and a.model.kept == {}
+    harness.run(WITHIN)
+    assert rain(a) >= 1
+
+
+def test_a_keeper_that_stood_still_harms_nobody(sky):
+    harness, here, other = two(sky)
+    here.host.freeze()
+    harness.run(WITHIN)
+    assert [host for host in keepers(harness) if host is not here.host] == [other.host]
     had = rain(other)
-    keeper.thaw()
+    here.host.thaw()
     harness.run(100)
     assert rain(other) >= had
     harness.run(5000)
-    assert len(keepers(harness)) == 1 and rain(a) == rain(b)
+    assert len(keepers(harness)) == 1 and rain(here) == rain(other)
     assert 4 <= rain(other) - had <= 6
 
 
 def test_a_keeper_that_hears_nothing_of_itself_gives_up_and_the_others_go_on(sky):
-    harness = sky(nodes=2)
-    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
-    [keeper] = keepers(harness)
-    here, other = (a, b) if keeper is a.host else (b, a)
-    keeper.broker.fail()
+    harness, here, other = two(sky)
+    here.host.broker.fail()
     had = rain(other)
     harness.run(10_000)
     assert keepers(harness) == [other.host] and had + 5 <= rain(other) <= had + 10
     assert rain(here) <= had + 4
-    keeper.broker.restore(keeper.node)
+    here.host.broker.restore(here.host.node)
     harness.run(5000)
-    assert len(keepers(harness)) == 1 and rain(a) == rain(b)
+    assert len(keepers(harness)) == 1 and rain(here) == rain(other)
 
 
 def test_what_is_lost_on_the_way_is_told_again_within_a_second(sky):
@@ -185,18 +225,15 @@ def test_what_is_lost_on_the_way_is_told_again_within_a_second(sky):
             if self.fails:
                 kept.said = "it is over"
 
-    harness = sky(nodes=2, play=Once)
-    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
-    [keeper] = keepers(harness)
-    other = b if keeper is a.host else a
-    harness.network.cuts.add((keeper.broker, other.host.broker))
-    harness.game_of(keeper).fails = True
+    harness, here, other = two(sky, Once)
+    harness.network.cuts.add((here.host.broker, other.host.broker))
+    harness.game_of(here.host).fails = True
     harness.run(1000)
     assert other.model.kept[SQUARE] == [[0, ""]]
     harness.network.heal()
     harness.run(EVERY)
-    assert other.model.kept[SQUARE] == a.model.kept[SQUARE] == [[0, "it is over"]]
-    assert keepers(harness) == [keeper]
+    assert other.model.kept[SQUARE] == here.model.kept[SQUARE] == [[0, "it is over"]]
+    assert keepers(harness) == [here.host]
 
 
 def test_a_square_that_nobody_sees_sleeps_and_goes_on_from_there(sky):
@@ -215,10 +252,7 @@ def test_a_square_that_nobody_sees_sleeps_and_goes_on_from_there(sky):
 
 
 def test_a_square_whose_keeper_walks_away_goes_on_at_another_node(sky):
-    harness = sky(nodes=2)
-    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
-    [keeper] = keepers(harness)
-    here, other = (a, b) if keeper is a.host else (b, a)
+    harness, here, other = two(sky)
     here.connection.close(1000)
     had = rain(other)
     harness.run(12_500)
@@ -227,13 +261,10 @@ def test_a_square_whose_keeper_walks_away_goes_on_at_another_node(sky):
 
 
 def test_a_server_that_stops_leaves_its_squares_to_others(sky):
-    harness = sky(nodes=2)
-    a, b = (at(harness, name, (8, 8), host) for name, host in zip("ab", harness.hosts, strict=True))
-    [keeper] = keepers(harness)
-    other = b if keeper is a.host else a
+    harness, here, other = two(sky)
     had = rain(other)
-    keeper.node.play.stop()
-    assert keeper.node.play.stopped and keeper.node.play.keepers.squares == []
+    here.host.node.play.stop()
+    assert here.host.node.play.stopped and here.host.node.play.keepers.squares == []
     harness.run(3000)
     assert keepers(harness) == [other.host] and rain(other) > had
 

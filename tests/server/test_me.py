@@ -69,6 +69,14 @@ def do(client, name, *fields):
     client.send(35, name, list(fields))
 
 
+def known(harness, client):
+    """Return a client's player, as its game knows it."""
+    do(client, "be", 2, "", False)
+    harness.run(100)
+    [me] = client.host.node.game.seen
+    return me
+
+
 def of(client, other):
     """Return what a client knows of another one's player."""
     return other.model.players[client.id]
@@ -152,9 +160,7 @@ def test_a_later_pace_takes_the_place_of_one_that_would_have_been_over(race):
 @pytest.mark.parametrize("pace", [0, 0.24, 4.01, "fast", None, float("nan")])
 def test_a_pace_that_nobody_has_is_refused(race, pace):
     harness, a, b = race
-    do(a, "be", 2, "", False)
-    harness.run(100)
-    [me] = a.host.node.game.seen
+    me = known(harness, a)
     with pytest.raises(ValueError, match="a pace is a number from 0.25 to 4"):
         me.pace(pace)
     for lasts in (0, -1, "long", float("nan")):
@@ -201,9 +207,7 @@ def test_a_player_that_is_put_elsewhere_stands_there_for_everybody():
 
 def test_nobody_is_put_where_nobody_can_stand(race):
     harness, a, _b = race
-    do(a, "be", 2, "", False)
-    harness.run(100)
-    [me] = a.host.node.game.seen
+    me = known(harness, a)
     me._node.terrain.blocked = lambda column, row: (column, row) == (5, 5)
     for tile in ((5, 5), (2**31, 0), (1.5, 0), None):
         with pytest.raises(ValueError, match="stand on|a tile is"):
@@ -238,9 +242,7 @@ def test_values_are_seen_by_all_and_by_who_comes_later(race):
 
 def test_what_a_field_cannot_have_is_refused(race):
     harness, a, b = race
-    do(a, "be", 2, "", False)
-    harness.run(100)
-    [me] = a.host.node.game.seen
+    me = known(harness, a)
     for name, wrong in (("team", 0), ("team", True), ("motto", "x" * 11), ("leads", 1)):
         with pytest.raises(ValueError, match=f"Racer: {name} must be "):
             setattr(me, name, wrong)

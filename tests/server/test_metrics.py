@@ -101,12 +101,13 @@ def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, 
 def test_prometheus_can_read_what_it_is_shown():
     counted = {"cpu_ms": 1500, "joins": 2, "refused_flood": 3, "closed_1006": 4, "closed_other": 5}
     gauges = dict.fromkeys(GAUGES, 2.0)
-    text = exposition(3, Report(0, gauges, counted, {"published": 6})).decode()
+    text = exposition("paint", 3, Report(0, gauges, counted, {"published": 6})).decode()
     samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+    assert samples["flatlands_game_info", "paint"] == 1
     assert samples["flatlands_workers",] == 3
     assert samples["flatlands_loop_lag_seconds",] == 0.002
     assert samples["process_cpu_seconds_total",] == 1.5

@@ -175,7 +175,7 @@ TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
 STAYS = {
     *("connection", "node", "tokens", "limits", "_kinds", "_admission", "_arriving", "opened"),
     *("player", "_known_as", "_seated", "pinged", "_token_at", "error", "_ended", "_asked"),
-    *("_waiting", "_early", "_noted", "lags_since", "watches"),
+    *("_waiting", "_early", "_noted", "lags_since", "watches", "ticket"),
     *("_mark", "_marked", "_marked_bytes", "_later_bytes"),
 }
 
@@ -200,7 +200,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
         )
         assert repr(unpack(pack(traveller))) == repr(traveller._replace(rates=((), 3)))
     greeting = Greeting(
-        Hello("W", Viewport(30, 20), "token", "near", (1, 2)),
+        Hello("W", Viewport(30, 20), "token", "near", (1, 2), "ticket", "owner"),
         Begin(5, (3, 4), Met("host", (5, 6), None), 1),
         [(6, ["hello"])],
     )

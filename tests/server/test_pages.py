@@ -6,6 +6,7 @@ import pytest
 from flask import Blueprint
 from werkzeug.test import Client
 
+from flatlands.server.chunks import chunks
 from flatlands.server.web.pages import make_pages
 
 
@@ -22,17 +23,17 @@ def test_the_page_loads_all_else_of_its_own_version_and_for_ever(get):
     page = get("")
     assert page.status_code == 200 and page.headers["Cache-Control"] == "no-cache"
     base = page.data.split(b'<base href="')[1].split(b'"')[0].decode()
-    script = get(base + "main.js")
+    script = get(base + "page.js")
     assert script.status_code == 200 and "immutable" in script.headers["Cache-Control"]
     assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
-    assert get("main.js").data == script.data
+    assert get("page.js").data == script.data
     # The map for a wall is the same page, which looks at its own address.
     wall = get("live")
     assert (wall.data, wall.headers["Cache-Control"]) == (page.data, "no-cache")
-    assert get("v/0000000000000000/main.js").status_code == 404
+    assert get("v/0000000000000000/page.js").status_code == 404
 
 
-def test_the_page_of_a_game_is_laid_over_that_of_flatlands(get, tmp_path):
+def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     (tmp_path / "art").mkdir()
     (tmp_path / "art" / "tree.svg").write_text("<svg/>")
     (tmp_path / "look.css").write_text("body { color: red }")
@@ -45,14 +46,30 @@ def test_the_page_of_a_game_is_laid_over_that_of_flatlands(get, tmp_path):
     own = Client(pages)
     assert b"joined.js" in own.get("/").data and b"own.js" in own.get("/?debug").data
     script = own.get("/joined.js").data
-    assert b"// net.js" in script and b"// own.js" in script and b"// main.js" not in script
+    assert b"// net.js" in script and b"// own.js" in script and b"// page.js" not in script
     assert own.get("/joined.css").data == b"body { color: red }"
     assert own.get("/art/tree.svg").status_code == 200 == own.get("/net.js").status_code
     assert own.get("/").data.split(b"/v/")[0] != get("").data
 
 
+def test_pieces_of_the_ground_are_kept_for_ever_and_only_those_of_this_ground():
+    ground = chunks(lambda seed, column, row: bytes([seed, column % 128, row % 128, 0] * 1024))(7)
+    pages = Client(make_pages(lambda: {}, Blueprint("none", __name__), ground=ground))
+    piece = pages.get(f"/v/{ground.stamp}/ground/-3/2", headers={"Accept-Encoding": "gzip"})
+    assert "immutable" in piece.headers["Cache-Control"] and len(piece.data) < 200
+    assert gzip.decompress(piece.data) == bytes([7, 125, 2, 0] * 1024)
+    for path in (
+        f"{'0' * 16}/ground/0/0",
+        f"{ground.stamp}/ground/0/x",
+        f"{ground.stamp}/ground/0",
+    ):
+        assert pages.get(f"/v/{path}").status_code == 404
+    for far in (2**24 + 1, 10**8):
+        assert pages.get(f"/v/{ground.stamp}/ground/{far}/0").status_code == 404
+
+
 def test_every_answer_is_protected(get):
-    for path in ("", "live", "main.js", "healthz", "nothing", "style.css", "favicon.ico"):
+    for path in ("", "live", "page.js", "healthz", "nothing", "page.css", "favicon.ico"):
         headers = get(path).headers
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -60,24 +77,24 @@ def test_every_answer_is_protected(get):
 
 
 def test_files_are_compressed_for_who_takes_it_and_not_sent_again(get):
-    plain, packed = get("main.js"), get("main.js", Accept_Encoding="br, gzip")
+    plain, packed = get("net.js"), get("net.js", Accept_Encoding="br, gzip")
     assert "Content-Encoding" not in plain.headers
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(packed.data) < len(plain.data) / 2 and gzip.decompress(packed.data) == plain.data
-    assert get("main.js", Accept_Encoding="gzip;q=0, br").data == plain.data
+    assert get("net.js", Accept_Encoding="gzip;q=0, br").data == plain.data
     assert plain.headers["ETag"] != packed.headers["ETag"]
     for known, encoding in ((plain, ""), (packed, "gzip")):
         tags = f'"x", {known.headers["ETag"]}'
-        again = get("main.js", If_None_Match=tags, Accept_Encoding=encoding)
+        again = get("net.js", If_None_Match=tags, Accept_Encoding=encoding)
         assert (again.status_code, again.data) == (304, b"")
-    assert get("main.js", If_None_Match=packed.headers["ETag"]).status_code == 200
+    assert get("net.js", If_None_Match=packed.headers["ETag"]).status_code == 200
 
 
 def test_head_tells_all_but_the_file():
     pages = make_pages(lambda: {}, Blueprint("none", __name__))
     told = []
     body = pages(
-        {"PATH_INFO": "/main.js", "QUERY_STRING": "", "REQUEST_METHOD": "HEAD"},
+        {"PATH_INFO": "/page.js", "QUERY_STRING": "", "REQUEST_METHOD": "HEAD"},
         lambda status, headers: told.append((status, dict(headers))),
     )
     assert list(body) == [] and told[0][0] == "200 OK" and int(told[0][1]["Content-Length"]) > 1000

@@ -42,7 +42,7 @@ def residents(*entries, page=0, pages=1):
 
 
 def heartbeat(sent=1_700_000_000_000, load=(10**8, 5, 20), state=0, every=1000, more=()):
-    return msgpack.packb([34, 77, sent, "ring", "world", state, every, *load, *more])
+    return msgpack.packb([34, 77, sent, "ring", "world", state, every, 0, *load, *more])
 
 
 def sign(number=1, sent=1_700_000_000_000, inhabited=True):

@@ -142,7 +142,7 @@ def heard(harness, message, channel=None):
 def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY, node=NODE):
     sent = harness.loop.now() if sent is None else sent
     ring, ground = harness.broker.identity, harness.node.channels.rules
-    message = peer_protocol.heartbeat(node, sent, ring, ground, state, every, *Load())
+    message = peer_protocol.heartbeat(node, sent, ring, ground, state, every, 0, *Load())
     heard(harness, message, harness.node.channels.nodes)
 
 

@@ -99,8 +99,10 @@ def test_the_table_of_what_the_server_sends():
         assert fields.split(", ") == (fields_of(getattr(protocol, name)) or [""]), name
 
 
-#: The events of Flatlands, by their numbers.
-OWN = {n: declare(kind) for n, kind in enumerate(Game.events, max(peer_protocol.EVENTS) + 1)}
+#: The events and the things of Flatlands, by their numbers.
+EVENTS = [event for part in Game.parts for event in part.events]
+OWN = {n: declare(kind) for n, kind in enumerate(EVENTS, max(peer_protocol.EVENTS) + 1)}
+LYING = {n: declare(kind) for n, kind in enumerate(k for part in Game.parts for k in part.things)}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ OWN = {n: declare(kind) for n, kind in enumerate(Game.events, max(peer_protocol.
     [
         (4, {n: one for n, one in peer_protocol.EVENTS.items() if n not in OWN}),
         ("Events", OWN),
-        ("Things", {0: declare(Gem), 1: declare(Cairn)}),
+        ("Things", LYING),
     ],
 )
 def test_the_tables_of_events_and_of_things(number, tuples):
@@ -332,6 +334,7 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
     expected = (
-        "flood game failed crowded muted missed far cairn store name landmark say key most room"
+        "flood walk game failed crowded muted missed far cairn store name landmark say key most "
+        "room full"
     )
     assert open_ones == set(expected.split())

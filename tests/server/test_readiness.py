@@ -37,7 +37,7 @@ def forge(host, node, ground="2013-16", sent=None):
     """Publish somebody's heartbeat."""
     now = host.loop.now() if sent is None else sent
     ring = host.broker.identity
-    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, *Load())
+    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *Load())
     host.broker.publish(host.node.channels.nodes, beat)
 
 

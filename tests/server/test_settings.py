@@ -45,7 +45,11 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
         (["--broker", "memory://", "--workers", "2"], {}, "memory:// joins nobody but one process"),
-        (["--game", "chess"], {}, "there is no game 'chess': there are flatlands, paint, quiet"),
+        (
+            ["--game", "chess"],
+            {},
+            "there is no game 'chess': there are flatlands, paint, quiet, snake",
+        ),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],

@@ -587,7 +587,7 @@ def test_what_lies_where_nobody_is_any_more_is_forgotten(orchard):
 
 def test_a_touch_that_finds_the_line_full_comes_later(orchard):
     harness = orchard()
-    game, lines = harness.game_of(), harness.node.play._lines
+    game, lines = harness.game_of(), harness.node.play.lines
     client = at(harness, "a", (3, 0))
     full, lines.full = lines.full, lambda player: True
     client.go(*middle((5, 0)))
@@ -791,9 +791,7 @@ def asks(harness, client, *asked):
 
 def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
     harness = orchard(nodes=2, play=Pantry)
-    a, b = (
-        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
-    )
+    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
     assert asks(harness, at(harness, "nobody", (3, 7)), ["put"]) == ["key"]
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == []
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == ["room"]
@@ -814,9 +812,7 @@ def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
 
 def test_what_two_nodes_change_at_once_is_changed_twice_and_hides_what_it_does_not_show(orchard):
     harness = orchard(nodes=2, play=Pantry)
-    a, b = (
-        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
-    )
+    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
     asks(harness, a, ["put"])
     for client in (a, b):
         client.send(35, "change", ["fill"])
@@ -959,9 +955,7 @@ def test_what_was_left_before_one_was_refused_is_in_the_log(orchard, caplog):
 
 def test_what_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard):
     harness = orchard(nodes=2, play=Shelf, skew=-5000)
-    a, b = (
-        keyed(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True)
-    )
+    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
     told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((5, 6))))
     for _ in range(2):
         assert told(harness, a, lambda me: me.take(here(harness)[0])) is True
@@ -1009,3 +1003,27 @@ def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():
             assert not within or found <= within[0] + 1
             assert math.hypot(*track.at(found)) <= reach + 2
     assert near > 300
+
+
+class Carried(Engine):
+    """Who leaves the game leaves an egg where it was."""
+
+    ground, things = plain(), [Egg]
+
+    def on_leave(self, me):
+        me.leave(Egg(me.tile))
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_who_has_left_the_game_may_leave_what_it_carried(moved):
+    clock = Clock()
+    harness = Harness(play=Carried, clock=clock, stores=clock_stores(clock), ready=True)
+    a, b = (harness.place(name, (0, 0)) for name in "ab")
+    if moved:
+        a.walk(1, 0)
+    harness.run(1000)
+    x, y = a.at()
+    a.connection.lose(1000)
+    harness.run(3000)
+    [egg] = [thing for things in b.model.things.values() for thing in things]
+    assert (egg[3] // UNIT, egg[4] // UNIT) == (x // UNIT, y // UNIT)

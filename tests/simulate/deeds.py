@@ -11,24 +11,20 @@ from typing import NamedTuple
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
-from flatlands.server.actions import number
-from flatlands.server.cells import Cells
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
 from flatlands.server.kept import lying
-from flatlands.server.me import Me
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
-from flatlands.server.things import Kept
-from flatlands.world.grid import Square
-from flatlands.world.track import UNIT, Tile
+from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stores
 from tests.server.machine import Machine
 from tests.simulate import gems
-from tests.simulate.rule import WRITTEN_WITHIN, Broken, check, check_cells, check_kept, check_ways
+from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
+from tests.simulate.rule import Broken, check, check_kept, check_ways
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -60,35 +56,6 @@ EPISODE = (3, 14)
 
 #: Of how many worlds without gems one has ground on which walkers write.
 CELLS_ONE_IN = 4
-
-
-class Painter(Me):
-    """A walker, with the last number that it left."""
-
-    mark = number(0, 255)
-
-
-class Weather(Kept):
-    """That of a square."""
-
-    rain = number(0, 10**9)
-
-
-class Painted(Game):
-    """Flatlands, in which each walker leaves a number on each tile, and goes as fast as it says."""
-
-    floor, me = Cells(), Painter
-    keeps = (Weather,)
-
-    def on_tick(self, square: Square, kept: Weather) -> None:
-        """Let it rain more and more."""
-        kept.rain += 1
-
-    def on_step(self, me: Painter, tiles: list[Tile]) -> None:
-        """Write on them."""
-        me.mark = self.floor[tiles] = (me.id + self.node.loop.now()) % 255 + 1
-        if me.mark % 4 == 0:
-            me.pace(0.25 + me.mark / 100, lasts=me.mark / 50 if me.mark % 8 else None)
 
 
 class Deed(NamedTuple):
@@ -167,7 +134,7 @@ class World:
         self.longest, self._began = 0, clock.time
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
-        self.cells = plan.cells
+        self.ground = Ground(self.harness, stores() if stored else None) if plan.cells else None
         self.gems: gems.World | None = None
         if plan.gems:
             moved = plan.seed % 2 == 1
@@ -190,6 +157,8 @@ class World:
         """
         if self.gems is not None:
             self.gems.serve(host)
+        if self.ground is not None:
+            self.ground.serve(host)
         residents: set[Resident] = set()
 
         def note() -> None:
@@ -478,11 +447,11 @@ class World:
         check(self)
         # Whoever walks on always comes to cells where gems are only just planted, and writes.
         for client in self.harness.clients:
-            if client.session.resident is not None and (self.gems or self.cells):
+            if client.session.resident is not None and (self.gems or self.ground):
                 client.walk(0, 0)
-        if self.cells:
+        if self.ground is not None:
             self.run(WRITTEN_WITHIN)
-            check_cells(self)
+            self.ground.check()
             if self.harness.node.keeper.store is not None:
                 check_kept(self)
         if self.gems is not None:

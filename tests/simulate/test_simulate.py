@@ -5,9 +5,11 @@ import time
 
 import pytest
 
+from flatlands.server.kept import layer
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import square
+from flatlands.server.squares.adoption import Adoption
 from flatlands.server.squares.square import HeardSquare
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world import batches
@@ -107,6 +109,20 @@ def test_an_empty_world_has_nobody_to_compare_and_one_with_two_has():
     world.run(1000)
     believed = [len(client.model.players) for client in world.harness.clients]
     assert believed == [2, 2]
+
+
+@pytest.mark.parametrize("what", ["is not adopted", "is kept too late"])
+def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
+    deeds = [Deed(0, "join", 0, 0, 0), Deed(0, "join", 1, 0, 0), Deed(900, "walk", 0, 2, 1)]
+    if what == "is not adopted":
+        deeds.append(Deed(2000, "kill", 0, 0, 0))
+    else:
+        deeds += [Deed(2000, "walk", 0, 1, 1), Deed(1500, "kill", 0, 0, 0)]
+    world = Plan(1, 2, 0, True, tuple(deeds), cells=True)
+    assert fails(world) == ""
+    monkeypatch.setattr(Adoption, "_look", lambda self: None)
+    monkeypatch.setattr(layer, "KEEP_EVERY", 60_000)
+    assert "ground.floor: " in fails(world)
 
 
 def forget_partings(monkeypatch):

@@ -23,6 +23,7 @@ from flatlands.stores.base import (
     Item,
     Rank,
     Score,
+    Swap,
 )
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
@@ -337,6 +338,7 @@ THEN = st.lists(st.tuples(QUEUE, ITEM), max_size=2)
 BOARDS = "board", "board/due"
 SCORE = st.builds(Score, st.sampled_from(BOARDS), ID, st.integers(-1, 2))
 SCORES = st.lists(SCORE, max_size=3)
+SWAPS = st.lists(st.builds(Swap, st.none() | BODY, ITEM, SCORES), max_size=4)
 
 
 class Queues(RuleBasedStateMachine):
@@ -403,6 +405,19 @@ class Queues(RuleBasedStateMachine):
         taken = body if only in (None, body) else None
         assert self.stores[caller].take(queue, id, then, scores, only=only) == taken
         self.remove(queue, [id] if taken is not None else [], then, scores)
+
+    @rule(caller=CALLER, queue=QUEUE, some=SWAPS)
+    def swaps(self, caller, queue, some):
+        put = []
+        for before, one, scores in some:
+            there = self.there[queue]
+            body = there[one.id][0].body if one.id in there else None
+            put.append(body == before)
+            if put[-1]:
+                there[one.id] = [one, 0, None]
+                for score in scores:
+                    self.add(score)
+        assert self.stores[caller].swap(queue, some) == put
 
     @rule(caller=CALLER, queue=QUEUE, some=st.dictionaries(ID, BODY))
     def renews(self, caller, queue, some):

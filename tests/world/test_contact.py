@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from flatlands.games.flatlands.ember.contact import first_contact
+from flatlands.world.contact import first_contact
 from flatlands.world.track import UNIT, Track, duration, stand
 
 REACH = UNIT * 4 // 5

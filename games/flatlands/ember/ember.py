@@ -23,13 +23,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from flatlands.games.flatlands import events
-from flatlands.games.flatlands.ember.contact import first_contact
 from flatlands.games.flatlands.ember.longest import Kept, Longest
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import EVERY, Lease
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
+from flatlands.world.contact import first_contact
 from flatlands.world.events import EnterEvent, Event, LeaveEvent, Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT

@@ -38,8 +38,9 @@ class Gems(Part):
         """Give a gem to who comes to it first."""
         pause, each = self.game.options.gem_pause, self.game.options.gems
         then = []
-        # The cell may have had more gems before.
-        if int(gem.id.rpartition(":")[2]) < each:
+        # The cell may have had more gems before; a stranger at the broker may name one otherwise.
+        number = gem.id.rpartition(":")[2]
+        if number.isdecimal() and int(number) < each:
             place = self._choose(gem.cell) or gem.tile
             then = [gem.again(place, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(gem, then, scores=[(BOARD, 1)]):

@@ -1,6 +1,6 @@
 """Where landmarks stand, as a function of the ground.
 
-static/landmarks.js is this module's twin; it also knows their kinds, their names, and signposts.
+The page's landmarks.js is this module's twin; it also knows their kinds, names, and signposts.
 tests/vectors/landmarks.json holds both to the same tiles. Most parts of the world, PART tiles each
 way, have one landmark, on open ground not far from a path. Nobody is stopped by it.
 """

@@ -25,12 +25,13 @@ from flatlands.games.flatlands.walkers.talk import (
     WAITING,
     way,
 )
+from flatlands.server.players.movement import face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.track import UNIT, Goal
 
-#: The number of the emote that is a wave, and of the one that asks: static/emotes.js has them all.
+#: The numbers of the emotes that wave and that ask: page/emotes.js has them all.
 WAVE: Final = 1
 WONDER: Final = 6
 
@@ -219,7 +220,7 @@ class Errands:
         player = self._player(guest)
         if player is not None:
             (x, y), (px, py) = self._stage.at(person), self._stage.at(player)
-            self._movement.face(person, px - x, py - y)
+            face(self._movement, person, px - x, py - y, self._loop.now())
 
     def _walk_up(self, person: Resident, guest: Player) -> None:
         """Walk to a place beside a guest, on this side of it."""

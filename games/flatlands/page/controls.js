@@ -1,0 +1,497 @@
+// What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
+// sent to the server. The server's answers are in session.js.
+
+import { Discoveries } from './discoveries.js';
+import { WAVE } from './emotes.js';
+import { Footsteps } from './footsteps.js';
+import { letterOf } from './keys.js';
+import { BESIDE, Following, Leading } from './leading.js';
+import { pickUp } from './lying.js';
+import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
+import * as P from './protocol.js';
+import { endOf, Route } from './route.js';
+import { PLAZA, ROCK } from './terrain.js';
+import { NAME_MOST, sayable } from './texts.js';
+import { UNIT } from './track.js';
+
+/** @typedef {import('./hud/hud.js').Hud} Hud */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./sound.js').Sound} Sound */
+/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./view/view.js').View} View */
+
+const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
+const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
+// The names by which only this machine itself reaches the server.
+const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
+const EARSHOT = 16;                       // tiles: from farther away nothing is heard
+// Tiles from the foot of a cairn to the tip of its card.
+const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
+const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
+const AT_LANDMARK = 2;                    // tiles: so near one is there
+const DIGIT = /^(Digit|Numpad)[1-6]$/;
+const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
+                                          // or goes back; from farther away one is put there
+
+export class Controls {
+  /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
+   * @param {Sound} sound @param {import('./kinds.js').Deed[]} deeds */
+  constructor(state, session, hud, view, sound, deeds) {
+    this.state = state;
+    this.deeds = deeds;
+    this.session = session;
+    this.net = session.net;
+    this.hud = hud;
+    this.view = view;
+    this.sound = sound;
+    this.guide = new Guide();
+    this.leading = new Leading();
+    /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
+     * px. */
+    this.led = null;
+    /** @type {Following | null} */
+    this.following = null;
+    /** @type {Route | null} The way to the goal, where the straight walk is barred. */
+    this.route = null;
+    this.routed = 0;                      // the number of its last intent: any other one ends it
+    this.goalName = '';                   // what the goal is called
+    this.discoveries = new Discoveries(session, hud, sound);
+    this.footsteps = new Footsteps((ground) => sound.step(ground));
+    // Performance times, in ms, of the last question for the board and of the last stone, and those of
+    // the last emotes.
+    this.scoresAt = this.stoneAt = -Infinity;
+    this.emotesAt = Array(EMOTES).fill(-Infinity);
+    /** Opens the map of everybody. */
+    this.openMap = () => {};
+    hud.setSound(sound.on);
+    session.onHeard = (player, emote) => this.#heard(player, emote);
+    session.onSpark = () => sound.spark();
+    session.onEmber = (has) => sound.ember(has);
+    session.onFound = (id, version, score) => this.#found(id, version, score);
+    session.onFinders = (part, place, of) =>
+      this.discoveries.tellFinders(state.landmarks.of(...part), place, of);
+  }
+
+  /** Follow what the player does, and show the cairn that it reads; called in each frame. */
+  frame() {
+    if (!this.net.playing) return;
+    this.footsteps.follow(this.state);
+    this.#followLead();
+    this.#follow();
+    this.#goOn();
+    const told = this.guide.look(this.state, this.route !== null || this.following !== null);
+    if (told !== null) this.hud.tell(told);
+    this.discoveries.look(this.state, performance.now());
+    this.#showCairn();
+  }
+
+  // Called by Input, for keys and clicks.
+
+  heading(dx, dy) {
+    if (!this.net.playing) return;
+    this.hud.hint(null);
+    this.unfollow();
+    this.state.cairnMeant = null;
+    this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
+  }
+
+  /** The mouse or a finger is held at a css px of the world: walk towards it. null: no longer.
+   * @param {{ x: number, y: number } | null} place */
+  lead(place) {
+    const was = this.led;
+    this.led = this.net.playing ? place : null;
+    if (this.led === null) {
+      if (was !== null) this.rest();
+    } else if (was === null) {
+      this.hud.focusWorld();
+      this.unfollow();
+      this.leading = new Leading();
+    }
+  }
+
+  /** The mouse is over a css px of the world: return whether a click does more there than walk. */
+  canClick(cssX, cssY) {
+    const { view } = this;
+    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.walkerAt(cssX, cssY, true)
+      ?? view.cairnAt(cssX, cssY)) !== null;
+  }
+
+  /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
+   * already, and stands beside the own player, the menu opens. */
+  tap(cssX, cssY, byMouse) {
+    const { state, hud, view } = this;
+    if (!this.net.playing) return;
+    hud.focusWorld();
+    const arrow = view.arrowAt(cssX, cssY);
+    if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
+    if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
+    const id = view.walkerAt(cssX, cssY, byMouse);
+    if (id !== null && id === state.ownId) return this.openYou();
+    if (id !== null && id === state.followed && standsBeside(state, id)) {
+      return this.#showMenu(id, cssX, cssY);
+    }
+    if (id !== null) return this.follow(id);
+    state.cairnMeant = view.cairnAt(cssX, cssY);
+    if (state.cairnMeant !== null) return;
+    const { x, y } = view.tileAt(state, cssX, cssY);
+    this.goTo(x, y);
+  }
+
+  key(event) {
+    const { key, code, target } = event, letter = letterOf(event);
+    if (!this.net.playing || target.closest('dialog, .popover')) return false;
+    if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
+    if (key === 'Enter') this.hud.openChat();
+    else if (letter === 'g') this.toggleGrid();
+    else if (letter === 'h') this.goHome();
+    else if (letter === 'i') this.invite();
+    else if (letter === 'b') this.hud.toggleBoard();
+    else if (key === 'Escape') return this.hud.closeBoard() || this.closeCairn()
+      || this.unfollow() || this.#endAim();
+    else if (letter === 'o') this.openMap();
+    else if (letter === 'm') this.openNear();
+    else if (letter === 'e') this.hud.toggleRing();
+    else if (letter === 'n') this.openYou();
+    else if (letter === 'v') this.toggleSound();
+    else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
+    else {
+      const deed = this.deeds.find((each) => each.letter === letter);
+      deed?.act(this);
+      return deed !== undefined;
+    }
+    return true;
+  }
+
+  /** End the walk, but not that after somebody. */
+  rest() {
+    if (this.following !== null) return;
+    if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
+  }
+
+  // Called by Hud, for the panels.
+
+  /** Say something. */
+  say(text) {
+    this.#tell(text, (line) => this.net.act(P.SAY, line));
+  }
+
+  /** Make an emote, but not so often that the server would refuse it. */
+  emote(emote) {
+    const now = performance.now();
+    if (!this.net.playing || now - this.emotesAt[0] < EMOTES_WITHIN) return;
+    this.emotesAt.shift();
+    this.emotesAt.push(now);
+    this.net.act(P.DO, 'emote', [emote]);
+  }
+
+  /** Let the player change its name and its look. */
+  openYou() {
+    const { name, look } = this.session.identity;
+    this.hud.openYou(name, look);
+  }
+
+  /** Have another name and look. */
+  appear(name, look) {
+    if (!this.net.playing) return;
+    this.session.appear(sayable(name, NAME_MOST) || this.session.identity.name, look);
+  }
+
+  /** Ask for the line of a cairn, where one can be left. */
+  openCairn() {
+    const { here, terrain } = this.state;
+    if (!this.net.playing || !this.session.lasts) return;
+    if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== PLAZA) this.hud.openCairn();
+    else this.hud.toast('Nothing is left on the plaza: walk on a little.');
+  }
+
+  /** Leave a cairn with a line. */
+  build(text) {
+    this.#tell(text, (line) => this.net.act(P.DO, 'build', [line]));
+  }
+
+  /** Add a stone to the cairn that is read, but not twice by a double click. */
+  stone() {
+    const { cairn } = this.state, now = performance.now();
+    this.hud.focusWorld();
+    if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
+    this.stoneAt = now;
+    this.net.act(P.DO, 'stone', [...cairn.thing.square]);
+  }
+
+  /** Show no more of whoever built the cairn that is read. */
+  hide() {
+    const { cairn } = this.state;
+    this.hud.focusWorld();
+    if (cairn === null) return;
+    this.mute(cairn.thing.values.player, true);
+    this.hud.toast(`You see no more of what ${cairn.thing.values.name} leaves or says.`);
+  }
+
+  /** Close the card of the cairn that is read; return whether there was one. */
+  closeCairn() {
+    const { state } = this, was = state.cairn;
+    state.cairnMeant = null;
+    if (was !== null) state.cairnClosed = was;
+    return was !== null;
+  }
+
+  /** Let the arrow to the place that was chosen on the map end; return whether there was one. */
+  #endAim() {
+    const was = this.state.aim !== null;
+    this.state.aim = null;
+    return was;
+  }
+
+  goHome() {
+    if (!this.net.playing) return;
+    const { state } = this, { walk, clock } = state, now = clock.now();
+    const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
+    if (near && !state.wayBack) return this.goTo(0.5, 0.5);
+    this.unfollow();
+    state.goal = null;
+    state.wayBack = !near;
+    walk.follow(null, Math.floor(now));
+    this.net.act(P.HOME, walk.number);
+    this.hud.toast(near ? 'Back where you were.' : 'The plaza. Home again leads you back.');
+  }
+
+  toggleGrid() {
+    const { state } = this;
+    state.gridShown = !state.gridShown;
+    this.hud.setGrid(state.gridShown);
+  }
+
+  /** Copy a link with an invitation, or show it to be shared or copied by hand: on a touch screen,
+   * where the link leads to this machine only, and where the page may not copy. */
+  async invite() {
+    if (!this.net.playing) return;
+    const link = this.session.invitation();
+    const local = LOCAL.has(location.hostname);
+    if (local || matchMedia('(pointer: coarse)').matches) return this.hud.showLink(await link, local);
+    try {
+      // A page may copy only shortly after a click. So the clipboard gets a promise at once.
+      const blob = link.then((text) => new Blob([text], { type: 'text/plain' }));
+      await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
+      this.hud.toast('Invite link copied. A friend who opens it starts beside you.');
+    } catch {
+      // Without https or permission the page may not use the clipboard.
+      this.hud.showLink(await link, local);
+    }
+  }
+
+  toggleSound() {
+    this.sound.turn(!this.sound.on);
+    this.hud.setSound(this.sound.on);
+    this.hud.toast(`Sounds are ${this.sound.on ? 'on' : 'off'}.`);
+    this.sound.chime();
+  }
+
+  /** Ask for the board, but not so often that the server would refuse it. */
+  scores() {
+    const now = performance.now();
+    if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
+    this.scoresAt = now;
+    this.net.send(P.DO, 'scores', []);
+  }
+
+  /** Follow the player `id`, until it is out of sight or the own player goes elsewhere. */
+  follow(id) {
+    const { state } = this, name = state.names.get(id);
+    if (!this.net.playing || name === undefined) return;
+    this.following = new Following(id, name);
+    state.followed = id;
+    this.hud.hint(null);
+    this.hud.following(name);
+  }
+
+  /** Follow nobody any more; return whether anybody was followed. */
+  unfollow() {
+    const was = this.following !== null;
+    this.following = this.state.followed = null;
+    if (was) this.hud.following(null);
+    return was;
+  }
+
+  mute(id, muted) {
+    if (muted) this.state.muted.add(id);
+    else this.state.muted.delete(id);
+  }
+
+  /** Send a text.
+   * @param {string} text @param {(line: string) => void} send */
+  #tell(text, send) {
+    const line = sayable(text);
+    if (line !== '') send(line);
+  }
+
+  #showCairn() {
+    const { state } = this, { cairn } = state;
+    if (cairn === null) return this.hud.hideCairn();
+    const others = cairn.thing.values.player !== state.ownId;
+    // The card must not cover the own player.
+    const below = state.here.y < cairn.y - 0.5;
+    const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
+    const tip = this.view.pointOf(state, cairn.x, foot);
+    this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
+      { ...tip, below });
+  }
+
+  /** A gem is the own player's.
+   * @param {import('./hud/board.js').Score} score */
+  #found(id, version, score) {
+    const { state, view } = this, gem = pickUp(state, id, version);
+    this.sound.chime();
+    const flies = gem !== null && !state.still && !document.hidden;
+    this.hud.board.won(score, flies
+      ? { ...view.gemPicture(id), ...view.pointOf(state, gem.x, gem.y) } : null);
+  }
+
+  /** Walk to a place in tiles, which may have a name. */
+  goTo(x, y, name = '') {
+    if (!this.net.playing) return;
+    this.unfollow();
+    this.goalName = name;
+    this.#setOut(x, y, 0);
+  }
+
+  /** Walk to so many tiles before a place: straight, or around what is in the way. */
+  #setOut(x, y, before) {
+    const { here, terrain, walk, clock } = this.state, far = Math.hypot(x - here.x, y - here.y);
+    const back = far === 0 ? 0 : Math.min(before / far, 1);
+    const goal = unitsOf(x + (here.x - x) * back, y + (here.y - y) * back);
+    const t = Math.floor(clock.now());
+    walk.advance(t);
+    const from = walk.at(t), [endX, endY] = endOf(walk.blocked, from, goal);
+    const reaches = Math.hypot(endX - goal[0], endY - goal[1]) < UNIT;
+    // Whoever clicks on water, or on rock, sees what it is.
+    const barred = terrain.blocked(Math.floor(x), Math.floor(y)) && this.goalName === '';
+    this.hud.hint(null);
+    if (reaches || barred) return this.#go(goal);
+    this.route = new Route(walk.blocked, from, unitsOf(x, y), before * UNIT);
+    this.routed = walk.number;
+    this.#goOn();
+  }
+
+  /** @param {import('./track.js').Pair} goal  in units */
+  #go(goal) {
+    this.#walk({ goal }, P.GO, ...goal);
+    this.routed = this.state.walk.number;
+    this.state.goal = { x: goal[0] / UNIT, y: goal[1] / UNIT, at: performance.now() };
+  }
+
+  /** Walk on around what is in the way; at the end of a way that does not lead to the goal, say why. */
+  #goOn() {
+    const { route, state } = this, { walk, clock } = state;
+    if (route === null) return;
+    if (walk.number !== this.routed) {
+      this.route = null;
+      return;
+    }
+    const now = clock.now();
+    walk.advance(now);
+    const next = route.next(walk.at(Math.floor(now)), walk.arrived, performance.now() + ROUTE_MS);
+    if (next !== null) {
+      this.#go(next);
+      state.goal = { x: route.goal[0] / UNIT, y: route.goal[1] / UNIT, at: performance.now() };
+    } else if (route.ended) {
+      this.route = null;
+      if (!route.leads) this.hud.toast(this.#whatBars(route.goal));
+    }
+  }
+
+  /** Return in a sentence what is between the own player and a goal in units. */
+  #whatBars([x, y]) {
+    const { here, terrain } = this.state, dx = x / UNIT - here.x, dy = y / UNIT - here.y;
+    const far = Math.ceil(Math.hypot(dx, dy)) || 1;
+    let rock = false;
+    for (let i = 0; i <= far; i++) {
+      const tile = [Math.floor(here.x + dx * i / far), Math.floor(here.y + dy * i / far)];
+      if (!terrain.blocked(...tile)) continue;
+      rock = terrain.kind(...tile) === ROCK;
+      break;
+    }
+    const to = this.goalName === '' ? '' : ` of ${this.goalName}`;
+    return `${rock ? 'Rock' : 'Water'} is in the way${to}, and nothing leads around it near here.`;
+  }
+
+  /** Set out after the one who is followed whenever it goes elsewhere. */
+  #follow() {
+    const { state, following } = this;
+    if (following === null) return;
+    const player = state.replica.players.get(following.id);
+    if (player === undefined) {
+      this.unfollow();
+      this.hud.toast(`${following.name} is out of sight.`);
+      return;
+    }
+    const { x, y, dx, dy } = player.track, there = { x: (x + dx) / UNIT, y: (y + dy) / UNIT };
+    if (!following.next(state.here, there, state.walk.arrived, performance.now())) return;
+    this.goalName = following.name;
+    this.#setOut(there.x, there.y, BESIDE);
+    state.goal = null;                    // the ring shows whom one follows
+  }
+
+  /** Follow an intent at once, and send it as a message of kind `kind`.
+   * @param {import('./track.js').Intent} intent */
+  #walk(intent, kind, ...fields) {
+    const { state } = this, t = Math.floor(state.clock.now());
+    if (intent !== null) this.session.hasWalked();
+    state.goal = null;
+    this.net.act(kind, state.walk.follow(intent, t), t, ...fields);
+  }
+
+  #showMenu(id, cssX, cssY) {
+    const { names, drawn, muted } = this.state, name = names.get(id), look = drawn.get(id)?.look ?? 0;
+    if (name !== undefined) this.hud.walkerMenu(id, look, name, muted.has(id), cssX, cssY);
+  }
+
+  /** Let a player's words (0) or emote sound, as loud as it is near.
+   * @param {import('./replica.js').Player} player */
+  #heard({ id }, emote) {
+    const { drawn, here } = this.state, walker = drawn.get(id);
+    if (walker === undefined) return;
+    const near = 1 - Math.hypot(walker.x - here.x, walker.y - here.y) / EARSHOT;
+    if (near <= 0) return;
+    if (emote === 0) this.sound.pop(near);
+    else this.sound.emote(emote, near);
+  }
+
+  /** List who and what is near. */
+  openNear() {
+    const { state, hud, view } = this;
+    if (!this.net.playing) return;
+    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }, act) => {
+      if (walker === null) return this.#goToPlace(x, y, name);
+      if (act === 'follow') return this.follow(walker.id);
+      if (act === 'wave') return this.emote(WAVE);
+      const at = view.pointOf(state, walker.x, walker.y);
+      this.#showMenu(walker.id, at.x, at.y);
+    });
+  }
+
+  /** Walk to a place of the list; an arrow leads to a landmark until one is there. */
+  #goToPlace(x, y, name) {
+    const { state } = this;
+    const mark = state.marks.find((each) => each.name === name);
+    if (mark !== undefined) state.aim = { x, y, reach: AT_LANDMARK, label: name };
+    this.goTo(x, y, name);
+  }
+
+  /** Walk as the mouse or a finger leads that is held on the world. */
+  #followLead() {
+    const { state, led, view } = this;
+    if (led === null) return;
+    const goal = this.leading.next(state.here, view.tileAt(state, led.x, led.y), state.walk.arrived,
+      performance.now());
+    if (goal === null) return;
+    this.hud.hint(null);
+    this.#go(unitsOf(goal.x, goal.y));
+    state.goal = null;                    // no mark is drawn there
+  }
+}
+
+/** Return a place in tiles in units.
+ * @returns {import('./track.js').Pair} */
+function unitsOf(x, y) {
+  return [Math.floor(x * UNIT), Math.floor(y * UNIT)];
+}

@@ -1,0 +1,110 @@
+// What lies in the world, as it is drawn: things appear and fade, and the own player reads the cairns.
+// It never touches the page and sends nothing.
+
+import { UNIT } from './track.js';
+
+/** @typedef {import('./replica.js').Thing} Thing */
+/** @typedef {import('./state.js').Lying} Lying */
+/** @typedef {import('./state.js').State} State */
+
+/** The names of the kinds of things. */
+export const GEM = 'Gem', CAIRN = 'Cairn';
+
+const FADE = 300;                         // ms to fade in or out
+const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept
+const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
+const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
+
+/** What lies elsewhere is another one, such as the gem that is there after one was picked up. What stays where
+ * it lies is the same, also if something about it changes.
+ * @param {Thing} thing */
+function keyOf({ type, id, x, y }) {
+  return `${type} ${id} ${x} ${y}`;
+}
+
+/** Bring state.lying up to the time state.now.
+ * @param {State} state */
+export function advanceLying(state) {
+  const { replica, lying, muted, now } = state;
+  if (state.lyingOf !== replica.thingChanges) {
+    state.lyingOf = replica.thingChanges;
+    compare(state);
+  }
+  const step = (now - state.lyingAt) / FADE;
+  state.lyingAt = now;
+  for (const [key, each] of lying) {
+    const { player = null } = each.thing.values;
+    if (each.goneAt !== null && now - each.goneAt > GONE_SHOWN) lying.delete(key);
+    else if (each.own) each.alpha = 0;
+    else if (each.goneAt !== null || (player !== null && muted.has(player))) {
+      each.alpha = Math.max(each.alpha - step, 0);
+    } else each.alpha = Math.min(each.alpha + step, 1);
+  }
+}
+
+/** Find out which cairn is read: the one that was clicked, or else the nearest one.
+ * @param {State} state */
+export function readCairns(state) {
+  const { lying, here, cairn } = state;
+  if (!isThere(state.cairnMeant)) state.cairnMeant = null;
+  if (state.cairnClosed !== null && away(state.cairnClosed, here) > READ_OUT) {
+    state.cairnClosed = null;
+  }
+  let best = state.cairnMeant, least = READ_WITHIN;
+  if (best === null) {
+    for (const each of lying.values()) {
+      if (each.thing.type !== CAIRN || !isThere(each) || each === state.cairnClosed) continue;
+      if (away(each, here) <= least) {
+        least = away(each, here);
+        best = each;
+      }
+    }
+    const stays = cairn !== null && isThere(cairn) && cairn !== state.cairnClosed;
+    if (best === null && stays && away(cairn, here) <= READ_OUT) best = cairn;
+  }
+  state.cairn = best;
+  state.cairnNear = best !== null && away(best, here) <= READ_WITHIN;
+}
+
+/** @param {Lying | null} each */
+function isThere(each) {
+  return each !== null && each.goneAt === null && each.alpha > 0;
+}
+
+/** @param {Lying} each @param {import('./state.js').Place} here */
+function away(each, here) {
+  return Math.hypot(each.x - here.x, each.y - here.y);
+}
+
+/** Compare what is drawn with what is known.
+ * @param {State} state */
+function compare({ replica, lying, now }) {
+  const known = new Set();
+  for (const things of replica.things.values()) {
+    for (const thing of things) {
+      const key = keyOf(thing), each = lying.get(key);
+      const told = { thing, x: thing.x / UNIT, y: thing.y / UNIT, goneAt: null, taken: false };
+      known.add(key);
+      if (each === undefined) lying.set(key, { ...told, alpha: 0, own: false });
+      else Object.assign(each, told);
+    }
+  }
+  for (const [key, each] of lying) {
+    if (known.has(key) || each.goneAt !== null) continue;
+    const [col, row] = each.thing.square;
+    each.goneAt = now;
+    // Not if its square was let go: then it lies there still.
+    each.taken = replica.things.has(`${col}:${row}`);
+  }
+}
+
+/** The server said that a gem is the own player's: draw it no more. Returns it, or null if it was
+ * forgotten in the meantime.
+ * @param {State} state @returns {Lying | null} */
+export function pickUp({ lying }, id, version) {
+  const gem = [...lying.values()].find(({ thing }) =>
+    thing.type === GEM && thing.id === id && thing.version === version);
+  if (gem === undefined) return null;
+  gem.own = true;
+  return gem;
+}

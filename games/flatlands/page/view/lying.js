@@ -1,0 +1,128 @@
+// Draws the things that lie in the world, from the farthest to the nearest, between the walkers: one
+// that is behind a thing is covered by it. What stands in front of a thing covers it too, and it shows
+// through faintly.
+
+import { CAIRN } from '../lying.js';
+import { XRAY } from './body.js';
+
+const MARGIN = 1;                         // tiles beyond the screen in which things are drawn
+
+/** @typedef {{ lying: import('../state.js').Lying, px: number, py: number }} Placed  A thing, and where
+ * it touches the ground, in device px. */
+
+/**
+ * The pictures of a kind. `half` and `top` are tiles: half the width of the largest, and its height above the
+ * ground. A place is where it touches the ground, in device px. What gleams does so in the dark, and what
+ * bursts does so when it was taken `age` ms ago.
+ * @typedef {object} Pictures
+ * @property {number} half
+ * @property {number} top
+ * @property {(ctx: any, state: any, thing: import('../replica.js').Thing, px: number, py: number) => void} draw
+ * @property {(ctx: any, id: string, px: number, py: number) => void} [drawGleam]
+ * @property {(ctx: any, id: string, px: number, py: number, age: number) => void} [drawBurst]
+ * @property {(id: string) => HTMLCanvasElement} [picture]
+ */
+
+export class LyingThings {
+  /** `tile` is device px per tile.
+   * @param {number} tile @param {import('../kinds.js').Kind[]} kinds */
+  constructor(tile, kinds) {
+    this.kinds = kinds;
+    /** @type {Placed[]} The first `count` are in view. The objects are used again. */
+    this.order = [];
+    this.count = 0;
+    this.next = 0;                        // index of the first that is not drawn yet in this frame
+    /** @type {Map<string, Pictures>} By the name of their kind. */
+    this.pictures = new Map();
+    this.resize(tile);
+  }
+
+  resize(tile) {
+    this.tile = tile;
+    this.pictures = new Map(this.kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
+  }
+
+  /** Find out for this frame what is in view and where on the screen, and sort it by y. */
+  follow(state, screen) {
+    const margin = MARGIN * this.tile;
+    this.count = this.next = 0;
+    for (const lying of state.lying.values()) {
+      const px = screen.x(lying.x), py = screen.y(lying.y);
+      if (px < -margin || py < -margin || px > screen.width + margin
+        || py > screen.height + margin || lying.own || !this.pictures.has(lying.thing.type)) continue;
+      this.#insert(lying, px, py);
+    }
+  }
+
+  #insert(lying, px, py) {
+    const { order } = this;
+    let i = this.count++;
+    if (i === order.length) order.push({ lying, px, py });
+    const placed = order[i];
+    for (; i > 0 && order[i - 1].py > py; i--) order[i] = order[i - 1];
+    order[i] = placed;
+    placed.lying = lying;
+    placed.px = px;
+    placed.py = py;
+  }
+
+  /** Draw the next things, up to those at y = `feet`, in device px. `ground` draws again what stands in
+   * front of them. */
+  drawUpTo(feet, ctx, state, screen, ground) {
+    const { order } = this;
+    for (; this.next < this.count && order[this.next].py <= feet; this.next++) {
+      const { lying, px, py } = order[this.next];
+      if (lying.alpha > 0) this.#draw(lying, px, py, ctx, state, screen, ground);
+      if (lying.taken && !state.still) {
+        this.#of(lying.thing).drawBurst?.(ctx, lying.thing.id, px, py,
+          state.now - (lying.goneAt ?? state.now));
+      }
+    }
+  }
+
+  #draw({ thing, alpha }, px, py, ctx, state, screen, ground) {
+    const { tile } = this, pictures = this.#of(thing);
+    const half = Math.ceil(pictures.half * tile), top = py - Math.ceil(pictures.top * tile);
+    ctx.globalAlpha = alpha;
+    pictures.draw(ctx, state, thing, px, py);
+    if (ground.cover(ctx, screen, px - half, top, px + half, py + Math.ceil(0.2 * tile), py)) {
+      ctx.globalAlpha = alpha * XRAY;
+      pictures.draw(ctx, state, thing, px, py);
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  /** @returns {Pictures} */
+  #of({ type }) {
+    return /** @type {Pictures} */ (this.pictures.get(type));
+  }
+
+  /** Let what is in view gleam in the dark; the canvas adds what is drawn. `lit` is 0 to 1. */
+  drawGleam(ctx, lit) {
+    for (let i = 0; i < this.count; i++) {
+      const { lying, px, py } = this.order[i];
+      if (lying.alpha === 0 || lying.goneAt !== null) continue;
+      ctx.globalAlpha = lit * lying.alpha;
+      this.#of(lying.thing).drawGleam?.(ctx, lying.thing.id, px, py);
+    }
+    ctx.globalAlpha = lit;
+  }
+
+  /** Return the cairn nearest to a device px and at most `reach` px away, or null.
+   * @returns {import('../state.js').Lying | null} */
+  cairnAt(px, py, reach) {
+    let best = null, least = Infinity;
+    for (let i = 0; i < this.count; i++) {
+      const { lying, px: x, py: y } = this.order[i];
+      if (lying.thing.type !== CAIRN || lying.alpha === 0) continue;
+      const dx = Math.max(0, Math.abs(px - x) - 0.4 * this.tile);
+      const dy = Math.max(0, Math.abs(py - y + 0.4 * this.tile) - 0.4 * this.tile);
+      const away = Math.hypot(dx, dy);
+      if (away <= reach && away < least) {
+        least = away;
+        best = lying;
+      }
+    }
+    return best;
+  }
+}

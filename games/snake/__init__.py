@@ -1,0 +1,1 @@
+"""Snake: who eats grows, and who runs into another one falls apart."""

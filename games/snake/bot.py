@@ -1,0 +1,45 @@
+"""A snake that is a bot: it goes to the nearest food, and turns away from bodies.
+
+python -m flatlands.games.snake.bot http://localhost:8000
+"""
+
+import math
+
+from flatlands.bot import Bot, play
+
+#: How many tiles ahead it looks.
+AHEAD = 3
+
+
+def is_free(bot: Bot, dx: int, dy: int) -> bool:
+    """Say whether no other snake lies ahead in a direction."""
+    column, row = map(math.floor, bot.place())
+    ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD + 1)]
+    return set(ahead) <= {0, bot.id % 255 + 1}
+
+
+def way(bot: Bot) -> tuple[int, int] | None:
+    """Return the best of the ways that are free: along the longer way to the nearest food first."""
+    x, y = bot.place()
+    food = min(bot.things(), key=lambda one: math.dist((one.x, one.y), (x, y)), default=None)
+    dx, dy = (0, 0) if food is None else (food.x - x, food.y - y)
+    ways = sorted([(1, 0), (-1, 0), (0, 1), (0, -1)], key=lambda it: -it[0] * dx - it[1] * dy)
+    return next((it for it in ways if is_free(bot, *it)), None)
+
+
+def main(bot: Bot) -> None:
+    """Play until the program is ended."""
+    gone = None
+    for what, _player, _more in bot.events():
+        if what != "" or bot.me is None:
+            continue
+        if bot.me.values["fallen"]:
+            bot.do("again")
+            gone = None
+        elif (wanted := way(bot)) not in (None, gone):
+            bot.walk(*wanted)
+            gone = wanted
+
+
+if __name__ == "__main__":
+    play("Snake Bot", main)

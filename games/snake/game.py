@@ -1,0 +1,80 @@
+"""Snake, in a field without end: who eats gets faster and longer, and who runs into another one
+falls apart into food. A body is what a snake has written on the ground in the last seconds. Each
+head is judged by its own node, by what everybody is shown."""
+
+import random
+
+from flatlands import Cells, Event, Me, Thing, action, flag, number, plain
+from flatlands import Game as Engine
+from flatlands.world.track import Tile
+
+#: How many seconds a body is long, how much faster a bite makes a snake, and up to how many bites;
+#: how much food lies in a cell of 64 x 64 tiles, and after how many seconds it is there again; and
+#: how many colours there are, from 1 on: snakes of one colour pass through each other.
+LONG, FASTER, BITES, PER_CELL, AGAIN, COLOURS = 3, 0.04, 30, 48, 10, 255
+
+
+class Snake(Me):
+    """A player: how much it has eaten, and whether it has run into another one."""
+
+    eaten, fallen = number(0, BITES), flag()
+
+
+class Food(Thing, reach=1):
+    """It lies in another place after a while when somebody has eaten it."""
+
+
+class Crumb(Thing, reach=1, lasts=60):
+    """What a snake has fallen apart into."""
+
+
+class Fell(Event):
+    """A snake has run into one that has this colour."""
+
+    colour = number(1, COLOURS)
+
+
+class Game(Engine):
+    """See the module."""
+
+    ground, page, me, walking = plain(), "page", Snake, "straight"
+    things, events, bodies = (Food, Crumb), (Fell,), Cells(kept=False, forget=LONG)
+
+    def plant(self, cell: Tile) -> list[Thing]:
+        """Let food lie in a cell."""
+        return [Food(tile) for _ in range(PER_CELL) if (tile := self.somewhere(cell))]
+
+    def on_step(self, me: Snake, tiles: list[Tile]) -> None:
+        """Let a head go on, or fall."""
+        own = me.id % COLOURS + 1
+        hit = [body for tile in tiles if (body := self.bodies[tile]) not in (0, own)]
+        if hit and not me.fallen:
+            me.emit(Fell(colour=hit[0]))
+            me.fallen = True
+            me.put(me.tile)
+        elif not me.fallen:
+            self.bodies[tiles] = own
+
+    def on_touch(self, me: Snake, food: Thing) -> None:
+        """Let a snake eat."""
+        again = food.again(self.somewhere(food.cell), after=AGAIN)
+        then = [again] if isinstance(food, Food) else []
+        if not me.fallen and me.take(food, then=then, scores=[("eaten", 1)]):
+            me.eaten = min(me.eaten + 1, BITES)
+            me.pace(1 + FASTER * me.eaten)
+
+    @action(rate=1, burst=2)
+    def again(self, me: Snake) -> None:
+        """Let one that has fallen leave what it has eaten, and begin anew elsewhere."""
+        if me.fallen:
+            x, y = me.tile
+            around = random.sample(range(49), me.eaten + 3)
+            me.leave(*[Crumb((x + n % 7 - 3, y + n // 7 - 3)) for n in around])
+            me.put(self.somewhere((0, 0)) or (0, 0))
+            me.eaten, me.fallen = 0, False
+            me.pace(1)
+
+    @action(rate=1, burst=2)
+    def board(self, me: Snake) -> None:
+        """Tell a page who has eaten the most."""
+        me.tell("board", [[one.name, one.points] for one in self.top("eaten", 5)])

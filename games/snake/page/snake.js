@@ -1,0 +1,81 @@
+// The page of snake: bodies, heads, food, and how one begins anew.
+
+import { coloured } from './draw.js';
+import { HINT, join } from './game.js';
+
+const BOARD_EVERY = 3000;                 // ms between two looks at who has eaten the most
+const NECK_LASTS = 500;                   // ms of its way that are drawn behind a head: the ground shows it later
+const COLOURS = 255;
+const LEAP = 2;                           // tiles within a frame: it was put there
+const ways = new Map();                   // id of a player -> its last places, as [node time, x, y]
+
+/** Return the page's element of a selector; it must be there. @returns {any} */
+const part = (selector) => document.querySelector(selector);
+const line = part('#line'), button = part('#again');
+const colourOf = (id) => id % COLOURS + 1;
+const again = () => { if (game.me?.values.fallen) game.do.again(); };
+
+const game = join({ canvas: part('canvas'), turns: true, keys: { Space: again, Enter: again } });
+
+game.on.line((text) => {
+  line.textContent = text === HINT ? 'Turn with the arrow keys, or touch where to go.' : text;
+});
+game.on.event('Fell', (player, { colour }) => {
+  const other = game.players.find(({ id }) => colourOf(id) === colour)?.name ?? 'another snake';
+  if (player?.own) line.textContent = `You ran into ${other}. Space, or a touch of the button: again.`;
+  else if (player && !game.me?.values.fallen) line.textContent = `${player.name} ran into ${other}.`;
+});
+game.on.told('board', (rows) => part('#board').replaceChildren(...rows.map(([name, eaten]) => {
+  const row = document.createElement('li'), number = document.createElement('span');
+  row.textContent = name;
+  number.textContent = eaten;
+  row.append(number);
+  return row;
+})));
+game.on.begun(() => game.do.board());
+setInterval(() => {
+  game.do.board();
+  for (const id of ways.keys()) if (game.player(id) === null) ways.delete(id);
+}, BOARD_EVERY);
+game.on.frame(() => { button.hidden = !game.me?.values.fallen; });
+button.addEventListener('click', again);
+
+game.draw.ground((ctx, x, y) => {
+  ctx.fillStyle = (x + y) % 2 === 0 ? '#1a1f24' : '#1d2329';
+  ctx.fillRect(x, y, 1.02, 1.02);
+});
+game.draw.cells('bodies', (ctx, colour, x, y) => {
+  ctx.fillStyle = coloured(colour);
+  ctx.beginPath();
+  ctx.roundRect(x, y, 1, 1, 0.25);
+  ctx.fill();
+});
+game.draw.thing('Food', () => game.draw.disc(0.22, '#ffd166', '#8a6a1f'));
+game.draw.thing('Crumb', () => game.draw.disc(0.18, '#f3f0e8', '#77726a'));
+game.draw.player((ctx, { id, name, own, x, y, values }) => {
+  const now = game.clock.now(), colour = coloured(colourOf(id));
+  const way = (ways.get(id) ?? []).filter(([at]) => at > now - NECK_LASTS), last = way.at(-1);
+  if (last && Math.hypot(last[1] - x, last[2] - y) > LEAP) way.length = 0;
+  way.push([now, x, y]);
+  ways.set(id, way);
+  if (values.fallen) ctx.globalAlpha = 0.4;
+  else {
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = 0.7;
+    ctx.lineJoin = ctx.lineCap = 'round';
+    ctx.beginPath();
+    for (const [, beforeX, beforeY] of way) ctx.lineTo(beforeX - x, beforeY - y);
+    ctx.stroke();
+  }
+  game.draw.disc(0.5, colour, own ? '#fff' : '#14181c');
+  // Its eyes look where it goes.
+  const [, fromX, fromY] = way[0], angle = Math.atan2(y - fromY, x - fromX);
+  ctx.fillStyle = '#14181c';
+  for (const side of [-0.6, 0.6]) {
+    ctx.fillRect(0.3 * Math.cos(angle + side) - 0.07, 0.3 * Math.sin(angle + side) - 0.07, 0.14, 0.14);
+  }
+  game.draw.label(own ? '' : name, 0, -0.8);
+});
+
+// For again.js.
+document.documentElement.dataset.begun = '';

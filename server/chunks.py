@@ -1,0 +1,134 @@
+"""Ground that is made in pieces by a function of its game: a byte for each tile.
+
+Values from BARRED on bar players, and all others do not; else they are the game's to draw. The
+function gets the seed, and the column and the row of a piece, and always returns the same for them:
+each node asks it, and browsers keep the answer. A piece for which it fails is barred, and is asked
+for again some seconds later. This module never keeps such a piece.
+"""
+
+import inspect
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import ClassVar, Final
+
+from flatlands.brokers.base import short_hash
+from flatlands.brokers.guard import LogLimit
+from flatlands.world.recent import Recent
+from flatlands.world.terrain import GRASS, LIMIT, ROCK
+
+log = logging.getLogger("flatlands")
+
+#: Tiles at each side of a piece.
+PIECE: Final = 64
+
+#: The lowest value of a tile on which nobody can stand.
+BARRED: Final = 128
+
+#: Pieces that are kept for those who walk, and for those who ask by HTTP.
+KEPT: Final = 1024
+SHOWN: Final = 256
+
+#: Seconds after which a piece is asked for again for which the function has failed.
+AGAIN: Final = 5.0
+
+#: Value -> 1 if it bars.
+_BARS: Final = bytes(value >= BARRED for value in range(256))
+
+Make = Callable[[int, int, int], bytes]
+
+
+class Failed(Exception):
+    """The function of a game has failed for a piece."""
+
+
+class Chunks:
+    """See the module. A game's own class has its function as `make`, and as `source` a text that
+    changes whenever that does."""
+
+    #: See Terrain: clients ask for its pieces.
+    function: Final = 1
+
+    make: ClassVar[Make]
+    source: ClassVar[str] = ""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        #: The pieces of grounds with different stamps differ.
+        self.stamp = short_hash(f"{self.source} {seed}")
+        self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, KEPT)
+        self._shown: Recent[tuple[int, int], bytes] = Recent(self._made, SHOWN)
+        self._failed: dict[tuple[int, int], float] = {}
+        self._warnings = LogLimit()
+        # What fails at once ends the start.
+        self._asked((0, 0))
+
+    def piece(self, column: int, row: int) -> bytes:
+        """Return the values of the tiles of a piece, row after row, to be shown. Raises Failed, and
+        ValueError if there is no ground so far away."""
+        if not max(abs(column), abs(row)) <= LIMIT // PIECE:
+            raise ValueError("there is no ground so far away")
+        return self._shown[column, row]
+
+    def blocked(self, x: int, y: int) -> bool:
+        """Say whether nobody can stand on a tile."""
+        try:
+            return self._pieces[x // PIECE, y // PIECE][y % PIECE * PIECE + x % PIECE] == 1
+        except Failed:
+            return True
+
+    def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
+        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        left, right = min(x0, x1), max(x0, x1)
+        try:
+            for y in range(y0, y1 + 1) if y0 <= y1 else range(y0, y1 - 1, -1):
+                for column in range(left // PIECE, right // PIECE + 1):
+                    bars = self._pieces[column, y // PIECE]
+                    first = y % PIECE * PIECE
+                    begin = first + max(left - column * PIECE, 0)
+                    if 1 in bars[begin : first + min(right - column * PIECE, PIECE - 1) + 1]:
+                        return False
+        except Failed:
+            return False
+        return True
+
+    def kind(self, x: int, y: int) -> int:
+        """Return the kind of a tile, as in terrain.py: rock bars."""
+        return ROCK if self.blocked(x, y) else GRASS
+
+    def _bars(self, place: tuple[int, int]) -> bytes:
+        return self._made(place).translate(_BARS)
+
+    def _asked(self, place: tuple[int, int]) -> bytes:
+        values: object = type(self).make(self.seed, *place)
+        if not isinstance(values, bytes | bytearray) or len(values) != PIECE**2:
+            name = type(self).make.__name__
+            raise ValueError(f"{name} returns {PIECE**2} bytes, and not {values!r:.60}")
+        return bytes(values)
+
+    def _made(self, place: tuple[int, int]) -> bytes:
+        now = monotonic()
+        if now < self._failed.get(place, 0):
+            raise Failed
+        try:
+            return self._asked(place)
+        except Exception as error:
+            if len(self._failed) >= KEPT:
+                self._failed.clear()
+            self._failed[place] = now + AGAIN
+            if self._warnings.allows(now):
+                log.exception("the ground of the game failed for piece %d, %d", *place)
+            raise Failed from error
+
+
+def chunks(make: Make) -> type[Chunks]:
+    """Return ground that a function makes: of the seed of the world, and of the column and the row
+    of a piece of 64 x 64 tiles, it returns 4,096 bytes, row after row.
+
+    Nobody can stand on tiles with values from 128 on. The function always returns the same for the
+    same piece. One that fails bars all of that piece.
+    """
+    path = inspect.getsourcefile(make)
+    source = "" if path is None else Path(path).read_text()
+    return type("Ground", (Chunks,), {"make": staticmethod(make), "source": source})

@@ -1,0 +1,116 @@
+"""What the store knows of the fields of a game: a game that has changed loses nothing unawares.
+
+Kinds of things, and of what is kept, change from one version of a game to the next. In what is in
+the store a new field has its lowest value, and what was in one that is gone is seen by nobody. A
+field that can have less than ever before needs an `upgrade`. Each version of a kind has a number,
+which its things in the store have too, so that a game with an older one leaves alone what it cannot
+know. This module never changes a thing.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgpack
+
+from flatlands.server.kept.keeper import Away
+from flatlands.server.messages.table import Field
+from flatlands.server.things import Kept, Thing
+from flatlands.stores.base import BODY_LIMIT, NEVER, Item, Store, StoreError
+
+#: The group of the items, one for each kind, that have its versions.
+_GROUP: Final = "fields"
+
+#: The types of fields, by their names in the store.
+_TYPES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (bool, int, str)}
+
+_Kind = type[Thing] | type[Kept]
+
+#: Field -> the name of its type, and the lowest and highest value or length.
+_Version = dict[str, list[Any]]
+
+
+def note(store: Store, game: str, kinds: Iterable[_Kind]) -> dict[str, int]:
+    """Let the store know the fields of a game's kinds; return the number of the version of each, by
+    its name. It waits for the store. Raises ValueError, with a sentence for its author, if
+    something that is there may be lost."""
+    declared, queue = list(kinds), f"fields {game}"
+    there = {item.id: _history(item)[1] for item in store.group(queue, _GROUP)}
+    for kind in declared:
+        _check(kind, there.get(kind.__name__, []))
+    return {kind.__name__: _note(store, queue, kind) for kind in declared}
+
+
+class Fields:
+    """The fields of what a game has in the store. Their versions are not known before the store was
+    read."""
+
+    def __init__(self, game: str, kinds: Iterable[_Kind]) -> None:
+        self.game = game
+        self._kinds = list(kinds)
+        self._numbers: dict[str, int] | None = None
+
+    def number(self, kind: type[Thing]) -> int:
+        """The number of the version of a kind. Raises Away while it is not known."""
+        if self._numbers is None:
+            raise Away("the store has not been read yet")
+        return self._numbers[kind.__name__]
+
+    def learn(self, store: Store) -> None:
+        """Find out the versions, unless they are known. It waits for the store. Raises StoreError
+        if something that is there may be lost."""
+        if self._numbers is None:
+            try:
+                self._numbers = note(store, self.game, self._kinds)
+            except ValueError as error:
+                raise StoreError(f"the game has changed: {error}") from error
+
+
+def _note(store: Store, queue: str, kind: _Kind) -> int:
+    """Let the store know the fields of a kind; return the number of this version."""
+    own = _version(kind)
+    number = 0
+
+    def noted(item: Item | None) -> Item | None:
+        nonlocal number
+        first, versions = _history(item)
+        if own in versions:
+            # It may be an older one: a server of that game is started again, beside newer ones.
+            number = first + len(versions) - 1 - versions[::-1].index(own)
+            return None
+        versions.append(own)
+        number = first + len(versions) - 1
+        while len(body := msgpack.packb([first, versions])) > BODY_LIMIT:
+            first += 1
+            del versions[0]
+        return Item(kind.__name__, NEVER, _GROUP, body)
+
+    store.change(queue, kind.__name__, noted, _GROUP)
+    return number
+
+
+def _history(item: Item | None) -> tuple[int, list[_Version]]:
+    """Return the number of the first version that an item knows, and that one and all later."""
+    if item is None:
+        return 0, []
+    first, versions = msgpack.unpackb(item.body)
+    return first, versions
+
+
+def _version(kind: _Kind) -> _Version:
+    return {field.name: [field.type.__name__, field.low, field.high] for field in kind.fields}
+
+
+def _check(kind: _Kind, versions: list[_Version]) -> None:
+    """Raise ValueError if a field can have less than it could have in another version, and the kind
+    has no upgrade, unless this version is known itself."""
+    if "upgrade" in vars(kind) or _version(kind) in versions:
+        return
+    for version in versions:
+        for field in kind.fields:
+            sort, low, high = version.get(field.name, [field.type.__name__, field.low, field.high])
+            before = Field(field.name, _TYPES[sort], low, high)
+            if before.type is not field.type or field.low > low or field.high < high:
+                raise ValueError(
+                    f"of {kind.__name__} {field} now, and in the store {before}. Give the class a "
+                    "classmethod upgrade(cls, values), or the field another name"
+                )

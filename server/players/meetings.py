@@ -1,0 +1,121 @@
+"""Notices that players of this node come near to other players, for a game that wants to know.
+
+All players in sight are looked at a few times a second, sorted into cells as large as they reach,
+and less often where hundreds are in each other's reach. Without such a game nobody looks. They are
+compared by their tracks, so what lies between two looks is seen too, unless one of them has turned
+meanwhile. This module never decides what follows.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.players.resident import Resident
+from flatlands.server.squares.square import HeardSquare
+from flatlands.world.contact import first_contact
+from flatlands.world.events import Player
+from flatlands.world.grid import Square
+from flatlands.world.track import PACE, SPEED, UNIT
+
+#: ms between two looks, and how many pairs may be compared in one: if they are so many times more,
+#: the next one is so many times later.
+EVERY: Final = 100
+PAIRS: Final = 20_000
+
+#: Two players have gone apart once they are so many units farther from each other than they reach.
+APART: Final = UNIT * 5 // 4
+
+#: A cell, and where a player is in it, in units.
+_Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
+
+
+class Meetings:
+    """See the module. Players meet within `reach` units. `on_meet` is called with a resident and
+    the other player; it returns whether the game was told. `squares` are those that this node
+    receives, and `residents` its players by their ids; nobody meets who has lost its connection."""
+
+    def __init__(
+        self,
+        loop: Any,
+        squares: Mapping[Square, HeardSquare],
+        residents: Mapping[int, Resident],
+        reach: int,
+        on_meet: Callable[[Resident, Player], bool],
+    ) -> None:
+        self._loop = loop
+        self._squares = squares
+        self._residents = residents
+        self._reach = reach
+        self._on_meet = on_meet
+        #: Id of a player of this node -> the ids of those whom it has met and is still near to.
+        self._met: dict[int, set[int]] = {}
+        self._looked = loop.now()
+        self._pairs = 0
+        self._next = loop.alarm(self._look)
+        self._next.set(self._looked + EVERY)
+
+    def _look(self) -> None:
+        now = self._loop.now()
+        self._compare(now)
+        self._next.set(now + EVERY * (1 + self._pairs // PAIRS))
+
+    def _compare(self, now: int) -> None:
+        self._pairs = 0
+        since, self._looked = max(self._looked, now - 2 * EVERY), now
+        own = [one for one in self._residents.values() if one.id in self._met or one.screen]
+        players = self._seen({one.square for one in own})
+        before, self._met = self._met, {}
+        if len(players) < 2:
+            return
+        # How far any of them can have come since the last look.
+        step = SPEED * max(player.pace for player in players.values()) * (now - since)
+        far = self._reach + APART + 2 * step // (1000 * PACE)
+        cells: _Cells = {}
+        for player in players.values():
+            x, y = player.track.at(now)
+            cells.setdefault((x // far, y // far), []).append((x, y, player))
+        for resident in own:
+            met = self._meet(resident, cells, far, since, now, before.get(resident.id, set()))
+            if met:
+                self._met[resident.id] = met
+
+    def _seen(self, squares: set[Square]) -> dict[int, Player]:
+        """Return the players in squares and around them, by their ids, without computer players."""
+        around = {(c + dc, r + dr) for c, r in squares for dc in (-1, 0, 1) for dr in (-1, 0, 1)}
+        found: dict[int, Player] = {}
+        for square in around:
+            heard = self._squares.get(square)
+            for id, player in {} if heard is None else heard.replica.players.items():
+                # One that has just crossed a border may be in both squares.
+                if id >= OTHERS_FROM and (id not in found or found[id].seq < player.seq):
+                    found[id] = player
+        return found
+
+    def _meet(
+        self, resident: Resident, cells: _Cells, far: int, since: int, now: int, met: set[int]
+    ) -> set[int]:
+        """Tell the game whom a resident has met since the last look; return all whom it is near."""
+        x, y = resident.track.at(now)
+        near: set[int] = set()
+        beside = [(x // far + dx, y // far + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
+        for there in filter(None, map(cells.get, beside)):
+            self._pairs += len(there)
+            for at_x, at_y, other in there:
+                away_x, away_y = at_x - x, at_y - y
+                if other.id == resident.id or abs(away_x) > far or abs(away_y) > far:
+                    continue
+                if other.id in met:
+                    if away_x**2 + away_y**2 <= (self._reach + APART) ** 2:
+                        near.add(other.id)
+                elif self._meets(resident, other, since, now) and self._on_meet(resident, other):
+                    near.add(other.id)
+        return near
+
+    def _meets(self, resident: Resident, other: Player, since: int, now: int) -> bool:
+        """Say whether a resident has come near to another player from one time to another."""
+        if other.dimmed or resident.screen is None:
+            return False
+        a, b = resident.track, other.track
+        # Where they were before these tracks is not known any more.
+        known = min(max(since, a.start, b.start), now)
+        return first_contact(a, b, self._reach, known, now) is not None

@@ -1,0 +1,148 @@
+"""Walls: tiles that nobody can enter because of what a game has written on them.
+
+A node knows the walls of the squares that it receives, as those around its players are. Where walls
+come to be, a player whose way leads over them goes another way from where it is, and one who stands
+in one is put beside it. This module never decides who builds.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any, Final
+
+from flatlands.server.loop import Loop
+from flatlands.server.players.movement import Movement
+from flatlands.server.players.resident import Resident
+from flatlands.server.squares.outbox import Outbox
+from flatlands.server.squares.square import HeardSquare
+from flatlands.world.grid import Grid, Square
+from flatlands.world.track import REACH, UNIT, Land, Tile, is_barred, tile_at
+
+#: ms between two looks at who stands in a wall, however that has come about.
+EVERY: Final = 1000
+
+#: Tiles within which a place beside a wall is looked for, and the steps to all of them, the nearest
+#: first.
+BESIDE: Final = 16
+_NEAR: Final = sorted(
+    product(range(-BESIDE, BESIDE + 1), repeat=2), key=lambda step: step[0] ** 2 + step[1] ** 2
+)
+
+
+class Walls:
+    """See the module. It is the ground with walls on it: whatever else that can do, this can.
+
+    `solid` has the layers that have walls, by their numbers, and the lowest value that is one.
+    """
+
+    def __init__(
+        self,
+        ground: Land,
+        grid: Grid,
+        loop: Loop,
+        squares: Mapping[Square, HeardSquare],
+        outbox: Outbox,
+        movement: Movement,
+        solid: Mapping[int, int],
+    ) -> None:
+        self._ground, self._side, self._loop = ground, grid.side, loop
+        self._squares, self._present, self._movement = squares, outbox.present, movement
+        self._solid = list(solid.items())
+        #: The tiles that have changed in this turn of the event loop.
+        self._changed: dict[Square, set[Tile]] = {}
+        loop.every(EVERY, self._let_out)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ground, name)
+
+    def blocked(self, x: int, y: int) -> bool:
+        """Say whether nobody can enter a tile."""
+        return self._ground.blocked(x, y) or self._is_wall(x, y)
+
+    def _is_wall(self, x: int, y: int) -> bool:
+        side = self._side
+        place = y % side * side + x % side
+        layers = self._layers((x // side, y // side))
+        return any(values[place] >= least for values, least in layers)
+
+    def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
+        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        side = self._side
+        left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
+        columns, rows = (
+            range(left // side, right // side + 1),
+            range(top // side, bottom // side + 1),
+        )
+        for column, row in product(columns, rows):
+            for values, least in self._layers((column, row)):
+                first = max(left - column * side, 0)
+                last = min(right - column * side, side - 1)
+                for y in range(max(top - row * side, 0), min(bottom - row * side, side - 1) + 1):
+                    if max(values[y * side + first : y * side + last + 1]) >= least:
+                        return False
+        return self._ground.free(x0, y0, x1, y1)
+
+    def _layers(self, square: Square) -> Iterator[tuple[bytearray, int]]:
+        """Yield the values of those layers of a square that have walls, and the lowest wall."""
+        heard = self._squares.get(square)
+        if heard is not None and heard.layers is not None:
+            for number, least in self._solid:
+                if tiles := heard.layers.tiles.get(number):
+                    yield tiles.values, least
+
+    # What becomes of who is in the way.
+
+    def changed(self, square: Square, places: Iterable[int]) -> None:
+        """Take that tiles of a square have other values, by their numbers there."""
+        if not self._changed:
+            self._loop.soon(self._look)
+        left, top = square[0] * self._side, square[1] * self._side
+        tiles = ((left + place % self._side, top + place // self._side) for place in places)
+        self._changed.setdefault(square, set()).update(tiles)
+
+    def _look(self) -> None:
+        """Let those whose way leads over new walls go another way."""
+        changed, self._changed = self._changed, {}
+        for square, tiles in changed.items():
+            walls = {tile for tile in tiles if self._is_wall(*tile)}
+            for resident in self._near(square) if walls else ():
+                now = self._loop.now()
+                if tile_at(resident.track, now) in walls:
+                    self._put_beside(resident)
+                elif resident.walks(now) and self._leads_over(resident, walls, now):
+                    self._movement.replan(resident)
+
+    def _near(self, square: Square) -> list[Resident]:
+        """Return the players of this node whose ways may lead into a square."""
+        reach = -(-REACH // (self._side * UNIT))
+        around = range(-reach, reach + 1)
+        return [
+            resident
+            for i, j in product(around, around)
+            for resident in self._in((square[0] + i, square[1] + j))
+        ]
+
+    def _in(self, square: Square) -> list[Any]:
+        return list(self._present.get(square, {}).values())
+
+    def _leads_over(self, resident: Resident, walls: set[Tile], now: int) -> bool:
+        track = resident.track
+        (x0, y0), (x1, y1) = tile_at(track, now), tile_at(track, track.end)
+        left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
+        passed = any(left <= x <= right and top <= y <= bottom for x, y in walls)
+        return passed and is_barred(self, track, now, resident.pace)
+
+    def _let_out(self) -> None:
+        """Put those who stand in walls beside these."""
+        for square in list(self._present):
+            for resident in self._in(square) if any(True for _ in self._layers(square)) else ():
+                if self._is_wall(*tile_at(resident.track, self._loop.now())):
+                    self._put_beside(resident)
+
+    def _put_beside(self, resident: Resident) -> None:
+        """Put a player on the nearest tile that is free, if there is one."""
+        column, row = tile_at(resident.track, self._loop.now())
+        for i, j in _NEAR:
+            x, y = column + i, row + j
+            if not self.blocked(x, y):
+                self._movement.put(resident, (x * UNIT + UNIT // 2, y * UNIT + UNIT // 2))
+                return

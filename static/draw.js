@@ -1,0 +1,235 @@
+// Draws a game on a canvas: ground, cells, things and players, plainly, or as its page wants. All is in tiles:
+// what a page draws of a thing or a player begins at (0, 0), and is one tile large from -0.5 to 0.5.
+
+import { BARRED, Chunks } from './chunks.js';
+import { Terrain } from './terrain.js';
+
+const FREE = '#2b2f36', LINE = '#343942', DARK = '#14161a';
+// By the kind of a tile of terrain(), DEEP to PLATEAU.
+const LAND = ['#1d3557', '#2a5078', '#7d7250', '#33502f', '#26402a', '#4c4f55', '#6b5f4a', '#6f5637', '#5c6a4a',
+  '#3d5a38'];
+// The most tiles of which the server tells: 96 x 64, and those at the edges are whole.
+const WIDEST = 95, HIGHEST = 63;
+const FONT = '13px system-ui, sans-serif', EDGE = 3;    // css px
+
+/** @typedef {CanvasRenderingContext2D} Ctx */
+
+/** Return a colour for a number, unlike those of its neighbours. */
+export function coloured(number) {
+  return `hsl(${(number * 137.5) % 360} 62% 62%)`;
+}
+
+const valuesOf = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ');
+
+export class Draw {
+  /** @param {import('./game.js').Game} game @param {HTMLCanvasElement} canvas */
+  constructor(game, canvas, tile) {
+    this.game = game;
+    this.canvas = canvas;
+    this.least = tile;
+    this.tile = tile;                     // css px: more if the screen would show more than the server tells
+    // Of the canvas, in css px: where it is in the window, and how large; and the px of a css px.
+    this.box = { left: 0, top: 0, width: 0, height: 0, ratio: 0 };
+    /** What has failed. @type {Set<Function>} */
+    this.faulty = new Set();
+    this.ctx = /** @type {Ctx} */ (canvas.getContext('2d'));
+    /** The tiles at the left and at the top of the canvas. */
+    this.left = this.top = 0;
+    this.pieces = {
+      /** @type {((ctx: Ctx, x: number, y: number) => void) | null} */
+      ground: null,
+      /** @type {Map<string, (ctx: Ctx, value: number, x: number, y: number) => void>} */
+      cells: new Map(),
+      /** @type {Map<string, (ctx: Ctx, thing: import('./game.js').Thing) => void>} */
+      things: new Map(),
+      /** @type {Map<string, (ctx: Ctx, values: Record<string, any>, x: number, y: number) => void>} */
+      kept: new Map(),
+      /** @type {(ctx: Ctx, player: import('./game.js').Player) => void} */
+      player: (ctx, player) => this.#player(player),
+      /** @type {(ctx: Ctx, now: number) => void} */
+      over: () => {},
+    };
+  }
+
+  /** Draw the ground by `draw(ctx, x, y)`, which is called for each tile that can be seen. */
+  ground(draw) {
+    this.pieces.ground = draw;
+  }
+
+  /** Draw the tiles of a layer of cells with values above 0 by `draw(ctx, value, x, y)`. */
+  cells(name, draw) {
+    this.pieces.cells.set(name, draw);
+  }
+
+  /** Draw a kind of things by `draw(ctx, thing)`. */
+  thing(type, draw) {
+    this.pieces.things.set(type, draw);
+  }
+
+  /** Draw what is kept of squares, of one kind, by `draw(ctx, values, x, y)`: the first tile of a square. */
+  kept(type, draw) {
+    this.pieces.kept.set(type, draw);
+  }
+
+  /** Draw players by `draw(ctx, player)`. */
+  player(draw) {
+    this.pieces.player = draw;
+  }
+
+  /** Draw something over all else by `draw(ctx, now)`, in the world's tiles. */
+  over(draw) {
+    this.pieces.over = draw;
+  }
+
+  /** Write a text over a place, from (0, 0) of what is drawn now, in tiles. */
+  label(text, x = 0, y = 0) {
+    const { ctx, tile } = this;
+    if (text === '') return;
+    ctx.save();
+    ctx.translate(x, y);
+    ctx.scale(1 / tile, 1 / tile);
+    ctx.font = FONT;
+    ctx.textAlign = 'center';
+    ctx.lineWidth = EDGE;
+    ctx.strokeStyle = DARK;
+    ctx.fillStyle = '#fff';
+    ctx.strokeText(text, 0, 0);
+    ctx.fillText(text, 0, 0);
+    ctx.restore();
+  }
+
+  /** Draw a disc around (0, 0). */
+  disc(radius, colour, edge = DARK) {
+    const { ctx } = this;
+    ctx.beginPath();
+    ctx.arc(0, 0, radius, 0, 7);
+    ctx.fillStyle = colour;
+    ctx.fill();
+    ctx.lineWidth = 0.08;
+    ctx.strokeStyle = edge;
+    ctx.stroke();
+  }
+
+  /** Return the place, in tiles, of one on the page, in css px. */
+  placeAt(x, y) {
+    return [this.left + (x - this.box.left) / this.tile, this.top + (y - this.box.top) / this.tile];
+  }
+
+  /** Fit the canvas to its place in the page; return how many tiles it shows.
+   * @returns {[number, number]} */
+  fit() {
+    const { canvas } = this, { left, top, width, height } = canvas.getBoundingClientRect();
+    const before = this.box, ratio = devicePixelRatio;
+    this.box = { left, top, width, height, ratio };
+    if (width !== before.width || height !== before.height || ratio !== before.ratio) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      // Where no style says how large it is, a canvas is as large as the px that it has.
+      if (canvas.getBoundingClientRect().width !== width) {
+        Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+      }
+      this.tile = Math.max(this.least, width / WIDEST, height / HIGHEST);
+    }
+    return [width / this.tile, height / this.tile];
+  }
+
+  /** Draw each frame from now on. */
+  begin() {
+    requestAnimationFrame(() => this.begin());
+    this.game.advance();
+    this.game.look(...this.fit());
+    this.#draw();
+  }
+
+  #draw() {
+    const { ctx, game, tile, pieces } = this, now = game.clock.now(), { width, height, ratio } = this.box;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.fillStyle = FREE;
+    ctx.fillRect(0, 0, width, height);
+    if (game.id === 0) return;
+    const [ownX, ownY] = game.walk.drawn(now);
+    // In whole px, so that no seams are seen between tiles.
+    const left = Math.round(width / 2 - ownX * tile), top = Math.round(height / 2 - ownY * tile);
+    this.left = -left / tile;
+    this.top = -top / tile;
+    ctx.translate(left, top);
+    ctx.scale(tile, tile);
+    const gap = 1 / tile;
+    for (let y = Math.floor(this.top); y * tile + top < height; y++) {
+      for (let x = Math.floor(this.left); x * tile + left < width; x++) {
+        if (pieces.ground !== null) this.#by(pieces.ground, x, y);
+        else {
+          ctx.fillStyle = this.#landAt(x, y);
+          ctx.fillRect(x, y, 1 - gap, 1 - gap);
+        }
+      }
+    }
+    for (const [what, , name] of game.kinds) {
+      if (what !== 'cells') continue;
+      const draw = pieces.cells.get(name);
+      game.cells(name).each((x, y, value) => {
+        if (draw !== undefined) return this.#by(draw, value, x, y);
+        ctx.fillStyle = coloured(value);
+        ctx.fillRect(x, y, 1 - gap, 1 - gap);
+      });
+    }
+    this.#kept();
+    for (const thing of game.things()) {
+      this.#at(thing, pieces.things.get(thing.type) ?? (() => {
+        this.disc(0.2, '#f1e6d0');
+        this.label(`${thing.type} ${valuesOf(thing.values)}`, 0, -0.4);
+      }));
+    }
+    for (const player of game.players) this.#at(player, pieces.player);
+    this.#by(pieces.over, now);
+  }
+
+  /** Draw something at its place. */
+  #at(what, draw) {
+    this.ctx.save();
+    this.ctx.translate(what.x, what.y);
+    this.#by(draw, what);
+    this.ctx.restore();
+  }
+
+  /** Draw something as the page wants. A fault is told in the console, once, and all else is drawn. */
+  #by(draw, ...what) {
+    try {
+      draw(this.ctx, ...what);
+    } catch (error) {
+      if (!this.faulty.has(draw)) reportError(error);
+      this.faulty.add(draw);
+    }
+  }
+
+  /** Draw what is kept of each square, or write it down. */
+  #kept() {
+    const { side } = this.game.replica;
+    for (const [key, kept] of this.game.replica.kept) {
+      const [col, row] = key.split(':').map(Number);
+      kept.forEach(({ type, values }, i) => {
+        const draw = this.pieces.kept.get(type);
+        if (draw !== undefined) return this.#by(draw, values, col * side, row * side);
+        this.label(`${type} ${valuesOf(values)}`, (col + 0.5) * side, row * side + 0.7 * (i + 1));
+      });
+    }
+  }
+
+  #player({ id, name, own, values, saying }) {
+    this.disc(0.35, coloured(id), own ? '#fff' : DARK);
+    this.label(name, 0, -0.6);
+    this.label(valuesOf(values), 0, 0.95);
+    if (saying !== null) this.label(`“${saying}”`, 0, -1.3);
+  }
+
+  /** Return the colour of the ground of a tile. */
+  #landAt(x, y) {
+    const { ground } = this.game;
+    if (ground === null) return LINE;
+    if (ground instanceof Terrain) return LAND[ground.kind(x, y)];
+    const value = ground instanceof Chunks ? ground.value(x, y) : null;
+    if (value === null) return FREE;
+    if (value >= BARRED) return `hsl(${(value - BARRED) * 137.5 % 360} 15% 12%)`;
+    return value === 0 ? LINE : `hsl(${value * 137.5 % 360} 25% 30%)`;
+  }
+}

@@ -1,0 +1,48 @@
+"""Snake, on a server of two workers: who runs into another one falls, says so, and begins anew."""
+
+import pytest
+
+from tests.processes import serving
+from tests.socket_client import SocketClient
+
+UNIT = 1024
+
+
+def walk_to(client, axis, at):
+    """Let a client's snake go along an axis to a place there, in units."""
+    step = [0, 0]
+    step[axis] = 1 if at > client.at()[axis] else -1
+    client.walk(*step)
+    client.until(lambda: (client.at()[axis] - at) * step[axis] >= 0)
+
+
+@pytest.mark.process
+def test_who_runs_into_another_snake_begins_anew(open_page, tmp_path):
+    store = f"sqlite:///{tmp_path / 'field.db'}"
+    with serving("--game", "snake", "--workers", "2", "--store", store) as server:
+        page = open_page(server.url, viewport={"width": 390, "height": 700})
+        page.get_by_text("Turn with the arrow keys").wait_for()
+        fence = SocketClient(server.port).hello("Fence")
+        fence.until(lambda: len(fence.model.players) == 2)
+        own = next(id for id in fence.model.players if id != fence.model.id)
+        x, y = fence.at(own)
+        # It goes to and fro across the way, and has closed it when the other one comes.
+        walk_to(fence, 0, x + 8 * UNIT)
+        for rows in (-2, 2):
+            walk_to(fence, 1, y + rows * UNIT)
+        # Beside other tests it goes farther than it was to.
+        column = fence.at()[0]
+        assert column > x + UNIT
+        page.keyboard.press("ArrowRight")
+        for turn in range(20):
+            walk_to(fence, 1, y + (2 if turn % 2 else -2) * UNIT)
+            if fence.model.players[own].values[1]:
+                break
+        page.get_by_text("You ran into Fence.").wait_for()
+        assert abs(fence.at(own)[0] - column) < 2 * UNIT
+        page.get_by_role("button", name="Again").click()
+        page.get_by_role("button", name="Again").wait_for(state="hidden")
+        page.keyboard.press("ArrowDown")
+        # A page whose server ends says so in the console.
+        page.close()
+        fence.close()

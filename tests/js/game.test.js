@@ -1,0 +1,245 @@
+// The library for pages, in a browser that only notes what is sent: what may go wrong between a player, a page
+// with faults, and a server.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { decode } from '../../static/msgpack.js';
+import * as P from '../../static/protocol.js';
+import { storageOf } from './storage.js';
+
+const OWN = 70_000, sent = [], listeners = {}, faults = [], timers = [];
+const listen = (name, act) => (listeners[name] ??= []).push(act);
+
+class Socket {
+  static OPEN = 1;
+
+  constructor() {
+    this.readyState = Socket.OPEN;
+    Socket.last = this;
+    queueMicrotask(() => this.onopen());
+  }
+
+  send(bytes) {
+    sent.push(decode(bytes.buffer));
+  }
+
+  close() {}
+}
+
+class HTMLElement {}
+
+const box = { left: 100, top: 50, width: 560, height: 280 };
+const ctx = new Proxy({}, { get: (has, name) => has[name] ?? (() => {}), set: (has, name, value) => (has[name] = value, true) });
+const canvas = () => ({ style: {}, addEventListener: listen, setPointerCapture() {}, getContext: () => ctx,
+  getBoundingClientRect: () => ({ ...box }) });
+let now = 1_000_000;
+performance.now = () => now;
+const timer = (again) => (act, ms) => timers[timers.push({ act, at: now + ms, again: again && ms }) - 1];
+globalThis.setInterval = timer(true);
+globalThis.setTimeout = timer(false);
+globalThis.clearTimeout = (one) => timers.includes(one) && timers.splice(timers.indexOf(one), 1);
+delete globalThis.BroadcastChannel;
+Object.assign(globalThis, { WebSocket: Socket, HTMLElement, localStorage: storageOf(), sessionStorage: storageOf(),
+  location: { href: 'http://localhost:8000/' }, addEventListener: listen, devicePixelRatio: 2,
+  requestAnimationFrame: () => {}, reportError: (error) => faults.push(error.message),
+  fetch: async () => ({ ok: true, arrayBuffer: async () => new Uint8Array(4096).buffer }),
+  document: { hidden: false, addEventListener: listen, activeElement: null } });
+const { join } = await import('../../static/game.js');
+
+/** Let so many ms pass, and do what is due by then. */
+function pass(ms) {
+  now += ms;
+  for (const due of timers.filter(({ at }) => at <= now)) {
+    if (due.again) due.at += due.again;
+    else clearTimeout(due);
+    due.act();
+  }
+}
+
+const pressed = (what, code) => listeners[what].at(-1)({ target: null, code, preventDefault() {} });
+const blurred = () => listeners.blur.at(-1)();
+const enter = (id, seq, ack = 0, x = 512) => [0, id, seq, ack, `N${id}`, false, id % 200, x, 512, 0, 0, 0, 0, 100, []];
+
+/** Return what is sent of a kind from now on, without the kind. */
+const sends = (kind) => sent.splice(0).filter((message) => message[0] === kind).map((message) => message.slice(1));
+
+/** Join a game of these kinds, whose own player stands at (0.5, 0.5); hear(message) receives one. */
+async function playing(kinds = [], how = {}, ground = 2) {
+  Object.keys(listeners).forEach((name) => delete listeners[name]);
+  timers.length = faults.length = 0;
+  const game = join({ canvas: canvas(), ...how });
+  await game.identity.ready;
+  await new Promise((resolve) => queueMicrotask(resolve));
+  const hear = (...message) => {
+    const { net } = game;
+    // Bytes in messages do not matter here.
+    if (message[0] === P.WELCOME) Object.assign(net, { playing: true });
+    if (message[0] === P.WELCOME) net.on.welcome(message);
+    else if (message[0] === P.ERROR) net.on.error(message[1], message[2]);
+    else net.on.message(message);
+  };
+  const welcome = () => {
+    hear(P.WELCOME, 3, OWN, Date.now(), 2013, 512, 512, 16, 5120, 3620, 4096, 8192, 40, 25, ground, kinds);
+    hear(P.HELD, -1, -1, 1, 1);
+    hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 1)]]);
+  };
+  welcome();
+  return { game, hear, welcome };
+}
+
+test('a window that is dragged tells its size once, in whole tiles, and none that is no size', async () => {
+  const { game } = await playing();
+  const hello = sends(P.HELLO)[0];
+  assert.deepEqual(hello.slice(2, 4), [20, 10]);
+  for (let n = 0; n < 80; n++) {
+    box.width += 7;
+    game.look(...game.draw.fit());
+    pass(16);
+  }
+  pass(300);
+  box.width = 560;
+  assert.deepEqual(sends(P.VIEWPORT), [[40, 10]]);
+  game.look(0, Infinity);
+  pass(300);
+  assert.deepEqual(sends(P.VIEWPORT), [[1, 65535]]);
+});
+
+test('a click is where the canvas is, and more tiles than the server tells of are not drawn', async () => {
+  const { game } = await playing();
+  assert.deepEqual(game.draw.placeAt(100, 50), [game.draw.left, game.draw.top]);
+  box.width = 5600;
+  assert.ok(game.draw.fit()[0] <= 95 && game.draw.tile > 28);
+  box.width = 560;
+  assert.deepEqual(game.draw.fit(), [20, 10]);
+});
+
+test('whoever lets go of the window stands, also if the server has refused something meanwhile', async () => {
+  const { game, hear } = await playing();
+  pressed('keydown', 'ArrowRight');
+  hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 2, 1)]]);
+  hear(P.ERROR, 'flood', 'too often: spill at most once in 5 s');
+  sent.length = 0;
+  blurred();
+  assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[0, 0]]);
+  assert.equal(game.goes, false);
+});
+
+test('an action that is asked for too often rests for a second, and others do not', async () => {
+  const { game, hear } = await playing();
+  sent.length = 0;
+  assert.equal(game.do.wave(), true);
+  pass(2000);
+  for (let n = 0; n < 60; n++) {
+    if (game.do.spill(n)) hear(P.ERROR, 'flood', 'too often: spill at most once in 5 s');
+    pass(100);
+  }
+  assert.ok(sends(P.DO).length <= 8);
+  assert.equal(game.do.wave(), true);
+});
+
+test('what no server would take is not sent', async () => {
+  const { game } = await playing([], { name: '\u200b' });
+  assert.ok(game.net.hello.name.length > 1 && game.identity.name === game.net.hello.name);
+  sent.length = 0;
+  for (const text of ['x'.repeat(200), '\u200b', ' a\tb\u200b ']) game.say(text);
+  assert.deepEqual(sends(P.SAY), [['x'.repeat(120)], ['ab']]);
+  for (const place of [[3, NaN], [3], [Infinity, 2]]) assert.throws(() => game.goTo(...place), /write two numbers/);
+});
+
+test('a fault of a page is told, and all else that came is there', async () => {
+  const { game, hear } = await playing();
+  const heard = [];
+  game.on.said(() => { throw new Error('said'); });
+  game.on.said((player, text) => heard.push(text));
+  hear(P.FLUSH, 1, Date.now(), [[0, 0, 0, 0, new Uint8Array(0), [[4, OWN, 'boom'], enter(OWN + 1, 1)]]]);
+  assert.deepEqual([faults, heard, game.player(OWN + 1)?.name], [['said'], ['boom'], `N${OWN + 1}`]);
+  game.draw.player(() => { throw new Error('drawn'); });
+  let over = 0;
+  game.draw.over(() => over++);
+  game.draw.begin();
+  game.draw.begin();
+  assert.deepEqual([faults.slice(1), over], [['drawn'], 2]);
+});
+
+test('where nobody walks keys do nothing, and of two keys the later one counts, again and again', async () => {
+  await playing([['walking', 0, 'none', []]]);
+  sent.length = 0;
+  pressed('keydown', 'ArrowRight');
+  assert.deepEqual(sends(P.WALK), []);
+  const { welcome } = await playing([['walking', 0, 'straight', []]]);
+  sent.length = 0;
+  pressed('keydown', 'ArrowRight');
+  pressed('keydown', 'ArrowDown');
+  welcome();
+  welcome();
+  assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0], [0, 1], [0, 1], [0, 1]]);
+});
+
+test('who is led along rows stops where it was led, however rare frames are', async () => {
+  for (const rare of [10, 150, 350, 600, 900]) {
+    const { game, hear } = await playing([['walking', 0, 'straight', []]]);
+    let seq = 1;
+    const { left, top } = game.draw, at = { clientX: 100 + (4.5 - left) * 28, clientY: 50 + (-1.5 - top) * 28 };
+    listeners.pointerdown.at(-1)({ isPrimary: true, button: 0, pointerId: 1, timeStamp: 0, ...at });
+    listeners.pointerup.at(-1)({ isPrimary: true, timeStamp: 20, ...at });
+    for (let n = 0; n < 800; n++) {
+      pass(10);
+      if (n * 10 % rare !== 0) continue;
+      game.advance();
+      const { number, track } = game.walk, { x, y, dx, dy, start } = track, age = Math.round(game.clock.now() - start);
+      // The server obeys at once.
+      const told = [0, OWN, ++seq, number, 'N', false, 1, x, y, dx, dy, age, 0, 100, []];
+      if (age < 30_000) hear(P.SNAPSHOT, 0, 0, Math.floor(game.clock.now()), [[0, ...told]]);
+    }
+    assert.ok(Math.hypot(game.me.x - 4.5, game.me.y + 1.5) < 0.3, `${rare}: ${game.me.x}, ${game.me.y}`);
+  }
+});
+
+test('with turns a player goes on when keys are let go, and after it has come back', async () => {
+  const { welcome } = await playing([['walking', 0, 'straight', []]], { turns: true });
+  sent.length = 0;
+  for (const code of ['ArrowRight', 'ArrowUp']) {
+    pressed('keydown', code);
+    pressed('keyup', code);
+  }
+  welcome();
+  assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0], [0, -1], [0, -1]]);
+});
+
+test('who holds a key at a wall goes on when that is gone', async () => {
+  const { game, hear } = await playing([['cells', 0, 'walls', []], ['solid', 0, 1, []]]);
+  const wall = (value) => [[0, [1, 17, 33]], [-1, [209, 225, 241]]].forEach(([row, tiles]) => {
+    hear(P.CELLS, 0, row, 0, false, new Uint8Array(tiles.flatMap((tile) => [tile, 0, value])));
+  });
+  wall(1);
+  assert.deepEqual([game.cells('walls').at(1.9, 0.5), game.blocked(1.5, 0.5), game.blocked(0.9, 0.5)], [1, true, false]);
+  pressed('keydown', 'ArrowRight');
+  pass(1000);
+  game.advance();
+  assert.equal(game.walk.arrived, true);
+  sent.length = 0;
+  wall(0);
+  assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0]], 'once');
+});
+
+test('who comes back knows the ground still, and itself, and why it cannot', async () => {
+  const { game, hear, welcome } = await playing([['ground', 0, 'stamp', []]], {}, 1), lines = [];
+  const { ground } = game;
+  hear(P.RESYNC);
+  assert.deepEqual([game.me?.x, game.players.length], [0.5, 0]);
+  game.on.line((line) => lines.push(line));
+  game.net.on.lost('the world is full: try again later');
+  welcome();
+  assert.equal(game.ground, ground);
+  assert.equal(lines[0], 'the world is full: try again later');
+});
+
+test('who has left without a word is forgotten after some seconds', async () => {
+  const { game, hear } = await playing();
+  hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 1)], [0, ...enter(OWN + 1, 1)]]);
+  hear(P.FLUSH, 1, Date.now(), [[0, 0, 0, 0, new Uint8Array(0), [[2, OWN + 1, 2, 1, 0]]]]);
+  assert.equal(game.players.length, 2);
+  for (let n = 0; n < 40; n++) pass(100);
+  assert.equal(game.players.length, 1);
+});

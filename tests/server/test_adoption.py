@@ -1,0 +1,174 @@
+"""What a node has shown on the ground outlives it, whatever its store, link and clock do."""
+
+import msgpack
+import pytest
+
+from flatlands.server.cells import Cells, writer_of
+from flatlands.server.game import Game
+from flatlands.server.kept.boards import owner_of
+from flatlands.server.kept.rows import TILE
+from flatlands.world.grid import Rect
+from flatlands.world.tiles import NODE_BITS, WRITE
+from flatlands.world.track import UNIT
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.test_cells import in_store, store_of, world
+
+ADA, BOB = (writer_of(owner_of(f"key {n}")) for n in range(2))
+QUEUE = "tiles test_adoption.floor 2013-16"
+
+
+class Floor(Game):
+    floor, sand = Cells(per_owner=10), Cells(kept=False)
+
+
+def go_away(client):
+    """Put a client's player far away, so that its node does not receive where it was."""
+    node = client.host.node
+    node.movement.put(node.residents.by_id[client.id], (400 * UNIT, 400 * UNIT))
+
+
+def never(question, answered, failed=lambda: None):
+    """Ask a store that does not answer."""
+    failed()
+
+
+def shown(client, tile):
+    return client.model.cells[0, 0, 0][tile[1] * 16 + tile[0]]
+
+
+@pytest.mark.parametrize("end", ["kill", "stop", "lose"])
+def test_who_wrote_is_known_also_when_others_have_adopted_it(end):
+    harness, a, b = world(play=Floor)
+    floor = a.host.node.game.floor
+    floor.write((3, 4), 3, ADA)
+    harness.run(6000)
+    floor.write((3, 4), 5, BOB)
+    harness.run(1000)
+    if end == "lose":
+        a.host.broker.fail()
+        harness.run(8000)
+        a.host.broker.restore(a.host.node)
+    else:
+        getattr(harness, end)(a.host)
+    harness.run(10_000)
+    [item] = store_of(harness).each(QUEUE)
+    [(_, value, _, before, who)] = TILE.iter_unpack(item.body)
+    assert (value, before, who) == (5, 3, BOB)
+    assert dict(store_of(harness).top(f"{QUEUE} owners", 9))[BOB.hex()] == 1
+    assert b.host.node.play.undo(BOB.hex(), Rect(0, 0, 0, 0)) == {BOB.hex(): 1}
+    harness.run(1000)
+    assert b.host.node.game.floor[3, 4] == 3
+
+
+def test_what_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypatch):
+    harness, a, b = world(play=Floor)
+    monkeypatch.setattr(a.host.node.keeper, "ask", never)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(30_000)
+    assert shown(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
+    assert len(b.host.node.replicas.adoption._held[a.host.node.id]) == 1
+    harness.kill(a.host)
+    go_away(b)
+    harness.run(10_000)
+    assert in_store(harness, QUEUE) == {(3, 4): 7}
+    assert not b.host.node.replicas.adoption._held
+
+
+def test_a_node_that_stood_still_when_another_one_died_keeps_what_it_had_heard():
+    harness, a, b = world(play=Floor)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(20)
+    b.host.freeze()
+    a.walk(0, 1)
+    harness.run(80)
+    assert shown(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
+    harness.kill(a.host)
+    harness.run(2500)
+    b.host.thaw()
+    harness.run(100)
+    go_away(b)
+    harness.run(12_000)
+    assert in_store(harness, QUEUE) == {(3, 4): 7}
+
+
+def test_a_node_that_stops_keeps_what_it_had_heard_of_a_dead_one():
+    harness, a, b = world(play=Floor)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(100)
+    harness.kill(a.host)
+    harness.run(1000)
+    store = store_of(harness)
+    assert b.host.node.play.finish()
+    assert [item.group for item in store.each(QUEUE)] == ["0:0"]
+
+
+def test_what_was_adopted_is_told_to_who_asks_while_the_store_is_away(monkeypatch):
+    harness, a, b = world(play=Floor)
+    for host in harness.hosts:
+        monkeypatch.setattr(host.node.keeper, "ask", never)
+    a.host.node.game.floor[3, 4] = 7
+    harness.run(100)
+    harness.kill(a.host)
+    harness.run(25_000)
+    late = harness.host()
+    with monkeypatch.context() as patch:
+        patch.setattr(late.node.keeper, "ask", never)
+        harness.run(2000)
+        c = harness.place("c", (0, 0), host=late)
+        harness.run(5000)
+        assert shown(c, (3, 4)) == 7
+        harness.kill(b.host)
+        harness.run(3000)
+    harness.run(100_000)
+    assert in_store(harness, QUEUE) == {(3, 4): 7}
+
+
+def test_a_clock_that_is_an_hour_fast_does_no_harm_when_its_node_has_gone():
+    clock = Clock()
+    harness = Harness(nodes=2, clock=clock, ready=True, play=Floor, stores=clock_stores(clock))
+    a, _ = (harness.place(str(n), (n, 0), host=host) for n, host in enumerate(harness.hosts))
+    harness._skew = 1_800_000
+    fast = harness.host()
+    harness.run(2000)
+    harness.place("fast", (0, 1), host=fast)
+    harness.run(1000)
+    fast.node.game.floor[3, 4] = fast.node.game.sand[3, 4] = 7
+    harness.run(1000)
+    harness.stop(fast)
+    harness.run(15_000)
+    a.host.node.game.floor[3, 4] = a.host.node.game.sand[3, 4] = 5
+    harness.run(1000)
+    for layer in ("floor", "sand"):
+        assert {getattr(host.node.game, layer)[3, 4] for host in harness.hosts} == {5}
+
+
+@pytest.mark.parametrize("ahead", [2**41, 3 * 24 * 3600 * 1000])
+def test_a_stranger_cannot_wedge_a_tile_with_a_stamp_from_the_future(ahead):
+    harness, a, b = world(play=Floor)
+    at = min(a.now() + ahead, 2**42 - 5)
+    writes = [0, WRITE.pack(3 + 4 * 16, 1, at << NODE_BITS)]
+    batch = [20, 0, 0, 77, 0, 1, at, b"", [], 0, b"", writes]
+    a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
+    harness.run(100)
+    floor = a.host.node.game.floor
+    for value in (2, 3, 4):
+        floor[3, 4] = value
+        harness.run(1000)
+    assert b.host.node.game.floor[3, 4] == 4 and in_store(harness, QUEUE) == {(3, 4): 4}
+
+
+@pytest.mark.parametrize("layer", ["floor", "turf"])
+def test_two_writes_of_one_node_have_two_stamps_before_the_first_one_is_back(layer):
+    play = type("Turf", (Floor,), {"turf": Cells(kept="first")})
+    harness, a, b = world(play=play, skew=-3_600_000)
+    getattr(a.host.node.game, layer)[3, 4] = 9
+    harness.run(1000)
+    cells = getattr(b.host.node.game, layer)
+    harness.network.delay = 200
+    cells[3, 4] = 5
+    cells.layer.keep()
+    harness.run(1)
+    cells[3, 4] = 2
+    harness.network.delay = 0
+    harness.run(3000)
+    assert {getattr(host.node.game, layer)[3, 4] for host in harness.hosts} == {2}

@@ -1,0 +1,259 @@
+"""Who may play, and as whom, is for the game to say."""
+
+import gevent
+import pytest
+from itsdangerous import BadData, URLSafeSerializer
+
+from flatlands import Game as Engine
+from flatlands import Gone, Part, Refused, action
+from flatlands.server.clients import admission
+from flatlands.server.districts import COLUMNS
+from flatlands.server.kept.keeper import Away
+from flatlands.server.messages import protocol
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.machine import Machine
+
+TICKETS = URLSafeSerializer("a secret")
+SAY, KEY, APPEAR, DO, TICKET = 6, 10, 33, 35, 36
+
+
+class Doors(Part):
+    """A part that has a say too."""
+
+    def on_hello(self, guest, ticket):
+        if guest.name == "Ghost":
+            raise Refused("ghost", "no ghosts")
+
+
+class Club(Engine):
+    """Lets those play who have a ticket, under the name that is in it."""
+
+    parts = (Doors,)
+    asked = []
+
+    def on_hello(self, guest, ticket):
+        self.asked.append((guest.name, ticket))
+        try:
+            name, way = TICKETS.loads(ticket)
+        except BadData:
+            raise Refused("login", "please log in first") from None
+        if way == "slow":
+            gevent.sleep(0.2)
+        guest.name = name
+        if way != "nobody":
+            guest.owner = name.lower()
+
+    @action(rate=5, burst=9)
+    def who(self, me):
+        me.tell("who", me.name, me.owner)
+
+
+@pytest.fixture
+def club():
+    """Two nodes."""
+    Club.asked.clear()
+    clock = Clock()
+    return Harness(nodes=2, play=Club, clock=clock, stores=clock_stores(clock))
+
+
+def come(harness, name, way="", host=None, token=None, asked="Somebody"):
+    """Return a client that has come with a ticket for a name."""
+    client = harness.client(host)
+    client.send(TICKET, TICKETS.dumps((name, way)))
+    return client.hello(asked, token=token)
+
+
+def who(harness, client):
+    client.send(DO, "who", [])
+    harness.run(200)
+    return client.model.told["who"]
+
+
+def test_who_has_no_ticket_is_told_why_and_nobody_sees_it(club):
+    ada = come(club, "Ada")
+    club.run(300)
+    for ticket in (None, "forged", TICKETS.dumps(("Eve", ""))[:-1]):
+        eve = club.client()
+        if ticket is not None:
+            eve.send(TICKET, ticket)
+        eve.hello("Eve")
+        club.run(300)
+        assert eve.model.errors == ["login"] and eve.model.welcome == []
+        assert eve.connection.closed == (protocol.POLICY, "please log in first")
+    assert list(ada.model.players) == [ada.id] and len(club.node.residents.by_id) == 1
+    assert club.node.stats["hooks_failed"] == 0
+
+
+def test_who_has_one_has_the_name_and_the_owner_that_the_game_gives_it(club):
+    ada = come(club, "Ada")
+    name, owner = who(club, ada)
+    assert (name, len(owner)) == ("Ada", 32) and Club.asked[0][0] == "Somebody"
+    # Neither can be changed; a look can.
+    ada.send(KEY, "k" * 32)
+    ada.send(APPEAR, "Bob", 5)
+    club.run(300)
+    assert ada.model.errors == [] and ada.model.players[ada.id].look == 5
+    assert who(club, ada) == ["Ada", owner]
+    # The same person elsewhere is the same owner, and nobody becomes it by a key.
+    again = come(club, "Ada", host=club.hosts[1])
+    assert who(club, again) == ["Ada", owner]
+    other = come(club, "Bob", "nobody")
+    other.send(KEY, "ada" * 6)
+    keyed = who(club, other)[1]
+    assert len(keyed) == 32 and keyed != owner
+    other.send(KEY, "k" * 32)
+    assert who(club, other)[1] == keyed
+
+
+def test_who_comes_back_is_asked_again_and_may_be_somebody_else(club):
+    ada = come(club, "Ada")
+    club.run(300)
+    ada.connection.lose()
+    bea = come(club, "Bea", token=ada.model.token)
+    assert bea.id == ada.id and who(club, bea)[0] == "Bea"
+    bea.connection.lose()
+    club.run(200)
+    elsewhere = come(club, "Cleo", host=club.hosts[1], token=bea.model.token)
+    club.run(1500)
+    assert elsewhere.id == ada.id and who(club, elsewhere)[0] == "Cleo"
+    nobody = club.client()
+    nobody.hello("Eve", token=elsewhere.model.token)
+    assert nobody.connection.closed[0] == protocol.POLICY
+    assert who(club, elsewhere)[0] == "Cleo"
+
+
+def test_a_hook_may_wait_and_what_comes_meanwhile_is_obeyed_afterwards(club):
+    club.hosts[0].spawn = gevent.spawn
+    ada = come(club, "Ada", "slow")
+    ada.send(SAY, "hello")
+    assert ada.model.welcome == []
+    gone = come(club, "Gone", "slow")
+    gone.connection.lose()
+    gevent.sleep(0.4)
+    club.run(300)
+    assert [text for _, text in ada.model.chat] == ["hello"]
+    assert [one.name for one in club.node.residents.by_id.values()] == ["Ada"]
+
+
+def test_all_parts_are_asked_until_one_refuses(club):
+    ghost = come(club, "Ghost")
+    assert ghost.model.errors == ["ghost"]
+    club.run(300)
+    assert not club.node.residents.by_id
+
+
+def test_a_ticket_comes_before_hello_and_is_no_hello(club):
+    ada = come(club, "Ada")
+    ada.send(TICKET, "another")
+    assert ada.model.errors == ["hello"]
+    assert ada.connection.closed == (protocol.POLICY, "a ticket must come before hello")
+    long = club.client()
+    long.send(TICKET, "x" * (protocol.TICKET_LIMIT + 1))
+    assert long.connection.closed[0] == protocol.POLICY
+
+
+def raising(error):
+    """Return what a hook does that raises an error."""
+
+    def act(_guest):
+        raise error
+
+    return act
+
+
+def named(name):
+    return lambda guest: setattr(guest, "name", name)
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "close"),
+    [
+        (named("\u202e"), "name", protocol.POLICY),
+        (named("x" * 21), "name", protocol.POLICY),
+        (named(""), "name", protocol.POLICY),
+        (named(7), "failed", protocol.FULL),
+        (raising(Gone("Ada is not here any more")), "failed", protocol.FULL),
+        (raising(RuntimeError("it broke")), "failed", protocol.FULL),
+        (raising(Away("it is far")), "store", protocol.FULL),
+        (lambda guest: Refused(7, "x"), "failed", protocol.FULL),
+        (lambda guest: Refused("login", None), "failed", protocol.FULL),
+        (lambda guest: Refused("not a word", "x"), "failed", protocol.FULL),
+        (lambda guest: Refused("x" * 21, "x"), "failed", protocol.FULL),
+    ],
+)
+def test_a_hook_that_goes_wrong_lets_nobody_in(act, code, close):
+    harness = Harness(play=type("Odd", (Engine,), {"on_hello": lambda self, guest, _: act(guest)}))
+    client = harness.client().hello("Ada")
+    assert client.model.errors == [code] and not harness.node.residents.by_id
+    assert client.connection.closed[0] == close
+
+
+def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_takes(club):
+    ada = come(club, "Ada")
+    club.run(300)
+    ada.connection.lose()
+    club.hosts[0].spawn = gevent.spawn
+    first = come(club, "Ada", "slow", token=ada.model.token)
+    second = come(club, "Ada", token=ada.model.token)
+    gevent.sleep(0.4)
+    club.run(300)
+    assert second.connection.open and second.session.playing.name == "Ada"
+    assert first.connection.closed[0] == protocol.TAKEN_OVER
+
+
+def test_the_owner_of_before_does_not_stay(club):
+    ada = come(club, "Ada")
+    owner = who(club, ada)[1]
+    ada.connection.lose()
+    guest = come(club, "Guest", "nobody", token=ada.model.token)
+    assert guest.id == ada.id and who(club, guest) == ["Guest", ""] and owner != ""
+
+
+def test_a_game_that_fails_when_it_hears_of_a_name_holds_up_nobody():
+    class Proud(Engine):
+        def on_hello(self, guest, ticket):
+            guest.owner = "Ada"
+
+        def renamed(self, player, name, owner):
+            raise RuntimeError("who?")
+
+    harness = Harness(play=Proud)
+    harness.loop.forgiving = True
+    client = harness.client().hello("Ada")
+    assert client.model.welcome and harness.loop.stats["errors"] == 1
+
+
+def test_only_so_many_are_asked_about_at_once(club, monkeypatch):
+    monkeypatch.setattr(admission, "ASKING", 2)
+    club.hosts[0].spawn = gevent.spawn
+    some = [come(club, f"P{n}", "slow") for n in range(3)]
+    gevent.sleep(0)
+    assert [one.model.errors for one in some] == [[], [], []]
+    gevent.sleep(0.1)
+    late = come(club, "Late", "slow")
+    assert late.model.errors == ["full"]
+    gevent.sleep(0.5)
+    assert all(one.model.welcome for one in some[:2])
+
+
+def test_who_is_passed_to_another_worker_is_asked_once():
+    Club.asked.clear()
+    machine = Machine(nodes=2, play=Club)
+    machine.run(2000)
+    machine.tell((COLUMNS, 0, 0, 1))
+    west, east = machine.hosts
+    for host in machine.hosts:
+        host.node.residents.spot = lambda near=None: (2 * 16 * 1024 + 500, 500)
+    ada = come(machine, "Ada", host=west)
+    machine.arrive()
+    machine.run(500)
+    [resident] = east.node.residents.by_id.values()
+    assert (resident.name, len(resident.owner)) == ("Ada", 32) and len(Club.asked) == 1
+    assert who(machine, ada) == ["Ada", resident.owner]
+
+
+def test_a_ticket_that_no_game_looks_at_is_not_kept():
+    harness = Harness(play=Engine)
+    client = harness.client()
+    client.send(TICKET, "x" * 2000)
+    assert client.session.ticket == "" and client.hello("Ada").model.welcome

@@ -1,0 +1,277 @@
+"""A game that changes loses nothing of what is in the store unawares."""
+
+import pytest
+
+from flatlands import Game as Engine
+from flatlands import Kept, Part, Thing, flag, number, plain, text
+from flatlands.server.kept import schema
+from flatlands.stores.base import StoreError
+from tests.processes import ServerProcess
+from tests.server.harness import Clock, ClockStore, Harness, clock_stores
+from tests.server.test_settings import run
+
+
+def kind(base=Thing, name="Apple", **having):
+    return type(name, (base,), having, **({"every": 1} if base is Kept else {}))
+
+
+@pytest.fixture
+def store():
+    return clock_stores(Clock())()
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (number(0, 7), number(0, 7)),
+        (number(0, 7), number(-1, 8)),
+        (text(0, 7), text(0, 8)),
+        (text(1, 7), text(0, 7)),
+        (flag(), flag()),
+    ],
+)
+def test_fields_may_have_more_than_before(store, was, now):
+    first, second = [kind(colour=was)], [kind(colour=now, ripe=flag())]
+    third = [kind(colour=now, ripe=flag()), kind(name="Pear")]
+    for kinds, numbers in ((first, {"Apple": 0}), (second, {"Apple": 1})):
+        assert schema.note(store, "shop", kinds) == numbers
+    assert schema.note(store, "shop", third) == {"Apple": 1, "Pear": 0}
+    # An older server that is started again changes nothing, and knows how old it is.
+    assert schema.note(store, "shop", first) == {"Apple": 0}
+    assert schema.note(store, "shop", third) == {"Apple": 1, "Pear": 0}
+    assert schema.note(store, "other", third) == {"Apple": 0, "Pear": 0}
+
+
+def test_a_game_may_change_as_often_and_have_as_many_kinds_as_it_likes(store):
+    many = {f"field_number_{n:07}": number(-(2**52), 2**52) for n in range(16)}
+    kinds = [kind(name=f"Kind{n:016}", **many) for n in range(60)]
+    for turn in range(60):
+        changed = kind(**{**many, "field_number_0000000": number(-(2**52) + 60 - turn, 2**52)})
+        numbers = schema.note(store, "shop", [*kinds, changed])
+        assert numbers["Apple"] == turn and numbers[kinds[0].__name__] == 0
+    # What it was long ago is not known any more: that is a new one.
+    first = kind(**{**many, "field_number_0000000": number(-(2**52), 2**52)})
+    assert schema.note(store, "shop", [first])["Apple"] == 60
+
+
+def test_what_was_left_out_for_a_while_is_still_known(store):
+    """A field must have all that any version could have put there, and not the last one alone."""
+    upgrade = classmethod(lambda cls, values: values)
+    schema.note(store, "shop", [kind(colour=number(0, 7))])
+    schema.note(store, "shop", [kind(colour=text(0, 7), upgrade=upgrade)])
+    with pytest.raises(ValueError, match="whole number from 0 to 7"):
+        schema.note(store, "shop", [kind(colour=text(0, 9))])
+
+
+@pytest.mark.parametrize("base", [Thing, Kept])
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (number(0, 7), text(0, 7), "must be a text from 0 to 7 characters now"),
+        (number(0, 7), flag(), "must be true or false now"),
+        (flag(), number(0, 1), "whole number from 0 to 1"),
+        (number(0, 7), number(1, 7), "from 1 to 7"),
+        (number(0, 7), number(0, 6), "from 0 to 6"),
+        (text(0, 7), text(0, 6), "from 0 to 6"),
+    ],
+)
+def test_one_that_can_have_less_needs_an_upgrade(store, base, was, now, said):
+    schema.note(store, "shop", [kind(base, colour=was)])
+    with pytest.raises(ValueError, match=said) as told:
+        schema.note(store, "shop", [kind(base, colour=now)])
+    assert "of Apple colour" in str(told.value) and "classmethod upgrade" in str(told.value)
+    # Nothing was noted: what it was is still known.
+    assert schema.note(store, "shop", [kind(base, colour=was)]) == {"Apple": 0}
+    upgrade = classmethod(lambda cls, values: values)
+    changed = kind(base, colour=now, upgrade=upgrade)
+    assert schema.note(store, "shop", [changed]) == {"Apple": 1}
+
+
+def old():
+    class Apple(Thing, reach=1):
+        colour = number(0, 7)
+        owner = text(0, 9)
+
+    class Hill(Kept, every=0.2):
+        ticks = number(0, 1000)
+
+    class Game(Engine):
+        ground, things, keeps = plain(), [Apple], [Hill]
+
+        def plant(self, cell):
+            return [Apple((4, 4), colour=5, owner="Ada")] if cell == (0, 0) else []
+
+        def on_tick(self, square, kept):
+            kept.ticks += 1
+
+    return Game
+
+
+def new(broken=False):
+    class Apple(Thing, reach=1):
+        colour = text(0, 9)
+        ripe = number(3, 9)
+
+        @classmethod
+        def upgrade(cls, values):
+            if broken:
+                raise RuntimeError("not so")
+            names = ["red", "green", "blue", "grey", "white", "black", "gold", "pink"]
+            return {**values, "colour": names[values["colour"]]}
+
+    class Hill(Kept, every=0.2):
+        seconds = number(0, 1000)
+
+        @classmethod
+        def upgrade(cls, values):
+            return {"seconds": values["ticks"] // 5}
+
+    class Game(Engine):
+        ground, things, keeps = plain(), [Apple], [Hill]
+
+        def on_touch(self, me, thing):
+            me.tell("touched", thing.colour, thing.ripe)
+            me.take(thing, then=[thing.again((9, 9), colour="blue")])
+
+    return Game
+
+
+@pytest.fixture
+def kept():
+    """The clock and the stores of harnesses, one after the other."""
+    clock = Clock()
+    return {"clock": clock, "stores": clock_stores(clock)}
+
+
+def play(game, kept, **more):
+    """Return a harness that plays a game after another one, on the same store."""
+    harness = Harness(play=game, **{**kept, **more})
+    client = harness.place("Ada", (0, 0))
+    harness.run(4000)
+    return harness, client
+
+
+def test_what_lies_and_what_is_kept_is_upgraded_when_it_is_read(kept, caplog):
+    before, client = play(old(), kept)
+    assert client.model.things[0, 0][0][5:] == [5, "Ada"]
+    ticks = client.model.kept[0, 0][0][0]
+    assert ticks > 5
+    before.stop(before.hosts[0])
+    kept["clock"].time += 10_000
+    after, client = play(new(), kept)
+    assert client.model.things[0, 0][0][5:] == ["black", 3]
+    assert client.model.kept[0, 0][0][0] >= ticks // 5
+    # It is taken as what it is now, though the store has something else.
+    client.go(4 * 1024 + 512, 4 * 1024 + 512)
+    after.run(4000)
+    assert client.model.told["touched"] == ["black", 3]
+    [apple] = client.model.things[0, 0]
+    assert apple[3:] == [9 * 1024 + 512, 9 * 1024 + 512, "blue", 3]
+    assert "upgrade" not in caplog.text
+
+
+def test_what_an_older_version_cannot_know_it_leaves_alone(kept):
+    play(old(), kept)
+    newer, client = play(new(), kept)
+    client.go(4 * 1024 + 512, 4 * 1024 + 512)
+    newer.run(4000)
+    assert client.model.things[0, 0][0][5:] == ["blue", 3]
+    # A server of the old version that runs still, or again.
+    older, other = play(old(), kept)
+    assert not other.model.things.get((0, 0))
+    older.node.play.clear((0, 0))
+    older.run(1000)
+    last, again = play(new(), kept)
+    assert again.model.things[0, 0][0][5:] == ["blue", 3]
+
+
+def test_a_worker_that_is_started_with_another_game_loses_nothing(kept):
+    """The game's file has changed, and a worker that died is started with it."""
+    play(old(), kept)
+
+    class Apple(Thing):
+        colour = text(0, 9)
+
+    narrow = type("Game", (Engine,), {"ground": plain(), "things": [Apple]})
+    harness, client = play(narrow, kept)
+    assert not client.model.things.get((0, 0))
+    assert "Apple colour must be a text" in harness.node.keeper.trouble
+    _last, again = play(old(), kept)
+    assert again.model.things[0, 0][0][5:] == [5, "Ada"]
+
+
+def test_a_store_that_is_away_at_first_is_read_later(kept):
+    away = [True]
+    play(old(), kept)
+
+    class Absent(ClockStore):
+        def _wait(self, call, *arguments):
+            if away[0]:
+                raise StoreError("it is away")
+            return super()._wait(call, *arguments)
+
+    def absent():
+        store = kept["stores"]()
+        store.__class__ = Absent
+        return store
+
+    harness, client = play(new(), kept, stores=absent)
+    assert not client.model.things.get((0, 0))
+    away[0] = False
+    harness.run(20_000)
+    assert client.model.things[0, 0][0][5:] == ["black", 3]
+
+
+def test_parts_that_are_no_classes_count_too(kept):
+    """What they have in the store is checked by the worker, and no other kind suffers by it."""
+    play(old(), kept)
+
+    def basket(colour):
+        things = [kind(name="Pear", colour=colour)]
+        part = type("Basket", (Part,), {"things": things, "plant": lambda self, cell: []})
+        game = new()
+        game.parts = [lambda of: part(of)]
+        return game
+
+    newer, client = play(basket(number(0, 3)), kept)
+    client.go(4 * 1024 + 512, 4 * 1024 + 512)
+    newer.run(4000)
+    assert client.model.things[0, 0][0][5:] == ["blue", 3]
+    _same, client = play(basket(number(0, 3)), kept)
+    assert client.model.things[0, 0][0][5:] == ["blue", 3]
+    narrow, client = play(basket(number(0, 2)), kept)
+    assert not client.model.things.get((0, 0))
+    assert "of Pear colour must be a whole number from 0 to 2" in narrow.node.keeper.trouble
+
+
+def test_an_upgrade_that_fails_harms_nobody(kept, caplog):
+    play(old(), kept)
+    _after, client = play(new(broken=True), kept)
+    assert client.model.things[0, 0][0][5:] == ["", 3]
+    assert caplog.text.count("upgrade of Apple failed") == 1
+
+
+GAME = """
+from flatlands import Game as Engine, Thing, number, plain, text
+
+
+class Apple(Thing):
+    colour = {field}
+
+
+class Game(Engine):
+    ground, things = plain(), [Apple]
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_game_that_would_lose_something_does_not_start(tmp_path, workers):
+    path, store = tmp_path / "orchard.py", f"sqlite:///{tmp_path}/kept.db"
+    path.write_text(GAME.format(field="number(0, 7)"))
+    server = ServerProcess("--game", str(path), "--store", store)
+    server.close()
+    path.write_text(GAME.format(field="text(0, 7)"))
+    ended = run("--game", str(path), "--store", store, "--workers", workers, "--port", "0")
+    assert ended.returncode == 2
+    assert "orchard.py has changed: of Apple colour must be a text" in ended.stderr

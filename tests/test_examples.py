@@ -52,24 +52,25 @@ def said_by(client, who):
 
 
 @pytest.mark.process
-def test_each_game_has_a_bot_that_plays_it():
-    with bots() as start:
-        with serving("--game", "snake", "--store", "memory://") as server:
-            start("flatlands.games.snake.bot", server)
-            watcher = SocketClient(server.port).hello("Watcher")
-            watcher.until(lambda: any(p.values[0] for p in watcher.model.players.values()))
-        with serving("--game", "paint", "--store", "memory://") as server:
-            watcher = SocketClient(server.port).hello("Watcher")
-            start("flatlands.games.paint.bot", server)
-            watcher.until(lambda: watcher.model.told.get("board", [[]])[0])
-            assert watcher.model.cells
-        with serving("--game", "quiet") as server:
-            start("flatlands.games.quiet.bot", server)
-            ada = SocketClient(server.port).hello("Ada")
-            ada.until(lambda: len(ada.model.players) == 2)
+@pytest.mark.parametrize("game", ["snake", "paint", "quiet"])
+def test_each_game_has_a_bot_that_plays_it(game):
+    with serving("--game", game, "--store", "memory://") as server, bots() as start:
+        ada = SocketClient(server.port).hello("Ada")
+        start(f"flatlands.games.{game}.bot", server)
+        name = f"{game.title()} Bot"
+
+        def values():
+            return [player.values for player in ada.model.players.values() if player.name == name]
+
+        ada.until(values)
+        if game == "snake":
+            ada.until(lambda: [eaten for eaten, _fallen in values() if eaten])
+        elif game == "paint":
+            ada.until(lambda: ada.model.told.get("board", [[]])[0] and ada.model.cells)
+        else:
             ada.send(6, "Who is here?")
-            ada.until(lambda: said_by(ada, "Quiet Bot"))
-            assert said_by(ada, "Quiet Bot") == ["Ada"]
+            ada.until(lambda: said_by(ada, name))
+            assert said_by(ada, name) == ["Ada"]
 
 
 @pytest.mark.process

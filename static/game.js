@@ -186,6 +186,7 @@ export class Game {
     identity.begin();
     const name = sayable(guest.name ?? '', NAME_MOST) || sayable(identity.name, NAME_MOST) || suggestName();
     const [columns, rows] = this.size, { ticket } = guest;
+    clearTimeout(this.sizing);            // the hello tells it
     this.net.open({ name, look: 0, width: columns, height: rows, near: null, place: null, ticket });
     // Also in a hidden page, which has no frames.
     setInterval(() => this.replica.expire(this.clock.now()), EXPIRE_EVERY);

@@ -53,8 +53,8 @@ export class Steer {
     game.on.begun(() => {
       this.aim = null;
       input.repeat();
-      // Who does not let go of keys goes on where it went.
-      if (this.goesOn && this.before.some((n) => n !== 0)) game.go({ heading: this.before });
+      // Who goes on without keys does so also after it has come back.
+      if (this.goesOn && game.goes && this.before.some((n) => n !== 0)) game.go({ heading: this.before });
     });
     game.listeners.add('leapt', () => { this.aim = null; });
     game.listeners.add('held', () => {

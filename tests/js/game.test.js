@@ -90,8 +90,10 @@ async function playing(kinds = [], how = {}, ground = 2) {
 
 test('a window that is dragged tells its size once, in whole tiles, and none that is no size', async () => {
   const { game } = await playing();
-  const hello = sends(P.HELLO)[0];
-  assert.deepEqual(hello.slice(2, 4), [20, 10]);
+  pass(300);
+  const told = sent.splice(0);
+  assert.deepEqual([told[0][0], told[0].slice(3, 5)], [P.HELLO, [20, 10]]);
+  assert.ok(!told.some(([kind]) => kind === P.VIEWPORT), 'the hello has told it');
   for (let n = 0; n < 80; n++) {
     box.width += 7;
     game.look(...game.draw.fit());
@@ -205,6 +207,9 @@ test('with turns a player goes on when keys are let go, and after it has come ba
   }
   welcome();
   assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0], [0, -1], [0, -1]]);
+  blurred();
+  welcome();
+  assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[0, 0]], 'who stood still stands');
 });
 
 test('who holds a key at a wall goes on when that is gone', async () => {

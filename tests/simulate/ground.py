@@ -13,6 +13,7 @@ from flatlands.server.actions import number
 from flatlands.server.agenda import Agenda
 from flatlands.server.cells import Cells
 from flatlands.server.kept.layer import Layer
+from flatlands.server.kept.reach import square_of
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.me import Me
 from flatlands.server.things import Kept
@@ -201,10 +202,8 @@ class Ground:
         """Raise Broken unless the store has what nodes know, and nothing that is safe is lost."""
         assert self._store is not None
         there: dict[_Place, tuple[int, int]] = {}
-        squares = {
-            tuple(map(int, item.group.split(":"))) for item in self._store.each(layer.rows._queue)
-        }
-        for square, tile in layer.rows.read(self._store, sorted(squares)):  # type: ignore[arg-type]
+        squares = {square_of(item.group) for item in self._store.each(layer.rows._queue)}
+        for square, tile in layer.rows.read(self._store, sorted(squares)):
             there[layer.number, square, tile.place] = tile.value, tile.at
         for square, values in known.items():
             for place, value in enumerate(values):

@@ -22,7 +22,7 @@ export function coloured(number) {
 const valuesOf = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(', ');
 
 export class Draw {
-  /** @param {import('./game.js').Game} game @param {HTMLCanvasElement} canvas */
+  /** @param {import('./client.js').Client} game @param {HTMLCanvasElement} canvas */
   constructor(game, canvas, tile) {
     this.game = game;
     this.canvas = canvas;
@@ -40,11 +40,11 @@ export class Draw {
       ground: null,
       /** @type {Map<string, (ctx: Ctx, value: number, x: number, y: number) => void>} */
       cells: new Map(),
-      /** @type {Map<string, (ctx: Ctx, thing: import('./game.js').Thing) => void>} */
+      /** @type {Map<string, (ctx: Ctx, thing: import('./client.js').Thing) => void>} */
       things: new Map(),
       /** @type {Map<string, (ctx: Ctx, values: Record<string, any>, x: number, y: number) => void>} */
       kept: new Map(),
-      /** @type {(ctx: Ctx, player: import('./game.js').Player) => void} */
+      /** @type {(ctx: Ctx, player: import('./client.js').Player) => void} */
       player: (ctx, player) => this.#player(player),
       /** @type {(ctx: Ctx, now: number) => void} */
       over: () => {},

@@ -10,7 +10,7 @@ const REPEAT_EVERY = 1000;                // ms between two times at which keys 
 
 export class Steer {
   /** `keys`, `tap` and `turns` are as `join` takes them.
-   * @param {import('./game.js').Game} game @param {import('./draw.js').Draw} draw */
+   * @param {import('./client.js').Client} game @param {import('./draw.js').Draw} draw */
   constructor(game, draw, canvas, { keys, tap, turns }) {
     this.game = game;
     this.draw = draw;
@@ -56,8 +56,8 @@ export class Steer {
       // Who goes on without keys does so also after it has come back.
       if (this.goesOn && game.goes && this.before.some((n) => n !== 0)) game.go({ heading: this.before });
     });
-    game.listeners.add('leapt', () => { this.aim = null; });
-    game.listeners.add('held', () => {
+    game.on.leapt(() => { this.aim = null; });
+    game.on.held(() => {
       if (performance.now() < this.repeatedAt + REPEAT_EVERY) return;
       this.repeatedAt = performance.now();
       input.repeat();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { DAY, skyAt } from '../../games/flatlands/page/day.js';
 import { advanceScene } from '../../games/flatlands/page/scene.js';
-import { State } from '../../games/flatlands/page/state.js';
+import { nothing } from './people.js';
 
 const minute = 60_000;
 
@@ -33,7 +33,7 @@ test('everybody has the same day, whenever the page was opened', () => {
   const at = 1_800_000_123_456;
   assert.deepEqual(skyAt(at), skyAt(at + 5 * DAY));
   assert.deepEqual(skyAt(10 * minute + 30_000), skyAt(10 * minute + 30_000 + 1e5 * DAY));
-  const states = [new State(), new State()];
+  const states = [nothing(), nothing()];
   // One page was opened long before the other; both were told the same node time.
   [500, 90_500].forEach((performanceTime, i) => {
     states[i].clock.sample(performanceTime, at, performanceTime);

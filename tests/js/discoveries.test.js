@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Discoveries } from '../../games/flatlands/page/discoveries.js';
-import * as P from '../../static/protocol.js';
 import { storageOf } from './storage.js';
 
 const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
@@ -11,7 +10,7 @@ const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, na
 function discoveries(lasts = true) {
   const told = [], sent = [];
   globalThis.localStorage = storageOf();
-  const session = { lasts, net: { send: (...message) => sent.push(message) } };
+  const session = { lasts, client: { do: { find: (...part) => sent.push(part) } } };
   const seen = new Discoveries(session, { toast: (text) => told.push(text) }, { chime: () => {} });
   return { seen, told, sent, session };
 }
@@ -22,7 +21,7 @@ test('the server is asked about a new landmark once it keeps what lasts, and the
   assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
   session.lasts = true;
   seen.look({ found: OAK }, 2000);
-  assert.deepEqual(sent, [[P.DO, 'find', [3, -2]]]);
+  assert.deepEqual(sent, [[3, -2]]);
   seen.tellFinders(OAK, 2, 2);
   assert.equal(told[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
   seen.look({ found: OAK }, 9000);

@@ -248,3 +248,20 @@ test('who has left without a word is forgotten after some seconds', async () => 
   for (let n = 0; n < 40; n++) pass(100);
   assert.equal(game.players.length, 1);
 });
+
+test('a page hears what happens to its connection, and who leaves is nobody', async () => {
+  const { game } = await playing(), heard = [], { on, net, identity } = game;
+  for (const what of ['lost', 'waiting', 'quiet', 'ended', 'line']) on[what]((...told) => heard.push([what, ...told]));
+  net.on.quiet(true);
+  net.on.lost(null);
+  net.on.waiting(400);
+  net.on.takenOver();
+  net.on.refused('name', 'that name is not allowed');
+  assert.deepEqual(heard.filter(([what]) => what !== 'line'), [['quiet', true], ['lost', null], ['waiting', 400],
+    ['ended', null], ['ended', 'that name is not allowed']]);
+  assert.deepEqual(heard.filter(([what]) => what === 'line').map(([, text]) => text), [
+    'The connection is lost: trying again …', 'You went on playing in another window.', 'that name is not allowed']);
+  identity.token = 'a token';
+  game.leave();
+  assert.deepEqual([game.id, game.me, identity.token], [0, null, null]);
+});

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 
 import { Landmarks, NOUNS } from '../../games/flatlands/page/landmarks.js';
 import { advancePlaces, ordinalOf } from '../../games/flatlands/page/places.js';
-import { State } from '../../games/flatlands/page/state.js';
 import { BRIDGE, DEEP, PATH, Terrain, WATER } from '../../static/terrain.js';
 import { NUMBERS } from '../../games/flatlands/page/view/props.js';
+import { nothing } from './people.js';
 
 const land = new Terrain(2013), landmarks = new Landmarks(land);
 const around = landmarks.within(-500, -500, 499, 499);
@@ -65,7 +65,7 @@ test('signposts stand beside paths and tell how far and where the nearest landma
 });
 
 test('who comes to a landmark or a signpost is told, and nobody else', () => {
-  const state = new State(), [mark] = around, [post] = landmarks.posts(60, -60, 90, -40);
+  const state = nothing(), [mark] = around, [post] = landmarks.posts(60, -60, 90, -40);
   const at = (x, y) => {
     state.here = { x: x + 0.5, y: y + 0.5 };
     advancePlaces(state);

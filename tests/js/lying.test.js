@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { advanceLying, pickUp, readCairns } from '../../games/flatlands/page/lying.js';
 import * as P from '../../static/protocol.js';
-import { State } from '../../games/flatlands/page/state.js';
+import { nothing } from './people.js';
 
 const KINDS = [['thing', 0, 'Gem', []],
   ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
@@ -14,7 +14,7 @@ const cairn = (version, player, stones) =>
 
 /** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
 function lyingThere(...things) {
-  const state = new State();
+  const state = nothing();
   state.replica.learn(KINDS);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
   tell(state, things, 0);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Guide, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
-import { State } from '../../games/flatlands/page/state.js';
 import { stand } from '../../static/track.js';
+import { nothing } from './people.js';
 
 const ADA = 90_001, COMPUTER = 7, DEER = 40_000;
 
@@ -14,7 +14,7 @@ function walker(id, x, y, name) {
 }
 
 function stateWith(...walkers) {
-  const state = new State();
+  const state = nothing();
   state.here = { x: 0, y: 0 };
   state.camera = { x: 0, y: 0 };
   state.walkers = walkers;

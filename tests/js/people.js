@@ -2,7 +2,15 @@
 
 import { advanceScene } from '../../games/flatlands/page/scene.js';
 import { State } from '../../games/flatlands/page/state.js';
+import { Clock } from '../../static/clock.js';
+import { Replica } from '../../static/replica.js';
 import { stand, UNIT } from '../../static/track.js';
+import { Walk } from '../../static/walk.js';
+
+/** The state of a page that knows nothing yet. */
+export function nothing() {
+  return new State({ clock: new Clock(), replica: new Replica(), walk: new Walk(() => false), ground: null });
+}
 
 /** Let a state know of a player who stands so many tiles to the east of the plaza. */
 export function comes(state, id, away) {
@@ -14,7 +22,7 @@ export function comes(state, id, away) {
 
 /** A state with players so many tiles to the east of the plaza, by their ids, where the own one is. */
 export function among(players, ownId = null) {
-  const state = new State();
+  const state = nothing();
   state.ownId = ownId;
   state.clock.sample(0, 1000, 0);
   state.walk.begin(0, 0, 1000);

@@ -1,6 +1,7 @@
 // What the player does by keys, clicks, the stick or the panels: it changes the state at once, and is
 // sent to the server. The server's answers are in session.js.
 
+import { unitsAt } from './client.js';
 import { Discoveries } from './discoveries.js';
 import { WAVE } from './emotes.js';
 import { Footsteps } from './footsteps.js';
@@ -40,7 +41,8 @@ export class Controls {
     this.state = state;
     this.deeds = deeds;
     this.session = session;
-    this.net = session.net;
+    this.client = session.client;
+    this.net = session.client.net;
     this.hud = hud;
     this.view = view;
     this.sound = sound;
@@ -64,12 +66,13 @@ export class Controls {
     /** Opens the map of everybody. */
     this.openMap = () => {};
     hud.setSound(sound.on);
-    session.onHeard = (player, emote) => this.#heard(player, emote);
+    session.onHeard = (id, emote) => this.#heard(id, emote);
     session.onSpark = () => sound.spark();
     session.onEmber = (has) => sound.ember(has);
-    session.onFound = (id, version, score) => this.#found(id, version, score);
-    session.onFinders = (part, place, of) =>
-      this.discoveries.tellFinders(state.landmarks.of(...part), place, of);
+    const { on } = session.client;
+    on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
+    on.told('finders', (column, row, place, of) =>
+      this.discoveries.tellFinders(state.landmarks.of(column, row), place, of));
   }
 
   /** Follow what the player does, and show the cairn that it reads; called in each frame. */
@@ -92,7 +95,7 @@ export class Controls {
     this.hud.hint(null);
     this.unfollow();
     this.state.cairnMeant = null;
-    this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] }, P.WALK, dx, dy);
+    this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] });
   }
 
   /** The mouse or a finger is held at a css px of the world: walk towards it. null: no longer.
@@ -165,14 +168,14 @@ export class Controls {
   /** End the walk, but not that after somebody. */
   rest() {
     if (this.following !== null) return;
-    if (this.net.playing && !this.state.walk.arrived) this.#walk(null, P.WALK, 0, 0);
+    if (this.net.playing && !this.state.walk.arrived) this.#walk(null);
   }
 
   // Called by Hud, for the panels.
 
   /** Say something. */
   say(text) {
-    this.#tell(text, (line) => this.net.act(P.SAY, line));
+    this.client.say(text);
   }
 
   /** Make an emote, but not so often that the server would refuse it. */
@@ -181,19 +184,19 @@ export class Controls {
     if (!this.net.playing || now - this.emotesAt[0] < EMOTES_WITHIN) return;
     this.emotesAt.shift();
     this.emotesAt.push(now);
-    this.net.act(P.DO, 'emote', [emote]);
+    this.client.do.emote(emote);
   }
 
   /** Let the player change its name and its look. */
   openYou() {
-    const { name, look } = this.session.identity;
+    const { name, look } = this.client.identity;
     this.hud.openYou(name, look);
   }
 
   /** Have another name and look. */
   appear(name, look) {
     if (!this.net.playing) return;
-    this.session.appear(sayable(name, NAME_MOST) || this.session.identity.name, look);
+    this.session.appear(sayable(name, NAME_MOST) || this.client.identity.name, look);
   }
 
   /** Ask for the line of a cairn, where one can be left. */
@@ -206,7 +209,8 @@ export class Controls {
 
   /** Leave a cairn with a line. */
   build(text) {
-    this.#tell(text, (line) => this.net.act(P.DO, 'build', [line]));
+    const line = sayable(text);
+    if (line !== '') this.client.do.build(line);
   }
 
   /** Add a stone to the cairn that is read, but not twice by a double click. */
@@ -215,7 +219,7 @@ export class Controls {
     this.hud.focusWorld();
     if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
     this.stoneAt = now;
-    this.net.act(P.DO, 'stone', [...cairn.thing.square]);
+    this.client.do.stone(...cairn.thing.square);
   }
 
   /** Show no more of whoever built the cairn that is read. */
@@ -291,7 +295,7 @@ export class Controls {
     const now = performance.now();
     if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
     this.scoresAt = now;
-    this.net.send(P.DO, 'scores', []);
+    this.client.do.scores();
   }
 
   /** Follow the player `id`, until it is out of sight or the own player goes elsewhere. */
@@ -315,13 +319,6 @@ export class Controls {
   mute(id, muted) {
     if (muted) this.state.muted.add(id);
     else this.state.muted.delete(id);
-  }
-
-  /** Send a text.
-   * @param {string} text @param {(line: string) => void} send */
-  #tell(text, send) {
-    const line = sayable(text);
-    if (line !== '') send(line);
   }
 
   #showCairn() {
@@ -358,7 +355,7 @@ export class Controls {
   #setOut(x, y, before) {
     const { here, terrain, walk, clock } = this.state, far = Math.hypot(x - here.x, y - here.y);
     const back = far === 0 ? 0 : Math.min(before / far, 1);
-    const goal = unitsOf(x + (here.x - x) * back, y + (here.y - y) * back);
+    const goal = unitsAt(x + (here.x - x) * back, y + (here.y - y) * back);
     const t = Math.floor(clock.now());
     walk.advance(t);
     const from = walk.at(t), [endX, endY] = endOf(walk.blocked, from, goal);
@@ -367,14 +364,14 @@ export class Controls {
     const barred = terrain.blocked(Math.floor(x), Math.floor(y)) && this.goalName === '';
     this.hud.hint(null);
     if (reaches || barred) return this.#go(goal);
-    this.route = new Route(walk.blocked, from, unitsOf(x, y), before * UNIT);
+    this.route = new Route(walk.blocked, from, unitsAt(x, y), before * UNIT);
     this.routed = walk.number;
     this.#goOn();
   }
 
   /** @param {import('./track.js').Pair} goal  in units */
   #go(goal) {
-    this.#walk({ goal }, P.GO, ...goal);
+    this.#walk({ goal });
     this.routed = this.state.walk.number;
     this.state.goal = { x: goal[0] / UNIT, y: goal[1] / UNIT, at: performance.now() };
   }
@@ -431,13 +428,11 @@ export class Controls {
     state.goal = null;                    // the ring shows whom one follows
   }
 
-  /** Follow an intent at once, and send it as a message of kind `kind`.
-   * @param {import('./track.js').Intent} intent */
-  #walk(intent, kind, ...fields) {
-    const { state } = this, t = Math.floor(state.clock.now());
+  /** @param {import('./track.js').Intent} intent */
+  #walk(intent) {
     if (intent !== null) this.session.hasWalked();
-    state.goal = null;
-    this.net.act(kind, state.walk.follow(intent, t), t, ...fields);
+    this.state.goal = null;
+    this.client.go(intent);
   }
 
   #showMenu(id, cssX, cssY) {
@@ -445,9 +440,8 @@ export class Controls {
     if (name !== undefined) this.hud.walkerMenu(id, look, name, muted.has(id), cssX, cssY);
   }
 
-  /** Let a player's words (0) or emote sound, as loud as it is near.
-   * @param {import('./replica.js').Player} player */
-  #heard({ id }, emote) {
+  /** Let a player's words (0) or emote sound, as loud as it is near. */
+  #heard(id, emote) {
     const { drawn, here } = this.state, walker = drawn.get(id);
     if (walker === undefined) return;
     const near = 1 - Math.hypot(walker.x - here.x, walker.y - here.y) / EARSHOT;
@@ -485,13 +479,7 @@ export class Controls {
       performance.now());
     if (goal === null) return;
     this.hud.hint(null);
-    this.#go(unitsOf(goal.x, goal.y));
+    this.#go(unitsAt(goal.x, goal.y));
     state.goal = null;                    // no mark is drawn there
   }
-}
-
-/** Return a place in tiles in units.
- * @returns {import('./track.js').Pair} */
-function unitsOf(x, y) {
-  return [Math.floor(x * UNIT), Math.floor(y * UNIT)];
 }

@@ -4,7 +4,6 @@
 import { forBrowser } from './keep.js';
 import { PART } from './landmarks.js';
 import { ordinalOf } from './places.js';
-import * as P from './protocol.js';
 
 /** @typedef {import('./landmarks.js').Landmark} Landmark */
 
@@ -49,7 +48,7 @@ export class Discoveries {
     this.asks -= 1;
     this.askedAt = now;
     const part = [Math.floor(found.x / PART), Math.floor(found.y / PART)];
-    this.session.net.send(P.DO, 'find', part);
+    this.session.client.do.find(...part);
   }
 
   /** Tell as the how many-th the player has found a landmark: 0 after all that are counted.

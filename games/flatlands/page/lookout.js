@@ -127,9 +127,9 @@ export class Lookout {
     this.fitted = null;
   }
 
-  /** Take a message of the server; return whether it was about the map. */
+  /** Take a message of the server, which may be about the map. */
   message(message) {
-    return this.state.atlas.apply(message, performance.now());
+    this.state.atlas.apply(message, performance.now());
   }
 
   /** Bring the map up to now and draw it; return whether it covers the world. */

@@ -1,12 +1,11 @@
 // The game: makes the state, the drawing, the panels, the session and the controls, and connects
 // them. Only this module knows all the others.
 
+import { Client } from './client.js';
 import { Controls } from './controls.js';
 import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
-import { Identity } from './identity.js';
 import { Input } from './input.js';
-import { forBrowser, forWindow } from './keep.js';
 import { KINDS } from './kinds.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
@@ -29,7 +28,8 @@ const canvas = document.getElementById('world');
 // Where the panels are those of small.css.
 const small = matchMedia('(pointer: coarse), (max-width: 640px), (max-height: 480px)');
 const stillness = matchMedia('(prefers-reduced-motion: reduce)');
-const state = new State();
+const client = new Client(randomLook), { net } = client;
+const state = new State(client);
 const view = new View(canvas, state.terrain, KINDS);
 const deeds = KINDS.flatMap(({ deed }) => deed ?? []);
 const minimap = new Minimap(document.getElementById('minimap'));
@@ -61,17 +61,15 @@ const hud = new Hud(document.getElementById('hud'), {
   whole: () => lookout.whole(),
   closeMap: () => lookout.close(),
 }, { portraitOn: (own) => new Portrait(own), signOf }, deeds, live);
-const others = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('flatlands');
-const identity = new Identity(forBrowser, forWindow, others, randomLook);
-const session = new Session(state, hud, identity, () => input.repeat());
+const session = new Session(client, state, hud, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound(), deeds);
 const input = new Input(canvas, controls);
-const spectator = new Spectator(session.net.url, (message) => lookout.message(message));
-const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), session.net,
+const spectator = new Spectator(net.url, (message) => lookout.message(message));
+const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), net,
   spectator, live);
-session.onMap = (message) => lookout.message(message);
+client.on.message((message) => lookout.message(message));
 controls.openMap = () => lookout.open();
-const measures = new Measures(state, session.net);
+const measures = new Measures(state, net);
 
 let resized = true;                       // whether the window may have another size than the drawing,
 let drawn = '', ratio = 0;                // and the size and pixel ratio that the drawing has
@@ -92,7 +90,7 @@ function resize() {
   const tile = tileSize(innerWidth, innerHeight);
   state.viewport = { w: innerWidth / tile, h: innerHeight / tile };
   lookout.resize(innerWidth, innerHeight, devicePixelRatio);
-  session.viewportChanged();
+  client.look(state.viewport.w, state.viewport.h);
 }
 
 function frame() {
@@ -101,9 +99,9 @@ function frame() {
   state.still = stillness.matches;
   state.plain = hud.effort.plain;
   state.panels = hud.panels;
+  client.advance();
   advanceScene(state, performance.now());
   controls.frame();
-  if (!state.walk.arrived) session.net.stir();
   // What the map covers need not be drawn.
   if (!lookout.frame()) view.render(state);
 }
@@ -115,7 +113,7 @@ function showReadings() {
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.
-globalThis.flatlands = { net: session.net, state, lookout };
+globalThis.flatlands = { net, state, lookout };
 
 // For again.js and early.js.
 document.documentElement.dataset.begun = '';

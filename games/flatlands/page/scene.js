@@ -83,8 +83,6 @@ export function cutCamera(state) {
  * @param {State} state */
 export function advanceScene(state, at) {
   const { replica, walk, ownId } = state, now = state.clock.now(at);
-  walk.advance(now);
-  replica.expire(now);
   state.now = at;
   // Before the first welcome nobody has told what time it is.
   state.sky = skyAt((state.clock.offset === null ? Date.now() : now) + state.dayShift);

@@ -2,13 +2,10 @@
 // scene.js change it; view/ and hud/ only read it. It never touches the page and sends nothing.
 
 import { Atlas } from './atlas.js';
-import { Clock } from './clock.js';
 import { skyAt } from './day.js';
 import { Ember } from './ember.js';
 import { Landmarks } from './landmarks.js';
-import { Replica } from './replica.js';
 import { Terrain } from './terrain.js';
-import { Walk } from './walk.js';
 
 const TITLE_SEED = 2013;                  // the ground behind the title, before the welcome
 
@@ -98,18 +95,20 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  */
 
 export class State {
-  constructor() {
+  /** @param {{ clock: import('./clock.js').Clock, replica: import('./replica.js').Replica,
+   * walk: import('./walk.js').Walk, ground: any }} client  whose ground it is from now on */
+  constructor(client) {
     // What is known.
     /** Node time. */
-    this.clock = new Clock();
+    this.clock = client.clock;
     /** The squares that are held and the players in them, as the server tells them. */
-    this.replica = new Replica();
+    this.replica = client.replica;
+    /** The walk of the own player, predicted. */
+    this.walk = client.walk;
     /** How many are where in the whole world, as long as the map of everybody is open. */
     this.atlas = new Atlas();
     /** The ground. It is replaced if the server's world has another seed. */
-    this.terrain = new Terrain(TITLE_SEED);
-    /** The walk of the own player, predicted. */
-    this.walk = new Walk((col, row) => this.terrain.blocked(col, row));
+    this.terrain = client.ground = new Terrain(TITLE_SEED);
     /** @type {number | null} Id of the own player; null while nobody plays. */
     this.ownId = null;
     /** In tiles: squares closer to the viewport than `lead` are held, and squares farther than

@@ -1,0 +1,399 @@
+// The client of any game: it lets the window's player play, predicts the own walk, and knows what there is:
+// players, things, cells, what is kept. It draws nothing, says nothing to the player, and knows no game.
+
+import { Cells } from './cells.js';
+import { Chunks, MADE } from './chunks.js';
+import { Clock } from './clock.js';
+import { Identity } from './identity.js';
+import { forBrowser, forWindow } from './keep.js';
+import { Net } from './net.js';
+import { suggestName } from './names.js';
+import * as P from './protocol.js';
+import { Replica } from './replica.js';
+import { GROUND, Terrain } from './terrain.js';
+import { NAME_MOST, sayable } from './texts.js';
+import { drawnAt, PACE, UNIT } from './track.js';
+import { Walk } from './walk.js';
+
+const SAID_FOR = 6000;                    // ms for which one sees what somebody has said
+const SIZE_MOST = 65535;                  // tiles of a screen that can be told
+const LOOK_AFTER = 300;                   // ms for which a screen keeps its size before the server is told
+const EXPIRE_EVERY = 1000;                // ms between two looks at what is to be forgotten
+const REST_FOR = 1000;                    // ms for which an action rests that was asked for too often
+
+/**
+ * A player as it is drawn now. `x` and `y` are in tiles, `look` is the number that it has chosen, `values` are
+ * those that the game has of it, and `saying` is what it has said a moment ago, or null.
+ * @typedef {{ id: number, name: string, look: number, own: boolean, x: number, y: number, values: Record<string, any>,
+ * saying: string | null }} Player
+ */
+
+/** @typedef {{ type: string, id: string, x: number, y: number, values: Record<string, any> }} Thing */
+
+/** @typedef {{ name?: string, look?: number, near?: string | number | null, ticket?: string }} Guest  The name
+ * that it plays under, if not the one that its window has; its look, and an invitation, if the game has such;
+ * and what the game lets it play by. */
+
+/** Functions that are called by name. */
+class Listeners {
+  constructor() {
+    /** @type {Map<string, Function[]>} */
+    this.all = new Map();
+  }
+
+  /** Call a function whenever something with this name happens. */
+  add(name, call) {
+    this.all.set(name, [...this.all.get(name) ?? [], call]);
+  }
+
+  /** Call them all. A fault of one is told in the console, and stops neither the others nor what else has come
+   * from the server. */
+  tell(name, ...what) {
+    for (const call of this.all.get(name) ?? []) {
+      try {
+        call(...what);
+      } catch (error) {
+        reportError(error);
+      }
+    }
+  }
+}
+
+/** A layer of the ground on which the game writes. */
+class Layer {
+  constructor(cells, number) {
+    this.cells = cells;
+    this.number = number;
+  }
+
+  /** Return the value of the tile of a place: 0 if nobody has written there, or if it is far away. */
+  at(x, y) {
+    return this.cells.value(this.number, Math.floor(x), Math.floor(y));
+  }
+
+  /** Call `each(x, y, value)` for the tiles of the held squares with values above 0. */
+  each(each) {
+    const { side } = this.cells;
+    for (const [key, values] of this.cells.squares) {
+      const [layer, col, row] = key.split(':').map(Number);
+      if (layer !== this.number) continue;
+      values.forEach((value, i) => {
+        if (value !== 0) each(col * side + i % side, row * side + Math.floor(i / side), value);
+      });
+    }
+  }
+}
+
+export class Client {
+  /** `suggestLook` returns the number of a look for somebody new. */
+  constructor(suggestLook = () => 0) {
+    this.clock = new Clock();
+    this.replica = new Replica();
+    this.layers = new Cells();
+    this.walk = new Walk((x, y) => this.blocked(x, y));
+    /** The id of the own player, 0 before there is one. */
+    this.id = 0;
+    /** @type {Terrain | Chunks | null} Null where everybody can walk everywhere. */
+    this.ground = null;
+    /** How the game lets its players walk: "free", "straight" or "none". */
+    this.walking = 'free';
+    /** @type {[string, number, any, string[]][]} What the game has declared, as the welcome tells it. */
+    this.kinds = [];
+    this.ownSeq = -1;                     // of the own player's last event that the walk was compared to
+    /** @type {import('./replica.js').Player | undefined} The own player as it was known last. */
+    this.own = undefined;
+    this.goes = false;                    // whether the last intent was none to stand
+    /** @type {[number, number]} The screen in tiles. */
+    this.size = [0, 0];
+    /** @type {number | undefined} */
+    this.sizing = undefined;
+    /** @type {Map<string, number>} By actions: when they were asked for last, and until when they are not, in
+     * performance time, ms. */
+    this.asked = new Map();
+    this.rests = new Map();
+    /** @type {Map<number, { text: string, until: number }>} */
+    this.said = new Map();
+    this.listeners = new Listeners();
+    const { listeners } = this, { replica } = this;
+    /**
+     * What a page wants to know. Each takes a function: `told` and `event` with a name before it, `told` gets
+     * the fields, and `event` the player, if it is known, and the values. `said` gets the player and the text,
+     * `error` a code and a sentence, and `line` what the player should read about its connection, or "".
+     * `begun` gets the welcome, `message` each message once it was applied, `lost` why the connection is, a
+     * sentence or null, `waiting` in how many ms it is tried again, 0 meanwhile, `quiet` whether an answer is
+     * overdue, and `ended` why nobody plays here any more, a sentence or null if another window does. `leapt`
+     * is called when the own player is suddenly elsewhere, and `held` when what is held is to be obeyed again.
+     */
+    this.on = {
+      told: (name, call) => listeners.add(`told ${name}`, call),
+      anything: (call) => listeners.add('told', call),
+      event: (name, call) => listeners.add(`event ${name}`, call),
+      events: (call) => listeners.add('event', call),
+      said: (call) => listeners.add('said', call),
+      error: (call) => listeners.add('error', call),
+      line: (call) => listeners.add('line', call),
+      begun: (call) => listeners.add('begun', call),
+      message: (call) => listeners.add('message', call),
+      lost: (call) => listeners.add('lost', call),
+      waiting: (call) => listeners.add('waiting', call),
+      quiet: (call) => listeners.add('quiet', call),
+      ended: (call) => listeners.add('ended', call),
+      leapt: (call) => listeners.add('leapt', call),
+      held: (call) => listeners.add('held', call),
+      frame: (call) => listeners.add('frame', call),
+    };
+    /** @type {Record<string, (...fields: any[]) => void>} The actions of the game, by their names. */
+    this.do = new Proxy({}, {
+      get: (_, action) => (...fields) => this.#ask(action, fields),
+    });
+    replica.onSay = ({ id }, text) => {
+      const now = this.clock.now();
+      for (const [other, { until }] of this.said) if (until < now) this.said.delete(other);
+      this.said.set(id, { text, until: now + SAID_FOR });
+      listeners.tell('said', this.player(id), text);
+    };
+    replica.onEvent = (type, id, values) => {
+      listeners.tell(`event ${type}`, this.player(id), values, id);
+      listeners.tell('event', type, this.player(id), values);
+    };
+    const url = new URL('ws', new URL('.', location.href.split('#')[0]));
+    url.protocol = url.protocol.replace('http', 'ws');
+    const others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('flatlands') : null;
+    this.identity = new Identity(forBrowser, forWindow, others, suggestLook);
+    this.net = new Net(url.href, this.clock, this.identity, {
+      welcome: (message) => this.#welcome(message),
+      message: (message) => this.#take(message),
+      lost: (why) => {
+        this.walk.halt(this.clock.now());
+        // A server that was killed has told nobody where its players were.
+        if (this.id !== 0) this.net.hello.place = unitsAt(...this.walk.drawn(this.clock.now()));
+        listeners.tell('lost', why);
+      },
+      refused: (code, sentence) => {
+        this.identity.end();
+        this.#end(sentence);
+      },
+      takenOver: () => this.#end(null),
+      error: (code, sentence) => {
+        const me = replica.players.get(this.id);
+        if ((code === 'flood' || code === 'walk') && me !== undefined && me.ack !== this.walk.number) {
+          this.walk.refused(me);
+        }
+        if (code === 'flood') this.#rest();
+        listeners.tell('error', code, sentence);
+      },
+      quiet: (is) => {
+        if (is) this.walk.freeze(this.clock.now());
+        else if (this.walk.thaw(this.clock.now())) listeners.tell('leapt');
+        listeners.tell('quiet', is);
+      },
+      waiting: (ms) => listeners.tell('waiting', ms),
+    });
+    // Also in a hidden page, which has no frames.
+    setInterval(() => replica.expire(this.clock.now()), EXPIRE_EVERY);
+  }
+
+  /** Play, with a screen of so many tiles: as the player that this browser had, unless another window plays it.
+   * @param {Guest} guest */
+  async open({ name = '', look = 0, near = null, ticket }, width, height) {
+    const { identity } = this;
+    this.look(width, height);
+    await identity.ready;
+    identity.begin();
+    identity.name = name || sayable(identity.name, NAME_MOST) || suggestName();
+    const [columns, rows] = this.size;
+    clearTimeout(this.sizing);            // the hello tells it
+    this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });
+  }
+
+  /** Leave the world for good: whoever plays here next is somebody else. */
+  leave() {
+    this.net.leave();
+    this.identity.end();
+    this.identity.anew();
+    this.walk.halt(this.clock.now());
+    this.replica.clear();
+    this.id = 0;
+    this.own = undefined;
+  }
+
+  /** Have a screen of so many tiles from now on; the server is told once it stays so for a moment. */
+  look(width, height) {
+    const whole = [width, height].map((n) => Math.min(Math.max(Math.ceil(n), 1), SIZE_MOST));
+    const size = /** @type {[number, number]} */ (whole);
+    if (size.every((n, i) => n === this.size[i])) return;
+    this.size = size;
+    clearTimeout(this.sizing);
+    this.sizing = setTimeout(() => {
+      const [columns, rows] = this.size;
+      Object.assign(this.net.hello, { width: columns, height: rows });
+      if (this.net.playing) this.net.send(P.VIEWPORT, columns, rows);
+    }, LOOK_AFTER);
+  }
+
+  // What there is.
+
+  /** The own player, null until it is there for the first time. */
+  get me() {
+    return this.player(this.id);
+  }
+
+  /** How many tiles a second the own player goes. */
+  get speed() {
+    return this.replica.speed * this.walk.pace / PACE / UNIT;
+  }
+
+  /** Return a player as it is now, or null if it is not near.
+   * @returns {Player | null} */
+  player(id) {
+    const own = id === this.id, now = this.clock.now();
+    const known = this.replica.players.get(id) ?? (own ? this.own : undefined);
+    if (known === undefined) return null;
+    const [x, y] = own ? this.walk.drawn(now) : drawnAt(known.track, now);
+    const saying = this.said.get(id);
+    return { id, name: known.name, look: known.look, own, x, y, values: known.values,
+      saying: saying !== undefined && saying.until > now ? saying.text : null };
+  }
+
+  /** All players that are near, as they are now.
+   * @returns {Player[]} */
+  get players() {
+    return /** @type {Player[]} */ ([...this.replica.players.keys()].map((id) => this.player(id)));
+  }
+
+  /** Return the things that lie near; only those of a kind, if there is its name.
+   * @returns {Thing[]} */
+  things(type = '') {
+    return [...this.replica.things.values()].flat().filter((thing) => type === '' || thing.type === type)
+      .map(({ type: kind, id, x, y, values }) => ({ type: kind, id, x: x / UNIT, y: y / UNIT, values }));
+  }
+
+  /** Return a layer of cells, by its name in the game's class. */
+  cells(name) {
+    const kind = this.kinds.find(([what, , each]) => what === 'cells' && each === name);
+    return new Layer(this.layers, kind === undefined ? -1 : kind[1]);
+  }
+
+  /** Return the values of what is kept of the square in which a tile is, or null.
+   * @returns {Record<string, any> | null} */
+  kept(type, x, y) {
+    const { side } = this.replica, key = `${Math.floor(x / side)}:${Math.floor(y / side)}`;
+    return this.replica.kept.get(key)?.find((kept) => kept.type === type)?.values ?? null;
+  }
+
+  /** Say whether nobody can enter the tile of a place, as far as is known. */
+  blocked(x, y) {
+    const column = Math.floor(x), row = Math.floor(y);
+    return this.layers.blocked(column, row) || (this.ground !== null && this.ground.blocked(column, row));
+  }
+
+  // What the player does.
+
+  /** Follow an intent, from so many ms ago on (200 at most): null stands for a stop.
+   * @param {import('./track.js').Intent} intent */
+  go(intent, ago = 0) {
+    const numbers = intent === null ? [] : 'goal' in intent ? intent.goal : intent.heading;
+    if (!numbers.every(Number.isFinite)) throw new TypeError(`where to? ${numbers}: write two numbers`);
+    if (!this.net.playing) return;
+    this.goes = intent !== null;
+    const t = Math.floor(this.clock.now() - ago), number = this.walk.follow(intent, t);
+    if (intent !== null && 'goal' in intent) this.net.act(P.GO, number, t, ...intent.goal);
+    else this.net.act(P.WALK, number, t, ...(intent?.heading ?? [0, 0]));
+  }
+
+  /** Walk to a place, in tiles. */
+  goTo(x, y) {
+    this.go({ goal: unitsAt(x, y) });
+  }
+
+  /** Say something to all who are near. */
+  say(text) {
+    const line = sayable(text);
+    if (line !== '') this.net.act(P.SAY, line);
+  }
+
+  /** Ask for an action, unless it was asked for too often a moment ago; return whether. */
+  #ask(action, fields) {
+    const now = performance.now();
+    if ((this.rests.get(action) ?? 0) > now) return false;
+    this.asked.set(action, now);
+    this.net.act(P.DO, action, fields);
+    return true;
+  }
+
+  /** Too much was asked for: do without the actions of this moment for a while. Whoever goes on is sent away. */
+  #rest() {
+    const now = performance.now();
+    for (const [action, at] of this.asked) if (at > now - REST_FOR) this.rests.set(action, now + REST_FOR);
+  }
+
+  /** Go on to the next frame: the own walk is where it is by now. */
+  advance() {
+    const now = this.clock.now();
+    if (this.id === 0) return;
+    this.walk.advance(now);
+    this.replica.expire(now);
+    if (this.ground instanceof Chunks) this.ground.look(...this.walk.drawn(now));
+    if (this.net.playing && !this.walk.arrived) this.net.stir();
+    this.listeners.tell('frame', now);
+  }
+
+  #welcome(welcome) {
+    const [, , id, now, seed, x, y, side, speed, diagonal, , , , , ground, kinds] = welcome, { replica } = this, of = (what) => kinds.find(([sort]) => sort === what)?.[2];
+    if (id !== this.id) this.own = undefined;
+    this.id = id;
+    this.ownSeq = -1;
+    this.kinds = kinds;
+    this.clock.begin(now, performance.now());
+    this.walking = of('walking') ?? 'free';
+    this.#setGround(ground, seed, of('ground'));
+    replica.learn(kinds);
+    replica.clear();
+    this.layers.learn(kinds);
+    this.layers.squares.clear();
+    Object.assign(replica, { side, speed, diagonal });
+    this.walk.begin(x, y, Math.floor(this.clock.now()));
+    this.listeners.tell('begun', welcome);
+  }
+
+  /** Have the ground that a welcome tells: what is known of it stays if it is the same. */
+  #setGround(ground, seed, stamp) {
+    const { ground: known } = this;
+    if (ground === GROUND && known instanceof Terrain && known.seed === seed >>> 0) return;
+    if (ground === MADE && known instanceof Chunks && known.stamp === stamp) return;
+    this.ground = ground === GROUND ? new Terrain(seed) : ground === MADE ? new Chunks(stamp) : null;
+  }
+
+  #take(message) {
+    const { replica, walk, clock } = this;
+    if (message[0] === P.TOLD) {
+      this.listeners.tell(`told ${message[1]}`, ...message[2]);
+      this.listeners.tell('told', message[1], message[2]);
+    }
+    this.layers.apply(message, replica.side);
+    const walls = message[0] === P.CELLS && this.layers.solid.has(message[3]);
+    if (walls) walk.replan(clock.now());
+    replica.apply(message, clock.now());
+    const me = replica.players.get(this.id);
+    if (me !== undefined && me.seq !== this.ownSeq) {
+      this.ownSeq = me.seq;
+      this.own = me;
+      if (walk.reconcile(me, clock.now())) this.listeners.tell('leapt');
+    }
+    // The server had received nothing for a while, or there may be a way where a wall was: go on with what is
+    // still held.
+    if (walk.ended || (walls && walk.arrived)) this.listeners.tell('held');
+    walk.ended = false;
+    this.listeners.tell('message', message);
+  }
+
+  #end(why) {
+    this.walk.halt(this.clock.now());
+    this.listeners.tell('ended', why);
+  }
+}
+
+/** @returns {import('./track.js').Pair} */
+export function unitsAt(x, y) {
+  return [Math.floor(x * UNIT), Math.floor(y * UNIT)];
+}

@@ -109,6 +109,8 @@ class Layer:
         #: here since this was asked, and just before; on how many tiles that is at most in all; and
         #: when it is asked again.
         self._counts: dict[int, int] = {}
+        #: How many tiles the store has with a value above 0, some seconds ago.
+        self.tiles = 0
         self._owners: dict[bytes, int] = {}
         self._since: dict[bytes, set[tuple[Square, int]]] = {}
         self._asked: dict[bytes, set[tuple[Square, int]]] = {}
@@ -150,11 +152,6 @@ class Layer:
         return dict(found)
 
     @property
-    def tiles(self) -> int:
-        """How many tiles the store has with a value above 0, some seconds ago."""
-        return sum(self._counts.values())
-
-    @property
     def store(self) -> Store | None:
         """The store that has the layer, None if none has."""
         store: Store | None = self.keeper.store
@@ -176,26 +173,26 @@ class Layer:
     ) -> None:
         """Write a value on a tile, by its number in the square, or add it there, after what this
         node knows of it, and after what has the stamp `after`."""
-        now, known = self.loop.now(), self.known(square)
+        now, known, lasts = self.loop.now(), self.known(square), self.store is not None
         own = self.need(square, now)
         there, known_at = (0, 0) if known is None else known.get(place)
-        if (mine := own.tiles.get(place, (0, 0)))[1] > known_at:
+        if (mine := own.tiles.get(place)) and mine[1] > known_at:
             # It has not come back yet.
             there, known_at = mine
         at = next_stamp(now, self._node.id, max(after, known_at))
-        if self.rule == SUM and self.store is None:
+        if self.rule == SUM and not lasts:
             value = min(max(there + value, 0), VALUES - 1)
         elif self.rule in (FIRST, MOST) and known_at:
             if not counts(self.rule, (value, at), (there, known_at)):
                 return
         own.tiles[place] = value, at
-        if value > 0 and self.store is not None:
+        if value > 0 and lasts:
             self._new += 1
             if self.declared.per_owner is not None:
                 self._since.setdefault(who, set()).add((square, place))
         self._oldest = min(self._oldest, now)
         self._add(square, place, Write(value, at, who))
-        if self.kept != "first" or self.store is None:
+        if self.kept != "first" or not lasts:
             self._tell(square, place, value, at)
 
     def need(self, square: Square, now: int) -> _Own:
@@ -221,13 +218,13 @@ class Layer:
         written = self._written.setdefault(square, {})
         before = written.get(place)
         if before is not None:
-            after = before.after if before.who == write.who else before.value
+            value, at, who, _ = write
+            after = before.after if before.who == who else before.value
             if self.rule == SUM:
-                write = write._replace(value=before.value + write.value, after=after)
-            elif counts(self.rule, write[:2], before[:2]):
-                write = write._replace(after=after)
-            else:
+                value += before.value
+            elif not counts(self.rule, (value, at), (before.value, before.at)):
                 return
+            write = Write(value, at, who, after)
         written[place] = write
 
     # What squares need of a layer.
@@ -344,6 +341,7 @@ class Layer:
             tell()
             if counts is not None:
                 self._counts, self._owners = counts
+                self.tiles = sum(self._counts.values())
                 self._asked = {}
                 self._new -= new
 

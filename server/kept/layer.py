@@ -173,12 +173,9 @@ class Layer:
     ) -> None:
         """Write a value on a tile, by its number in the square, or add it there, after what this
         node knows of it, and after what has the stamp `after`."""
-        now, known, lasts = self.loop.now(), self.known(square), self.store is not None
+        now, lasts = self.loop.now(), self.store is not None
         own = self.need(square, now)
-        there, known_at = (0, 0) if known is None else known.get(place)
-        if (mine := own.tiles.get(place)) and mine[1] > known_at:
-            # It has not come back yet.
-            there, known_at = mine
+        there, known_at = self._latest(square, place, own)
         at = next_stamp(now, self._node.id, max(after, known_at))
         if self.rule == SUM and not lasts:
             value = min(max(there + value, 0), VALUES - 1)
@@ -194,6 +191,13 @@ class Layer:
         self._add(square, place, Write(value, at, who))
         if self.kept != "first" or not lasts:
             self._tell(square, place, value, at)
+
+    def _latest(self, square: Square, place: int, own: _Own) -> tuple[int, int]:
+        """Return the value and stamp of a tile as this node knows it, or as it wrote there, if that
+        has not come back yet."""
+        known, mine = self.known(square), own.tiles.get(place)
+        there = (0, 0) if known is None else known.get(place)
+        return there if mine is None or mine[1] <= there[1] else mine
 
     def need(self, square: Square, now: int) -> _Own:
         """Let this node receive a square for a while; return what it has written there."""

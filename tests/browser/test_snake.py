@@ -39,7 +39,7 @@ def test_who_runs_into_another_snake_begins_anew(open_page, tmp_path):
             if fence.model.players[own].values[1]:
                 break
         page.get_by_text("You ran into Fence.").wait_for()
-        assert abs(fence.at(own)[0] - column) < 2 * UNIT
+        fence.until(lambda: abs(fence.at(own)[0] - column) < 2 * UNIT)
         page.get_by_role("button", name="Again").click()
         page.get_by_role("button", name="Again").wait_for(state="hidden")
         page.keyboard.press("ArrowDown")

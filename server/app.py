@@ -33,6 +33,7 @@ from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, ra
 from flatlands.server.squares.peers import Load
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
+from flatlands.server.web.author import collect_faults
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.pages import make_pages
 from flatlands.server.websocket.connection import Connection
@@ -136,6 +137,7 @@ class Server:
                 forgets=settings.forgets,
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
+                faults=collect_faults() if settings.author else None,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,

@@ -85,10 +85,10 @@ def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
         return module
     except Exception as error:
         sys.modules.pop(name, None)
-        raise Unfit(f"the game does not load: {_where(error)}") from error
+        raise Unfit(f"the game does not load: {where(error)}") from error
 
 
-def _where(error: Exception) -> str:
+def where(error: Exception) -> str:
     """Return the file and the line at which a module failed, and how: where its author was last, if
     the error is of the engine, which it has called."""
     if isinstance(error, SyntaxError):
@@ -137,7 +137,7 @@ class Maker:
         try:
             return self._kind.ground(seed)
         except Exception as error:
-            raise Unfit(f"the ground of the game {self._name} fails: {_where(error)}") from error
+            raise Unfit(f"the ground of the game {self._name} fails: {where(error)}") from error
 
     def __call__(self, node: Any) -> "Game":
         """Return the game of a node. Raises Unfit if one's own fails."""
@@ -149,7 +149,7 @@ class Maker:
         except Exception as error:
             if not is_own(self._name):
                 raise
-            raise Unfit(f"the game {self._name} cannot be made: {_where(error)}") from error
+            raise Unfit(f"the game {self._name} cannot be made: {where(error)}") from error
 
 
 def _page(name: str, kind: "type[Game]") -> Path:

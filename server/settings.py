@@ -274,6 +274,12 @@ class Settings:
         "text, or json for one object per line", _one_of("text", "json"), "text"
     )
     access_log: bool = option("1 logs a line for every HTTP request", _switch, 0)
+    author: bool = option(
+        "1 shows everybody, in the page, what fails in the game and where: for its author, who is "
+        "alone with it (`flatlands play`)",
+        _switch,
+        0,
+    )
     short_addresses: bool = option(
         "1 logs only the network of a client's address, its /24 or for IPv6 its /48", _switch, 0
     )

@@ -16,6 +16,7 @@ from typing import Any
 from flask import Blueprint, Flask, Response, jsonify
 
 from flatlands.server.chunks import Failed
+from flatlands.server.web.author import Faults
 from flatlands.server.web.joined import join_modules
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
@@ -32,6 +33,9 @@ LINKS = b"""<link rel="stylesheet" href="joined.css">
 
 #: What tells the page that the server's store is lost at each restart: once a day at least.
 FORGETS = '\n  <meta name="forgets" content="">'
+
+#: What shows the author of a game its faults.
+AUTHOR = '\n  <script async src="author.js"></script>'
 
 #: The page may load nothing from another host, and send nothing there.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
@@ -75,7 +79,7 @@ class Files:
     The page's modules and style sheets are joined to one file each. With `?debug` in its address
     it loads them one by one. If the server `forgets`, the page says so too. The files of a game's
     `page` take the place of those with the same names. Pieces of the `ground` are served below
-    /v/STAMP/ground/.
+    /v/STAMP/ground/. With `author` the page shows what /author tells.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Files:
         forgets: bool = False,
         page: Path | None = None,
         ground: Any = None,
+        author: bool = False,
     ) -> None:
         self._application = application
         self._ground = ground
@@ -102,7 +107,7 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        told = FORGETS if forgets else ""
+        told = (FORGETS if forgets else "") + (AUTHOR if author else "")
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
@@ -188,12 +193,14 @@ def make_pages(
     forgets: bool = False,
     page: Path | None = None,
     ground: Any = None,
+    faults: Faults | None = None,
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
-    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None.
+    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`
+    are shown in the page to the game's author, if there are any.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -208,4 +215,11 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    return Files(STATIC, app, forgets=forgets, page=page, ground=ground)
+    files = Files(STATIC, app, forgets=forgets, page=page, ground=ground, author=faults is not None)
+    if faults is not None:
+
+        @app.get("/author")
+        def author() -> Response:
+            return jsonify(version=files.version, faults=list(faults.told))
+
+    return files

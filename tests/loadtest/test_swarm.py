@@ -158,12 +158,12 @@ KEPT = [
         "--bots 25 --seconds 4 --scenario life --workers 2",
         lambda verdict, totals: verdict["stalled"] == 0 and totals["steps"] > 25 * 15,
     ),
-    # By sketches: records of so many moves would take twice as many bytes.
+    # By sketches 10 to 13 bytes for each move, by how many a flush has: by records 25.
     pytest.param(
         "--bots 330 --seconds 4 --scenario crowd --rate 1 --sample 33",
         lambda verdict, totals: (
             (verdict["observers"], verdict["delivered"] > 30_000) == (33, True)
-            and totals["bytes"] < 11 * totals["deliveries"]
+            and totals["bytes"] < 17 * totals["deliveries"]
         ),
         marks=pytest.mark.alone,
     ),

@@ -1,0 +1,107 @@
+"""`flatlands`: begin a game of one's own, play it while it is edited, and let a swarm play it.
+
+It never loads the game: the server and the swarm do, in processes of their own.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flatlands.needs import packages
+
+HELP = """\
+usage: flatlands COMMAND ...
+
+  new FOLDER                 lay a small game to begin with into a new folder
+  play [GAME] [OPTION ...]   serve a game, and start it anew whenever one of its files changes;
+                             pages show what fails in it, and come back where they were
+  swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
+
+GAME is a folder with a game.py, or a file of Python: without it, the folder in which you are.
+Options of the server may follow, such as --port 9000 (flatlands play --help lists them), or those
+of the swarm (flatlands swarm --help).
+"""
+
+#: What a game may be called: its name is a part of a module's name, and of that of its store.
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+TEMPLATE = Path(__file__).with_name("template")
+
+#: Stands for the game's name in the files of the template.
+MARK = "NAME_OF_THE_GAME"
+
+
+class Wrong(Exception):
+    """The command line cannot be obeyed; the text is a sentence that says what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Obey a command line, that of the process if None; return the exit code."""
+    command, *rest = [*(sys.argv[1:] if arguments is None else arguments), ""][:-1] or ["--help"]
+    try:
+        if command in ("--help", "-h", "help"):
+            print(HELP, end="")
+            return 0
+        if command == "new":
+            return new(rest)
+        if command in ("play", "swarm"):
+            return {"play": play, "swarm": swarm}[command](*_game(rest))
+        raise Wrong(f"there is no command {command!r}: new, play or swarm; see flatlands --help")
+    except Wrong as wrong:
+        print(f"flatlands: {wrong}", file=sys.stderr)
+        return 2
+
+
+def new(arguments: Sequence[str]) -> int:
+    """Lay the template into a new folder."""
+    if len(arguments) != 1:
+        raise Wrong("new takes the name of a folder: flatlands new mygame")
+    folder = Path(arguments[0])
+    if not NAME.fullmatch(folder.name):
+        raise Wrong(
+            f"a game cannot be called {folder.name!r}: take up to 40 letters from a to z, digits "
+            "and _, a letter first, such as flatlands new mygame"
+        )
+    try:
+        shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    except FileExistsError:
+        raise Wrong(f"there is something at {folder} already: take another name") from None
+    except (shutil.Error, OSError) as error:
+        raise Wrong(f"nothing can be written to {folder}: {error}") from None
+    for path in folder.rglob("*.*"):
+        path.write_text(path.read_text().replace(MARK, folder.name))
+    print(f"{folder} has a game: cd {folder} && flatlands play, then edit game.py")
+    return 0
+
+
+def play(game: Path, options: Sequence[str]) -> int:
+    """Serve a game until it is ended."""
+    from flatlands.author import serve
+
+    return serve(game, options)
+
+
+def swarm(game: Path, options: Sequence[str]) -> int:
+    """Let bots play a game on a server of their own."""
+    with packages("swarm"):
+        import psutil as psutil
+    command = [sys.executable, "-m", "flatlands.loadtest.bots", "--game", str(game), *options]
+    return subprocess.run(command).returncode
+
+
+def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
+    """Return the path of the game that arguments begin with, and the options after it."""
+    named = bool(arguments) and not arguments[0].startswith("-")
+    path = Path(arguments[0] if named else ".").resolve()
+    if not path.exists():
+        raise Wrong(f"there is no game at {path}: flatlands new makes one")
+    if path.is_dir() and not (path / "game.py").is_file():
+        raise Wrong(f"there is no game.py in {path}: go to a game's folder, or run flatlands new")
+    return path, arguments[1:] if named else arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())

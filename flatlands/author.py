@@ -1,0 +1,111 @@
+"""`flatlands play`: serves a game, and starts it anew whenever one of its files changes.
+
+Tokens and what is kept outlast that, so that open pages come back where they were. It never looks
+into the game: the server does, in a process of its own.
+"""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+#: The folder in which the secret and the store are, beside the game.
+STATE = ".flatlands"
+
+#: Seconds between two looks at the files, and for which a server may take to stop.
+LOOK_EVERY, STOPS_WITHIN = 0.25, 10.0
+
+#: Folders that are no part of a game; nor are those whose names begin with a dot.
+OTHERS = {"__pycache__", "node_modules", "tests", "venv"}
+
+#: The exit code of a server whose game or options cannot be.
+UNFIT = 2
+
+
+def serve(game: Path, options: Sequence[str]) -> int:
+    """Serve a game until it is ended, or as long as its server can; return the exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
+    environment, patient = _environment(game, os.environ), False
+    while True:
+        before = _state(game)
+        server = subprocess.Popen([*command, *options], env=environment)
+        try:
+            changed = _wait(server, game, before, patient)
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            _stop(server)
+        if not changed:
+            return server.returncode
+        patient = True
+        print(f"flatlands: {changed} has changed: starting anew", file=sys.stderr)
+
+
+def _wait(
+    server: "subprocess.Popen[bytes]", game: Path, before: Mapping[Path, Any], patient: bool
+) -> str:
+    """Wait until a file of the game changes, and return its name; or "" once the server has ended,
+    unless that may be the game's fault and we are `patient`."""
+    while (now := _state(game)) == before:
+        code = server.poll()
+        if code is not None and not (patient and code == UNFIT):
+            return ""
+        time.sleep(LOOK_EVERY)
+    # An editor may write several files, or one in pieces.
+    while (later := _state(game)) != now:
+        now = later
+        time.sleep(LOOK_EVERY / 2)
+    return min(path.name for path, _ in dict(before).items() ^ now.items())
+
+
+def _stop(server: "subprocess.Popen[bytes]") -> None:
+    """End a server that has not ended yet."""
+    if server.poll() is None:
+        server.terminate()
+        try:
+            server.wait(STOPS_WITHIN)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _state(game: Path) -> dict[Path, Any]:
+    """Return what tells whether one of the game's files has changed."""
+    found = {}
+    for path in _files(game):
+        try:
+            known = path.stat()
+        except FileNotFoundError:
+            # It was removed just now.
+            continue
+        found[path] = known.st_mtime_ns, known.st_size
+    return found
+
+
+def _files(game: Path) -> Iterator[Path]:
+    """Yield the files of a game: a folder, or one file with the folder of its page."""
+    if game.is_file():
+        yield game
+    for folder, folders, names in os.walk(game if game.is_dir() else game.with_name("page")):
+        folders[:] = [name for name in folders if name[0] != "." and name not in OTHERS]
+        yield from (Path(folder, name) for name in names if name[0] != ".")
+
+
+def _environment(game: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the server: with a secret and a store that stay the same, unless
+    it has others."""
+    folder = (game if game.is_dir() else game.parent) / STATE
+    secret = folder / "secret"
+    if not secret.exists():
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
+        secret.touch(mode=0o600)
+        secret.write_text(secrets.token_hex())
+    stays = {"SECRET_KEY": secret.read_text(), "STORE_URL": f"sqlite:///{folder / 'world.db'}"}
+    return {**stays, **given}

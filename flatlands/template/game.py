@@ -1,0 +1,35 @@
+"""NAME_OF_THE_GAME: whoever walks paints the floor."""
+
+from flatlands import Cells, Me, action, every, number, plain
+from flatlands import Game as Engine
+
+COLOURS = 8
+
+
+class Game(Engine):
+    """What the server calls: see docs/games.md of Flatlands."""
+
+    ground = plain()
+    page = "page"
+    floor = Cells()  # a byte for each tile of the world
+
+    def colour(self, me: Me) -> int:
+        """Return the colour of a player, 1 to COLOURS."""
+        return me.id % COLOURS + 1
+
+    def on_step(self, me: Me, tiles: list[tuple[int, int]]) -> None:
+        """Paint the tiles to which a player has come."""
+        me.write(self.floor, tiles, self.colour(me))
+
+    @action(rate=0.2, burst=1)
+    def spill(self, me: Me, reach: int = number(1, 3)) -> None:
+        """Paint all tiles around a player, once in five seconds."""
+        column, row = me.tile
+        around = range(-reach, reach + 1)
+        tiles = [(column + x, row + y) for x in around for y in around]
+        me.write(self.floor, tiles, self.colour(me))
+
+    @every(2)
+    def tell(self) -> None:
+        """Tell all pages how many tiles have which colour."""
+        self.tell_all("board", [[colour, n] for colour, n in self.floor.counts().items()])

@@ -1,0 +1,32 @@
+"""What the author of a game is shown in the page: what has failed, and where. It is there only if
+the server was started for an author, never for players."""
+
+import logging
+from collections import deque
+from typing import Final
+
+from flatlands.server import games
+
+#: So many of the last faults are shown.
+SHOWN: Final = 5
+
+
+class Faults(logging.Handler):
+    """Keeps what the log has said last of exceptions: what has failed, and where its author was."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: deque[tuple[str, str]] = deque(maxlen=SHOWN)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an exception that is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Exception):
+            self.told.append((record.getMessage(), games.where(error)))
+
+
+def collect_faults() -> Faults:
+    """Return what keeps the exceptions that are logged from now on."""
+    faults = Faults()
+    logging.getLogger("flatlands").addHandler(faults)
+    return faults

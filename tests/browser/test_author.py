@@ -1,0 +1,68 @@
+"""`flatlands new` and `flatlands play`, as an author has them: edit, see what fails, and go on."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from flatlands.loadtest.kit.processes import Program
+from tests.brokers.redis_servers import free_port
+from tests.browser.conftest import eventually
+from tests.processes import PATIENCE, ROOT, clean_environment
+
+HERE = {**clean_environment(), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.process
+def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
+    command = [sys.executable, "-m", "flatlands"]
+    subprocess.run(
+        [*command, "new", "mygame"], cwd=tmp_path, env=HERE, check=True, timeout=PATIENCE
+    )
+    folder, port = tmp_path / "mygame", free_port()
+    game, main = folder / "game.py", folder / "page" / "main.js"
+    play = Program([*command, "play", "--port", str(port)], "play", folder=folder, environment=HERE)
+    with play:
+        assert play.line(PATIENCE).startswith("Flatlands is at")
+        page = open_page(f"http://127.0.0.1:{port}/", cut_off=True, script="var count = 0;")
+        page.get_by_text("Walk with the arrow keys").wait_for()
+        page.keyboard.press("ArrowRight", delay=400)
+        page.locator("#board li").first.wait_for(state="attached")
+
+        # What fails is shown, with the line of the author's file, until it is mended.
+        right = game.read_text()
+        game.write_text(right.replace("me.write(self.floor, tiles, self.colour(me))", "1 / 0", 1))
+        fault = page.get_by_role("alert").filter(has_text="on_step of the game failed")
+
+        def is_told():
+            page.keyboard.press("ArrowRight", delay=400)
+            return fault.is_visible()
+
+        eventually(is_told, "the fault is told")
+        assert "game.py, line 22: ZeroDivisionError: division by zero" in fault.inner_text()
+        page.get_by_role("button", name="Close").click()
+        fault.wait_for(state="hidden")
+
+        # A file that Python cannot read ends the server, and the next change starts it.
+        game.write_text("def (\n")
+        eventually(lambda: "game.py, line 1: invalid syntax" in play.errors(), "it is told")
+        game.write_text(right)
+        page.get_by_text("Walk with the arrow keys").wait_for()
+
+        # The bot of the template plays it.
+        bot = Program(
+            [sys.executable, "bot.py", page.url], "the bot", folder=folder, environment=HERE
+        )
+        with bot:
+            eventually(lambda: "name='Painter'" in play.errors(), "the bot has joined")
+            assert bot.process.poll() is None and bot.errors() == ""
+
+        # A page that has changed is loaded again, and its player is the same one.
+        main.write_text(main.read_text() + "document.body.append('A new page');\n")
+        page.get_by_text("A new page").wait_for()
+        page.get_by_text("Walk with the arrow keys").wait_for()
+        assert len(set(re.findall(r"join player=(\d+)", play.errors()))) == 2
+        page.keyboard.press("ArrowRight", delay=400)
+        assert fault.is_hidden()
+    assert play.process.returncode == 0

@@ -1,0 +1,92 @@
+"""The command `flatlands`: what it lays into a folder, what it looks at, and what it refuses."""
+
+import shutil
+
+import pytest
+
+from flatlands import author
+from flatlands.__main__ import TEMPLATE, main
+from flatlands.server import games
+from tests.server.harness import Clock, Harness, clock_stores
+
+#: A command line that cannot be obeyed, and what is said of it.
+WRONG = [
+    (["dance"], "there is no command 'dance': new, play or swarm"),
+    (["new"], "new takes the name of a folder: flatlands new mygame"),
+    (["new", "a", "b"], "new takes the name of a folder"),
+    (["new", "9-lives"], "a game cannot be called '9-lives': take up to 40 letters"),
+    (["new", "there"], "there is something at there already: take another name"),
+    (["new", "there/file/mygame"], "nothing can be written to there/file/mygame"),
+    (["play", "nowhere"], "nowhere: flatlands new makes one"),
+    (["play", "there"], "there is no game.py in "),
+    (["swarm", "--bots", "10"], "there is no game.py in "),
+]
+
+
+@pytest.mark.parametrize("arguments, sentence", WRONG, ids=lambda it: " ".join(it)[:20])
+def test_what_cannot_be_is_told_in_a_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("flatlands: ") and sentence in told.err and told.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_names_all_commands(capsys, arguments):
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n  {command} " in told for command in ("new", "play", "swarm"))
+
+
+def test_a_new_game_has_the_name_of_its_folder_and_is_played(tmp_path):
+    folder = tmp_path / "mygame"
+    assert main(["new", str(folder)]) == 0
+    assert "<title>mygame</title>" in (folder / "page" / "index.html").read_text()
+    assert {path.name for path in folder.rglob("*")} >= {"game.py", "bot.py", "main.js"}
+    game = games.part(str(folder), "Game")
+    assert games.Maker(str(folder), None, alone=True).page == folder / "page"
+    clock = Clock()
+    harness = Harness(play=game, nodes=2, ready=True, clock=clock, stores=clock_stores(clock))
+    ada, bob = (
+        harness.place(name, (0, 0), host=host)
+        for name, host in zip("AB", harness.hosts, strict=True)
+    )
+    ada.walk(1, 0)
+    harness.run(2000)
+    ada.walk(0, 0)
+    ada.send(35, "spill", [2])
+    harness.run(5000)
+    for host in harness.hosts:
+        assert host.node.game.floor[12, 8] == ada.id % 8 + 1
+    [[colour, tiles]] = bob.model.told["board"][0]
+    assert colour == ada.id % 8 + 1 and tiles > 20
+
+
+def test_only_files_of_a_game_are_looked_at(tmp_path):
+    folder, single = tmp_path / "mygame", tmp_path / "single.py"
+    shutil.copytree(TEMPLATE, folder)
+    shutil.copytree(TEMPLATE / "page", tmp_path / "page")
+    shutil.copy(TEMPLATE / "game.py", single)
+    known = author._state(folder), author._state(single)
+    for name in (".flatlands/world.db", "tests/test_game.py", "__pycache__/x.pyc", ".git/index"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("new")
+    assert (author._state(folder), author._state(single)) == known
+    for path in (folder / "page" / "game.css", folder / "more.py"):
+        before = author._state(folder)
+        path.write_text("body {}")
+        assert author._state(folder) != before
+    (tmp_path / "page" / "main.js").unlink()
+    assert author._state(single) != known[1] and single in author._state(single)
+
+
+def test_the_secret_and_the_store_stay_unless_others_are_given(tmp_path):
+    first = author._environment(tmp_path, {"PATH": "/bin"})
+    again = author._environment(tmp_path, {"STORE_URL": "memory://"})
+    assert first["SECRET_KEY"] == again["SECRET_KEY"] and len(first["SECRET_KEY"]) == 64
+    assert first["STORE_URL"] == f"sqlite:///{tmp_path}/.flatlands/world.db"
+    assert (first["PATH"], again["STORE_URL"]) == ("/bin", "memory://")
+    assert (tmp_path / ".flatlands" / "secret").stat().st_mode & 0o77 == 0
+    assert author._environment(tmp_path, {"SECRET_KEY": "mine"})["SECRET_KEY"] == "mine"

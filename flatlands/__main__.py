@@ -15,14 +15,15 @@ from flatlands.needs import packages
 HELP = """\
 usage: flatlands COMMAND ...
 
-  new FOLDER                 lay a small game to begin with into a new folder
+  new FOLDER                 lay a small game to begin with, and its tests, into a new folder
   play [GAME] [OPTION ...]   serve a game, and start it anew whenever one of its files changes;
                              pages show what fails in it, and come back where they were
+  test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
 
 GAME is a folder with a game.py, or a file of Python: without it, the folder in which you are.
-Options of the server may follow, such as --port 9000 (flatlands play --help lists them), or those
-of the swarm (flatlands swarm --help).
+Options may follow: those of the server, such as --port 9000 (flatlands play --help lists them), of
+pytest, or of the swarm.
 """
 
 #: What a game may be called: its name is a part of a module's name, and of that of its store.
@@ -47,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command == "new":
             return new(rest)
-        if command in ("play", "swarm"):
-            return {"play": play, "swarm": swarm}[command](*_game(rest))
-        raise Wrong(f"there is no command {command!r}: new, play or swarm; see flatlands --help")
+        if command in COMMANDS:
+            return COMMANDS[command](*_game(rest))
+        raise Wrong(f"there is no command {command!r}: see flatlands --help")
     except Wrong as wrong:
         print(f"flatlands: {wrong}", file=sys.stderr)
         return 2
@@ -84,12 +85,26 @@ def play(game: Path, options: Sequence[str]) -> int:
     return serve(game, options)
 
 
+def test(game: Path, options: Sequence[str]) -> int:
+    """Run the tests of a game."""
+    with packages("test"):
+        import pytest as pytest
+    folder = game if game.is_dir() else game.parent
+    if not (folder / "tests").is_dir():
+        raise Wrong(f"there is no folder tests in {folder}: flatlands new makes one to begin with")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests", *options]
+    return subprocess.run(command, cwd=folder).returncode
+
+
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
     with packages("swarm"):
         import psutil as psutil
     command = [sys.executable, "-m", "flatlands.loadtest.bots", "--game", str(game), *options]
     return subprocess.run(command).returncode
+
+
+COMMANDS = {"play": play, "test": test, "swarm": swarm}
 
 
 def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:

@@ -92,77 +92,50 @@ def _way(steps: int) -> int:
     return far * 64 if steps >= 0 else -far * 64
 
 
-class Bot:
-    """A player at `url`, such as http://localhost:8000, under a name; it sees `width` x `height`
-    tiles. `ticket` is what the game lets it play by. Raises OSError if nobody answers there,
-    Bot.Refused, and ValueError."""
+class Playing:
+    """A player as its client has it: what it does, and what it sees. What inherits from it joins it
+    to a server, and has `send` and `now`."""
 
-    #: What it raises if the server does not let it play. `flatlands.Refused` is for games.
-    Refused = Refused
-
-    def __init__(
-        self, url: str, name: str, width: int = 40, height: int = 25, ticket: str = ""
-    ) -> None:
-        self._url, self._name, self._ticket = urlsplit(url), name, ticket
-        if self._url.scheme not in ("http", "ws"):
-            raise ValueError(f"a bot plays at http://HOST:PORT, and not at {url!r}")
-        self._size = width, height
+    def __init__(self, name: str, ticket: str = "") -> None:
+        self._name, self._ticket, self._key = name, ticket, os.urandom(16).hex()
         self._token: str | None = None
-        self._key = os.urandom(16).hex()
-        self._waiting: list[tuple[str, Player, Any]] = []
-        self._left = False
+        #: The id of its player, the number of its last walk, and what was known of it last.
+        self.id, self._n, self._own = 0, 0, Player(0)
         self.players: dict[int, Player] = {}
         #: What lies in each held square; and the bytes of each, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
         self._called: dict[tuple[Any, ...], Player] = {}
-        self._connect()
 
-    def _connect(self) -> None:
-        """Begin to play, or go on with the same player."""
-        url = self._url
-        self._forget_all()
-        self._socket = socket.create_connection(
-            (url.hostname or "localhost", url.port or 80), timeout=PATIENCE
-        )
-        self._bytes, self._offset, self._flush, self._n = b"", 0.0, 0, 0
-        self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
-        key = base64.b64encode(os.urandom(16)).decode()
-        self._socket.sendall(
-            (
-                f"GET {url.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {url.netloc}\r\n"
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
-            ).encode()
-        )
-        while b"\r\n\r\n" not in self._bytes:
-            self._receive()
-        head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
-        if not head.startswith(b"HTTP/1.1 101"):
-            raise ConnectionError(head.decode().partition("\r\n")[0])
+    # What it does.
+
+    def send(self, *message: Any) -> None:
+        """Send any message of section 2 of docs/protocol.md."""
+        raise NotImplementedError
+
+    def now(self) -> float:
+        """Return node time in ms, about."""
+        raise NotImplementedError
+
+    def _greet(self, width: int, height: int) -> None:
+        """Begin to play, or come back, with a screen of so many tiles."""
+        self._n = 0
         if self._ticket:
             self.send(TICKET, self._ticket)
-        self.send(HELLO, 3, self._name, *self._size, self._token, None, None, None)
+        place: tuple[int | None, ...] = None, None
+        if self._token is not None:
+            # A server that was killed has told nobody where its players were.
+            place = tuple(round(n * UNIT) for n in self._own.at(self.now()))
+        self.send(HELLO, 3, self._name, width, height, self._token, None, *place)
         self.send(KEY, self._key)
-        welcome = next(message for message in self._messages() if message[0] == WELCOME)
-        _, _, self.id, now, self.seed, x, y, self.side, self.speed, self.diagonal, *rest = welcome
-        #: Its own player as it was known last.
+
+    def _begin(self, welcome: list[Any]) -> None:
+        """Take the welcome."""
+        _, _, self.id, _, self.seed, x, y, self.side, self.speed, self.diagonal, *rest = welcome
         self._own = Player(self.id)
         self._own.track = x, y, 0, 0, 0.0, 0.0
         #: (what, number) -> the name of a kind of the game, and those of its fields.
         self._kinds = {(what, number): (name, names) for what, number, name, names in rest[5]}
-        #: ms to be added to its own clock, and the shortest round trip by which it was measured.
-        self._offset, self._trip = now - time.monotonic() * 1000, math.inf
-
-    # What a bot does.
-
-    def send(self, *message: Any) -> None:
-        """Send any message of section 2 of docs/protocol.md. It is lost if the connection is."""
-        try:
-            self._frame(2, msgpack.packb(message))
-        except OSError:
-            # Who reads from the connection finds it lost too, and comes back.
-            self._socket.close()
 
     def say(self, text: str) -> None:
         """Say something to all whose screens cover this place: up to 120 characters."""
@@ -177,22 +150,12 @@ class Bot:
         self._n += 1
         self.send(WALK, self._n, int(self.now()), dx, dy)
 
-    def leave(self) -> None:
-        """Leave for good: `events` ends."""
-        self._left = True
-        with suppress(OSError):
-            # Without a connection it has left already.
-            self._frame(8, (1000).to_bytes(2, "big"))
-        self._socket.close()
-
     def go(self, x: float, y: float) -> None:
         """Walk straight to a place, in tiles."""
         self._n += 1
         self.send(GO, self._n, int(self.now()), round(x * UNIT), round(y * UNIT))
 
-    def now(self) -> float:
-        """Return node time in ms, about."""
-        return time.monotonic() * 1000 + self._offset
+    # What it sees.
 
     def place(self, id: int | None = None) -> tuple[float, float]:
         """Return where a player in view, or this one, is, in tiles. Raises KeyError."""
@@ -216,82 +179,17 @@ class Bot:
         known = self._cells.get((*numbers[:1], *square))
         return known[row % self.side * self.side + column % self.side] if known else 0
 
-    def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> bool:
-        """Play until a condition is true, for so many seconds at most; say whether it is. What
-        happens meanwhile `events` yields afterwards."""
-        until = time.monotonic() + seconds
-        some = self._events()
-        while not condition() and not self._left and time.monotonic() < until:
-            self._waiting += [event for event in next(some) if event[0] != ""]
-        return bool(condition())
-
     # What it is told.
 
-    def events(self) -> Iterator[tuple[str, Player, Any]]:
-        """Yield what happens in view, as (what, player, more), until it leaves.
-
-        `what` is "came" and "went" when another player comes into view and goes out of it, "said"
-        (`more` is the text), "told" (its own player; `more` is the name, and the fields), "error"
-        (the code, and the sentence), the name of a kind of events that the game has (its values),
-        "back" when it has come back after a lost connection, or "" some four times a second, with
-        its own player, so that a bot has its turn also when nothing happens. Raises Refused.
-        """
-        some = self._events()
-        while not self._left:
-            waiting, self._waiting = self._waiting, []
-            yield from waiting
-            yield from next(some, ())
-
-    def _events(self) -> Iterator[list[tuple[str, Player, Any]]]:
-        """Yield the same, in lists: what one message has told, or nothing for a moment."""
-        messages, wait, turn = self._messages(), AGAIN, 0.0
-        while not self._left:
-            try:
-                message = next(messages)
-                wait = AGAIN
-            except OSError:
-                yield self._return(wait)
-                messages, wait = self._messages(), min(2 * wait, AGAIN_MOST)
-                continue
-            before = dict(self.players)
-            news = self._apply(message)
-            news += [("came", p, None) for id, p in self.players.items() if id not in before]
-            news += [("went", p, None) for id, p in before.items() if id not in self.players]
-            own = self.players.get(self.id)
-            self._own = own or self._own
-            # Of itself it is told only what the game tells it.
-            news = [event for event in news if event[1].id != self.id or event[0] in OWN]
-            if message[0] == FLUSH:
-                self._flush = message[1]
-            if time.monotonic() - self._acked > ACK_EVERY and own is not None:
-                self._acked = time.monotonic()
-                # A ping acknowledges the last flush too, at twice the cost, and is answered at
-                # once: so a dead connection is noticed.
-                ping = PING, int(self._acked * 1000)
-                self.send(*((ACK,) if self._acks % PING_EACH else ping), self._flush)
-                self._acks += 1
-            if time.monotonic() - turn >= TURN and own is not None:
-                turn = time.monotonic()
-                news.append(("", own, None))
-            yield news
-
-    def _return(self, wait: float) -> list[tuple[str, Player, Any]]:
-        """Come back after a lost connection, after so many seconds."""
-        self._socket.close()
-        time.sleep(wait)
-        try:
-            self._connect()
-        except OSError:
-            return []
-        return [("back", Player(self.id), None)]
-
-    def _set_clock(self, sent: int, answered: int) -> None:
-        """Take when a ping was sent, by its own clock, and answered, by node time."""
-        now = time.monotonic() * 1000
-        # As time passes, a longer round trip is as good: clocks drift.
-        self._trip += DRIFT
-        if now - sent <= self._trip:
-            self._trip, self._offset = now - sent, answered - (sent + now) / 2
+    def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
+        """Take a message; return what has happened, as `Bot.events` yields it."""
+        before = dict(self.players)
+        news = self._apply(message)
+        news += [("came", p, None) for id, p in self.players.items() if id not in before]
+        news += [("went", p, None) for id, p in before.items() if id not in self.players]
+        self._own = self.me or self._own
+        # Of itself it is told only what the game tells it.
+        return [event for event in news if event[1].id != self.id or event[0] in OWN]
 
     def _apply(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
         kind, *fields = message
@@ -302,14 +200,10 @@ class Bot:
             return [("told", own, (fields[0], fields[1]))]
         if kind == TOKEN:
             self._token = fields[0]
-        elif kind == PONG:
-            self._set_clock(*fields[:2])
         elif kind in (THINGS, CELLS):
             self._lie(*fields) if kind == THINGS else self._write(*fields[:5])
         elif kind == RESYNC:
             self._forget_all()
-            # Flushes may be numbered anew.
-            self._flush = 0
         elif kind == HELD:
             for player in list(self.players.values()):
                 if not _holds(fields, player.called[0]):
@@ -434,6 +328,152 @@ class Bot:
         else:
             for at in range(0, len(values), 3):
                 known[values[at] + 256 * values[at + 1]] = values[at + 2]
+
+
+class Bot(Playing):
+    """A player at `url`, such as http://localhost:8000, under a name; it sees `width` x `height`
+    tiles. `ticket` is what the game lets it play by. Raises OSError if nobody answers there,
+    Bot.Refused, and ValueError."""
+
+    #: What it raises if the server does not let it play. `flatlands.Refused` is for games.
+    Refused = Refused
+
+    def __init__(
+        self, url: str, name: str, width: int = 40, height: int = 25, ticket: str = ""
+    ) -> None:
+        super().__init__(name, ticket)
+        self._url = urlsplit(url)
+        if self._url.scheme not in ("http", "ws"):
+            raise ValueError(f"a bot plays at http://HOST:PORT, and not at {url!r}")
+        self._size = width, height
+        self._waiting: list[tuple[str, Player, Any]] = []
+        self._left, self._offset = False, 0.0
+        self._connect()
+
+    def _connect(self) -> None:
+        """Begin to play, or go on with the same player."""
+        url = self._url
+        self._forget_all()
+        self._socket = socket.create_connection(
+            (url.hostname or "localhost", url.port or 80), timeout=PATIENCE
+        )
+        self._bytes, self._flush = b"", 0
+        self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
+        key = base64.b64encode(os.urandom(16)).decode()
+        self._socket.sendall(
+            (
+                f"GET {url.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {url.netloc}\r\n"
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
+            ).encode()
+        )
+        while b"\r\n\r\n" not in self._bytes:
+            self._receive()
+        head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
+        if not head.startswith(b"HTTP/1.1 101"):
+            raise ConnectionError(head.decode().partition("\r\n")[0])
+        self._greet(*self._size)
+        welcome = next(message for message in self._messages() if message[0] == WELCOME)
+        self._begin(welcome)
+        #: ms to be added to its own clock, and the shortest round trip by which it was measured.
+        self._offset, self._trip = welcome[3] - time.monotonic() * 1000, math.inf
+
+    # What a bot does.
+
+    def send(self, *message: Any) -> None:
+        """Send any message of section 2 of docs/protocol.md. It is lost if the connection is."""
+        try:
+            self._frame(2, msgpack.packb(message))
+        except OSError:
+            # Who reads from the connection finds it lost too, and comes back.
+            self._socket.close()
+
+    def leave(self) -> None:
+        """Leave for good: `events` ends."""
+        self._left = True
+        with suppress(OSError):
+            # Without a connection it has left already.
+            self._frame(8, (1000).to_bytes(2, "big"))
+        self._socket.close()
+
+    def now(self) -> float:
+        """Return node time in ms, about."""
+        return time.monotonic() * 1000 + self._offset
+
+    def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> bool:
+        """Play until a condition is true, for so many seconds at most; say whether it is. What
+        happens meanwhile `events` yields afterwards."""
+        until = time.monotonic() + seconds
+        some = self._events()
+        while not condition() and not self._left and time.monotonic() < until:
+            self._waiting += [event for event in next(some) if event[0] != ""]
+        return bool(condition())
+
+    # What it is told.
+
+    def events(self) -> Iterator[tuple[str, Player, Any]]:
+        """Yield what happens in view, as (what, player, more), until it leaves.
+
+        `what` is "came" and "went" when another player comes into view and goes out of it, "said"
+        (`more` is the text), "told" (its own player; `more` is the name, and the fields), "error"
+        (the code, and the sentence), the name of a kind of events that the game has (its values),
+        "back" when it has come back after a lost connection, or "" some four times a second, with
+        its own player, so that a bot has its turn also when nothing happens. Raises Refused.
+        """
+        some = self._events()
+        while not self._left:
+            waiting, self._waiting = self._waiting, []
+            yield from waiting
+            yield from next(some, ())
+
+    def _events(self) -> Iterator[list[tuple[str, Player, Any]]]:
+        """Yield the same, in lists: what one message has told, or nothing for a moment."""
+        messages, wait, turn = self._messages(), AGAIN, 0.0
+        while not self._left:
+            try:
+                message = next(messages)
+                wait = AGAIN
+            except OSError:
+                yield self._return(wait)
+                messages, wait = self._messages(), min(2 * wait, AGAIN_MOST)
+                continue
+            news, own = self._take(message), self.me
+            if message[0] == FLUSH:
+                self._flush = message[1]
+            elif message[0] == RESYNC:
+                # Flushes may be numbered anew.
+                self._flush = 0
+            elif message[0] == PONG:
+                self._set_clock(*message[1:3])
+            if time.monotonic() - self._acked > ACK_EVERY and own is not None:
+                self._acked = time.monotonic()
+                # A ping acknowledges the last flush too, at twice the cost, and is answered at
+                # once: so a dead connection is noticed.
+                ping = PING, int(self._acked * 1000)
+                self.send(*((ACK,) if self._acks % PING_EACH else ping), self._flush)
+                self._acks += 1
+            if time.monotonic() - turn >= TURN and own is not None:
+                turn = time.monotonic()
+                news.append(("", own, None))
+            yield news
+
+    def _return(self, wait: float) -> list[tuple[str, Player, Any]]:
+        """Come back after a lost connection, after so many seconds."""
+        self._socket.close()
+        time.sleep(wait)
+        try:
+            self._connect()
+        except OSError:
+            return []
+        return [("back", Player(self.id), None)]
+
+    def _set_clock(self, sent: int, answered: int) -> None:
+        """Take when a ping was sent, by its own clock, and answered, by node time."""
+        now = time.monotonic() * 1000
+        # As time passes, a longer round trip is as good: clocks drift.
+        self._trip += DRIFT
+        if now - sent <= self._trip:
+            self._trip, self._offset = now - sent, answered - (sent + now) / 2
 
     # The WebSocket: RFC 6455, as far as the server needs it.
 

@@ -15,7 +15,7 @@ _open = 0
 def packages(target: str) -> Iterator[None]:
     """End the process with a sentence if an import in the block finds no package.
 
-    `make TARGET` installs the packages.
+    `make TARGET` installs the packages; beside an installed wheel, its extra of this name does.
     """
     global _open
     _open += 1
@@ -26,9 +26,10 @@ def packages(target: str) -> Iterator[None]:
         if _open > 1 or (ROOT / name).exists():
             # The missing module is one of this project's: the traceback says where it is imported.
             raise
-        sys.exit(
-            f"flatlands: the package {name} is not installed for {sys.executable}: run "
-            f"make {target} once, which makes a virtual environment, then . .venv/bin/activate"
-        )
+        how = f"make {target} once, which makes a virtual environment, then . .venv/bin/activate"
+        if not (ROOT / "Makefile").exists():
+            # It is installed, and `target` is the name of an extra.
+            how = f"pip install 'flatlands[{target}]'"
+        sys.exit(f"flatlands: the package {name} is not installed for {sys.executable}: run {how}")
     finally:
         _open -= 1

@@ -13,7 +13,7 @@ from gevent import socket
 
 from flatlands import compiled
 from flatlands.brokers.base import Broker
-from flatlands.server import hangs, logs
+from flatlands.server import faults, hangs, logs
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
@@ -33,7 +33,6 @@ from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, ra
 from flatlands.server.squares.peers import Load
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
-from flatlands.server.web.author import collect_faults
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.pages import make_pages
 from flatlands.server.websocket.connection import Connection
@@ -137,7 +136,7 @@ class Server:
                 forgets=settings.forgets,
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
-                faults=collect_faults() if settings.author else None,
+                faults=faults.collect() if settings.author else None,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,

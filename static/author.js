@@ -3,7 +3,7 @@
 
 addEventListener('load', () => {
   const EVERY = 1000;                     // ms
-  const [, version] = /\/v\/(\w+)\/$/.exec(new URL(document.baseURI).pathname);
+  const version = new URL(document.baseURI).pathname.split('/').at(-2);
   const address = new URL('../../author', document.baseURI);
   const box = document.createElement('pre'), close = document.createElement('button');
   let told = '', closed = '';

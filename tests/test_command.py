@@ -4,21 +4,22 @@ import shutil
 
 import pytest
 
-from flatlands import author
-from flatlands.__main__ import TEMPLATE, main
+from flatlands import author, needs
+from flatlands.__main__ import COMMANDS, TEMPLATE, main
 from flatlands.server import games
 from tests.server.harness import Clock, Harness, clock_stores
 
 #: A command line that cannot be obeyed, and what is said of it.
 WRONG = [
-    (["dance"], "there is no command 'dance': new, play or swarm"),
+    (["dance"], "there is no command 'dance': see flatlands --help"),
     (["new"], "new takes the name of a folder: flatlands new mygame"),
     (["new", "a", "b"], "new takes the name of a folder"),
     (["new", "9-lives"], "a game cannot be called '9-lives': take up to 40 letters"),
     (["new", "there"], "there is something at there already: take another name"),
     (["new", "there/file/mygame"], "nothing can be written to there/file/mygame"),
     (["play", "nowhere"], "nowhere: flatlands new makes one"),
-    (["play", "there"], "there is no game.py in "),
+    (["play", "."], "there is no game.py in "),
+    (["test", "there/game.py"], "there is no folder tests in "),
     (["swarm", "--bots", "10"], "there is no game.py in "),
 ]
 
@@ -26,7 +27,8 @@ WRONG = [
 @pytest.mark.parametrize("arguments, sentence", WRONG, ids=lambda it: " ".join(it)[:20])
 def test_what_cannot_be_is_told_in_a_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
     (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "file").touch()
+    for name in ("file", "game.py"):
+        (tmp_path / "there" / name).touch()
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     told = capsys.readouterr()
@@ -37,7 +39,7 @@ def test_what_cannot_be_is_told_in_a_sentence(tmp_path, monkeypatch, capsys, arg
 def test_help_names_all_commands(capsys, arguments):
     assert main(arguments) == 0
     told = capsys.readouterr().out
-    assert all(f"\n  {command} " in told for command in ("new", "play", "swarm"))
+    assert all(f"\n  {command} " in told for command in ("new", *COMMANDS))
 
 
 def test_a_new_game_has_the_name_of_its_folder_and_is_played(tmp_path):
@@ -62,6 +64,13 @@ def test_a_new_game_has_the_name_of_its_folder_and_is_played(tmp_path):
         assert host.node.game.floor[12, 8] == ada.id % 8 + 1
     [[colour, tiles]] = bob.model.told["board"][0]
     assert colour == ada.id % 8 + 1 and tiles > 20
+
+
+def test_what_is_installed_names_the_extra_that_has_a_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(needs, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match=r"run pip install 'flatlands\[test\]'"):
+        with needs.packages("test"):
+            import no_package_has_this_name  # noqa: F401
 
 
 def test_only_files_of_a_game_are_looked_at(tmp_path):

@@ -167,7 +167,7 @@ class Rows:
     forgotten."""
 
     def __init__(self, queue: str, rule: int, forget: int, *, owners: bool) -> None:
-        self._queue, self._rule, self._forget = queue, rule, forget
+        self.queue, self._rule, self._forget = queue, rule, forget
         self._owners = f"{queue} owners" if owners else ""
 
     def valid(self, now: int) -> Valid:
@@ -180,7 +180,7 @@ class Rows:
         """Return the writes that the store has in some squares, as `Tiles.apply` takes them."""
         found: dict[Square, bytes] = {}
         first, last = self.valid(now)
-        for item in store.group(self._queue, *map(name_of, squares)):
+        for item in store.group(self.queue, *map(name_of, squares)):
             square = square_of(item.group)
             tiles = [tile[:3] for tile in _tiles(item.body) if first <= tile.at < last]
             found[square] = found.get(square, b"") + pack(tiles)
@@ -188,7 +188,7 @@ class Rows:
 
     def read(self, store: Store, squares: Sequence[Square]) -> Iterator[tuple[Square, Kept]]:
         """Yield the tiles that the store has in some squares, BATCH_LIMIT at most."""
-        for item in store.group(self._queue, *map(name_of, squares)):
+        for item in store.group(self.queue, *map(name_of, squares)):
             yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
 
     def give(self, store: Store, writes: Writes, counted: Put, now: int) -> None:
@@ -200,7 +200,7 @@ class Rows:
             # Those that another node was faster to replace are read again.
             while some:
                 squares = dict.fromkeys(name_of(square) for square, _ in some)
-                there = {item.id: item for item in store.group(self._queue, *squares)}
+                there = {item.id: item for item in store.group(self.queue, *squares)}
                 swaps: dict[tuple[Square, int], Swap] = {}
                 told: dict[tuple[Square, int], dict[int, tuple[int, int]]] = {}
                 for (square, part), written in some.items():
@@ -210,7 +210,7 @@ class Rows:
                     told[square, part] = row.merge(self._rule, written, valid)
                     if item is None or row.body != item.body:
                         swaps[square, part] = self._swap(item, id, name_of(square), row)
-                put = dict(zip(swaps, store.swap(self._queue, swaps.values()), strict=True))
+                put = dict(zip(swaps, store.swap(self.queue, swaps.values()), strict=True))
                 for square, part in [key for key in some if put.get(key, True)]:
                     counted.setdefault(square, {}).update(told[square, part])
                     for place in some.pop((square, part)):
@@ -224,13 +224,13 @@ class Rows:
         while names:
             told: list[tuple[Square, dict[int, tuple[int, int]]]] = []
             swaps: list[Swap] = []
-            for item in store.group(self._queue, *names):
+            for item in store.group(self.queue, *names):
                 row = _Row(item.body)
                 if some := row.take_back(who, self.valid(now)):
                     told.append((square_of(item.group), some))
                     swaps.append(self._swap(item, item.id, item.group, row))
             names = []
-            put = store.swap(self._queue, swaps)
+            put = store.swap(self.queue, swaps)
             for (square, some), is_put in zip(told, put, strict=True):
                 if is_put:
                     back.setdefault(square, {}).update(some)
@@ -242,7 +242,7 @@ class Rows:
         """Forget what is old in some rows that are due, `most` at most; return whether there may be
         more."""
         valid, swaps = self.valid(now), []
-        claimed = store.claim(self._queue, most, LEASE)
+        claimed = store.claim(self.queue, most, LEASE)
         for id, body, _tries in claimed:
             row = _Row(body)
             due, group = row.fade(valid, self._forget, now), id.partition("/")[0]
@@ -250,14 +250,14 @@ class Rows:
             if row.body:
                 swaps.append(swap)
             else:
-                store.take(self._queue, id, (), swap.scores, only=body)
+                store.take(self.queue, id, (), swap.scores, only=body)
         # What another node has replaced meanwhile is due again.
-        store.swap(self._queue, swaps)
+        store.swap(self.queue, swaps)
         return len(claimed) == most
 
     def values(self, store: Store) -> dict[int, int]:
         """Return how many tiles have which value above 0."""
-        top = store.top(self._queue, VALUES)
+        top = store.top(self.queue, VALUES)
         return {int(value): number for value, number in top if number > 0}
 
     def owners(self, store: Store, least: int) -> dict[bytes, int]:
@@ -274,7 +274,7 @@ class Rows:
     def _swap(self, item: Item | None, id: str, group: str, row: _Row) -> Swap:
         """Return how a row is put in place of an item, or of none. It is due when that was, or when
         what is written now is to be forgotten."""
-        scores = [Score(self._queue, str(value), n) for value, n in row.values.items() if n]
+        scores = [Score(self.queue, str(value), n) for value, n in row.values.items() if n]
         if self._owners:
             people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
             scores += [Score(self._owners, who.hex(), n) for who, n in people]

@@ -9,14 +9,13 @@ import gzip
 import hashlib
 import mimetypes
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 
 from flatlands.server.chunks import Failed
-from flatlands.server.web.author import Faults
 from flatlands.server.web.joined import join_modules
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
@@ -193,14 +192,14 @@ def make_pages(
     forgets: bool = False,
     page: Path | None = None,
     ground: Any = None,
-    faults: Faults | None = None,
+    faults: Collection[tuple[str, str]] | None = None,
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
-    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`
-    are shown in the page to the game's author, if there are any.
+    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`,
+    each what has failed and where, are shown to the game's author; None: the page is for players.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -220,6 +219,6 @@ def make_pages(
 
         @app.get("/author")
         def author() -> Response:
-            return jsonify(version=files.version, faults=list(faults.told))
+            return jsonify(version=files.version, faults=list(faults))
 
     return files

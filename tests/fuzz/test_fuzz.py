@@ -11,13 +11,13 @@ from flatlands.server.messages.table import NUMBER, Field, Row
 from flatlands.server.players import movement
 from flatlands.server.squares import context
 from flatlands.server.websocket import frames
+from flatlands.testkit.ground import Ground
 from flatlands.world.events import ENTER
 from flatlands.world.track import leg, stand
 from tests.fuzz import worlds
 from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.draw import packed
 from tests.fuzz.inputs import Broken, Inputs
-from tests.ground import Ground
 
 #: Streams, messages and worlds of each round here.
 ROUNDS = {

@@ -8,8 +8,8 @@ import pytest
 from flatlands.bot import Bot
 from flatlands.server.squares import crowds
 from flatlands.server.squares.crowds import CROWD_FROM, SKETCH_RATE
+from flatlands.testkit.model import SKETCH, sketches
 from flatlands.world.track import UNIT, Heading
-from tests.model import SKETCH, sketches
 from tests.server.harness import Harness, batches, events
 
 SQUARE = (0, 0)

@@ -16,9 +16,9 @@ from flatlands.games.flatlands.walkers.deer import (
 )
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
+from flatlands.testkit.ground import Ground
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
-from tests.ground import Ground
 from tests.server.harness import Harness
 
 #: A deer that was frightened is back after so many ms: it is calm, and has walked home.

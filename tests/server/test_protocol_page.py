@@ -21,12 +21,12 @@ from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
 from flatlands.server.things import declare
 from flatlands.server.websocket import frames
+from flatlands.testkit import model
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
 from flatlands.world.events import Player
 from flatlands.world.grid import HEIGHTS, WIDTHS
 from flatlands.world.track import REACH, UNIT, Track
-from tests import model
 
 ROOT = Path(__file__).parents[2]
 

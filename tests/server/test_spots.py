@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
+from flatlands.testkit.ground import Ground
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT
-from tests.ground import Ground
 
 GRID, TERRAIN = Grid(16), Terrain(2013)
 

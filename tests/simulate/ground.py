@@ -202,7 +202,7 @@ class Ground:
         """Raise Broken unless the store has what nodes know, and nothing that is safe is lost."""
         assert self._store is not None
         there: dict[_Place, tuple[int, int]] = {}
-        squares = {square_of(item.group) for item in self._store.each(layer.rows._queue)}
+        squares = {square_of(item.group) for item in self._store.each(layer.rows.queue)}
         for square, tile in layer.rows.read(self._store, sorted(squares)):
             there[layer.number, square, tile.place] = tile.value, tile.at
         for square, values in known.items():
@@ -211,7 +211,7 @@ class Ground:
                 kept = there.get(key, (0, 0))[0]
                 if kept != value and not self._is_fresh(key):
                     raise Broken(f"{layer.name}: {value} at {square}, {place}; the store: {kept}")
-        counted = {int(n): many for n, many in self._store.top(layer.rows._queue, 300) if many}
+        counted = {int(n): many for n, many in self._store.top(layer.rows.queue, 300) if many}
         values_there = Counter(value for value, _ in there.values() if value)
         if counted != values_there:
             raise Broken(f"{layer.name}: counted are {counted}, and there are {values_there}")

@@ -16,10 +16,10 @@ from typing import Any
 import msgpack
 
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.testkit.model import RECORD, SKETCH, WIDE, Model
 from flatlands.world.sketches import join
 from flatlands.world.terrain import CHUNK, LIMIT, Terrain
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg
-from tests.model import RECORD, SKETCH, WIDE, Model
 
 HERE = Path(__file__).parent
 

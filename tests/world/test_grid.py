@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flatlands.testkit.ground import Ground
 from flatlands.world.grid import Grid, Rect, viewport
 from flatlands.world.track import REACH, UNIT, Heading, Track, leg, stand
-from tests.ground import Ground
 from tests.picture import screens
 
 GRID = Grid()

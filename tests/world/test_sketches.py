@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flatlands.testkit.model import SKETCH, sketches, units
 from flatlands.world.events import Player
 from flatlands.world.sketches import NEAR, STEP, join, sketch
 from flatlands.world.track import REACH, UNIT, Track, duration
-from tests.model import SKETCH, sketches, units
 
 WAYS = st.integers(-REACH, REACH)
 SIDES = st.sampled_from([8, 16, 64])

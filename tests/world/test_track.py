@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flatlands.testkit.ground import Ground
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import (
     DIAGONAL,
@@ -16,7 +17,6 @@ from flatlands.world.track import (
     passing,
     stand,
 )
-from tests.ground import Ground
 from tests.vectors import load
 
 LAND = Terrain(2013)

@@ -155,7 +155,8 @@ class Model:
             self.cells = {at: some for at, some in self.cells.items() if self.holds(at[:2])}
             self.kept = {at: some for at, some in self.kept.items() if self.holds(at)}
         elif kind == 19:
-            self._snapshot(*fields[:4], now=now)
+            column, row, sent, entries = fields[:4]
+            self._snapshot(column, row, sent, entries, now)
         elif kind == 21:
             number, written, batches, crowds = (*fields[:4], [])[:4]
             assert number > self.flush

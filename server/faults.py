@@ -11,8 +11,8 @@ from flatlands.server import games
 SHOWN: Final = 5
 
 
-class Faults(logging.Handler):
-    """Keeps what the log has said last of exceptions: what has failed, and where its author was."""
+class _Faults(logging.Handler):
+    """Keeps what the log has said last of exceptions."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -25,8 +25,9 @@ class Faults(logging.Handler):
             self.told.append((record.getMessage(), games.where(error)))
 
 
-def collect_faults() -> Faults:
-    """Return what keeps the exceptions that are logged from now on."""
-    faults = Faults()
+def collect() -> deque[tuple[str, str]]:
+    """Return where the last exceptions are that are logged from now on: what has failed, and where
+    its author was."""
+    faults = _Faults()
     logging.getLogger("flatlands").addHandler(faults)
-    return faults
+    return faults.told

@@ -1,0 +1,261 @@
+"""A kit to test games: worlds of one or more nodes, in a time that only the test moves.
+
+All of the server is real, but sockets, links and clock: a minute takes a moment, and a test can cut
+a link in it or kill a node. It needs no browser, no broker and no free port.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from flatlands.bot import WELCOME, Playing
+from flatlands.bot import Player as Seen
+from flatlands.server import games
+from flatlands.server.kept.layer import Layer
+from flatlands.server.kept.rows import TILE
+from flatlands.testkit.harness import Client, Clock, Harness, clock_stores
+from flatlands.world.track import UNIT, Tile, tile_at
+
+#: The seconds after which all nodes of a new world are ready.
+READY = 1.5
+
+#: Milliseconds of a second.
+SECOND = 1000
+
+
+class Player(Playing):
+    """Somebody who plays in a World: it walks, speaks and does what the game lets players do, and
+    knows what its screen is told, as `flatlands.Bot` does.
+
+    `heard` has all that happened in its view, as `Bot.events` yields it: (what, player, more).
+    """
+
+    def __init__(self, world: "World", name: str, ticket: str) -> None:
+        super().__init__(name, ticket)
+        self.heard: list[tuple[str, Seen, Any]] = []
+        self._world, self._read = world, 0
+        self._client: Client
+
+    def _join(self, client: Client, size: tuple[int, int]) -> None:
+        self._forget_all()
+        self._client, self._read = client, 0
+        self._greet(*size)
+
+    def _receive(self) -> None:
+        """Take what has come since."""
+        messages = self._client.connection.messages
+        while self._read < len(messages):
+            message = messages[self._read]
+            self._read += 1
+            if message[0] == WELCOME:
+                self._begin(message)
+            else:
+                self.heard += self._take(message)
+
+    def send(self, *message: Any) -> None:
+        """Send any message of section 2 of docs/protocol.md."""
+        self._client.send(*message)
+        self._world._settle()
+
+    def now(self) -> float:
+        """Return node time in ms."""
+        return self._client.now()
+
+    @property
+    def node(self) -> int:
+        """The node at which it plays, by its number."""
+        return self._world._hosts.index(self._client.host)
+
+    @property
+    def tile(self) -> Tile:
+        """Where it is, as its node has it. Raises KeyError if it does not play."""
+        host = self._client.host
+        return tile_at(host.node.residents.by_id[self.id].track, host.loop.now())
+
+    @property
+    def refused(self) -> str:
+        """Why it was sent away: a sentence, or "" if it plays or has lost its connection."""
+        code, why = self._client.connection.closed or (0, "")
+        return why if code in (1008, 4001) else ""
+
+    def told(self, name: str) -> Any:
+        """Return the fields that the game has told it last under a name, or None."""
+        found = [more[1] for what, _, more in self.heard if what == "told" and more[0] == name]
+        return found[-1] if found else None
+
+    def tiles(self, name: str) -> dict[Tile, int]:
+        """Return the values above 0 of a layer of cells, by tiles, as far as it sees."""
+        return {
+            (column, row): value
+            for c0, r0 in {(c, r) for _, c, r in self._cells}
+            for column in range(c0 * self.side, (c0 + 1) * self.side)
+            for row in range(r0 * self.side, (r0 + 1) * self.side)
+            if (value := self.cell(name, column, row))
+        }
+
+    def errors(self) -> list[str]:
+        """Return the sentences of all refusals so far."""
+        return [more[1] for what, _, more in self.heard if what == "error"]
+
+    def _shown(self) -> Iterator[tuple[Any, Any]]:
+        """Yield what lies in each square that it holds, and the values of its tiles."""
+        c0, r0, c1, r1 = self._client.model.held or (0, 0, -1, -1)
+        layers = [n for what, n in self._kinds if what == "cells"]
+        for square in ((c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)):
+            things = [vars(thing) for thing in self._things.get(square, [])]
+            yield ("things", square), sorted(things, key=lambda thing: str(thing["id"]))
+            for n in layers:
+                yield ("cells", n, square), bytes(self._cells.get((n, *square), self.side**2))
+
+    def leave(self) -> None:
+        """Leave for good."""
+        self._client.connection.lose(1000)
+        self._world._settle()
+
+    def lose(self) -> None:
+        """Lose the connection, without a word."""
+        self._client.connection.lose()
+        self._world._settle()
+
+    def back(self, node: int = 0, size: tuple[int, int] = (40, 25)) -> None:
+        """Come back to a node after a lost connection, with the token that it has."""
+        self._join(self._world._client(node), size)
+
+
+class World:
+    """A world in which a game is played: its class, the name of one that is shipped, or the path of
+    a folder or file. It has so many nodes, with the numbers from 0 on, whose clocks are each `skew`
+    seconds ahead of the one before, and which share a store, unless `store` is false. `options` are
+    those of the game, as the server makes them. The same `seed` makes the same chances of the
+    links. Raises games.Unfit if there is no such game, or if it does not load."""
+
+    def __init__(
+        self,
+        game: type[Any] | str | Path,
+        nodes: int = 1,
+        *,
+        skew: float = 0,
+        store: bool = True,
+        seed: int = 1,
+        options: Any = None,
+    ) -> None:
+        kind = game if isinstance(game, type) else games.part(str(game), "Game")
+        clock = Clock()
+        stores: dict[str, Any] = {"stores": clock_stores(clock)} if store else {}
+        self._harness = Harness(
+            kind,
+            options,
+            free=False,
+            nodes=nodes,
+            skew=round(skew * SECOND),
+            seed=seed,
+            clock=clock,
+            **stores,
+        )
+        self._hosts = list(self._harness.hosts)
+        self._players: list[Player] = []
+        self.run(READY)
+
+    def join(
+        self,
+        name: str,
+        node: int = 0,
+        *,
+        at: Tile | None = None,
+        size: tuple[int, int] = (40, 25),
+        ticket: str = "",
+    ) -> Player:
+        """Let somebody play at a node, from the tile `at` or from where the game lets newcomers
+        begin, with a screen of so many tiles."""
+        player = Player(self, name, ticket)
+        residents = self._hosts[node].node.residents
+        if at is not None:
+            place = at[0] * UNIT + UNIT // 2, at[1] * UNIT + UNIT // 2
+            residents.spot = lambda near=None: place  # type: ignore[method-assign]
+        try:
+            client = self._client(node)
+            self._players.append(player)
+            player._join(client, size)
+        finally:
+            if at is not None:
+                del residents.spot
+        return player
+
+    def game(self, node: int = 0) -> Any:
+        """Return the object that a node plays."""
+        return self._hosts[node].node.game
+
+    def run(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        self._harness.run(round(seconds * SECOND))
+        self._settle()
+
+    # What may go wrong.
+
+    def cut(self, one: int, other: int) -> None:
+        """Let two nodes hear nothing of each other any more."""
+        links = self._hosts[one].broker, self._hosts[other].broker
+        self._harness.network.cuts |= {links, links[::-1]}
+
+    def delay(self, seconds: float) -> None:
+        """Let what a node publishes take up to so many seconds until others have it."""
+        self._harness.network.delay = round(seconds * SECOND)
+
+    def heal(self) -> None:
+        """End all cuts and delays."""
+        self._harness.network.heal()
+
+    def kill(self, node: int) -> None:
+        """Let a node die as by kill -9: its players lose their connections, and may come `back`."""
+        self._harness.kill(self._hosts[node])
+
+    def stop(self, node: int) -> None:
+        """Stop a node as a server stops that gets SIGTERM."""
+        self._harness.stop(self._hosts[node])
+
+    def start(self) -> int:
+        """Start another node; return its number."""
+        self._hosts.append(self._harness.host())
+        self.run(READY)
+        return len(self._hosts) - 1
+
+    # What must hold.
+
+    def check(self) -> None:
+        """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
+        the players whom it should, all screens show the same things and cells, and the store's
+        counts of cells are those of its cells.
+
+        A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`.
+        """
+        self._harness.check()
+        seen: dict[Any, Any] = {}
+        for player in self._players:
+            if player._client in self._harness.clients and player._client.connection.open:
+                for what, has in player._shown():
+                    assert seen.setdefault(what, has) == has, f"two screens differ: {what}"
+        for layer in self._harness.hosts[0].node.play.layers:
+            _check_counts(layer)
+
+    def _client(self, node: int) -> Client:
+        host = self._hosts[node]
+        if host not in self._harness.hosts:
+            raise ValueError(f"node {node} is dead")
+        return self._harness.client(host)
+
+    def _settle(self) -> None:
+        self._harness.settle()
+        for player in self._players:
+            player._receive()
+
+
+def _check_counts(layer: Layer) -> None:
+    """Raise AssertionError unless the store's counts of a layer are those of its tiles."""
+    if layer.store is None:
+        return
+    counts = Counter[int]()
+    for item in layer.store.each(layer.rows.queue):
+        counts.update(value for _, value, *_ in TILE.iter_unpack(item.body) if value)
+    known = layer.rows.values(layer.store)
+    assert known == counts, f"{layer.name}: the store counts {known}, and has {dict(counts)}"

@@ -1,0 +1,170 @@
+"""flatlands.testkit, as the author of a game uses it: tests/server/ uses the harness below it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flatlands import Cells, Event, Kept, Me, Refused, Thing, action, flag, number, plain
+from flatlands import Game as Engine
+from flatlands.__main__ import TEMPLATE
+from flatlands.server.games import Unfit
+from flatlands.testkit import World
+from tests.processes import ROOT
+
+
+class Coin(Thing, reach=1):
+    worth = number(1, 9)
+
+
+class Rich(Event):
+    coins = number(0, 9)
+
+
+class Hill(Kept):
+    height = number(0, 99)
+
+
+class Walker(Me):
+    coins, hidden = number(0, 9), flag()
+
+
+class Hunt(Engine):
+    ground, things, events, me, keeps = plain(), (Coin,), (Rich,), Walker, (Hill,)
+    floor, worn = Cells(), Cells("sum")
+
+    def on_hello(self, guest, ticket):
+        if ticket == "no":
+            raise Refused("ticket", "you have none that counts")
+
+    def plant(self, cell):
+        return [Coin((3, 0), worth=2)] if cell == (0, 0) else []
+
+    def on_step(self, me, tiles):
+        self.floor[tiles] = me.id % 9 + 1
+        self.worn[tiles] = 1
+
+    def on_touch(self, me, coin):
+        if me.take(coin, scores=[("coins", coin.worth)]):
+            me.coins += coin.worth
+            me.emit(Rich(coins=me.coins))
+
+    def on_tick(self, square, hill):
+        hill.height = min(hill.height + 1, 99)
+
+    @action(rate=5, burst=5)
+    def count(self, me):
+        me.tell("coins", me.coins)
+
+
+def test_a_player_sees_what_its_screen_is_told():
+    world = World(Hunt, nodes=2, skew=3)
+    ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 2))
+    assert [coin.values for coin in ada.things("Coin")] == [{"worth": 2}]
+    assert (ada.node, bob.node, bob.tile) == (0, 1, (0, 2))
+    ada.walk(1, 0)
+    world.run(1)
+    ada.walk(0, 0)
+    world.run(5)
+    world.check()
+    assert bob.players[ada.id].values == {"coins": 2, "hidden": False}
+    assert ("Rich", "Ada", {"coins": 2}) in [
+        (what, who.name, more) for what, who, more in bob.heard
+    ]
+    assert (
+        not bob.things() and ada.tile[0] == 5 and bob.place(ada.id)[0] == pytest.approx(5.5, abs=1)
+    )
+    assert bob.tiles("floor") == ada.tiles("floor") and (4, 0) in bob.tiles("worn")
+    ada.do("count")
+    assert (ada.told("coins"), bob.told("coins"), ada.told("nothing")) == ([2], None, None)
+    ada.say("Hello!")
+    world.run(1)
+    assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.heard]
+    ada.do("dance")
+    assert len(ada.errors()) == 1 and world.game(1).top("coins", 1)[0].points == 2
+
+
+def test_who_may_not_play_is_told_why():
+    world = World(Hunt)
+    ada = world.join("Ada", ticket="no")
+    assert ada.refused == "you have none that counts"
+    with pytest.raises(KeyError):
+        _ = ada.tile
+    assert world.join("Bob", ticket="yes").refused == ""
+
+
+def test_nodes_are_cut_killed_stopped_and_started():
+    world = World(Hunt, nodes=2)
+    ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 3))
+    world.cut(0, 1)
+    ada.walk(1, 0)
+    world.run(3)
+    ada.walk(0, 0)
+    world.run(1)
+    with pytest.raises(AssertionError):
+        world.check()
+    world.heal()
+    world.run(60)
+    world.check()
+    at = ada.tile
+    world.kill(0)
+    with pytest.raises(ValueError, match="node 0 is dead"):
+        ada.back(0)
+    ada.back(world.start())
+    world.run(5)
+    assert (ada.node, ada.refused) == (2, "") and abs(ada.tile[0] - at[0]) <= 1
+    world.stop(1)
+    bob.back(2)
+    world.run(5)
+    world.check()
+    assert bob.tiles("floor") == ada.tiles("floor") != {}
+    bob.lose()
+    world.run(1)
+    bob.back(2)
+    bob.leave()
+    world.run(5)
+    assert bob.id not in ada.players
+
+
+def test_what_should_hold_and_does_not_is_found():
+    world = World(Hunt, nodes=2)
+    _, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 3))
+    world.run(1)
+    world.cut(0, 1)
+    world.game(0).floor[4, 4] = 7
+    world.run(0.5)
+    with pytest.raises(AssertionError, match="two screens differ: .'cells', 0, .0, 0"):
+        world.check()
+    world.heal()
+    world.run(60)
+    world.check()
+    assert bob.tiles("floor") == {(4, 4): 7}
+    [layer] = [one for one in world.game(0).node.play.layers if "floor" in one.name]
+    [item, *_] = layer.store.each(layer.rows.queue)
+    layer.store.take(layer.rows.queue, item.id)
+    with pytest.raises(AssertionError, match="the store counts .*, and has"):
+        world.check()
+
+
+def test_a_world_takes_a_name_or_a_path_of_a_game():
+    assert type(World("paint", store=False).game()).__module__ == "flatlands.games.paint.game"
+    with pytest.raises(Unfit, match="there is no game"):
+        World(Path("nowhere"))
+
+
+def test_the_example_of_the_page_about_games_passes():
+    page = (ROOT / "docs" / "games.md").read_text().partition("\n## Test it\n")[2]
+    example = {"__file__": str(TEMPLATE / "tests" / "test_game.py")}
+    exec(page.partition("```python\n")[2].partition("```")[0], example)
+    example["test_all_see_the_same_floor_after_a_cut_and_a_kill"]()
+
+
+@pytest.mark.process
+def test_the_tests_of_a_new_game_pass(tmp_path):
+    """As `flatlands test` runs them, in a folder that knows nothing of this one."""
+    command = [sys.executable, "-m", "flatlands"]
+    here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
+    subprocess.run([*command, "new", "mygame"], check=True, **here)
+    ran = subprocess.run([*command, "test", "mygame", "-q"], **here)
+    assert ran.returncode == 0 and "2 passed" in ran.stdout, ran.stdout + ran.stderr

@@ -66,7 +66,10 @@ def text(low: int, high: int) -> Any:
 
 def _check(low: int, high: int, least: int) -> None:
     if not type(low) is type(high) is int or not least <= low <= high <= table.NUMBER:
-        raise ValueError(f"from {low} to {high} is no range of whole numbers")
+        raise ValueError(
+            f"from {low!r} to {high!r} is no range: write two whole numbers from {least} to "
+            f"{table.NUMBER}, the lower one first"
+        )
 
 
 def flag() -> Any:

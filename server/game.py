@@ -18,7 +18,7 @@ from flatlands.server.chunks import Chunks
 from flatlands.server.kept.boards import Place
 from flatlands.server.me import Guest, Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.things import NAME_MOST, Event, Kept, Thing
+from flatlands.server.things import NAME_MOST, Event, Kept, Thing, check_tile
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
@@ -42,8 +42,8 @@ class Seen(NamedTuple):
     values: SimpleNamespace
 
 
-#: The most tiles from which players can meet.
-MEETS_MOST = 6
+#: The most tiles from which players can meet, and within which one looks for them.
+MEETS_MOST, NEAR_MOST = 6, 32
 
 #: The ways to walk that a game can have -> which intents it does not let players have.
 WALKING: dict[str, Callable[[Any], bool] | None] = {
@@ -251,6 +251,18 @@ class Part:
         heard = self.node.replicas.squares.get(square)
         players = [] if heard is None else heard.replica.players.values()
         return [self.game.seen(player) for player in players if player.id >= OTHERS_FROM]
+
+    def players_near(self, tile: Tile, reach: int) -> list[Seen]:
+        """Return the players at most `reach` tiles from a tile, along either axis, the nearest
+        first: as `players_in` knows them. Raises ValueError."""
+        if type(reach) is not int or not 0 <= reach <= NEAR_MOST:
+            raise ValueError(f"near is what is 0 to {NEAR_MOST} tiles away, and not {reach!r}")
+        ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
+        columns, rows = (range(first, last + 1) for first, last in zip(*ends, strict=True))
+        players = [one for c in columns for r in rows for one in self.players_in((c, r))]
+        away = {one.id: max(abs(one.tile[n] - tile[n]) for n in (0, 1)) for one in players}
+        near = [one for one in players if away[one.id] <= reach]
+        return sorted(near, key=lambda one: (away[one.id], one.id))
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`

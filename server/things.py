@@ -238,6 +238,24 @@ class Thing(_Fields):
         return following
 
 
+#: What an author meant who gave a field one of these, and what is said of a class in brackets.
+_INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
+_IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner", "every"}
+
+
+def _check_plain(name: str, having: Mapping[str, Any]) -> None:
+    """Raise ValueError if a class has what its author may take for a field."""
+    for key, value in having.items():
+        if key[0] == "_" or not key.islower() or type(value) not in _INSTEAD:
+            continue
+        if key in _IN_BRACKETS:
+            raise ValueError(f"write {key} in brackets: class {name}(..., {key}={value!r})")
+        raise ValueError(
+            f"{key} of {name} is {value!r}, which nothing can change and nobody is shown: "
+            f"write {key} = {_INSTEAD[type(value)]}; a constant has a name in CAPITALS"
+        )
+
+
 def fields_of(
     kind: type[Any], taken: Collection[str], most: int, text_most: int
 ) -> tuple[Field, ...]:
@@ -245,6 +263,7 @@ def fields_of(
     texts. Raises ValueError, with a sentence for its author."""
     name, own = kind.__name__, vars(kind).items()
     fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
+    _check_plain(name, vars(kind))
     hides = issubclass(kind, Thing)
     for field in fields:
         hidden = field.name[0] == "_" and not hides

@@ -85,6 +85,24 @@ def test_a_player_sees_what_its_screen_is_told():
     assert len(ada.errors()) == 1 and world.game(1).top("coins", 1)[0].points == 2
 
 
+def test_a_game_finds_who_is_near_at_all_nodes():
+    world = World(Hunt, nodes=2)
+    for n, name in enumerate(("Ada", "Bob", "Cy", "Dan")):
+        world.join(name, n % 2, at=(-15 + 6 * n**2, n))
+    world.run(1)
+    near = world.game(0).players_near
+
+    def names(tile, reach):
+        return [one.name for one in near(tile, reach)]
+
+    assert names((-9, 1), 6) == ["Bob", "Ada"] and names((-9, 1), 5) == ["Bob"]
+    assert names((-9, 1), 18) == ["Bob", "Ada", "Cy"] and near((-9, 1), 0)[0].tile == (-9, 1)
+    assert near((-9, 1), 6)[0].values.coins == 0
+    for wrong in (33, -1, 1.5):
+        with pytest.raises(ValueError, match="near is what is 0 to 32 tiles away"):
+            near((0, 0), wrong)
+
+
 def test_who_may_not_play_is_told_why():
     world = World(Hunt)
     ada = world.join("Ada", ticket="no")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from flatlands import Game as Engine
-from flatlands import Gone, Me, action, flag, number, plain, text
+from flatlands import Gone, Me, Thing, action, flag, number, plain, text
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
@@ -322,6 +322,9 @@ def test_games_with_other_fields_are_incompatible():
     [
         (Me, {"name": text(0, 9)}, "cannot have the name name"),
         (Me, {"_team": number(0, 9)}, "cannot have the name _team"),
+        (Me, {"it": False}, r"it of Wrong is False, .*: write it = flag\(\); a constant"),
+        (Thing, {"worth": 3, "MOST": 9}, r"write worth = number\(low, high\); a constant"),
+        (Thing, {"reach": 3}, r"write reach in brackets: class Wrong\(..., reach=3\)"),
         (Me, {"motto": text(0, 41)}, "8 fields at most, and 40 characters in all its texts"),
         (Me, {f"n{n}": number(0, 9) for n in range(9)}, "8 fields at most"),
         (Racer, {}, "must inherit from Me itself"),

@@ -36,14 +36,14 @@ def children(server, what="listen-fd"):
 
 def vanished(messages):
     """Return the players of whom a client was told that they are gone, and believed it: it knew
-    nothing newer of them."""
+    them, and nothing newer of them."""
     seqs, found = {}, set()
     for message in messages:
         told = [one[1:] for one in message[4]] if message[0] == 19 else events([message])
         for kind, id, *rest in told:
             if kind == 0:
                 seqs[id] = max(seqs.get(id, 0), rest[0])
-            elif kind == 3 and rest[0] > seqs.get(id, 0):
+            elif kind == 3 and id in seqs and rest[0] > seqs[id]:
                 found.add(id)
     return found
 

@@ -165,6 +165,32 @@ def test_what_should_hold_and_does_not_is_found():
         world.check()
 
 
+class Faulty(Hunt):
+    @action()
+    def rich(self, me):
+        me.tell("top", [place.points for place in self.top("coins", 1)])
+
+    @action()
+    def divide(self, me):
+        me.tell("never", 1 // 0)
+
+    def on_step(self, me, tiles):
+        self.top("coins", 1)
+
+
+def test_what_fails_in_a_game_fails_the_test():
+    world = World(Faulty, nodes=2)
+    ada = world.join("Ada", 1, at=(0, 0))
+    with pytest.raises(ZeroDivisionError):
+        ada.do("divide")
+    ada.do("rich")
+    assert ada.told("top") == [[]] and ada.errors() == ["the game has a fault there"]
+    world.run(5)
+    ada.walk(1, 0)
+    with pytest.raises(RuntimeError, match="nothing that the event loop calls may wait"):
+        world.run(1)
+
+
 def test_a_world_takes_a_name_or_a_path_of_a_game():
     assert type(World("paint", store=False).game()).__module__ == "flatlands.games.paint.game"
     with pytest.raises(Unfit, match="there is no game"):

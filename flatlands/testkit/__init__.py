@@ -4,8 +4,10 @@ All of the server is real, but sockets, links and clock: a minute takes a moment
 a link in it or kill a node. It needs no browser, no broker and no free port.
 """
 
+import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.rows import TILE
-from flatlands.testkit.harness import Client, Clock, Harness, clock_stores
+from flatlands.stores.base import Store
+from flatlands.testkit.harness import Client, Clock, Harness, Host, clock_stores
 from flatlands.world.track import UNIT, Tile, tile_at
+
+log = logging.getLogger("flatlands")
 
 #: The seconds after which all nodes of a new world are ready.
 READY = 1.5
@@ -55,8 +60,8 @@ class Player(Playing):
 
     def send(self, *message: Any) -> None:
         """Send any message of section 2 of docs/protocol.md."""
-        self._client.send(*message)
-        self._world._settle()
+        with self._world._moving():
+            self._client.send(*message)
 
     def now(self) -> float:
         """Return node time in ms."""
@@ -110,13 +115,13 @@ class Player(Playing):
 
     def leave(self) -> None:
         """Leave for good."""
-        self._client.connection.lose(1000)
-        self._world._settle()
+        with self._world._moving():
+            self._client.connection.lose(1000)
 
     def lose(self) -> None:
         """Lose the connection, without a word."""
-        self._client.connection.lose()
-        self._world._settle()
+        with self._world._moving():
+            self._client.connection.lose()
 
     def back(self, node: int = 0, size: tuple[int, int] = (40, 25)) -> None:
         """Come back to a node after a lost connection, with the token that it has."""
@@ -128,7 +133,12 @@ class World:
     a folder or file. It has so many nodes, with the numbers from 0 on, whose clocks are each `skew`
     seconds ahead of the one before, and which share a store, unless `store` is false. `options` are
     those of the game, as the server makes them. The same `seed` makes the same chances of the
-    links. Raises games.Unfit if there is no such game, or if it does not load."""
+    links. Raises games.Unfit if there is no such game, or if it does not load.
+
+    Whatever a method of the game raises meanwhile, where a server would only log it, is raised by
+    what lets it happen: `run`, `join`, or what a player does. So is a RuntimeError where it waits
+    and may not.
+    """
 
     def __init__(
         self,
@@ -153,7 +163,11 @@ class World:
             clock=clock,
             **stores,
         )
+        #: Whether something happens now, and how many hooks that may wait.
+        self._moves, self._waiting = False, 0
         self._hosts = list(self._harness.hosts)
+        for host in self._hosts:
+            self._guard(host)
         self._players: list[Player] = []
         self.run(READY)
 
@@ -188,8 +202,8 @@ class World:
 
     def run(self, seconds: float) -> None:
         """Let so many seconds pass."""
-        self._harness.run(round(seconds * SECOND))
-        self._settle()
+        with self._moving():
+            self._harness.run(round(seconds * SECOND))
 
     # What may go wrong.
 
@@ -212,11 +226,13 @@ class World:
 
     def stop(self, node: int) -> None:
         """Stop a node as a server stops that gets SIGTERM."""
-        self._harness.stop(self._hosts[node])
+        with self._moving():
+            self._harness.stop(self._hosts[node])
 
     def start(self) -> int:
         """Start another node; return its number."""
         self._hosts.append(self._harness.host())
+        self._guard(self._hosts[-1])
         self.run(READY)
         return len(self._hosts) - 1
 
@@ -244,10 +260,56 @@ class World:
             raise ValueError(f"node {node} is dead")
         return self._harness.client(host)
 
-    def _settle(self) -> None:
-        self._harness.settle()
-        for player in self._players:
-            player._receive()
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        """Let something happen, and all that takes no time; raise what has failed."""
+        if self._moves:
+            yield
+            return
+        raised, self._moves = _Raised(), True
+        log.addHandler(raised)
+        try:
+            yield
+            self._harness.settle()
+            for player in self._players:
+                player._receive()
+        finally:
+            self._moves = False
+            log.removeHandler(raised)
+        if raised.errors:
+            raise raised.errors[0]
+
+    def _guard(self, host: Host) -> None:
+        """Let nothing wait at a node that a server would not let wait."""
+        spawn, wait = host.spawn, host.node.keeper.wait
+
+        def spawned(call: Callable[..., object], *arguments: Any) -> None:
+            self._waiting += 1
+            try:
+                spawn(call, *arguments)
+            finally:
+                self._waiting -= 1
+
+        def waits(question: Callable[[Store], Any]) -> Any:
+            if self._moves and not self._waiting:
+                raise RuntimeError("nothing that the event loop calls may wait for the store")
+            return wait(question)
+
+        host.spawn = spawned
+        host.node.keeper.wait = waits  # type: ignore[method-assign]
+
+
+class _Raised(logging.Handler):
+    """Keeps the exceptions that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.errors: list[BaseException] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an exception."""
+        if record.exc_info and record.exc_info[1] is not None:
+            self.errors.append(record.exc_info[1])
 
 
 def _check_counts(layer: Layer) -> None:

@@ -1,0 +1,68 @@
+"""docs/make-a-world.md: each snippet is what it says, and runs."""
+
+import re
+
+import pytest
+
+from flatlands.__main__ import COMMANDS, main
+from flatlands.server import games
+from flatlands.server.web.joined import join_modules
+from flatlands.testkit import World
+from tests.processes import ROOT
+
+PAGE = (ROOT / "docs" / "make-a-world.md").read_text()
+
+
+def snippets(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder that somebody has who has followed the page to its end."""
+    folder = tmp_path / "coins"
+    assert main(["new", str(folder)]) == 0
+    game, tests = snippets("python")
+    [page] = snippets("js")
+    (folder / "game.py").write_text(game)
+    (folder / "page" / "main.js").write_text(page)
+    (folder / "tests" / "test_game.py").write_text(tests)
+    return folder
+
+
+def test_the_game_of_the_page_is_played(folder):
+    world = World(folder)
+    ada = world.join("Ada", at=(0, 0))
+    world.run(1)
+    assert len(ada.things("Coin")) > 5 and {coin.values["worth"] for coin in ada.things()} <= {
+        1,
+        2,
+        3,
+    }
+    ada.walk(1, 0)
+    world.run(2)
+    assert ada.tiles("floor")
+
+
+def test_its_tests_pass(folder):
+    code = compile((folder / "tests" / "test_game.py").read_text(), "test_game.py", "exec")
+    names = {"__file__": str(folder / "tests" / "test_game.py")}
+    exec(code, names)
+    tests = [call for name, call in names.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+
+
+def test_its_page_can_be_joined(folder):
+    page = games.Maker(str(folder), None, alone=True).page
+    sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
+    sources |= {path.name: path.read_text() for path in page.glob("*.js")}
+    assert "game.draw.thing('Coin'" in join_modules(sources, "main.js")
+
+
+def test_its_commands_and_pictures_are_there():
+    told = " ".join(snippets("sh"))
+    assert set(re.findall(r"flatlands (\w+)", told)) == {"new", *COMMANDS}
+    for picture in re.findall(r"\]\((pictures/[\w.-]+)\)", PAGE):
+        assert (ROOT / "docs" / picture).is_file(), picture

@@ -82,7 +82,10 @@ def play(game: Path, options: Sequence[str]) -> int:
     """Serve a game until it is ended."""
     from flatlands.author import serve
 
-    return serve(game, options)
+    try:
+        return serve(game, options)
+    except OSError as error:
+        raise Wrong(f"nothing can be kept beside the game: {error}") from None
 
 
 def test(game: Path, options: Sequence[str]) -> int:
@@ -92,7 +95,7 @@ def test(game: Path, options: Sequence[str]) -> int:
     folder = game if game.is_dir() else game.parent
     if not (folder / "tests").is_dir():
         raise Wrong(f"there is no folder tests in {folder}: flatlands new makes one to begin with")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests", *options]
+    command = [sys.executable, "-m", "pytest", "tests", *options]
     return subprocess.run(command, cwd=folder).returncode
 
 

@@ -28,10 +28,11 @@ UNFIT = 2
 
 
 def serve(game: Path, options: Sequence[str]) -> int:
-    """Serve a game until it is ended, or as long as its server can; return the exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    """Serve a game until it is ended, or as long as its server can; return the exit code. Raises
+    OSError if the secret cannot be kept."""
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
     environment, patient = _environment(game, os.environ), False
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:
         before = _state(game)
         server = subprocess.Popen([*command, *options], env=environment)

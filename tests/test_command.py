@@ -66,6 +66,13 @@ def test_a_new_game_has_the_name_of_its_folder_and_is_played(tmp_path):
     assert colour == ada.id % 8 + 1 and tiles > 20
 
 
+def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
+    assert main(["new", str(tmp_path / "mygame")]) == 0
+    (tmp_path / "mygame" / ".flatlands").touch()
+    assert main(["play", str(tmp_path / "mygame")]) == 2
+    assert "nothing can be kept beside the game" in capsys.readouterr().err
+
+
 def test_what_is_installed_names_the_extra_that_has_a_package(tmp_path, monkeypatch):
     monkeypatch.setattr(needs, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match=r"run pip install 'flatlands\[test\]'"):

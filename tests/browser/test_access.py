@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.acts import PHONE, enter, put
-from tests.browser.conftest import toggle_grid, use_tool
+from tests.browser.conftest import toggle_grid, use_tool, wait_for
 from tests.inside import inside
 from tests.processes import ROOT
 
@@ -115,6 +115,7 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Map of everybody").click()
     page.get_by_role("button", name="Close the map").wait_for()
+    wait_for(page, "flatlands.state.atlas.pictures > 0")
     look("map of everybody")
     page.goto(f"{alone.url}live")
     page.get_by_role("link", name="Walk in").wait_for()

@@ -54,8 +54,9 @@ def old_circle():
     """Return a circle that has become old, and that nothing refers to any more."""
     made = Circle()
     seen = weakref.ref(made)
-    frozen = gc.get_freeze_count()
-    until(lambda: gc.get_freeze_count() > frozen)
+    # Once a newer one is freed, what is left has been looked through.
+    newer = circle()
+    until(lambda: newer() is None)
     del made
     gevent.sleep(0.1)
     return seen

@@ -389,16 +389,21 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
         # Who comes before the first plan is passed on while it plays.
         clients = meet(server.port, 6)
         settle(clients, lambda: at_one_worker(clients))
+        # Workers are told the plan once a second, also those to which none of them has come.
+        pump(clients, 2.5)
         passed = stats(server)["counted"].get("passed_on", 0)
-        later = meet(server.port, 24)
+        later = meet(server.port, 12)
+        # On a quiet machine most connections come to one worker: until others come elsewhere.
+        while stats(server)["counted"].get("passed_on", 0) == passed and len(later) < 96:
+            later += meet(server.port, 12)
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
         assert not any(client.model.resyncs for client in later)
         walk(everybody, everybody[:5])
         assert stats(server)["counted"]["passed_on"] > passed, "all connections went to one worker"
         told = stats(server)
-        assert told["connections"] == told["residents"] == 30
-        assert told["counted"]["joins"] == told["counted"]["connections"] == 30
+        assert told["connections"] == told["residents"] == len(everybody)
+        assert told["counted"]["joins"] == told["counted"]["connections"] == len(everybody)
         assert told["counted"]["passed_on"] == told["counted"]["taken_in"]
         for client in everybody:
             client.close()

@@ -127,8 +127,14 @@ def test_nodes_are_cut_killed_stopped_and_started():
     world.check()
     at = ada.tile
     world.kill(0)
-    with pytest.raises(ValueError, match="node 0 is dead"):
-        ada.back(0)
+    for what in (
+        lambda: ada.back(0),
+        lambda: ada.walk(1, 0),
+        lambda: ada.tile,
+        lambda: world.game(0),
+    ):
+        with pytest.raises(ValueError, match="node 0 is dead"):
+            what()
     ada.back(world.start())
     world.run(5)
     assert (ada.node, ada.refused) == (2, "") and abs(ada.tile[0] - at[0]) <= 1
@@ -143,6 +149,23 @@ def test_nodes_are_cut_killed_stopped_and_started():
     bob.leave()
     world.run(5)
     assert bob.id not in ada.players
+
+
+class Pit(Hunt):
+    walls = Cells(solid=1)
+
+    def begin(self):
+        return (5, 5)
+
+
+def test_a_player_begins_where_the_test_wants_it_and_one_can_stand():
+    world = World(Pit)
+    assert world.join("Ada").tile == (5, 5)
+    assert world.join("Bob", at=(9, 2)).tile == (9, 2) and world.join("Cy").tile == (5, 5)
+    world.game().walls[9, 3] = 1
+    world.run(1)
+    with pytest.raises(ValueError, match=r"nobody can stand on \(9, 3\)"):
+        world.join("Dan", at=(9, 3))
 
 
 def test_what_should_hold_and_does_not_is_found():

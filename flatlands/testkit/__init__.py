@@ -16,9 +16,10 @@ from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.rows import TILE
+from flatlands.server.things import middle_of
 from flatlands.stores.base import Store
 from flatlands.testkit.harness import Client, Clock, Harness, Host, clock_stores
-from flatlands.world.track import UNIT, Tile, tile_at
+from flatlands.world.track import Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
@@ -60,6 +61,7 @@ class Player(Playing):
 
     def send(self, *message: Any) -> None:
         """Send any message of section 2 of docs/protocol.md."""
+        self._world._alive(self.node)
         with self._world._moving():
             self._client.send(*message)
 
@@ -74,7 +76,9 @@ class Player(Playing):
 
     @property
     def tile(self) -> Tile:
-        """Where it is, as its node has it. Raises KeyError if it does not play."""
+        """Where it is, as its node has it. Raises KeyError if it does not play, and ValueError if
+        its node is dead."""
+        self._world._alive(self.node)
         host = self._client.host
         return tile_at(host.node.residents.by_id[self.id].track, host.loop.now())
 
@@ -181,24 +185,26 @@ class World:
         ticket: str = "",
     ) -> Player:
         """Let somebody play at a node, from the tile `at` or from where the game lets newcomers
-        begin, with a screen of so many tiles."""
-        player = Player(self, name, ticket)
-        residents = self._hosts[node].node.residents
+        begin, with a screen of so many tiles. Raises ValueError if nobody can stand there."""
+        player, here = Player(self, name, ticket), self._alive(node).node
         if at is not None:
-            place = at[0] * UNIT + UNIT // 2, at[1] * UNIT + UNIT // 2
-            residents.spot = lambda near=None: place  # type: ignore[method-assign]
+            place = middle_of(at)
+            if here.terrain.blocked(*at):
+                raise ValueError(f"nobody can stand on {at!r}")
+            here.residents.spot = lambda near=None: place  # type: ignore[method-assign]
+            here.game.begin = lambda: at  # type: ignore[method-assign]
         try:
             client = self._client(node)
             self._players.append(player)
             player._join(client, size)
         finally:
             if at is not None:
-                del residents.spot
+                del here.residents.spot, here.game.begin
         return player
 
     def game(self, node: int = 0) -> Any:
         """Return the object that a node plays."""
-        return self._hosts[node].node.game
+        return self._alive(node).node.game
 
     def run(self, seconds: float) -> None:
         """Let so many seconds pass."""
@@ -254,11 +260,14 @@ class World:
         for layer in self._harness.hosts[0].node.play.layers:
             _check_counts(layer)
 
-    def _client(self, node: int) -> Client:
+    def _alive(self, node: int) -> Host:
         host = self._hosts[node]
         if host not in self._harness.hosts:
             raise ValueError(f"node {node} is dead")
-        return self._harness.client(host)
+        return host
+
+    def _client(self, node: int) -> Client:
+        return self._harness.client(self._alive(node))
 
     @contextmanager
     def _moving(self) -> Iterator[None]:

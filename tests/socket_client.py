@@ -56,8 +56,6 @@ class SocketClient:
         self.offset = 0
         self.number = 0
         self._acknowledged, self._pinged = 0, time.monotonic()
-        #: The longest time in seconds in which this client did not read, and when it last did.
-        self.paused, self._read_at = 0.0, time.monotonic()
         # Bytes may have come together with the handshake's answer.
         self._receive(b"")
 
@@ -119,8 +117,6 @@ class SocketClient:
                 self.closed = self.closed or (1006, "")
                 break
             self._receive(data)
-        now = time.monotonic()
-        self.paused, self._read_at = max(self.paused, now - self._read_at), now
         owes = self.model.flush not in (0, self._acknowledged)
         due = owes and time.monotonic() - self._pinged > 0.5
         if due and self.closed is None:

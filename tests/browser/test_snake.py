@@ -38,8 +38,9 @@ def test_who_runs_into_another_snake_begins_anew(open_page, tmp_path):
             walk_to(fence, 1, y + (2 if turn % 2 else -2) * UNIT)
             if fence.model.players[own].values[1]:
                 break
-        page.get_by_text("You ran into Fence.").wait_for()
+        # The fence goes on, and is soon out of sight.
         fence.until(lambda: abs(fence.at(own)[0] - column) < 2 * UNIT)
+        page.get_by_text("You ran into Fence.").wait_for()
         page.get_by_role("button", name="Again").click()
         page.get_by_role("button", name="Again").wait_for(state="hidden")
         page.keyboard.press("ArrowDown")

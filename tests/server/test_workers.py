@@ -322,10 +322,14 @@ def settle(clients, condition, seconds=PATIENCE):
     return sent_away
 
 
-def meet(port, count):
-    """Return so many clients that have heard of each other."""
-    clients = [SocketClient(port).hello(f"P{n}", (90, 60)) for n in range(count)]
-    settle(clients, lambda: agree(clients))
+def meet(port, count, others=()):
+    """Return so many clients that have heard of each other. They and others read on meanwhile."""
+    clients = []
+    for n in range(count):
+        clients.append(SocketClient(port).hello(f"P{n}", (90, 60)))
+        for one in (*clients, *others):
+            one.pump()
+    settle([*clients, *others], lambda: agree(clients))
     return clients
 
 
@@ -392,13 +396,14 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
         # Workers are told the plan once a second, also those to which none of them has come.
         pump(clients, 2.5)
         passed = stats(server)["counted"].get("passed_on", 0)
-        later = meet(server.port, 12)
+        later = meet(server.port, 12, clients)
         # On a quiet machine most connections come to one worker: until others come elsewhere.
         while stats(server)["counted"].get("passed_on", 0) == passed and len(later) < 96:
-            later += meet(server.port, 12)
+            later += meet(server.port, 12, [*clients, *later])
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
-        assert not any(client.model.resyncs for client in later)
+        # Who is passed on before it plays needs no resync; one that did not read in time does.
+        assert sum(c.model.resyncs for c in later) <= stats(server)["counted"].get("lagged", 0)
         walk(everybody, everybody[:5])
         assert stats(server)["counted"]["passed_on"] > passed, "all connections went to one worker"
         told = stats(server)

@@ -18,7 +18,8 @@ usage: flatlands COMMAND ...
   new FOLDER                 lay a small game to begin with, and its tests, into a new folder
   play [GAME] [OPTION ...]   serve a game, and start it anew whenever one of its files changes;
                              pages show what fails in it, and come back where they were
-  test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest
+  test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest; GAME may also
+                             be one file of them
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
 
 GAME is a folder with a game.py, or a file of Python: without it, the folder in which you are.
@@ -41,15 +42,17 @@ class Wrong(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Obey a command line, that of the process if None; return the exit code."""
-    command, *rest = [*(sys.argv[1:] if arguments is None else arguments), ""][:-1] or ["--help"]
+    command, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         if command in ("--help", "-h", "help"):
             print(HELP, end="")
             return 0
         if command == "new":
             return new(rest)
+        if command in COMMANDS and "--help" in rest:
+            return _run(COMMANDS[command][1], "--help")
         if command in COMMANDS:
-            return COMMANDS[command](*_game(rest))
+            return COMMANDS[command][0](*_game(rest))
         raise Wrong(f"there is no command {command!r}: see flatlands --help")
     except Wrong as wrong:
         print(f"flatlands: {wrong}", file=sys.stderr)
@@ -93,21 +96,30 @@ def test(game: Path, options: Sequence[str]) -> int:
     with packages("test"):
         import pytest as pytest
     folder = game if game.is_dir() else game.parent
-    if not (folder / "tests").is_dir():
+    tests = folder / "tests"
+    if folder.name == "tests":
+        # One file of them.
+        folder, tests = folder.parent, game
+    if not tests.exists():
         raise Wrong(f"there is no folder tests in {folder}: flatlands new makes one to begin with")
-    command = [sys.executable, "-m", "pytest", "tests", *options]
-    return subprocess.run(command, cwd=folder).returncode
+    return _run("pytest", str(tests), *options, cwd=folder)
 
 
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
-    with packages("swarm"):
-        import psutil as psutil
-    command = [sys.executable, "-m", "flatlands.loadtest.bots", "--game", str(game), *options]
-    return subprocess.run(command).returncode
+    return _run(SWARM, "--game", str(game), *options)
 
 
-COMMANDS = {"play": play, "test": test, "swarm": swarm}
+#: The module of the swarm's command.
+SWARM = "flatlands.loadtest.bots"
+
+#: What obeys a command, and the module whose options may follow it.
+COMMANDS = {"play": (play, "flatlands.server"), "test": (test, "pytest"), "swarm": (swarm, SWARM)}
+
+
+def _run(module: str, *arguments: str, cwd: Path | None = None) -> int:
+    """Run a module as a program, in a folder; return its exit code."""
+    return subprocess.run([sys.executable, "-m", module, *arguments], cwd=cwd).returncode
 
 
 def _game(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:

@@ -28,7 +28,7 @@ addEventListener('load', () => {
 
   async function look() {
     // While the server starts anew nobody answers.
-    const answer = await fetch(address).then((each) => each.json(), () => null);
+    const answer = await fetch(address).then((each) => each.json()).catch(() => null);
     if (answer !== null && answer.version !== version) return location.reload();
     if (answer !== null) show(answer.faults);
     setTimeout(look, EVERY);

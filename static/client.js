@@ -11,7 +11,7 @@ import { suggestName } from './names.js';
 import * as P from './protocol.js';
 import { Replica } from './replica.js';
 import { GROUND, Terrain } from './terrain.js';
-import { NAME_MOST, sayable } from './texts.js';
+import { sayable } from './texts.js';
 import { drawnAt, PACE, UNIT } from './track.js';
 import { Walk } from './walk.js';
 
@@ -200,7 +200,7 @@ export class Client {
     this.look(width, height);
     await identity.ready;
     identity.begin();
-    identity.name = name || sayable(identity.name, NAME_MOST) || suggestName();
+    identity.name = name || sayable(identity.name, P.NAME_LIMIT) || suggestName();
     const [columns, rows] = this.size;
     clearTimeout(this.sizing);            // the hello tells it
     this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });

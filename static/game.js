@@ -3,8 +3,9 @@
 
 import { Client } from './client.js';
 import { Draw } from './draw.js';
+import { NAME_LIMIT } from './protocol.js';
 import { Steer } from './steer.js';
-import { NAME_MOST, sayable } from './texts.js';
+import { sayable } from './texts.js';
 
 export const HINT = 'Walk with the arrow keys, or touch where you want to go.';
 
@@ -29,7 +30,7 @@ export function join({ canvas, tile = 28, keys = {}, tap = () => false, turns = 
   if (canvas !== undefined) {
     draw = new Draw(game, canvas, tile);
     new Steer(game, draw, canvas, { keys, tap, turns });
-    game.open({ ...guest, name: sayable(guest.name ?? '', NAME_MOST) }, ...draw.fit());
+    game.open({ ...guest, name: sayable(guest.name ?? '', NAME_LIMIT) }, ...draw.fit());
     draw.begin();
   }
   return Object.assign(game, { draw });

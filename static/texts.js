@@ -1,6 +1,6 @@
 // What players may write: names and chat.
 
-export const NAME_MOST = 20, SAID_MOST = 120;    // characters
+import { TEXT_LIMIT } from './protocol.js';
 
 // What no text may contain. Joiners are kept: scripts and emoji need them.
 const UNSAYABLE =
@@ -8,6 +8,6 @@ const UNSAYABLE =
 
 /** Return a text as the server takes it: without invisible characters, which may come with pasted text, and up
  * to `most` characters long. */
-export function sayable(text, most = SAID_MOST) {
+export function sayable(text, most = TEXT_LIMIT) {
   return [...text.replace(UNSAYABLE, '').trim()].slice(0, most).join('').trim();
 }

@@ -1,13 +1,15 @@
 """The command `flatlands`: what it lays into a folder, what it looks at, and what it refuses."""
 
 import shutil
+import subprocess
 
 import pytest
 
 from flatlands import author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
 from flatlands.server import games
-from tests.server.harness import Clock, Harness, clock_stores
+
+ENDED = subprocess.CompletedProcess([], 0)
 
 #: A command line that cannot be obeyed, and what is said of it.
 WRONG = [
@@ -42,28 +44,12 @@ def test_help_names_all_commands(capsys, arguments):
     assert all(f"\n  {command} " in told for command in ("new", *COMMANDS))
 
 
-def test_a_new_game_has_the_name_of_its_folder_and_is_played(tmp_path):
+def test_a_new_game_has_the_name_of_its_folder(tmp_path):
     folder = tmp_path / "mygame"
     assert main(["new", str(folder)]) == 0
     assert "<title>mygame</title>" in (folder / "page" / "index.html").read_text()
     assert {path.name for path in folder.rglob("*")} >= {"game.py", "bot.py", "main.js"}
-    game = games.part(str(folder), "Game")
     assert games.Maker(str(folder), None, alone=True).page == folder / "page"
-    clock = Clock()
-    harness = Harness(play=game, nodes=2, ready=True, clock=clock, stores=clock_stores(clock))
-    ada, bob = (
-        harness.place(name, (0, 0), host=host)
-        for name, host in zip("AB", harness.hosts, strict=True)
-    )
-    ada.walk(1, 0)
-    harness.run(2000)
-    ada.walk(0, 0)
-    ada.send(35, "spill", [2])
-    harness.run(5000)
-    for host in harness.hosts:
-        assert host.node.game.floor[12, 8] == ada.id % 8 + 1
-    [[colour, tiles]] = bob.model.told["board"][0]
-    assert colour == ada.id % 8 + 1 and tiles > 20
 
 
 def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
@@ -71,6 +57,27 @@ def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
     (tmp_path / "mygame" / ".flatlands").touch()
     assert main(["play", str(tmp_path / "mygame")]) == 2
     assert "nothing can be kept beside the game" in capsys.readouterr().err
+
+
+def test_one_file_of_the_tests_is_run(tmp_path, monkeypatch):
+    folder, ran = tmp_path / "mygame", []
+    assert main(["new", str(folder)]) == 0
+    file = folder / "tests" / "test_game.py"
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **more: ran.append((command, more)) or ENDED
+    )
+    assert main(["test", str(file), "-q"]) == 0
+    [(command, more)] = ran
+    assert command[-2:] == [str(file), "-q"] and more == {"cwd": folder}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_needs_no_game(tmp_path, monkeypatch, command):
+    ran = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: ran.append(command) or ENDED)
+    assert main([command, "--help"]) == 0
+    assert ran[0][-1] == "--help" and not list(tmp_path.iterdir())
 
 
 def test_what_is_installed_names_the_extra_that_has_a_package(tmp_path, monkeypatch):

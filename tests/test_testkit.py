@@ -103,6 +103,16 @@ def test_a_game_finds_who_is_near_at_all_nodes():
             near((0, 0), wrong)
 
 
+def test_a_name_that_the_game_does_not_have_is_no_empty_answer():
+    ada = World(Hunt).join("Ada", at=(9, 9))
+    assert ada.cell("floor", 0, 0) == 0 and ada.things("Coin") and ada.things()
+    for what in (lambda: ada.cell("flor", 0, 0), lambda: ada.tiles("flor")):
+        with pytest.raises(ValueError, match="no layer of cells 'flor': there are floor, worn"):
+            what()
+    with pytest.raises(ValueError, match="no kind of things 'Coins': there are Coin"):
+        ada.things("Coins")
+
+
 def test_who_may_not_play_is_told_why():
     world = World(Hunt)
     ada = world.join("Ada", ticket="no")
@@ -138,6 +148,9 @@ def test_nodes_are_cut_killed_stopped_and_started():
     ada.back(world.start())
     world.run(5)
     assert (ada.node, ada.refused) == (2, "") and abs(ada.tile[0] - at[0]) <= 1
+    for what in (lambda: world.kill(0), lambda: world.stop(0), lambda: world.cut(0, 2)):
+        with pytest.raises(ValueError, match="node 0 is dead"):
+            what()
     world.stop(1)
     bob.back(2)
     world.run(5)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flatlands.bot import WELCOME, Playing
+from flatlands.bot import WELCOME, Playing, Thing
 from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.kept.layer import Layer
@@ -94,13 +94,15 @@ class Player(Playing):
         return found[-1] if found else None
 
     def tiles(self, name: str) -> dict[Tile, int]:
-        """Return the values above 0 of a layer of cells, by tiles, as far as it sees."""
+        """Return the values above 0 of a layer of cells, by tiles, as far as it sees. Raises
+        ValueError if the game has no such."""
+        self._check_name("cells", name, "layer of cells")
         return {
             (column, row): value
             for c0, r0 in {(c, r) for _, c, r in self._cells}
             for column in range(c0 * self.side, (c0 + 1) * self.side)
             for row in range(r0 * self.side, (r0 + 1) * self.side)
-            if (value := self.cell(name, column, row))
+            if (value := super(Player, self).cell(name, column, row))
         }
 
     def errors(self) -> list[str]:
@@ -116,6 +118,23 @@ class Player(Playing):
             yield ("things", square), sorted(things, key=lambda thing: str(thing["id"]))
             for n in layers:
                 yield ("cells", n, square), bytes(self._cells.get((n, *square), self.side**2))
+
+    def things(self, type: str = "") -> list[Thing]:
+        """Return the things in view: all, or those of a kind. Raises ValueError if the game has no
+        such."""
+        self._check_name("thing", type or None, "kind of things")
+        return super().things(type)
+
+    def cell(self, name: str, column: int, row: int) -> int:
+        """Return the value of a tile in a layer of cells: 0 if nobody has written there. Raises
+        ValueError if the game has no such."""
+        self._check_name("cells", name, "layer of cells")
+        return super().cell(name, column, row)
+
+    def _check_name(self, what: str, name: str | None, called: str) -> None:
+        known = [its for (kind, _), (its, _) in self._kinds.items() if kind == what]
+        if name is not None and name not in known:
+            raise ValueError(f"the game has no {called} {name!r}: there are {', '.join(known)}")
 
     def leave(self) -> None:
         """Leave for good."""
@@ -215,7 +234,7 @@ class World:
 
     def cut(self, one: int, other: int) -> None:
         """Let two nodes hear nothing of each other any more."""
-        links = self._hosts[one].broker, self._hosts[other].broker
+        links = self._alive(one).broker, self._alive(other).broker
         self._harness.network.cuts |= {links, links[::-1]}
 
     def delay(self, seconds: float) -> None:
@@ -228,12 +247,12 @@ class World:
 
     def kill(self, node: int) -> None:
         """Let a node die as by kill -9: its players lose their connections, and may come `back`."""
-        self._harness.kill(self._hosts[node])
+        self._harness.kill(self._alive(node))
 
     def stop(self, node: int) -> None:
         """Stop a node as a server stops that gets SIGTERM."""
         with self._moving():
-            self._harness.stop(self._hosts[node])
+            self._harness.stop(self._alive(node))
 
     def start(self) -> int:
         """Start another node; return its number."""

@@ -405,8 +405,8 @@ class Host:
         self.broker = Link(harness.network)
         #: The store's answers are waited for, so that they come in a time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
-        free = Ground(lambda _x, _y: False, seed)
-        terrain = free if harness.free else harness.play.ground(seed)
+        free = harness.free
+        terrain = Ground(lambda _x, _y: False, seed) if free else harness.play.ground(seed)
         self.node = Node(
             grid=Grid(side),
             terrain=terrain,
@@ -502,16 +502,9 @@ class Client:
     def send(self, *message: Any) -> None:
         self.raw(msgpack.packb(list(message)))
 
-    def hello(
-        self,
-        name: str = "Wren",
-        size: tuple[int, int] = (40, 25),
-        token: str | None = None,
-        near: int | str | None = None,
-        place: tuple[int, int] | None = None,
-    ) -> "Client":
-        """Send hello, and let everything happen that takes no time."""
-        self.say_hello(name, size, token, near, place)
+    def hello(self, *what: Any, **named: Any) -> "Client":
+        """Send hello as `say_hello` does, and let everything happen that takes no time."""
+        self.say_hello(*what, **named)
         self.harness.settle()
         return self
 

@@ -52,6 +52,19 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     assert own.get("/").data.split(b"/v/")[0] != get("").data
 
 
+def test_faults_are_shown_to_an_author_and_never_to_players(get):
+    page = Client(
+        make_pages(lambda: {}, Blueprint("none", __name__), faults=[("it failed", "x.py")])
+    )
+    told = page.get("/author").json
+    assert told["faults"] == [["it failed", "x.py"]]
+    assert (
+        f"v/{told['version']}/".encode() in page.get("/").data
+        and b"author.js" in page.get("/").data
+    )
+    assert get("author").status_code == 404 and b"author.js" not in get("").data
+
+
 def test_pieces_of_the_ground_are_kept_for_ever_and_only_those_of_this_ground():
     ground = chunks(lambda seed, column, row: bytes([seed, column % 128, row % 128, 0] * 1024))(7)
     pages = Client(make_pages(lambda: {}, Blueprint("none", __name__), ground=ground))

@@ -12,7 +12,7 @@ import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
 import { endOf, Route } from './route.js';
 import { PLAZA, ROCK } from './terrain.js';
-import { NAME_MOST, sayable } from './texts.js';
+import { sayable } from './texts.js';
 import { UNIT } from './track.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
@@ -196,7 +196,7 @@ export class Controls {
   /** Have another name and look. */
   appear(name, look) {
     if (!this.net.playing) return;
-    this.session.appear(sayable(name, NAME_MOST) || this.client.identity.name, look);
+    this.session.appear(sayable(name, P.NAME_LIMIT) || this.client.identity.name, look);
   }
 
   /** Ask for the line of a cairn, where one can be left. */

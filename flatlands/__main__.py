@@ -20,11 +20,14 @@ usage: flatlands COMMAND ...
                              pages show what fails in it, and come back where they were
   test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest; GAME may also
                              be one file of them
+  simulate [GAME] [OPTION ...]
+                             play it in random worlds, in which nodes die and links are cut, and
+                             show the shortest one in which something is wrong
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
 
 GAME is a folder with a game.py, or a file of Python: without it, the folder in which you are.
 Options may follow: those of the server, such as --port 9000 (flatlands play --help lists them), of
-pytest, or of the swarm.
+pytest, of the simulation, or of the swarm.
 """
 
 #: What a game may be called: its name is a part of a module's name, and of that of its store.
@@ -105,16 +108,26 @@ def test(game: Path, options: Sequence[str]) -> int:
     return _run("pytest", str(tests), *options, cwd=folder)
 
 
+def simulate(game: Path, options: Sequence[str]) -> int:
+    """Play a game in random worlds."""
+    return _run(SIMULATE, str(game), *options)
+
+
 def swarm(game: Path, options: Sequence[str]) -> int:
     """Let bots play a game on a server of their own."""
     return _run(SWARM, "--game", str(game), *options)
 
 
-#: The module of the swarm's command.
-SWARM = "flatlands.loadtest.bots"
+#: The modules of two commands.
+SIMULATE, SWARM = "flatlands.testkit.simulate", "flatlands.loadtest.bots"
 
 #: What obeys a command, and the module whose options may follow it.
-COMMANDS = {"play": (play, "flatlands.server"), "test": (test, "pytest"), "swarm": (swarm, SWARM)}
+COMMANDS = {
+    "play": (play, "flatlands.server"),
+    "test": (test, "pytest"),
+    "simulate": (simulate, SIMULATE),
+    "swarm": (swarm, SWARM),
+}
 
 
 def _run(module: str, *arguments: str, cwd: Path | None = None) -> int:

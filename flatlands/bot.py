@@ -97,7 +97,7 @@ class Playing:
     to a server, and has `send` and `now`."""
 
     def __init__(self, name: str, ticket: str = "") -> None:
-        self._name, self._ticket, self._key = name, ticket, os.urandom(16).hex()
+        self.name, self._ticket, self._key = name, ticket, os.urandom(16).hex()
         self._token: str | None = None
         #: The id of its player, the number of its last walk, and what was known of it last.
         self.id, self._n, self._own = 0, 0, Player(0)
@@ -126,7 +126,7 @@ class Playing:
         if self._token is not None:
             # A server that was killed has told nobody where its players were.
             place = tuple(round(n * UNIT) for n in self._own.at(self.now()))
-        self.send(HELLO, 3, self._name, width, height, self._token, None, *place)
+        self.send(HELLO, 3, self.name, width, height, self._token, None, *place)
         self.send(KEY, self._key)
 
     def _begin(self, welcome: list[Any]) -> None:

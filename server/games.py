@@ -116,16 +116,23 @@ def note_fields(name: str, store: Store) -> None:
             raise Unfit(f"the game {name} has changed: {error}") from error
 
 
+def kind_of(name: str) -> "type[Game]":
+    """Return the class of a game. Raises Unfit."""
+    from flatlands.server import game
+
+    kind = part(name, "Game")
+    if not (isinstance(kind, type) and issubclass(kind, game.Game)):
+        raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
+    return kind
+
+
 class Maker:
     """Makes the game of a node; `options` and `alone` are as in server/game.py. Raises Unfit."""
 
     def __init__(self, name: str, options: Any, *, alone: bool) -> None:
         from flatlands.server import game
 
-        kind = part(name, "Game")
-        if not (isinstance(kind, type) and issubclass(kind, game.Game)):
-            raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
-        self._name, self._kind = name, kind
+        self._name, self._kind = name, (kind := kind_of(name))
         self._options, self._alone = options, alone
         #: A text that is the same for nodes that play the same game.
         self.plays = short_hash(f"{Path(name).stem} {game.schema(kind)}")

@@ -8,6 +8,7 @@ from flatlands.__main__ import COMMANDS, main
 from flatlands.server import games
 from flatlands.server.web.joined import join_modules
 from flatlands.testkit import World
+from flatlands.testkit.simulate import plan, search
 from tests.processes import ROOT
 
 PAGE = (ROOT / "docs" / "make-a-world.md").read_text()
@@ -52,6 +53,11 @@ def test_its_tests_pass(folder):
     assert len(tests) == 2
     for test in tests:
         test()
+
+
+def test_random_worlds_of_it_are_right(folder):
+    worlds = search(folder)
+    assert not any(worlds.fails(plan(seed)) for seed in range(10))
 
 
 def test_its_page_can_be_joined(folder):

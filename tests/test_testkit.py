@@ -1,7 +1,12 @@
 """flatlands.testkit, as the author of a game uses it: tests/server/ uses the harness below it."""
 
+import argparse
+import re
+import shutil
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,11 @@ from flatlands import Cells, Event, Kept, Me, Refused, Thing, action, flag, numb
 from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
 from flatlands.server.games import Unfit
+from flatlands.server.squares.layers import Layers
+from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
+from flatlands.testkit.search import Search
+from flatlands.testkit.simulate import plan, play, rules_of, search
 from tests.processes import ROOT
 
 
@@ -188,7 +197,7 @@ def test_what_should_hold_and_does_not_is_found():
     world.cut(0, 1)
     world.game(0).floor[4, 4] = 7
     world.run(0.5)
-    with pytest.raises(AssertionError, match="two screens differ: .'cells', 0, .0, 0"):
+    with pytest.raises(AssertionError, match="in tile .4, 4. of floor Ada is shown 7, "):
         world.check()
     world.heal()
     world.run(60)
@@ -248,3 +257,65 @@ def test_the_tests_of_a_new_game_pass(tmp_path):
     subprocess.run([*command, "new", "mygame"], check=True, **here)
     ran = subprocess.run([*command, "test", "mygame", "-q"], **here)
     assert ran.returncode == 0 and "2 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+BY = number(0, 3)
+
+
+class Fragile(Hunt):
+    @action(rate=5, burst=5)
+    def share(self, me, by=BY):
+        me.coins = 9 // by
+
+
+def give_twice(monkeypatch):
+    """A store gives away what is taken, and keeps it."""
+    take = SqliteStore.take
+
+    def faulty(self, queue, id, then=(), scores=(), *, only=None):
+        lies = [it.body for it in self.scan(queue, 500) if it.id == id]
+        if queue.startswith("things ") and lies:
+            return lies[0]
+        return take(self, queue, id, then, scores, only=only)
+
+    monkeypatch.setattr(SqliteStore, "take", faulty)
+
+
+def believe_no_writes(monkeypatch):
+    """A node knows only what it has written itself."""
+    monkeypatch.setattr(Layers, "hear", lambda self, node, writes: None)
+
+
+FAULTS = [
+    (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
+    (Hunt, give_twice, "was taken twice"),
+    pytest.param(
+        Hunt, believe_no_writes, r"in tile \(\d+, \d+\) of floor", marks=pytest.mark.interpreted
+    ),
+]
+
+
+@pytest.mark.parametrize("game, fault, found", FAULTS, ids=["own", "store", "node"])
+def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, found):
+    worlds = Search(plan, partial(play, game, lambda world: None), "again ")
+    assert game is Fragile or not any(worlds.fails(plan(seed)) for seed in range(4))
+    fault(monkeypatch)
+    seed = next(seed for seed in range(200) if worlds.fails(plan(seed)))
+    short = worlds.shrink(plan(seed), time.monotonic() + 30)
+    assert re.search(found, worlds.fails(short)) and len(short.deeds) < 10
+
+
+def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, capsys):
+    folder = tmp_path / "crowded"
+    shutil.copytree(TEMPLATE, folder)
+    options = argparse.Namespace(seconds=0, first=None, seed=11)
+    assert search(folder, rules_of(folder)).run(options) == 0
+    (folder / "tests" / "rules.py").write_text(
+        "def check(world):\n    assert len(world.players) < 2, 'it is crowded'\n"
+    )
+    told = []
+    for _ in range(2):
+        assert search(folder, rules_of(folder)).run(options) == 1
+        told.append(capsys.readouterr().out.partition("AssertionError: ")[2])
+    assert told[0] == told[1] and told[0].startswith("it is crowded\nseed: 11, ")
+    assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]

@@ -6,7 +6,7 @@ a link in it or kill a node. It needs no browser, no broker and no free port.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,22 @@ from typing import Any
 from flatlands.bot import WELCOME, Playing, Thing
 from flatlands.bot import Player as Seen
 from flatlands.server import games
+from flatlands.server.actions import Action
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.rows import TILE
 from flatlands.server.things import middle_of
 from flatlands.stores.base import Store
-from flatlands.testkit.harness import Client, Clock, Harness, Host, clock_stores
-from flatlands.world.track import Tile, tile_at
+from flatlands.testkit.harness import (
+    Client,
+    Clock,
+    ClockStore,
+    Harness,
+    Host,
+    alike,
+    clock_stores,
+    less_roughly,
+)
+from flatlands.world.track import UNIT, Tile, tile_at
 
 log = logging.getLogger("flatlands")
 
@@ -28,6 +38,12 @@ READY = 1.5
 
 #: Milliseconds of a second.
 SECOND = 1000
+
+#: Seconds after which a screen that is still wrong about the same is wrong for ever.
+LASTS = 2
+
+#: ms by which nodes may be wrong about each other's clocks, when messages took long.
+CLOCKS = 1000
 
 
 class Player(Playing):
@@ -83,6 +99,18 @@ class Player(Playing):
         return tile_at(host.node.residents.by_id[self.id].track, host.loop.now())
 
     @property
+    def playing(self) -> bool:
+        """Whether it plays: it has joined, has not left, and has not lost its connection."""
+        client = self._client
+        return client in self._world._harness.clients and client.session.resident is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has lost its connection, so that it may come `back`."""
+        code, _ = self._client.connection.closed or (1006, "")
+        return not self.playing and code in (1006, 1012)
+
+    @property
     def refused(self) -> str:
         """Why it was sent away: a sentence, or "" if it plays or has lost its connection."""
         code, why = self._client.connection.closed or (0, "")
@@ -109,15 +137,21 @@ class Player(Playing):
         """Return the sentences of all refusals so far."""
         return [more[1] for what, _, more in self.heard if what == "error"]
 
-    def _shown(self) -> Iterator[tuple[Any, Any]]:
-        """Yield what lies in each square that it holds, and the values of its tiles."""
+    def _shown(self) -> Iterator[tuple[str, Any]]:
+        """Yield what lies in each square that it holds, and the value of each tile, with words for
+        where that is."""
         c0, r0, c1, r1 = self._client.model.held or (0, 0, -1, -1)
-        layers = [n for what, n in self._kinds if what == "cells"]
+        layers = {n: name for (what, n), (name, _) in self._kinds.items() if what == "cells"}
         for square in ((c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)):
             things = [vars(thing) for thing in self._things.get(square, [])]
-            yield ("things", square), sorted(things, key=lambda thing: str(thing["id"]))
-            for n in layers:
-                yield ("cells", n, square), bytes(self._cells.get((n, *square), self.side**2))
+            yield f"square {square}", sorted(things, key=lambda thing: str(thing["id"]))
+            for n, name in layers.items():
+                for at, value in enumerate(self._cells.get((n, *square), bytes(self.side**2))):
+                    tile = (
+                        square[0] * self.side + at % self.side,
+                        square[1] * self.side + at // self.side,
+                    )
+                    yield f"tile {tile} of {name}", value
 
     def things(self, type: str = "") -> list[Thing]:
         """Return the things in view: all, or those of a kind. Raises ValueError if the game has no
@@ -173,7 +207,11 @@ class World:
         seed: int = 1,
         options: Any = None,
     ) -> None:
-        kind = game if isinstance(game, type) else games.part(str(game), "Game")
+        if isinstance(game, type):
+            kind = game
+        else:
+            kind, declared = games.kind_of(str(game)), games.part(str(game), "Options")
+            options = declared() if options is None and declared is not None else options
         clock = Clock()
         stores: dict[str, Any] = {"stores": clock_stores(clock)} if store else {}
         self._harness = Harness(
@@ -186,12 +224,17 @@ class World:
             clock=clock,
             **stores,
         )
+        #: Whether the store answers nobody.
+        self._away = False
         #: Whether something happens now, and how many hooks that may wait.
         self._moves, self._waiting = False, 0
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
-        self._players: list[Player] = []
+        #: All who have ever joined.
+        self.players: list[Player] = []
+        #: The things that were taken, as (id, version).
+        self._taken: set[tuple[str, int]] = set()
         self.run(READY)
 
     def join(
@@ -214,7 +257,7 @@ class World:
             here.game.begin = lambda: at  # type: ignore[method-assign]
         try:
             client = self._client(node)
-            self._players.append(player)
+            self.players.append(player)
             player._join(client, size)
         finally:
             if at is not None:
@@ -224,6 +267,11 @@ class World:
     def game(self, node: int = 0) -> Any:
         """Return the object that a node plays."""
         return self._alive(node).node.game
+
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """What players may do, by name."""
+        return self._hosts[0].node.play.actions
 
     def run(self, seconds: float) -> None:
         """Let so many seconds pass."""
@@ -241,9 +289,16 @@ class World:
         """Let what a node publishes take up to so many seconds until others have it."""
         self._harness.network.delay = round(seconds * SECOND)
 
+    def lose_store(self) -> None:
+        """Let the store answer nobody any more, as one that cannot be reached."""
+        self._away = True
+        self._reach_store()
+
     def heal(self) -> None:
-        """End all cuts and delays."""
+        """End all cuts and delays, and let the store answer."""
         self._harness.network.heal()
+        self._away = False
+        self._reach_store()
 
     def kill(self, node: int) -> None:
         """Let a node die as by kill -9: its players lose their connections, and may come `back`."""
@@ -258,26 +313,52 @@ class World:
         """Start another node; return its number."""
         self._hosts.append(self._harness.host())
         self._guard(self._hosts[-1])
+        self._reach_store()
         self.run(READY)
         return len(self._hosts) - 1
+
+    def _reach_store(self) -> None:
+        for host in self._hosts:
+            if isinstance(store := host.node.keeper.store, ClockStore):
+                store.away = self._away
 
     # What must hold.
 
     def check(self) -> None:
         """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
         the players whom it should, all screens show the same things and cells, and the store's
-        counts of cells are those of its cells.
+        counts of cells are those of its cells. That nobody takes what another one has taken is
+        looked at whenever somebody takes something.
 
         A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`.
         """
-        self._harness.check()
-        seen: dict[Any, Any] = {}
-        for player in self._players:
-            if player._client in self._harness.clients and player._client.connection.open:
-                for what, has in player._shown():
-                    assert seen.setdefault(what, has) == has, f"two screens differ: {what}"
+        assert any(player.playing for player in self.players), "nobody plays"
+        if wrong := self._wrong():
+            # What happens now is under way to some screens.
+            self.run(LASTS)
+            lasts = [f"{what}{more}" for what, more in self._wrong().items() if what in wrong]
+            assert not lasts, "; ".join(lasts)
         for layer in self._harness.hosts[0].node.play.layers:
             _check_counts(layer)
+
+    def _wrong(self) -> dict[str, str]:
+        """Return in what screens are wrong now, and what they should show, as words."""
+        wrong: dict[str, str] = {}
+        seen: dict[Any, Any] = {}
+        for player in (player for player in self.players if player.playing):
+            client = player._client
+            truth = self._harness.truth(client)
+            belief = less_roughly(self._harness.belief(client), truth, client, CLOCKS)
+            for id in truth.keys() | belief.keys():
+                real, shown = truth.get(id), belief.get(id)
+                if not (real and shown and alike(real, shown, client.now(), CLOCKS)):
+                    where = f"for player {id} the screen of {player.name} shows {_words(shown)}"
+                    wrong[where] = f", and not {_words(real)}"
+            for what, has in player._shown():
+                other, had = seen.setdefault(what, (player.name, has))
+                if had != has:
+                    wrong[f"in {what} {other} is shown {had}, and {player.name} {has}"] = ""
+        return wrong
 
     def _alive(self, node: int) -> Host:
         host = self._hosts[node]
@@ -299,7 +380,7 @@ class World:
         try:
             yield
             self._harness.settle()
-            for player in self._players:
+            for player in self.players:
                 player._receive()
         finally:
             self._moves = False
@@ -323,6 +404,17 @@ class World:
                 raise RuntimeError("nothing that the event loop calls may wait for the store")
             return wait(question)
 
+        take = host.node.play.lying.take
+
+        def taken(thing: Any, *arguments: Any) -> bool:
+            if not take(thing, *arguments):
+                return False
+            if (lying := (thing.id, thing.version)) in self._taken:
+                raise AssertionError(f"{thing!r} was taken twice")
+            self._taken.add(lying)
+            return True
+
+        host.node.play.lying.take = taken  # type: ignore[method-assign, assignment]
         host.spawn = spawned
         host.node.keeper.wait = waits  # type: ignore[method-assign]
 
@@ -338,6 +430,16 @@ class _Raised(logging.Handler):
         """Keep an exception."""
         if record.exc_info and record.exc_info[1] is not None:
             self.errors.append(record.exc_info[1])
+
+
+def _words(record: tuple[Any, ...] | None) -> str:
+    """Return what is known of a player, as words."""
+    if record is None:
+        return "nobody"
+    seq, _, name, dimmed, (x, y, dx, dy, *_), _, look, pace, values = record
+    place = f"({(x + dx) / UNIT:.2f}, {(y + dy) / UNIT:.2f})"
+    more = " who has lost the connection" if dimmed else ""
+    return f"{name}{more} at or on the way to {place}, {look=} {pace=} {values=} {seq=}"
 
 
 def _check_counts(layer: Layer) -> None:

@@ -26,7 +26,7 @@ from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.stores.base import Store
+from flatlands.stores.base import Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.ground import Ground
 from flatlands.testkit.model import Model
@@ -559,8 +559,10 @@ class Client:
 class ClockStore(SqliteStore):
     """A store in memory and in a harness's time, which several nodes share.
 
-    It answers without a thread of its own.
+    It answers without a thread of its own, or nobody while it is `away`.
     """
+
+    away = False
 
     def __init__(self, clock: Clock, shared: sqlite3.Connection) -> None:
         super().__init__("memory://", "harness")
@@ -572,6 +574,8 @@ class ClockStore(SqliteStore):
         return self._clock.time
 
     def _wait(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        if self.away:
+            raise StoreError("it is away")
         return call(*arguments)
 
 
@@ -803,3 +807,15 @@ def is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
         for t in (begun, sketched.end, max(sketched.end, real_track.end))
         for p, q in zip(real_track.at(t), sketched.at(t), strict=True)
     )
+
+
+def alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:
+    """Say whether two records of a player are the same.
+
+    The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
+    """
+    track, other = real[4], believed[4]
+    if real[:4] != believed[:4] or real[5:] != believed[5:] or track[:4] != other[:4]:
+        return False
+    over = track[4] + track[5] <= now and other[4] + other[5] <= now
+    return over or bool(abs(track[4] - other[4]) <= slack)

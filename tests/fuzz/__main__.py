@@ -3,6 +3,7 @@
 The exit code is 1 if something broke; then it prints the last input and how to repeat the round.
 """
 
+import logging
 import random
 import sys
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from flatlands.needs import packages
 
 with packages("test"):
-    from tests import seeds
+    from flatlands.testkit.search import parser, rounds
     from tests.fuzz import readers, servers, worlds
     from tests.fuzz.inputs import Inputs
 
@@ -44,10 +45,11 @@ def counts(given: dict[str, Inputs]) -> str:
 
 def main() -> int:
     """Play rounds for as long as the command line says; return the exit code."""
-    chosen = seeds.read("tests.fuzz", __doc__)
+    chosen = parser("tests.fuzz", __doc__).parse_args()
+    logging.disable(logging.CRITICAL)
     started, seed = time.monotonic(), 0
     given = {name: Inputs() for name in TARGETS}
-    for seed in seeds.rounds(chosen, lambda _: counts(given)):
+    for seed in rounds(chosen, lambda _: counts(given)):
         for name, inputs in given.items():
             try:
                 play(name, seed, inputs)

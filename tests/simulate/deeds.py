@@ -19,6 +19,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares import peers
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import GONE_AFTER, HEARTBEAT_EVERY, HEARTBEATS_HEARD
+from flatlands.testkit.search import Deed
 from flatlands.world.track import UNIT
 from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stores
 from tests.server.machine import Machine
@@ -56,16 +57,6 @@ EPISODE = (3, 14)
 
 #: Of how many worlds without gems one has ground on which walkers write.
 CELLS_ONE_IN = 4
-
-
-class Deed(NamedTuple):
-    """The deed `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
-
-    wait: int
-    what: str
-    a: int
-    b: int
-    c: int
 
 
 class Plan(NamedTuple):

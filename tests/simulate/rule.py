@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.hub import LONGEST
 from flatlands.server.squares.peers import GONE_AFTER
-from tests.server.harness import Client, less_roughly
+from flatlands.testkit.harness import Client, alike, less_roughly
 
 if TYPE_CHECKING:
     from tests.simulate.deeds import World
@@ -124,7 +124,7 @@ def _check_client(world: "World", client: Client) -> None:
         if known[0] < real[0] and real[4][4] > now - LONGEST:
             # It began to move a moment ago, and that waits for the next flush.
             continue
-        if not (_alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
+        if not (alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 
@@ -154,18 +154,6 @@ def _is_torn(world: "World", id: int, seq: int, shown: int) -> bool:
     stopped, and that counts as living: another node had it too, and could not know of it."""
     on_its_way = world.stopped.get(id, 0) > world.harness.clock.time
     return on_its_way and seq <= shown <= world.torn.get(id, -1)
-
-
-def _alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:
-    """Say whether two records of a player are the same.
-
-    The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
-    """
-    track, other = real[4], believed[4]
-    if real[:4] != believed[:4] or real[5:] != believed[5:] or track[:4] != other[:4]:
-        return False
-    over = track[4] + track[5] <= now and other[4] + other[5] <= now
-    return over or abs(track[4] - other[4]) <= slack
 
 
 def _is_on(way: tuple[int, ...], sketch: tuple[int, ...]) -> bool:

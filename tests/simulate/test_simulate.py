@@ -12,9 +12,12 @@ from flatlands.server.squares import square
 from flatlands.server.squares.adoption import Adoption
 from flatlands.server.squares.square import HeardSquare
 from flatlands.stores.sqlite import SqliteStore
+from flatlands.testkit.search import SHORT, Deed
 from flatlands.world import batches
-from tests.simulate.__main__ import SHORT, fails, play, shrink
-from tests.simulate.deeds import WHAT, Deed, Plan, World, plan
+from tests.simulate.__main__ import play, search
+from tests.simulate.deeds import WHAT, Plan, World, plan
+
+fails, shrink = search.fails, search.shrink
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,0 +1,191 @@
+"""Plays random worlds, one seed after the other; shrinks and shows the first one that fails.
+
+A world is a plan, which follows from its seed: some deeds, and what the world is like. It is the
+same whenever it is played again. This module knows no deeds, and never plays a world itself.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from flatlands.loadtest.kit.options import amount, whole
+
+#: Seconds between two lines about the progress.
+SHOWN_EVERY = 10
+
+#: A shrunk plan with more deeds than this is shrunk once more, with more tries.
+SHORT = 15
+
+#: Seconds that shrinking one plan may take.
+SHRINK_WITHIN = 60
+
+#: The deed after which what must hold is looked at.
+QUIET = "quiet"
+
+
+class Deed(NamedTuple):
+    """The deed `what` is done after `wait` ms. The numbers a, b and c say who does it, and how."""
+
+    wait: int
+    what: str
+    a: int
+    b: int
+    c: int
+
+
+class Plan(Protocol):
+    """A world, as a NamedTuple."""
+
+    @property
+    def seed(self) -> int:
+        """The number from which all of it follows."""
+
+    @property
+    def deeds(self) -> tuple[Deed, ...]:
+        """What is done in it, in order."""
+
+    @property
+    def _replace(self) -> Callable[..., Any]:
+        """Returns the same world with other fields."""
+
+    @property
+    def _asdict(self) -> Callable[[], dict[str, Any]]:
+        """Returns all fields by their names."""
+
+
+_P = TypeVar("_P", bound=Plan)
+
+
+class Search(Generic[_P]):
+    """See the module. `plan` returns the plan of a seed. `play` plays a world to its end, and
+    returns the ms that players have played; it raises what goes wrong. `again` is the command that
+    plays a seed again."""
+
+    def __init__(self, plan: Callable[[int], _P], play: Callable[[_P], int], again: str) -> None:
+        self._plan, self._play, self._again = plan, play, again
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Play worlds for as long as the command line says; return the exit code."""
+        started, seed = time.monotonic(), 0
+        worlds = player_ms = 0
+        for seed in rounds(given, lambda played: f"{played} worlds"):
+            world = self._plan(seed)
+            try:
+                player_ms += self._play(world)
+            except Exception as error:
+                took = time.monotonic() - started
+                print(f"{worlds} worlds were right; then, after {took:.1f} s:", flush=True)
+                traceback.print_exception(error, limit=-4)
+                short = self.shrink(world, time.monotonic() + SHRINK_WITHIN)
+                print(f"\nThe world of seed {short.seed} breaks: {self.fails(short)}")
+                _show(short)
+                print(f"Play it again: {self._again}{seed}")
+                return 1
+            worlds += 1
+        hours = player_ms / 3_600_000
+        print(f"all right: {worlds} worlds, {hours:.1f} player-hours, seeds up to {seed}")
+        return 0
+
+    def fails(self, plan: _P) -> str:
+        """Play a world; return what goes wrong in one line, or an empty text."""
+        try:
+            self._play(plan)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def shrink(self, plan: _P, until: float) -> _P:
+        """Return the shortest plan that still fails and that is found before the time `until`, in
+        seconds of time.monotonic."""
+        # Deeds after the first quiet in which something is wrong do not matter.
+        for n, deed in enumerate(plan.deeds):
+            if deed.what == QUIET and self.fails(plan._replace(deeds=plan.deeds[:n])):
+                plan = plan._replace(deeds=plan.deeds[:n])
+                break
+        plan = self._leave_out(plan, until, 1)
+        if len(plan.deeds) > SHORT:
+            # Without a deed all after it is drawn differently, so several seeds are tried.
+            plan = self._leave_out(plan, until, 5)
+        return self._hasten(plan, until)
+
+    def _leave_out(self, plan: _P, until: float, chances: int) -> _P:
+        """Leave out deeds, first many at once and then single ones, while the world still fails.
+
+        `chances` is the number of seeds that are tried without them.
+        """
+        size = max(len(plan.deeds) // 2, 1)
+        while size and time.monotonic() < until:
+            at, shorter = 0, False
+            while at < len(plan.deeds) and time.monotonic() < until:
+                deeds = plan.deeds[:at] + plan.deeds[at + size :]
+                tries = (plan._replace(seed=plan.seed + n, deeds=deeds) for n in range(chances))
+                less = next((less for less in tries if self.fails(less)), None)
+                if less is not None:
+                    plan, shorter = less, True
+                else:
+                    at += size
+            if not shorter:
+                size //= 2
+        return plan
+
+    def _hasten(self, plan: _P, until: float) -> _P:
+        """Shorten the waits while the world still fails."""
+        for n, deed in enumerate(plan.deeds):
+            for wait in (0, deed.wait // 2):
+                if wait < plan.deeds[n].wait and time.monotonic() < until:
+                    deeds = plan.deeds[:n] + (deed._replace(wait=wait),) + plan.deeds[n + 1 :]
+                    if self.fails(plan._replace(deeds=deeds)):
+                        plan = plan._replace(deeds=deeds)
+                        break
+        return plan
+
+
+def _show(plan: Plan) -> None:
+    """Print what a world is like, and its deeds."""
+    fields = plan._asdict()
+    print(", ".join(f"{name}: {value}" for name, value in fields.items() if name != "deeds"))
+    for deed in plan.deeds:
+        print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
+
+
+def parser(program: str, description: str | None) -> argparse.ArgumentParser:
+    """Return what reads the command line of `python -m program`.
+
+    The process is started again with a fixed hash seed if it has none, so that the order of sets,
+    and with it each round, is the same in every run.
+    """
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", program, *sys.argv[1:]])
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    add, seed = parser.add_argument, whole(0, 10**12)
+    add("--seconds", type=amount(0, 10**9), default=60, help="how long (default 60)")
+    add("--first", type=seed, help="the first seed (default: by chance)")
+    add("--seed", type=seed, help="play only the round of this seed")
+    return parser
+
+
+def rounds(given: argparse.Namespace, progress: Callable[[int], str]) -> Iterator[int]:
+    """Yield seeds for as long as the command line says, and print the progress.
+
+    `progress` returns a text about it after so many rounds.
+    """
+    shown = started = time.monotonic()
+    first = given.first if given.seed is None else given.seed
+    seed = first if first is not None else random.SystemRandom().randrange(10**9)
+    count = 0
+    while True:
+        yield seed
+        count += 1
+        now = time.monotonic()
+        if now - started >= given.seconds or given.seed is not None:
+            return
+        if now - shown >= SHOWN_EVERY:
+            shown = now
+            print(f"{now - started:.0f} s: {progress(count)}", flush=True)
+        seed += 1

@@ -1,0 +1,260 @@
+"""`flatlands simulate`: play a game in random worlds for some time; shrink and show one that fails.
+
+A world has one to three nodes, and players who walk about, go to what lies around, and do what the
+game lets them do, while links are cut or slow, nodes die, stop and start, connections are lost and
+the store is away. Then it is quiet, and what must hold is looked at: see `World.check`. A game's
+tests/rules.py may have a function `check(world)` that looks at more. A failure of the game at any
+time ends it. The exit code is 1 if a world fails; then it prints how to play it again.
+"""
+
+import logging
+import random
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from runpy import run_path
+from typing import Any, NamedTuple
+
+from flatlands.server import games
+from flatlands.server.messages.table import Field
+from flatlands.testkit import SECOND, Player, World
+from flatlands.testkit.search import QUIET, Deed, Search, parser
+
+#: The most nodes and players that a world has at a time.
+NODES_MOST, PLAYERS_MOST = 4, 8
+
+#: Seconds after which all screens are right when nothing goes wrong any more.
+QUIET_FOR = 60
+
+#: The least and the most deeds of an episode, which ends with quiet.
+EPISODE = 5, 25
+
+#: Tiles around a player within which it goes, if nothing lies around that draws it.
+AROUND = 12
+
+#: Sizes of screens, in tiles.
+SCREENS = (12, 24), (40, 25), (64, 36)
+
+#: Letters of which texts are made.
+LETTERS = "ab zäß\U0001f642"
+
+
+#: A game: its class, its path, or the name of one that is shipped.
+Kind = type[Any] | str | Path
+
+
+class Plan(NamedTuple):
+    """A world: its seed, the nodes at its start, the seconds by which their clocks differ, whether
+    it has a store, and its deeds."""
+
+    seed: int
+    nodes: int
+    skew: float
+    store: bool
+    deeds: tuple[Deed, ...]
+
+
+class Story:
+    """A world that is played. The deeds in WHAT are methods of it. `rules` is called with the
+    world when it is quiet."""
+
+    def __init__(self, game: Kind, plan: Plan, rules: Callable[[World], object]) -> None:
+        # Games draw from Python's own chances.
+        random.seed(plan.seed)
+        self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
+        self._rules, self._names = rules, 0
+        self._nodes = list(range(plan.nodes))
+        self.player_ms = 0
+
+    def play(self, deed: Deed) -> None:
+        """Let the deed's wait pass, and do it."""
+        self.player_ms += deed.wait * len(self._playing())
+        self.world.run(deed.wait / SECOND)
+        WHAT[deed.what](self, deed.a, deed.b, deed.c)
+
+    def _playing(self) -> list[Player]:
+        return [player for player in self.world.players if player.playing]
+
+    def _player(self, a: int) -> Player | None:
+        """Return somebody who plays, or None if nobody does."""
+        playing = self._playing()
+        return playing[a % len(playing)] if playing else None
+
+    def _node(self, a: int) -> int:
+        return self._nodes[a % len(self._nodes)]
+
+    # What players do.
+
+    def join(self, a: int, b: int, _c: int) -> None:
+        if len(self._playing()) < PLAYERS_MOST:
+            self._names += 1
+            self.world.join(f"P{self._names}", self._node(a), size=SCREENS[b % len(SCREENS)])
+
+    def walk(self, a: int, b: int, c: int) -> None:
+        if player := self._player(a):
+            player.walk(b % 3 - 1, c % 3 - 1)
+
+    def go(self, a: int, b: int, c: int) -> None:
+        """Let somebody go to a thing or a player in view, or anywhere."""
+        if player := self._player(a):
+            some = [(one.x, one.y) for one in sorted(player.things(), key=lambda one: one.id)]
+            some += [player.place(id) for id in sorted(player.players)]
+            if c % 4 and some:
+                player.go(*some[b % len(some)])
+            elif player.me is not None:
+                x, y = player.place()
+                player.go(x + b % (2 * AROUND) - AROUND, y + c % (2 * AROUND) - AROUND)
+
+    def do(self, a: int, b: int, c: int) -> None:
+        """Let somebody do what the game lets players do."""
+        actions = self.world.actions
+        if (player := self._player(a)) and actions:
+            name = sorted(actions)[b % len(actions)]
+            chance = random.Random(f"{b} {c}")
+            player.do(name, *(_drawn(field, chance) for field in actions[name].row.fields))
+
+    def say(self, a: int, b: int, _c: int) -> None:
+        if player := self._player(a):
+            player.say(f"{b}")
+
+    def lose(self, a: int, _b: int, _c: int) -> None:
+        if player := self._player(a):
+            player.lose()
+
+    def leave(self, a: int, _b: int, _c: int) -> None:
+        if player := self._player(a):
+            player.leave()
+
+    def back(self, a: int, b: int, _c: int) -> None:
+        away = [player for player in self.world.players if player.lost]
+        if away and len(self._playing()) < PLAYERS_MOST:
+            away[a % len(away)].back(self._node(b))
+
+    # What goes wrong.
+
+    def start(self, _a: int, _b: int, _c: int) -> None:
+        if len(self._nodes) < NODES_MOST:
+            self._nodes.append(self.world.start())
+
+    def kill(self, a: int, _b: int, _c: int) -> None:
+        if len(self._nodes) > 1:
+            self.world.kill(self._nodes.pop(a % len(self._nodes)))
+
+    def stop(self, a: int, _b: int, _c: int) -> None:
+        if len(self._nodes) > 1:
+            self.world.stop(self._nodes.pop(a % len(self._nodes)))
+
+    def cut(self, a: int, b: int, _c: int) -> None:
+        if self._node(a) != self._node(b):
+            self.world.cut(self._node(a), self._node(b))
+
+    def delay(self, _a: int, b: int, _c: int) -> None:
+        self.world.delay(b % 500 / SECOND)
+
+    def lose_store(self, _a: int, _b: int, _c: int) -> None:
+        self.world.lose_store()
+
+    def heal(self, _a: int, _b: int, _c: int) -> None:
+        self.world.heal()
+
+    def quiet(self, _a: int, _b: int, _c: int) -> None:
+        """Let all stand and nothing go wrong any more, and look at what must hold."""
+        self.world.heal()
+        for player in self._playing():
+            player.walk(0, 0)
+        self.world.run(QUIET_FOR)
+        if self._playing():
+            self.world.check()
+            self._rules(self.world)
+
+
+#: The deeds, and about how often there is each.
+_SHARES: dict[Callable[..., None], int] = {
+    Story.join: 6,
+    Story.walk: 12,
+    Story.go: 16,
+    Story.do: 16,
+    Story.say: 1,
+    Story.lose: 4,
+    Story.leave: 3,
+    Story.back: 6,
+    Story.start: 2,
+    Story.kill: 2,
+    Story.stop: 2,
+    Story.cut: 3,
+    Story.delay: 2,
+    Story.lose_store: 2,
+    Story.heal: 5,
+}
+
+WHAT = {deed.__name__: deed for deed in (*_SHARES, Story.quiet)}
+
+
+def _drawn(field: Field, chance: random.Random) -> Any:
+    """Return a value that an action may get in a field, often the lowest or the highest one."""
+    if field.type is bool:
+        return chance.random() < 0.5
+    size = chance.choice((field.low, field.high, chance.randint(field.low, field.high)))
+    return "".join(chance.choices(LETTERS, k=size)) if field.type is str else size
+
+
+def plan(seed: int) -> Plan:
+    """Return the plan of a seed: some episodes of deeds, each followed by quiet."""
+    chance = random.Random(seed)
+    # Each world leaves out some kinds of deeds, so that worlds differ in what goes wrong most.
+    shares = {deed: n for deed, n in _SHARES.items() if chance.random() < 0.7} or _SHARES
+    most = chance.choice((100, 1500, 5000))
+    deeds = [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 4))]
+    for _ in range(chance.randint(1, 3)):
+        for kind in chance.choices(list(shares), list(shares.values()), k=chance.randint(*EPISODE)):
+            wait = 0 if chance.random() < 0.3 else chance.randint(0, most)
+            some = (chance.randrange(10_000) for _ in range(3))
+            deeds.append(Deed(wait, kind.__name__, *some))
+        deeds.append(Deed(0, QUIET, 0, 0, 0))
+    nodes, skew = chance.randint(1, 3), chance.choice((0, 0, 0.1, 0.3))
+    return Plan(seed, nodes, skew, chance.random() < 0.8, tuple(deeds))
+
+
+def play(game: Kind, rules: Callable[[World], object], plan: Plan) -> int:
+    """Play a world to its end; return the ms that players have played. Raises what goes wrong."""
+    story = Story(game, plan, rules)
+    for deed in (*plan.deeds, Deed(0, QUIET, 0, 0, 0)):
+        story.play(deed)
+    return story.player_ms
+
+
+def rules_of(game: Path) -> Callable[[World], object]:
+    """Return the function `check` of a game's tests/rules.py, or one that looks at nothing."""
+    path = (game if game.is_dir() else game.parent) / "tests" / "rules.py"
+    if not path.exists():
+        return lambda world: None
+    check: Callable[[World], object] = run_path(str(path))["check"]
+    return check
+
+
+def search(game: Path, rules: Callable[[World], object] = lambda world: None) -> Search[Plan]:
+    """Return what plays the worlds of a game, and looks at `rules` besides what must hold. Raises
+    games.Unfit."""
+    path = str(game.resolve())
+    games.kind_of(path)
+    of = "" if game.resolve() == Path.cwd() else f"{game} "
+    return Search(plan, partial(play, path, rules), f"flatlands simulate {of}--seed ")
+
+
+def main() -> int:
+    """Play worlds for as long as the command line says; return the exit code."""
+    options = parser("flatlands.testkit.simulate", __doc__)
+    options.prog = "flatlands simulate"
+    options.add_argument("game", type=Path, help="the path of the game")
+    given = options.parse_args()
+    # Failures are seen, and nothing else.
+    logging.disable(logging.WARNING)
+    try:
+        return search(given.game, rules_of(given.game)).run(given)
+    except games.Unfit as unfit:
+        sys.exit(f"flatlands: {unfit}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

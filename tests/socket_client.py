@@ -96,8 +96,11 @@ class SocketClient:
         self.send(7, 1, self.model.flush)
 
     def at(self, id: int | None = None) -> tuple[int, int]:
-        """Return where this player, or another one, is believed to be now: (x, y) in units."""
-        return self.model.players[self.model.id if id is None else id].at(self.now())
+        """Return where this player, or another one, is believed to be now: (x, y) in units. After a
+        resync it is known in a moment."""
+        who = self.model.id if id is None else id
+        self.until(lambda: who in self.model.players)
+        return self.model.players[who].at(self.now())
 
     def sees(self, other: "SocketClient") -> bool:
         return other.model.id in self.model.players

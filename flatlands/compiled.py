@@ -1,8 +1,9 @@
 """The compiled modules: which there are, how Python finds them, and `python -m flatlands.compiled`.
 
-`make fast` compiles the modules on the path of a move with mypyc into build/fast/, and leaves the
-sources as they are: docs/adr/0017-the-hot-path-may-be-compiled.md. What calls `use` then imports
-the compiled modules in place of their sources. Nothing here imports any of these modules itself.
+That is what `make fast` runs in a clone, and `flatlands compile` elsewhere. It compiles the modules
+on the path of a move with mypyc, and leaves the sources as they are:
+docs/adr/0017-the-hot-path-may-be-compiled.md. What calls `use` then imports the compiled modules in
+place of their sources. Nothing here imports any of these modules itself.
 """
 
 import hashlib
@@ -18,10 +19,11 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from flatlands.needs import packages
+
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Where the compiled modules are, and the file there that says what they were compiled from.
-FOLDER = ROOT / "build" / "fast"
+#: The file beside the compiled modules that says what they were compiled from.
 STAMP = "stamp"
 
 #: The environment variable that keeps Python to the sources if it is "no".
@@ -73,6 +75,22 @@ MODULES = (
 )
 
 
+def _folders() -> list[Path]:
+    """Return where compiled modules may be: in a clone its build/; otherwise beside the package, or
+    where its user keeps what can be made anew, with a name for this installation."""
+    if (ROOT / "pyproject.toml").exists():
+        return [ROOT / "build" / "fast"]
+    folders = [ROOT / "flatlands" / "fast"]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    if cache.is_absolute():
+        name = hashlib.sha256(str(ROOT).encode()).hexdigest()[:16]
+        folders.append(cache / "flatlands" / name / "fast")
+    return folders
+
+
+FOLDERS = _folders()
+
+
 class _State:
     """What `use` found: whether compiled modules are used, or are stale and left aside."""
 
@@ -80,9 +98,11 @@ class _State:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the compiled modules and their library, before Python looks for sources."""
+    """Finds the compiled modules in a folder, and their library, before Python looks for
+    sources."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._names = {*MODULES, f"{LIBRARY}__mypyc"}
 
     def find_spec(
@@ -91,7 +111,7 @@ class _Finder(MetaPathFinder):
         """Return how to load a module if it is a compiled one, otherwise None."""
         if name not in self._names:
             return None
-        file = str(FOLDER.joinpath(*name.split("."))) + EXTENSION_SUFFIXES[0]
+        file = str(self._folder.joinpath(*name.split("."))) + EXTENSION_SUFFIXES[0]
         return spec_from_file_location(name, file, loader=ExtensionFileLoader(name, file))
 
 
@@ -115,17 +135,18 @@ def use() -> None:
     """
     if os.environ.get(SWITCH) == "no" or _State.used:
         return
-    fits = _fit()
-    if fits:
-        sys.meta_path.insert(0, _Finder())
-    _State.used, _State.stale = bool(fits), fits is False
+    found = {folder: _fit(folder) for folder in FOLDERS}
+    folder = next((folder for folder, fits in found.items() if fits), None)
+    if folder is not None:
+        sys.meta_path.insert(0, _Finder(folder))
+    _State.used, _State.stale = folder is not None, folder is None and False in found.values()
 
 
-def _fit() -> bool | None:
-    """Say whether the compiled modules fit the sources; None if there are none."""
+def _fit(folder: Path) -> bool | None:
+    """Say whether the compiled modules in a folder fit the sources; None if there are none."""
     try:
-        return (FOLDER / STAMP).read_text() == stamp()
-    except FileNotFoundError:
+        return (folder / STAMP).read_text() == stamp()
+    except OSError:
         return None
 
 
@@ -140,13 +161,16 @@ def stale() -> bool:
 
 
 def build() -> None:
-    """Compile the modules, unless those in FOLDER fit. A running server keeps what it has loaded.
+    """Compile the modules, unless some fit, into the first of FOLDERS in which something may be
+    written. A running server keeps what it has loaded.
 
-    Raises SystemExit with a sentence if there is no compiler, or if mypyc refuses a module.
+    Raises SystemExit with a sentence if there is no such folder and no compiler, or if mypyc
+    refuses a module.
     """
-    if _fit():
-        print(f"The modules in {FOLDER.relative_to(ROOT)} fit their sources: nothing to compile.")
-        return
+    for folder in FOLDERS:
+        if _fit(folder):
+            print(f"The modules in {folder} fit their sources: nothing to compile.")
+            return
     gcc = shlex.split(sysconfig.get_config_var("CC") or "cc")[0]
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     if shutil.which(gcc) is None or not header.exists():
@@ -154,16 +178,22 @@ def build() -> None:
             f"flatlands: to compile modules, {gcc} and {header} are needed "
             "(Debian: apt-get install gcc python3-dev)"
         )
-    from mypyc.build import mypycify
-    from setuptools import Distribution
-    from setuptools.command.build_ext import build_ext
+    with packages("fast"):
+        from mypyc.build import mypycify
+        from setuptools import Distribution
+        from setuptools.command.build_ext import build_ext
 
-    os.chdir(ROOT)
-    new = FOLDER.with_name("fast.new")
+    folder = _writable()
+    new = folder.with_name("fast.new")
     shutil.rmtree(new, ignore_errors=True)
     made = stamp()
+    # The modules get their names from their paths, and beside the package there may be others.
+    (new / "from").mkdir(parents=True)
+    (new / "from" / "flatlands").symlink_to(ROOT / "flatlands")
+    os.chdir(new / "from")
+    mypy = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={new / 'c' / 'mypy'}"]
     extensions = mypycify(
-        [str(_source(name).relative_to(ROOT)) for name in MODULES],
+        [*mypy, *(str(_source(name).relative_to(ROOT)) for name in MODULES)],
         group_name=LIBRARY,
         opt_level="2",
         debug_level="0",
@@ -173,10 +203,25 @@ def build() -> None:
     command.build_lib, command.build_temp = str(new), str(new / "c")
     command.ensure_finalized()
     command.run()
-    shutil.rmtree(new / "c")
+    for part in ("c", "from"):
+        shutil.rmtree(new / part)
     (new / STAMP).write_text(made)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    new.rename(FOLDER)
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+    print(f"The compiled modules are in {folder}.")
+
+
+def _writable() -> Path:
+    """Return the first of FOLDERS beside which something may be written. Raises SystemExit."""
+    for folder in FOLDERS:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder.parent, os.W_OK):
+            return folder
+    places = " nor ".join(str(folder.parent) for folder in FOLDERS)
+    sys.exit(f"flatlands: nothing may be written to {places}: set XDG_CACHE_HOME to another place")
 
 
 if __name__ == "__main__":

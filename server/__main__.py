@@ -94,8 +94,8 @@ def _start(
             log.info("compiled: yes")
         if compiled.stale():
             log.warning(
-                "the compiled modules in build/fast/ were made from other sources or for "
-                "another Python, and are left aside: make fast compiles them anew"
+                "the compiled modules were made from other sources or for another Python, and "
+                "are left aside: make fast, or flatlands compile, compiles them anew"
             )
     server.start()
     return server, worker

@@ -14,7 +14,7 @@ from tests.processes import ROOT, ServerProcess
 def tree(tmp_path, monkeypatch):
     """A project with one source and nothing compiled, in a process that uses nothing compiled."""
     monkeypatch.setattr(compiled, "ROOT", tmp_path)
-    monkeypatch.setattr(compiled, "FOLDER", tmp_path / "build" / "fast")
+    monkeypatch.setattr(compiled, "FOLDERS", [tmp_path / "one" / "fast", tmp_path / "two" / "fast"])
     monkeypatch.setattr(compiled, "MODULES", ("flatlands.world.one",))
     monkeypatch.setattr(compiled._State, "used", False)
     monkeypatch.setattr(compiled._State, "stale", False)
@@ -26,9 +26,11 @@ def tree(tmp_path, monkeypatch):
     return tmp_path
 
 
-def compile_it():
-    compiled.FOLDER.mkdir(parents=True)
-    (compiled.FOLDER / compiled.STAMP).write_text(compiled.stamp())
+def compile_it(at=0):
+    folder = compiled.FOLDERS[at]
+    folder.mkdir(parents=True)
+    (folder / compiled.STAMP).write_text(compiled.stamp())
+    return folder
 
 
 def test_without_compiled_modules_the_sources_are_used_and_nothing_is_stale(tree):
@@ -37,14 +39,15 @@ def test_without_compiled_modules_the_sources_are_used_and_nothing_is_stale(tree
     assert not compiled.used() and not compiled.stale() and sys.meta_path == before
 
 
-def test_compiled_modules_that_fit_are_found_before_their_sources(tree):
-    compile_it()
+@pytest.mark.parametrize("at", [0, 1])
+def test_compiled_modules_that_fit_are_found_before_their_sources(tree, at):
+    folder = compile_it(at)
     compiled.use()
     compiled.use()
     assert compiled.used() and not compiled.stale()
     first, second = sys.meta_path[:2]
     found = first.find_spec("flatlands.world.one", None)
-    assert found.origin.startswith(str(compiled.FOLDER / "flatlands" / "world"))
+    assert found.origin.startswith(str(folder / "flatlands" / "world"))
     assert first.find_spec("flatlands.world.two", None) is None and type(second) is not type(first)
 
 
@@ -53,7 +56,7 @@ def test_compiled_modules_that_fit_are_found_before_their_sources(tree):
     [
         lambda monkeypatch, tree: (tree / "flatlands" / "world" / "one.py").write_text("ONE = 2\n"),
         lambda monkeypatch, tree: monkeypatch.setattr(sys, "version", "another Python"),
-        lambda monkeypatch, tree: (compiled.FOLDER / compiled.STAMP).write_text(""),
+        lambda monkeypatch, tree: (compiled.FOLDERS[0] / compiled.STAMP).write_text(""),
     ],
 )
 def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, change):
@@ -65,10 +68,26 @@ def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, chan
 
 
 def test_what_fits_is_not_compiled_again(tree, capsys):
-    compile_it()
+    folder = compile_it(1)
     compiled.build()
     assert capsys.readouterr().out.endswith("fit their sources: nothing to compile.\n")
-    assert [path.name for path in compiled.FOLDER.iterdir()] == [compiled.STAMP]
+    assert [path.name for path in folder.iterdir()] == [compiled.STAMP]
+
+
+def test_where_nothing_may_be_written_is_said_in_a_sentence(tree):
+    for folder in compiled.FOLDERS:
+        folder.parent.touch()
+    with pytest.raises(SystemExit, match="set XDG_CACHE_HOME to another place"):
+        compiled._writable()
+
+
+def test_what_is_installed_is_compiled_beside_it_or_for_its_user(tree, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    beside, of_user = compiled._folders()
+    assert beside == tree / "flatlands" / "fast"
+    assert of_user.parts[:3] == ("/", "cache", "flatlands")
+    (tree / "pyproject.toml").touch()
+    assert compiled._folders() == [tree / "build" / "fast"]
 
 
 def test_they_can_be_switched_off(tree, monkeypatch):
@@ -87,6 +106,7 @@ def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_pat
     for name in ("world", "brokers", "stores", "server", "games", "static"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "flatlands", tmp_path / "flatlands", symlinks=True)
+    (tmp_path / "pyproject.toml").touch()
     folder = tmp_path / "build" / "fast"
     folder.mkdir(parents=True)
     (folder / compiled.STAMP).write_text("of other sources")

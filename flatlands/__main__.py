@@ -8,8 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
+from flatlands import __version__
 from flatlands.needs import packages
 
 HELP = """\
@@ -39,6 +42,12 @@ TEMPLATE = Path(__file__).with_name("template")
 
 #: Stands for the game's name in the files of the template.
 MARK = "NAME_OF_THE_GAME"
+
+#: Stands for that of the wheel with the same Flatlands.
+MARK_OF_WHEEL = "NAME_OF_THE_WHEEL"
+
+#: What an installation adds to the description of a wheel.
+INSTALLATION = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 class Wrong(Exception):
@@ -82,10 +91,42 @@ def new(arguments: Sequence[str]) -> int:
         raise Wrong(f"there is something at {folder} already: take another name") from None
     except (shutil.Error, OSError) as error:
         raise Wrong(f"nothing can be written to {folder}: {error}") from None
-    for path in folder.rglob("*.*"):
-        path.write_text(path.read_text().replace(MARK, folder.name))
+    name = f"flatlands-{__version__}-py3-none-any.whl"
+    for path in folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text().replace(MARK, folder.name)
+            path.write_text(text.replace(MARK_OF_WHEEL, name))
+    (folder / "wheels").mkdir()
+    if not _pack(folder / "wheels" / name):
+        print(
+            f"What deploys the game needs {folder}/wheels/{name}: pip wheel makes it from a clone"
+        )
     print(f"{folder} has a game: cd {folder} && flatlands play, then edit game.py")
     return 0
+
+
+def _pack(path: Path) -> bool:
+    """Write the wheel from which Flatlands is installed, as the specification of binary
+    distributions describes it; say whether that can be, which it cannot in a clone."""
+    try:
+        installed = distribution("flatlands")
+    except PackageNotFoundError:
+        return False
+    info = f"flatlands-{installed.version}.dist-info"
+    record = (installed.read_text("RECORD") or "").splitlines()
+    # Not what the installation has added, such as programs and what was compiled.
+    kept = [
+        row for row in record if row.startswith((f"{info}/", "flatlands/")) and ".pyc," not in row
+    ]
+    kept = [row for row in kept if row.split(",")[0].removeprefix(f"{info}/") not in INSTALLATION]
+    files = [row.rsplit(",", 2)[0] for row in kept]
+    if "flatlands/__init__.py" not in files:
+        return False
+    with ZipFile(path, "w", ZIP_DEFLATED) as wheel:
+        for file in files:
+            wheel.write(str(installed.locate_file(file)), file)
+        wheel.writestr(f"{info}/RECORD", "\n".join([*kept, f"{info}/RECORD,,", ""]))
+    return True
 
 
 def play(game: Path, options: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import gevent
 from gevent import socket
 
-from flatlands import compiled
+from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker
 from flatlands.server import faults, hangs, logs
 from flatlands.server.chunks import Chunks
@@ -414,6 +414,7 @@ class Server:
         """Return what /stats shows: the gauges and counters of all workers together."""
         workers, report = self._reports.total(sleep)
         return {
+            "version": __version__,
             "node": self.node.id,
             "game": kept_as(type(self.node.game)),
             "workers": workers,

@@ -2,9 +2,11 @@
 
 import ast
 import json
+import os
 import shutil
 import subprocess
 import sys
+from zipfile import ZipFile
 
 import pytest
 
@@ -144,3 +146,18 @@ def test_the_wheel_serves_in_a_folder_with_names_of_its_own(tmp_path, watched):
     for loaded in told(folder):
         files = [file for name, file in loaded if name.partition(".")[0] == "flatlands"]
         assert files and all(file.startswith(str(path)) for file in files)
+    new = [sys.executable, "-m", "flatlands", "new", "mygame"]
+    subprocess.run(new, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
+    game = own / "mygame"
+    with ZipFile(wheel) as one, ZipFile(game / "wheels" / wheel.name) as other:
+        contents = [{name: zip.read(name) for name in zip.namelist()} for zip in (one, other)]
+    records = [some.pop(f"{one.namelist()[-1]}").split() for some in contents]
+    assert contents[0] == contents[1] and set(records[0]) == set(records[1])
+    assert f"./wheels/{wheel.name}[fast]" in (game / "requirements.txt").read_text().splitlines()
+    web = (game / "Procfile").read_text().split()
+    assert web[:4] == ["web:", "python", "-m", "flatlands.server"]
+    server = ServerProcess(*web[6:], module=web[3], folder=game, PYTHONPATH=str(path))
+    try:
+        assert json.loads(server.get("stats"))["game"] == "mygame"
+    finally:
+        server.close()

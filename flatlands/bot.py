@@ -16,6 +16,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,6 +106,8 @@ class Playing:
         #: The id of its player, the number of its last walk, and what was known of it last.
         self.id, self._n, self._own = 0, 0, Player(0)
         self.players: dict[int, Player] = {}
+        #: Whatever a bot wants to remember.
+        self.notes: dict[str, Any] = {}
         #: What lies in each held square; and the bytes of each, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
@@ -528,6 +534,29 @@ class Bot(Playing):
             raise ConnectionError("the server hung up")
         self._bytes += data
         return True
+
+
+def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
+    """Return what lets a bot play by turns, as `play` takes it: `turn(bot)` is called some four
+    times a second."""
+
+    def main(bot: Bot) -> None:
+        for what, _player, _more in bot.events():
+            if what == "":
+                turn(bot)
+
+    return main
+
+
+def turn_of(game: str) -> Callable[[Playing], object] | None:
+    """Return the function `turn` of the bot.py of a game, by its path or the name of one that is
+    shipped ("" for Flatlands); None if it has none."""
+    if "/" in game or game.endswith(".py"):
+        path = (Path(game) if Path(game).is_dir() else Path(game).parent) / "bot.py"
+        found = run_path(str(path)) if path.is_file() else {}
+        return found.get("turn")
+    module = f"flatlands.games.{game or 'flatlands'}.bot"
+    return getattr(import_module(module), "turn", None) if find_spec(module) else None
 
 
 def play(name: str, main: Callable[[Bot], object]) -> None:

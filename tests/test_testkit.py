@@ -290,7 +290,7 @@ FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
     (Hunt, give_twice, "was taken twice"),
     pytest.param(
-        Hunt, believe_no_writes, r"in tile \(\d+, \d+\) of floor", marks=pytest.mark.interpreted
+        Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor", marks=pytest.mark.interpreted
     ),
 ]
 

@@ -1,21 +1,22 @@
-"""A painter that is a bot: python bot.py http://localhost:8000"""
+"""A painter that is a bot: python bot.py http://localhost:8000
+
+`flatlands swarm` lets hundreds of it play, and `flatlands simulate` some.
+"""
 
 import random
 
-from flatlands.bot import Bot, play
+from flatlands.bot import Playing, play, turns
 
 WAYS = [(1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)]
 
 
-def main(bot: Bot) -> None:
-    """Play until the program is ended."""
-    bot.walk(1, 0)
-    for what, _player, _more in bot.events():
-        if what == "" and random.random() < 0.2:
-            bot.walk(*random.choice(WAYS))
-        if what == "came":
-            bot.do("spill", 2)
+def turn(bot: Playing) -> None:
+    """Do something, four times a second."""
+    if random.random() < 0.2:
+        bot.walk(*random.choice(WAYS))
+    if random.random() < 0.05:
+        bot.do("spill", 2)
 
 
 if __name__ == "__main__":
-    play("Painter", main)
+    play("Painter", turns(turn))

@@ -1,10 +1,11 @@
 """`flatlands simulate`: play a game in random worlds for some time; shrink and show one that fails.
 
-A world has one to three nodes, and players who walk about, go to what lies around, and do what the
-game lets them do, while links are cut or slow, nodes die, stop and start, connections are lost and
-the store is away. Then it is quiet, and what must hold is looked at: see `World.check`. A game's
-tests/rules.py may have a function `check(world)` that looks at more. A failure of the game at any
-time ends it. The exit code is 1 if a world fails; then it prints how to play it again.
+A world has one to three nodes, and players who walk about, go to what lies around, do what the game
+lets them do, and play as its own bot.py, while links are cut or slow, nodes die, stop and start,
+connections are lost and the store is away. Then it is quiet, and what must hold is looked at: see
+`World.check`. A game's tests/rules.py may have a function `check(world)` that looks at more. A
+failure of the game at any time ends it. The exit code is 1 if a world fails; then it prints how to
+play it again.
 """
 
 import logging
@@ -16,6 +17,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any, NamedTuple
 
+from flatlands.bot import turn_of
 from flatlands.server import games
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
@@ -35,6 +37,9 @@ AROUND = 12
 
 #: Sizes of screens, in tiles.
 SCREENS = (12, 24), (40, 25), (64, 36)
+
+#: The most turns that a bot has in a row, and the seconds that each of them takes.
+TURNS, TURN = 40, 0.25
 
 #: Letters of which texts are made.
 LETTERS = "ab zäß\U0001f642"
@@ -64,6 +69,7 @@ class Story:
         random.seed(plan.seed)
         self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
         self._rules, self._names = rules, 0
+        self._turn = None if isinstance(game, type) else turn_of(str(game))
         self._nodes = list(range(plan.nodes))
         self.player_ms = 0
 
@@ -113,6 +119,14 @@ class Story:
             name = sorted(actions)[b % len(actions)]
             chance = random.Random(f"{b} {c}")
             player.do(name, *(_drawn(field, chance) for field in actions[name].row.fields))
+
+    def take_turns(self, a: int, b: int, _c: int) -> None:
+        """Let somebody play as the game's own bot does, if it has one."""
+        for _ in range(b % TURNS):
+            player = self._player(a)
+            if self._turn is not None and player is not None and player.me is not None:
+                self._turn(player)
+                self.world.run(TURN)
 
     def say(self, a: int, b: int, _c: int) -> None:
         if player := self._player(a):
@@ -175,6 +189,7 @@ _SHARES: dict[Callable[..., None], int] = {
     Story.walk: 12,
     Story.go: 16,
     Story.do: 16,
+    Story.take_turns: 8,
     Story.say: 1,
     Story.lose: 4,
     Story.leave: 3,

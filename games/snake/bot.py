@@ -5,20 +5,20 @@ python -m flatlands.games.snake.bot http://localhost:8000
 
 import math
 
-from flatlands.bot import Bot, play
+from flatlands.bot import Playing, play, turns
 
 #: How many tiles ahead it looks.
 AHEAD = 3
 
 
-def is_free(bot: Bot, dx: int, dy: int) -> bool:
+def is_free(bot: Playing, dx: int, dy: int) -> bool:
     """Say whether no other snake lies ahead in a direction."""
     column, row = map(math.floor, bot.place())
     ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD + 1)]
     return set(ahead) <= {0, bot.id % 255 + 1}
 
 
-def way(bot: Bot) -> tuple[int, int] | None:
+def way(bot: Playing) -> tuple[int, int] | None:
     """Return the best of the ways that are free: along the longer way to the nearest food first."""
     x, y = bot.place()
     food = min(bot.things(), key=lambda one: math.dist((one.x, one.y), (x, y)), default=None)
@@ -27,19 +27,15 @@ def way(bot: Bot) -> tuple[int, int] | None:
     return next((it for it in ways if is_free(bot, *it)), None)
 
 
-def main(bot: Bot) -> None:
-    """Play until the program is ended."""
-    gone = None
-    for what, _player, _more in bot.events():
-        if what != "" or bot.me is None:
-            continue
-        if bot.me.values["fallen"]:
-            bot.do("again")
-            gone = None
-        elif (wanted := way(bot)) not in (None, gone):
-            bot.walk(*wanted)
-            gone = wanted
+def turn(bot: Playing) -> None:
+    """Begin anew, or go the best way."""
+    if bot.me is not None and bot.me.values["fallen"]:
+        bot.do("again")
+        bot.notes["gone"] = None
+    elif (wanted := way(bot)) not in (None, bot.notes.get("gone")):
+        bot.walk(*wanted)
+        bot.notes["gone"] = wanted
 
 
 if __name__ == "__main__":
-    play("Snake Bot", main)
+    play("Snake Bot", turns(turn))

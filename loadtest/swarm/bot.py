@@ -1,7 +1,8 @@
 """One bot: a WebSocket client that plays as docs/protocol.md describes.
 
 It is called when bytes have come for it, and when a deed of it is due. It never decides what to do:
-loadtest/swarm/scenarios.py does.
+loadtest/swarm/scenarios.py does, or the bot of a game. For these it is a player as `flatlands.Bot`
+is; what others do it follows only if it `sees`, since that costs as much as all the rest.
 """
 
 from itertools import product
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 import msgpack
 
+from flatlands.bot import Playing
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import (
     CLOSED,
@@ -21,6 +23,7 @@ from flatlands.loadtest.swarm.connection import (
 )
 from flatlands.loadtest.swarm.course import Course
 from flatlands.loadtest.swarm.dues import Dues
+from flatlands.loadtest.swarm.ground import Look
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.tally import Tally
@@ -39,6 +42,9 @@ SLOW = 1_000_000
 
 #: us without a pong after which a connection is dead, and within which a connection must be made.
 DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
+
+#: Units of a tile.
+TILE = 1024
 
 #: Bytes of the receive buffer of a bot that does not read. Over loopback it would have megabytes,
 #: which a machine far away has not.
@@ -84,7 +90,7 @@ class World(Protocol):
         """Note that a bot is no player any more."""
 
 
-class Bot(Connection):
+class Bot(Connection, Playing):
     """See the module. Times are in us of the run's clock.
 
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
@@ -98,38 +104,38 @@ class Bot(Connection):
         viewport: tuple[int, int],
         *,
         observes: bool,
+        sees: bool = False,
     ) -> None:
-        super().__init__(world.door, world.sockets)
+        Connection.__init__(self, world.door, world.sockets)
+        Playing.__init__(self, f"bot-{index}")
         self.world, self._tally = world, world.tally
         self.index = index
         #: Tiles that its screen shows.
         self.viewport = viewport
         self.observer = Observer(world.dues) if observes else None
+        self.sees = sees
         #: What is known of the players in the squares that it holds.
         self.view = world.view()
         self.held: tuple[int, int, int, int] | None = None
         #: How many times bytes were read of it that wait to be processed.
         self.waiting = 0
-        self.id = 0
-        #: Three values for the scenario: where the bot began, its heading, and how often it turned.
-        self.home = (0, 0)
+        #: Three values for the scenario: where the bot began, in tiles, its heading, and how often
+        #: it turned.
+        self.home = (0.0, 0.0)
         self.heading = (1, 0)
         self.turn = 0
+        #: When its next move is due, and how the game lets players walk.
+        self.due, self.walking = 0, "free"
+        self._looked: list[Look] = []
         #: Whether it stops reading once it has joined, and whether it breaks the rules.
         self.deaf = self.rude = False
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
         #: The token to come back with, the player's id that it stands for, and that player's last
         #: seq; and how often it has tried to come back.
-        self._token: str | None = None
         self.former = self._former_seq = 0
         self.tries = 0
         self.course = Course()
-
-    @property
-    def name(self) -> str:
-        """The name that it plays under."""
-        return f"bot-{self.index}"
 
     # Its connection.
 
@@ -154,6 +160,8 @@ class Bot(Connection):
         self.ready_at = 0
         self.held = None
         self.held_changes = 0
+        self._looked = []
+        self._forget_all()
         self._anew: set[Square] = set()
         if self.observer is not None:
             self.observer = Observer(self.world.dues)
@@ -197,6 +205,7 @@ class Bot(Connection):
     def _resync(self, now: int) -> None:
         """Forget what is known, for everything is told again, and perhaps by another node."""
         self._tally.resyncs += 1
+        self._forget_all()
         self._anew = _squares(self.held)
         self.hold_nothing()
         self.view.bots.discard(self)
@@ -211,7 +220,9 @@ class Bot(Connection):
 
         Returns False, and does nothing, if that is more than to note it, or other bytes come first.
         """
-        if self.waiting or self._rest or self.observer is not None or flush.view is not self.view:
+        if self.waiting or self._rest or flush.view is not self.view:
+            return False
+        if self.observer is not None or self.sees:
             return False
         self._tally.bytes += flush.size
         self._flushed(flush, now)
@@ -227,6 +238,8 @@ class Bot(Connection):
             for crowd in flush.batches:
                 if isinstance(crowd, wire.Crowd):
                     self.observer.crowd(crowd, now)
+        if self.sees:
+            self._apply(msgpack.unpackb(flush.content))
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:
@@ -278,6 +291,21 @@ class Bot(Connection):
         self.view.bots.discard(self)
         self.hang_up(heard=heard)
 
+    def look(self) -> None:
+        """Note what lies on the ground that it sees, and what is written there, for ground.py; of
+        several looks the last two are kept."""
+        layers = [number for what, number in self._kinds if what == "cells"]
+        blank = bytes(self.side**2)
+        seen: Look = {}
+        for square in _squares(self.held):
+            things = self._things.get(square, ())
+            seen["things", square] = {
+                (it.type, it.id, it.x, it.y, *it.values.values()) for it in things
+            }
+            for number in layers:
+                seen[number, square] = bytes(self._cells.get((number, *square), blank))
+        self._looked = [*self._looked[-1:], seen]
+
     def hold_nothing(self) -> None:
         """Let go of all squares, because it reads nothing more of them for now."""
         self.view.hold(_squares(self.held), set())
@@ -308,6 +336,7 @@ class Bot(Connection):
             "timeline": self.course.timeline,
             "told_at": self.course.told_at,
             "observed": self.observer.report() if self.observer is not None else None,
+            "looked": self._looked,
         }
 
     # What it sends.
@@ -315,6 +344,28 @@ class Bot(Connection):
     def send(self, *fields: Any) -> None:
         """Send one message."""
         self.write(wire.message(*fields))
+
+    def walk(self, dx: int, dy: int) -> None:
+        """Walk in a direction, as far as the game lets players."""
+        if self.walking == "straight" and dx:
+            dy = 0
+        self._move(wire.WALK, dx, dy)
+
+    def go(self, x: float, y: float) -> None:
+        """Walk to a place, in tiles, or towards it where players walk along rows and columns."""
+        if self.walking == "straight":
+            dx, dy = (to - at for to, at in zip((x, y), self.place(), strict=True))
+            far_in_x = abs(dx) >= abs(dy)
+            self.walk(*((dx > 0) - (dx < 0), 0) if far_in_x else (0, (dy > 0) - (dy < 0)))
+        else:
+            self._move(wire.GO, round(x * TILE), round(y * TILE))
+
+    def _move(self, kind: int, *fields: int) -> None:
+        if self.walking != "none":
+            last = self.course.intents[-1] if self.course.intents else 0
+            # What is due names a move: no two are due at one time.
+            self.intend(max(self.due, last + 1), self.world.now(), kind, *fields)
+            self._tally.moves += 1
 
     def intend(self, due: int, now: int, kind: int, *fields: int) -> None:
         """Send an intent that was due at the time `due`.
@@ -357,9 +408,21 @@ class Bot(Connection):
     def _node_time(self, now: int) -> int:
         return round(now / 1000 + self.offset)
 
-    def at(self, now: int) -> tuple[int, int]:
-        """Return its position (x, y) in 1/1024 tile, by what it was told."""
-        return self.course.at(self._node_time(now))
+    def now(self) -> float:
+        """Return node time in ms, about."""
+        return self._node_time(self.world.now())
+
+    def place(self, id: int | None = None) -> tuple[float, float]:
+        """Return where it is, by what it was told, or a player whom it sees: (x, y) in tiles."""
+        if id not in (None, self.id):
+            return super().place(id)
+        x, y = self.course.at(self._node_time(self.world.now()))
+        return x / TILE, y / TILE
+
+    @property
+    def halted(self) -> bool:
+        """Whether its way was over or blocked where it was told of it."""
+        return self.course.position[2] == self.course.position[3] == 0
 
     def stands(self, now: int) -> bool:
         """Say whether its last move is answered, and over."""
@@ -397,8 +460,16 @@ class Bot(Connection):
                 self._check_ready(now)
             if self.observer is not None:
                 self.observer.snapshot(payload, now)
+            if self.sees:
+                self._apply(msgpack.unpackb(payload))
         elif kind == wire.HELD:
-            self._hold(tuple(msgpack.unpackb(payload)[1:5]), now)
+            message = msgpack.unpackb(payload)
+            self._hold(tuple(message[1:5]), now)
+            self._apply(message)
+        elif kind in (wire.THINGS, wire.CELLS):
+            # Those who observe are asked in the end what lies where.
+            if self.sees or self.observer is not None:
+                self._apply(msgpack.unpackb(payload))
         elif kind == wire.PONG:
             _, then, node_now = msgpack.unpackb(payload)[:3]
             self._pong(then, node_now, now)
@@ -412,10 +483,12 @@ class Bot(Connection):
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
-            self._tally.refused(self.rude, *msgpack.unpackb(payload)[1:3])
+            self._tally.refused(self.rude, self.sees, *msgpack.unpackb(payload)[1:3])
 
     def _welcome(self, fields: list[Any], now: int) -> None:
-        _, _, self.id, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]
+        _, _, _, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]
+        self._begin(fields)
+        self.walking = next((name for what, _, name, _ in fields[15] if what == "walking"), "free")
         self.state = PLAYING
         self.offset = node_now - now / 1000
         rules = self.world.rules(side, speed, diagonal, drop)
@@ -427,7 +500,7 @@ class Bot(Connection):
             span = self.world.span
             self.course.go_on((x // span, y // span), self._former_seq, now)
         if self.former != self.id:
-            self.home = x, y
+            self.home = x / TILE, y / TILE
         if self.observer is not None:
             self.observer.rules = rules
         self.world.welcomed(self)

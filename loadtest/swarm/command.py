@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from flatlands.bot import turn_of
 from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import pinned
@@ -16,7 +17,7 @@ from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.swarm import kept, show
 from flatlands.loadtest.swarm.result import LATE, Options, Result
 from flatlands.loadtest.swarm.run import run
-from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
 from flatlands.loadtest.swarm.target import there
 
 EPILOG = """scenarios:
@@ -90,7 +91,10 @@ def _judge(done: list[Result], display: show.Display) -> int:
 
 def _plans(given: argparse.Namespace) -> list[Options]:
     """Return the options of all runs, in order. Raises ValueError with a sentence for the user."""
-    starts = given.compare or given.broker or given.game or given.store != "none"
+    given.scenario = given.scenario or (OWN if turn_of(given.game) else "wander")
+    scenario(given.scenario, given.game)
+    starts = given.compare or given.broker or given.store
+    starts = starts or (given.game and given.scenario != OWN)
     if given.url and (starts or given.workers != 1):
         raise ValueError(
             "--url names a server that runs: --broker, --workers, --game, --store, --compare start "
@@ -126,6 +130,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
 
 def _parser() -> argparse.ArgumentParser:
     scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
+    scenarios += f"\n  {OWN:15}bots play by the function turn(bot) of the game's bot.py"
     scenarios += f"\n  {idle.NAME:15}{idle.ABOUT}"
     parser = argparse.ArgumentParser(
         prog="bots.py",
@@ -152,7 +157,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--broker", default="", metavar="URL", help="broker of the server that is started")
     add("--workers", type=whole(1, 64), default=1, help="number of its processes (1)")
     add("--game", default="", metavar="GAME", help="game of the server that is started (flatlands)")
-    add("--store", default="none", metavar="URL", help="store of the server that is started (none)")
+    add(
+        "--store",
+        default="",
+        metavar="URL",
+        help="store of the server that is started (none, or a new one for bots of the game's own)",
+    )
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(
@@ -163,10 +173,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--scenario",
-        choices=[*SCENARIOS, idle.NAME],
-        default="wander",
+        choices=[*SCENARIOS, OWN, idle.NAME],
         metavar="NAME",
-        help="what the bots do: one of those below (wander)",
+        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander)",
     )
     add(
         "--compare",

@@ -145,9 +145,11 @@ class Generator:
             self.play.move()
         elif order == "stop":
             self.play.stop()
+            self.play.look()
         elif order == "storm":
             self.play.join(early=False)
         elif order == "report":
+            self.play.look()
             self.tally.turn()
             self._keep_house()
             self._pipe.send(("report", self._report()))

@@ -7,7 +7,7 @@ from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import Bot
 from flatlands.loadtest.swarm.connection import PLAYING
 from flatlands.loadtest.swarm.plan import Plan
-from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.tally import Tally
 
 SECOND = 1_000_000
@@ -24,7 +24,7 @@ class Lockstep:
 
     def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda, self._tally = plan, agenda, tally
-        self._move = SCENARIOS[plan.scenario].move
+        self._move = scenario(plan.scenario, plan.game).move
         #: A bot's index -> id of a neighbour -> the last intent (`ack`) that the bot was told of.
         self._neighbours: dict[int, dict[int, int]] = {}
         #: A bot's index -> the time of its last step.
@@ -47,8 +47,7 @@ class Lockstep:
     def _meet(self, bot: Bot) -> None:
         """Note a bot's neighbours: the bots in its own square and the eight around it."""
         assert bot.observer is not None
-        span = bot.observer.rules.span
-        own = bot.home[0] // span, bot.home[1] // span
+        own = bot.home[0] // bot.side, bot.home[1] // bot.side
         self._neighbours[bot.index] = {
             id: 0
             for id, player in bot.observer.players.items()
@@ -78,10 +77,8 @@ class Lockstep:
             for id in acks:
                 if id in players:
                     acks[id] = players[id].ack
-            move = self._move(bot, now)
-            assert move is not None
-            bot.intend(now, now, *move)
-            self._tally.moves += 1
+            bot.due = now
+            self._move(bot)
             self._tally.counted["steps"] += 1
             self._stepped[bot.index] = now
             number += 1

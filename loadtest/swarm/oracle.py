@@ -23,7 +23,7 @@ as *stale* if pongs came in time meanwhile.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,12 @@ class Verdict:
     lingering: int = 0
     stalled: int = 0
     unanswered: int = 0
+    #: Squares that several screens showed at the end, and tiles and things that two of them show
+    #: differently (ground.py).
+    squares: int = 0
+    differ: int = 0
+    #: What is wrong at the end, in words.
+    words: list[str] = field(default_factory=list)
 
     @property
     def adds_up(self) -> bool:
@@ -116,12 +122,13 @@ class Verdict:
             "misplaced",
             "stalled",
             "unanswered",
+            "differ",
         )
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def __iadd__(self, other: "Verdict") -> "Verdict":
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
         return self
 
 
@@ -405,7 +412,12 @@ def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: 
             # What was told its own client in the last second may still be on its way to this one.
             told = int(np.searchsorted(other["told_at"], world.ended - SECOND, side="right"))
             news = other["timeline"][max(told - 1, 0) :].tolist()
-            verdict.wrong += not any(_is_believed(known, truth) for truth in news)
+            if not any(_is_believed(known, truth) for truth in news):
+                verdict.wrong += 1
+                verdict.words.append(
+                    f"bot-{life['index']} at {life['node']} believes of bot-{other['index']} at "
+                    f"{other['node']} {known}, and what that was told is {news}"
+                )
 
 
 def _is_believed(known: list[int], truth: list[int]) -> bool:

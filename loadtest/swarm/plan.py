@@ -10,11 +10,12 @@ class Plan:
     """See the module.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
-    "unchecked". `rate` is in moves a second of each bot, `joins` in bots a second. `viewports`
-    are in tiles, and bots have them in equal shares. `indices` are the process's bots; one bot in
-    `sample` observes. `epoch` is the reading of the monotonic clock, in us, at which the run's
-    clock is 0. `returns` says that bots which are cut off come back. The run has so many `bots` in
-    all processes, and `dues` is the memory for their due times, see dues.py.
+    "unchecked". `game` has the bots, if they are its own. `rate` is in moves a second of each bot,
+    `joins` in bots a second. `viewports` are in tiles, and bots have them in equal shares.
+    `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of the
+    monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are cut
+    off come back. The run has so many `bots` in all processes, and `dues` is the memory for their
+    due times, see dues.py.
     """
 
     address: tuple[str, int]
@@ -22,6 +23,7 @@ class Plan:
     tls: str
     path: str
     scenario: str
+    game: str
     rate: float
     viewports: tuple[tuple[int, int], ...]
     indices: range

@@ -4,6 +4,7 @@ Times are in us of the run's clock.
 """
 
 import random
+import traceback
 from typing import Any
 
 from flatlands.loadtest.swarm import wire
@@ -14,7 +15,7 @@ from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.lockstep import Lockstep
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.rude import offend
-from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, SCENARIOS
+from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.views import View
 from flatlands.loadtest.swarm.wire import Rules
@@ -46,7 +47,7 @@ class Play:
         )
         self.span = self.drop = 0
         self.now = plan.now
-        self._scenario = SCENARIOS[plan.scenario]
+        self._scenario = scenario(plan.scenario, plan.game)
         #: us from a bot's move to its next.
         self._pause = SECOND / plan.rate if plan.rate > 0 else 0.0
         self.bots = [self._make(index) for index in plan.indices]
@@ -57,15 +58,15 @@ class Play:
         self.away: set[Bot] = set()
 
     def _make(self, index: int) -> Bot:
-        scenario = self._scenario
-        observes = scenario.lockstep or index % self._plan.sample == 0
+        chosen = self._scenario
+        observes = chosen.lockstep or index % self._plan.sample == 0
         # Bots of each kind are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
         viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
-        bot = Bot(self, index, viewport, observes=observes)
+        bot = Bot(self, index, viewport, observes=observes, sees=chosen.see)
         if not observes:
-            bot.deaf = 0 < kind < scenario.deaf
-            bot.rude = 0 < kind < scenario.rude
+            bot.deaf = 0 < kind < chosen.deaf
+            bot.rude = 0 < kind < chosen.rude
         return bot
 
     # Orders.
@@ -94,6 +95,12 @@ class Play:
         for bot in self.bots:
             if bot.state == PLAYING and bot.ready_at and not bot.rude:
                 bot.intend(now, now, wire.WALK, 0, 0)
+
+    def look(self) -> None:
+        """Let observers look at the ground."""
+        for bot in self.bots:
+            if bot.observer is not None and bot.state == PLAYING and bot.ready_at:
+                bot.look()
 
     def close(self, code: int, share: float) -> None:
         """Let a share of the bots close their connections with a code, and come back."""
@@ -215,11 +222,17 @@ class Play:
         life, exactly = state
         if not self._moves(bot, life):
             return
-        move = self._scenario.move(bot, due)
-        now = self.now()
-        if move is not None:
-            bot.intend(due, now, *move)
-            self.tally.moves += 1
+        now, bot.due = self.now(), due
+        if not bot.sees:
+            self._scenario.move(bot)
+        elif bot.me is not None:
+            try:
+                self._scenario.move(bot)
+            except Exception as error:
+                # It is the code of a game's author.
+                frame = traceback.extract_tb(error.__traceback__)[-1]
+                what = f"{type(error).__name__}: {error}"
+                self.tally.complaints[f"{frame.filename}, line {frame.lineno}: {what}"] += 1
         self.tally.lateness.append(now - due)
         exactly += self._pause
         if bot.state == PLAYING:

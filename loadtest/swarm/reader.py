@@ -44,13 +44,25 @@ class Flush:
     `size` is in bytes, and `dues` has the times at which those bots' moves were due that came first
     to this process with one of its batches. `arrivals` are the times, in us of the run's clock, at
     which bots received it. `view` is that of the bots, and `own` says that a batch in it is of
-    their own node, and surely none of another's.
+    their own node, and surely none of another's. `content` is its message.
     """
 
-    __slots__ = ("number", "batches", "dues", "events", "size", "arrivals", "view", "own")
+    __slots__ = (
+        "number",
+        "batches",
+        "dues",
+        "events",
+        "size",
+        "arrivals",
+        "view",
+        "own",
+        "content",
+    )
 
-    def __init__(self, number: int, reads: list[Read], size: int, view: View) -> None:
-        self.number = number
+    def __init__(
+        self, number: int, reads: list[Read], size: int, view: View, content: bytes
+    ) -> None:
+        self.number, self.content = number, content
         self.size = size
         self.view = view
         self.batches: list[Batch | Crowd] = []
@@ -142,7 +154,7 @@ class Reader:
             reads = [self._batch((number, sent, fields, kind), view, now) for kind, fields in some]
             if view.now() is view:
                 break
-        flush = self.flushes[frame] = Flush(number, reads, len(frame), view)
+        flush = self.flushes[frame] = Flush(number, reads, len(frame), view, content)
         return flush
 
     def _batch(self, key: tuple[Any, ...], view: View, now: int) -> Read:

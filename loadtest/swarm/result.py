@@ -10,6 +10,9 @@ from flatlands.loadtest.swarm.screens import Returns, Screens
 #: Faults of the oracle that the end of a run must not show, whatever happened before.
 END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")
 
+#: As many faults are told in words.
+TOLD = 3
+
 #: ms: a run is not valid if one move in a hundred is sent later after it was due.
 LATE = 50.0
 
@@ -19,7 +22,7 @@ class Options:
     """The options of a run.
 
     `url` names a running server; without it, a server is started with `broker`, `workers`, `game`
-    and `store`; "" and "none" stand for Flatlands and for no store.
+    and `store`; "" stands for Flatlands, and for no store unless bots play by the game's own bot.
     `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
     stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
     server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `returns`: bots
@@ -34,7 +37,7 @@ class Options:
     broker: str = ""
     workers: int = 1
     game: str = ""
-    store: str = "none"
+    store: str = ""
     rate: float | None = None
     squares: int | None = None
     viewport: tuple[int, int] | None = None
@@ -83,6 +86,7 @@ class Result:
             return found if self.certain else []
         if self.verdict is not None:
             found += [f"{count} {name}" for name, count in self.verdict.faults.items()]
+            found += self.verdict.words[:TOLD]
             if not self.verdict.adds_up:
                 found.append("what was expected is not accounted for")
         if self.returns is not None:

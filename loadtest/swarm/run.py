@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.generator import HOUSEKEEPING
 from flatlands.loadtest.swarm.generator import main as generate
+from flatlands.loadtest.swarm.ground import compare
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
-from flatlands.loadtest.swarm.scenarios import SCENARIOS
+from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
 from flatlands.loadtest.swarm.target import Target, Watch
 from flatlands.loadtest.swarm.window import Latest, Window
@@ -89,14 +91,17 @@ def run(
         swarm_cpus: Sequence[int] = ()
         if target is None:
             server_cpus, swarm_cpus = pinned(options.pin, options.workers, options.processes)
-            scenario = SCENARIOS[options.scenario]
+            chosen, store = scenario(options.scenario, options.game), options.store
+            if not store and chosen.see:
+                folder = stack.enter_context(TemporaryDirectory(prefix="flatlands-store-"))
+                store = f"sqlite:///{folder}/world.db"
             target = stack.enter_context(
                 targets.started(
                     options.broker,
                     options.workers,
-                    options.squares or scenario.squares(options.bots),
+                    options.squares or chosen.squares(options.bots),
                     server_cpus,
-                    options=("--store", options.store, *scenario.server),
+                    options=("--store", store or "none", *chosen.server),
                     game=options.game,
                 )
             )
@@ -127,9 +132,9 @@ class _Run:
         self._deed_failed = ""
         self._ordering = threading.Lock()
         self._last: tuple[float, dict[str, Any], Histogram] | None = None
-        scenario = SCENARIOS[options.scenario]
-        viewports = (options.viewport,) if options.viewport else scenario.viewports
-        rate = scenario.rate if options.rate is None else options.rate
+        chosen = scenario(options.scenario, options.game)
+        viewports = (options.viewport,) if options.viewport else chosen.viewports
+        rate = chosen.rate if options.rate is None else options.rate
         context = multiprocessing.get_context("spawn")
         memory = dues.room(options.bots)
         for number in range(options.processes):
@@ -140,6 +145,7 @@ class _Run:
                 tls=target.tls,
                 path=target.path,
                 scenario=options.scenario,
+                game=options.game,
                 rate=rate,
                 viewports=viewports,
                 indices=range(number, options.bots, options.processes),
@@ -180,15 +186,15 @@ class _Run:
 
     def _phases(self, watch: Watch) -> None:
         options, result = self._options, self._result
-        scenario = SCENARIOS[options.scenario]
-        early = sum(index % 100 >= scenario.late * 100 for index in range(options.bots))
+        late = scenario(options.scenario, options.game).late
+        early = sum(index % 100 >= late * 100 for index in range(options.bots))
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
         self._order("move")
         self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
         self._fresh("warming up")
         stats = self._target.stats()
         window = Window(self._latest, self._target, stats, result)
-        if scenario.late:
+        if late:
             self._order("storm")
         deed = threading.Thread(target=self._do_deed, daemon=True)
         if self._deed is not None:
@@ -221,6 +227,7 @@ class _Run:
         world = World(self._reports, measured, watch.losses)
         result.verdict = judge(world)
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
+        compare(world.everybody, result.verdict)
         result.screens = look(world, strangers=self._options.url is not None)
 
     def _do_deed(self) -> None:

@@ -1,7 +1,6 @@
-"""The scenarios: how bots choose their next moves, and how they come and stay.
+"""The scenarios: what bots do when they have their turn, and how they come and stay.
 
-Positions are in 1/1024 tile. A scenario knows a bot's own position as its client does, but never
-the terrain.
+Places are in tiles. A scenario knows a bot's own place as its client does, but never the terrain.
 """
 
 import math
@@ -9,51 +8,43 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flatlands.loadtest.swarm import wire
+from flatlands.bot import turn_of
 from flatlands.loadtest.swarm.bot import Bot
-
-TILE = 1024
 
 AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 
-#: A move: the kind of the intent, and its fields.
-Move = tuple[int, ...]
 
-
-def wander(bot: Bot, now: int) -> Move:
+def wander(bot: Bot) -> None:
     """Walk about within a few tiles of where the bot began."""
-    back = _homewards(bot, now, 6 * TILE)
+    back = _homewards(bot, 6)
     if back is not None:
-        return wire.WALK, *back
-    if random.random() < 0.2:
-        return wire.WALK, 0, 0
-    return wire.WALK, *random.choice(AROUND)
+        bot.walk(*back)
+    elif random.random() < 0.2:
+        bot.walk(0, 0)
+    else:
+        bot.walk(*random.choice(AROUND))
 
 
-def mill(bot: Bot, now: int) -> Move:
+def mill(bot: Bot) -> None:
     """Go to and fro within the square in which the bot began."""
-    span = bot.world.span
-    place = []
-    for home in bot.home:
-        low = home // span * span
-        place.append(random.randint(low + 2 * TILE, low + span - 2 * TILE))
-    return wire.GO, *place
+    low = [home // bot.side * bot.side for home in bot.home]
+    bot.go(*(random.uniform(at + 2, at + bot.side - 2) for at in low))
 
 
-def pace(bot: Bot, now: int) -> Move:
+def pace(bot: Bot) -> None:
     """Walk to and fro by keys: each move turns back."""
     if bot.turn == 0:
         bot.heading = random.choice(AROUND[::2])
     bot.turn += 1
     dx, dy = bot.heading
     bot.heading = -dx, -dy
-    return wire.WALK, dx, dy
+    bot.walk(dx, dy)
 
 
-def march(bot: Bot, now: int) -> Move:
+def march(bot: Bot) -> None:
     """Walk on across borders, and turn where the way is blocked or home is far."""
-    x, y = bot.at(now)
-    back = _homewards(bot, now, 96 * TILE)
+    x, y = bot.place()
+    back = _homewards(bot, 96)
     bot.turn += 1
     if bot.turn == 1:
         bot.heading = random.choice(AROUND[::2])
@@ -61,65 +52,63 @@ def march(bot: Bot, now: int) -> Move:
         # It goes along the axis on which home is farther.
         far_in_x = abs(x - bot.home[0]) >= abs(y - bot.home[1])
         bot.heading = (back[0], 0) if far_in_x else (0, back[1])
-    elif bot.course.position[2] == bot.course.position[3] == 0:
+    elif bot.halted:
         bot.heading = random.choice(AROUND[::2])
     dx, dy = bot.heading
     # Every other move is diagonal, since a walk in the same direction would be no new move.
     if bot.turn % 2:
         slant = (bot.turn // 2 % 2) * 2 - 1
         dx, dy = dx or slant, dy or slant
-    return wire.WALK, dx, dy
+    bot.walk(dx, dy)
 
 
-def explore(bot: Bot, now: int) -> Move:
+def explore(bot: Bot) -> None:
     """Walk on, away from the plaza; go anywhere for a moment if the way is blocked."""
-    x, y = bot.at(now)
+    x, y = bot.place()
     outwards = round(math.atan2(y, x) / math.tau * len(AROUND))
     bot.turn += 1
-    if bot.course.position[2] == bot.course.position[3] == 0:
-        return wire.WALK, *random.choice(AROUND)
-    # A walk in the same direction would be no new move.
-    return wire.WALK, *AROUND[(outwards + bot.turn % 2) % len(AROUND)]
+    if bot.halted:
+        bot.walk(*random.choice(AROUND))
+    else:
+        # A walk in the same direction would be no new move.
+        bot.walk(*AROUND[(outwards + bot.turn % 2) % len(AROUND)])
 
 
-def border(bot: Bot, now: int) -> Move:
+def border(bot: Bot) -> None:
     """Walk to the nearest border of a column, then cross it at every move."""
-    span = bot.world.span
-    x, y = bot.at(now)
-    line = round(x / span) * span
-    return wire.WALK, 1 if x < line else -1, 0
+    x, _ = bot.place()
+    line = round(x / bot.side) * bot.side
+    bot.walk(1 if x < line else -1, 0)
 
 
-def circle(bot: Bot, now: int) -> Move:
+def circle(bot: Bot) -> None:
     """Walk in a circle: each move turns by an eighth."""
     bot.turn += 1
-    return wire.WALK, *AROUND[bot.turn % 8]
+    bot.walk(*AROUND[bot.turn % 8])
 
 
-def hop(bot: Bot, now: int) -> Move:
+def hop(bot: Bot) -> None:
     """Click on a place some tiles away, towards home if that is far."""
-    x, y = bot.at(now)
-    back = _homewards(bot, now, 24 * TILE) or (0, 0)
-    reach = 10 * TILE
-    return (
-        wire.GO,
-        x + random.randint(-reach, reach) + back[0] * reach,
-        y + random.randint(-reach, reach) + back[1] * reach,
+    x, y = bot.place()
+    dx, dy = _homewards(bot, 24) or (0, 0)
+    reach = 10
+    bot.go(
+        x + random.uniform(-reach, reach) + dx * reach,
+        y + random.uniform(-reach, reach) + dy * reach,
     )
 
 
-def step(bot: Bot, now: int) -> Move:
+def step(bot: Bot) -> None:
     """Make a small step around the place where the bot began."""
     bot.turn += 1
     x, y = bot.home
-    span = bot.world.span
-    inwards = 1 if x % span < span // 2 else -1
-    return wire.GO, x + bot.turn % 2 * inwards * TILE // 2, y
+    inwards = 1 if x % bot.side < bot.side // 2 else -1
+    bot.go(x + bot.turn % 2 * inwards / 2, y)
 
 
-def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
-    """Return the direction home if it is farther than `within` along an axis, otherwise None."""
-    x, y = bot.at(now)
+def _homewards(bot: Bot, within: int) -> tuple[int, int] | None:
+    """Return the direction home if it is farther than `within` tiles along an axis, or None."""
+    x, y = bot.place()
     dx, dy = bot.home[0] - x, bot.home[1] - y
     if max(abs(dx), abs(dy)) <= within:
         return None
@@ -131,17 +120,18 @@ def _homewards(bot: Bot, now: int, within: int) -> tuple[int, int] | None:
 class Scenario:
     """How bots come, move and stay.
 
-    `about` describes it in a sentence, and `move` chooses the next move of a bot at a time, or
-    None for no move. `rate` is in moves a second of each bot. `share` is the number of bots in each
-    square (0: all bots are in one square). After `stay` seconds, on average, a bot leaves and joins
-    again (0: it stays). `late` is the share of bots that join within JOIN_WITHIN while the others
-    are measured. `deaf` and `rude` are the shares of bots that never read, or break the rules. With
-    `lockstep`, a bot moves when it was told of all its neighbours' last moves. `viewports` are in
-    tiles; bots have them in equal shares. `server` are options of the server that is started.
+    `about` describes it in a sentence, and `move` lets a bot do something, which it may do `rate`
+    times a second. `share` is the number of bots in each square (0: all bots are in one square).
+    After `stay` seconds, on average, a bot leaves and joins again (0: it stays). `late` is the
+    share of bots that join within JOIN_WITHIN while the others are measured. `deaf` and `rude` are
+    the shares of bots that never read, or break the rules. With `lockstep`, a bot moves when it was
+    told of all its neighbours' last moves. If they `see`, they know others as players do.
+    `viewports` are in tiles; bots have them in equal shares. `server` are options of the server
+    that is started.
     """
 
     about: str
-    move: Callable[[Bot, int], Move | None]
+    move: Callable[[Bot], object]
     rate: float = 2.0
     share: int = 20
     stay: float = 0.0
@@ -149,6 +139,7 @@ class Scenario:
     deaf: float = 0.0
     rude: float = 0.0
     lockstep: bool = False
+    see: bool = False
     viewports: tuple[tuple[int, int], ...] = ((24, 24),)
     server: tuple[str, ...] = ()
 
@@ -201,3 +192,16 @@ SCENARIOS = {
         lockstep=True,
     ),
 }
+
+#: The scenario in which bots play by a game's own bot.
+OWN = "own"
+
+
+def scenario(name: str, game: str) -> Scenario:
+    """Return a scenario by its name. Raises ValueError if a game has no bot that has turns."""
+    if name != OWN:
+        return SCENARIOS[name]
+    turn = turn_of(game)
+    if turn is None:
+        raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
+    return Scenario("bots play by the game's own bot.py", turn, rate=4, see=True, viewports=SCREENS)

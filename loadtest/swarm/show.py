@@ -49,6 +49,7 @@ ACCOUNT = (
     ("late (over 2 s)", "late"),
     ("told of nobody", "lacking"),
     ("told from afar by a late server", "lingering"),
+    ("squares on several screens", "squares"),
 )
 FAULTS = (
     ("heard from too far away", "foreign"),
@@ -61,6 +62,7 @@ FAULTS = (
     ("told in a wrong square", "misplaced"),
     ("stalled in lockstep", "stalled"),
     ("last move unanswered", "unanswered"),
+    ("tiles and things that differ", "differ"),
 )
 #: The rows about bots that were cut off or sent away. They are shown if there were any.
 RETURNS = (

@@ -14,6 +14,10 @@ from flatlands.loadtest.swarm.views import Player
 AT_ONCE = 8192
 
 
+#: The codes of errors with which an action has failed, and was not refused.
+FAULTY = ("failed", "store")
+
+
 class Tally:
     """See the module. Times are in us of the run's clock."""
 
@@ -35,10 +39,13 @@ class Tally:
         #: Flushes of which all arrivals are known, and whose latencies are still to be counted.
         self._ready: list[Flush] = []
 
-    def refused(self, rude: bool, code: str, sentence: str) -> None:
-        """Count an error message of the server to a bot; `rude`: the bot breaks the rules."""
+    def refused(self, rude: bool, asks: bool, code: str, sentence: str) -> None:
+        """Count an error message of the server to a bot; `rude`: the bot breaks the rules; `asks`:
+        it asks for actions, which a game may refuse."""
         if rude:
             self.counted["rude_refused"] += 1
+        elif asks and code not in FAULTY:
+            self.counted["refused"] += 1
         else:
             self.complaints[f"{code}: {sentence}"] += 1
 

@@ -22,6 +22,7 @@ ACK = 14
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
+TOLD, CELLS = 45, 46
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 

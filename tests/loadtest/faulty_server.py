@@ -3,7 +3,7 @@
 
 The argument says how many faults of each kind it makes. Each fault is done to a batch with a single
 move, on its way to one client that is not the mover. With {"lose": 10000}, one batch in so many is
-lost on its way to any client.
+lost on its way to any client. With {"unwritten": 5}, five messages about cells are not sent.
 """
 
 import json
@@ -56,6 +56,9 @@ class Faults:
         out = []
         for whole, payload in _frames(data):
             fields = msgpack.unpackb(payload)
+            if fields[0] == protocol.CELLS and self.left.get("unwritten"):
+                self.left["unwritten"] -= 1
+                continue
             if fields[0] != protocol.FLUSH:
                 out.append(whole)
                 continue
@@ -85,7 +88,7 @@ class Faults:
             del self.held[session, square]
             return [batch, _ago(late, at - begun)]
         fault = next((name for name, left in self.left.items() if left), None)
-        if fault in (None, "hide") or time < self.next or not _simple(session, batch):
+        if fault in (None, "hide", "unwritten") or time < self.next or not _simple(session, batch):
             return [batch]
         self.left[fault] -= 1
         self.next = time + PAUSE

@@ -21,6 +21,7 @@ PLAN = Plan(
     tls="",
     path="/ws",
     scenario="slow",
+    game="",
     rate=1.0,
     viewports=((24, 24),),
     indices=range(2),
@@ -61,12 +62,12 @@ def playing(generator, index, **what):
     return bot, far
 
 
-def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands(generator):
-    bot = generator.play.bots[0]
-    bot.offset, bot.course.position = 0.0, (7, 8, 0, 0, 5000, 0)
-    assert bot.at(4_999_000) == bot.at(5_001_000) == (7, 8)
-    bot.course.position = 7, 8, 100, 0, 5000, 10
-    assert bot.at(4_999_000) == (7, 8) and bot.at(5_005_000) == (57, 8)
+def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
+    course = Course()
+    course.position = 7, 8, 0, 0, 5000, 0
+    assert course.at(4999) == course.at(5001) == (7, 8)
+    course.position = 7, 8, 100, 0, 5000, 10
+    assert course.at(4999) == (7, 8) and course.at(5005) == (57, 8)
 
 
 def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afterwards():
@@ -83,6 +84,7 @@ def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afte
 def test_in_lockstep_nobody_waits_for_who_is_no_bot(pipe):
     play = Generator(pipe[1], replace(PLAN, scenario="life")).play
     bot, span = play.bots[0], 16 * 1024
+    bot.side = 16
     bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
     for index, id in enumerate((70_000, 70_001)):
         play.dues.name(index, id)
@@ -116,7 +118,7 @@ def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once(generator):
 
 def test_a_swarm_that_is_never_idle_tells_what_it_receives(pipe, generator):
     for number in range(3):
-        flush = Flush(number, [], 0, generator.play.bots[0].view)
+        flush = Flush(number, [], 0, generator.play.bots[0].view, b"")
         flush.dues, flush.arrivals = [1, 2], [1000] * 5000
         generator.tally.reader.flushes[bytes([number])] = flush
     told = []

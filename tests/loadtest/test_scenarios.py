@@ -1,30 +1,45 @@
 """Where bots go next."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
-from flatlands.loadtest.swarm import wire
-from flatlands.loadtest.swarm.scenarios import AROUND, RING, SCENARIOS, TILE
+from flatlands.loadtest.swarm.scenarios import AROUND, OWN, RING, SCENARIOS, scenario
+
+
+def explorer(x, y, *, halted=False):
+    """Return a bot at a place, in tiles, and the list of its walks."""
+    walks = []
+    bot = SimpleNamespace(
+        turn=0, halted=halted, place=lambda: (x, y), walk=lambda *way: walks.append(way)
+    )
+    return bot, walks
 
 
 @pytest.mark.parametrize("angle", range(0, 360, 7))
 def test_an_explorer_walks_away_from_the_plaza_and_each_move_is_a_new_one(angle):
-    x = round(RING * TILE * math.cos(math.radians(angle)))
-    y = round(RING * TILE * math.sin(math.radians(angle)))
-    course = SimpleNamespace(position=(x, y, TILE, 0, 0, 200))
-    bot = SimpleNamespace(turn=0, course=course, at=lambda _now: (x, y))
-    before = None
-    for now in range(5):
-        kind, dx, dy = SCENARIOS["explore"].move(bot, now)
-        assert kind == wire.WALK and (dx, dy) in AROUND and (dx, dy) != before
-        assert x * dx + y * dy > 0
-        before = dx, dy
+    x, y = (RING * at(math.radians(angle)) for at in (math.cos, math.sin))
+    bot, walks = explorer(x, y)
+    for _ in range(5):
+        SCENARIOS["explore"].move(bot)
+    assert all(way in AROUND and x * way[0] + y * way[1] > 0 for way in walks)
+    assert len(walks) == 5 and all(one != other for one, other in pairwise(walks))
 
 
 def test_an_explorer_whose_way_is_blocked_tries_other_ways():
-    course = SimpleNamespace(position=(0, 0, 0, 0, 0, 0))
-    bot = SimpleNamespace(turn=0, course=course, at=lambda _now: (RING * TILE, 0))
-    tried = {SCENARIOS["explore"].move(bot, now)[1:] for now in range(300)}
-    assert tried == set(AROUND)
+    bot, walks = explorer(RING, 0, halted=True)
+    for _ in range(300):
+        SCENARIOS["explore"].move(bot)
+    assert set(walks) == set(AROUND)
+
+
+def test_the_bots_of_a_game_have_turns(tmp_path):
+    (tmp_path / "bot.py").write_text("def turn(bot):\n    bot.walk(1, 0)\n")
+    bot, walks = explorer(0, 0)
+    scenario(OWN, str(tmp_path)).move(bot)
+    assert walks == [(1, 0)]
+    for game in ("", "quiet", str(tmp_path / "page" / "nothing.py")):
+        with pytest.raises(ValueError, match="has no bot.py with a function turn"):
+            scenario(OWN, game)

@@ -14,6 +14,7 @@
 # make bench-growth  how the cost grows with workers, nodes and crowds: docs/scale.md
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
+# make docs  the reference of what games use, from the docstrings, as pages
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
@@ -132,6 +133,10 @@ types: .venv/testable $(JS)/node_modules/.package-lock.json
 .PHONY: budget
 budget: .venv/created
 	@$(BIN)/python -m tests.budget
+
+.PHONY: docs
+docs: .venv/testable
+	@$(BIN)/python -m tests.reference
 
 autobahn: .venv/testable
 	@$(BIN)/python -m tests.server.autobahn

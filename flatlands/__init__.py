@@ -55,6 +55,8 @@ _PUBLIC = {
     **dict.fromkeys(("Game", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
 }
 
+__all__ = sorted(_PUBLIC)
+
 
 def __getattr__(name: str) -> object:
     """Return something public."""

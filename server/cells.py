@@ -28,8 +28,8 @@ def writer_of(owner: str, player: int = 0) -> bytes:
 
 
 class Cells:
-    """See the module. A game declares a layer of cells in its class, and writes on it by the
-    attribute of its object.
+    """A layer of cells: a byte for each tile of the world. A game declares it in its class, such as
+    `floor = Cells()`, and reads and writes it by its object: `self.floor[column, row] = 3`.
 
     `merge` says which of two writes to a tile counts: the "last" one, the "first" one, or the one
     of the highest value ("most"); with "sum" they are added up. They are `kept` in the store: True,

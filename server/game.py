@@ -284,9 +284,10 @@ class Part:
 
 
 class Game(Part):
-    """See the module. `node` is the Node (node.py), and `options` the game's own object with the
-    values of its options, or None. `alone` says whether this node may keep, without a store, what
-    only one node of the machine may."""
+    """What is played: a class that inherits from it, and is called Game, has the hooks of a game as
+    methods (docs/games.md). `node` is the Node (node.py), and `options` the game's own object with
+    the values of its options, or None. `alone` says whether this node may keep, without a store,
+    what only one node of the machine may."""
 
     #: What the game has of each player, and what players do: Me, or a class that inherits from it.
     me: type[Me] = Me

@@ -14,8 +14,10 @@ from importlib import metadata
 import pytest
 from packaging.requirements import Requirement
 
+import flatlands
 from flatlands.loadtest.kit.processes import PASSED_ON
 from flatlands.server import settings
+from tests import reference
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.socket_client import SocketClient
@@ -240,3 +242,11 @@ def test_each_place_where_something_is_decided_has_the_names_that_it_is_said_to_
                 assert content is None or re.search(rf"\b{name}\b", content), (name, path)
         for path in re.findall(r"`(\w+/[\w/]+\.\w+)`", row):
             assert (ROOT / path).is_file(), path
+
+
+def test_the_reference_has_all_that_games_import(tmp_path, monkeypatch):
+    monkeypatch.setattr(reference, "FOLDER", tmp_path)
+    reference.main()
+    page = (tmp_path / "flatlands.html").read_text()
+    assert [name for name in flatlands.__all__ if f'id="{name}"' not in page] == []
+    assert 'id="World.check"' in (tmp_path / "flatlands" / "testkit.html").read_text()

@@ -3,7 +3,7 @@
 
 The argument says how many faults of each kind it makes. Each fault is done to a batch with a single
 move, on its way to one client that is not the mover. With {"lose": 10000}, one batch in so many is
-lost on its way to any client. With {"unwritten": 5}, five messages about cells are not sent.
+lost on its way to any client. With {"blind": 5}, five clients are told nothing of cells.
 """
 
 import json
@@ -50,14 +50,15 @@ class Faults:
         #: The sessions of which a move was hidden. The first in a flush is nearly always the same
         #: one, and perhaps no observer's.
         self.hidden_from: set[Session] = set()
+        #: The clients that are told nothing of cells.
+        self.blind: set[Session] = set()
 
     def write(self, session: Session, data: bytes, number: int, now: int) -> None:
         """Write a flush as Session.flush does, but with a fault in it."""
         out = []
         for whole, payload in _frames(data):
             fields = msgpack.unpackb(payload)
-            if fields[0] == protocol.CELLS and self.left.get("unwritten"):
-                self.left["unwritten"] -= 1
+            if fields[0] == protocol.CELLS and self._is_blind(session):
                 continue
             if fields[0] != protocol.FLUSH:
                 out.append(whole)
@@ -71,6 +72,12 @@ class Faults:
                 crowds = [[self._hide(session, crowd) for crowd in crowds[0]]]
             out.append(frame(msgpack.packb([kind, flush, at, told, *crowds])))
         self.flush(session, b"".join(out), number, now)
+
+    def _is_blind(self, session: Session) -> bool:
+        """Say whether a client is one of those that are told nothing of cells."""
+        if len(self.blind) < self.left.get("blind", 0):
+            self.blind.add(session)
+        return session in self.blind
 
     def _told(self, session: Session, batch: Batch, at: int) -> list[Batch]:
         """Return what a client is told in place of a batch, in a flush of the node time `at`."""
@@ -88,7 +95,7 @@ class Faults:
             del self.held[session, square]
             return [batch, _ago(late, at - begun)]
         fault = next((name for name, left in self.left.items() if left), None)
-        if fault in (None, "hide", "unwritten") or time < self.next or not _simple(session, batch):
+        if fault in (None, "hide", "blind") or time < self.next or not _simple(session, batch):
             return [batch]
         self.left[fault] -= 1
         self.next = time + PAUSE

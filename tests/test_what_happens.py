@@ -102,6 +102,18 @@ def test_a_connection_is_lost(world, noticed, ada, seconds, told, node):
     assert noticed == told and ada.tile == (3, 0)
 
 
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_connection_is_lost_again_at_once(world, noticed, ada, node):
+    ada.lose()
+    world.run(1)
+    ada.back(node)
+    ada.lose()
+    world.run(5)
+    ada.back(node)
+    world.run(1)
+    assert noticed == ["Ada is back with 1"] * 2
+
+
 def test_two_nodes_do_not_hear_each_other(world, noticed):
     ada, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(6, 0))
     world.run(1)

@@ -27,7 +27,7 @@ from flatlands.testkit.search import QUIET, Deed, Search, parser
 NODES_MOST, PLAYERS_MOST = 4, 8
 
 #: Seconds after which all screens are right when nothing goes wrong any more.
-QUIET_FOR = 60
+QUIET_FOR = 65
 
 #: The least and the most deeds of an episode, which ends with quiet.
 EPISODE = 5, 25

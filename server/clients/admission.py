@@ -370,6 +370,8 @@ class Admission:
         # Its new events must have higher seqs than all that were published before.
         resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
         if elsewhere is not None and elsewhere.name:
+            # It is no newcomer who only looks in.
+            resident.acted = True
             node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
         node.takeovers.watch(id)
         return resident

@@ -14,6 +14,7 @@
 # make bench-growth  how the cost grows with workers, nodes and crowds: docs/scale.md
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
+# make dist  the wheel, into build/dist/
 # make docs  the reference of what games use, from the docstrings, as pages
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
@@ -133,6 +134,12 @@ types: .venv/testable $(JS)/node_modules/.package-lock.json
 .PHONY: budget
 budget: .venv/created
 	@$(BIN)/python -m tests.budget
+
+.PHONY: dist
+dist: .venv/testable
+	@rm -rf build/dist build/lib build/bdist.*
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/dist .
+	@ls build/dist/*.whl
 
 .PHONY: docs
 docs: .venv/testable

@@ -76,8 +76,7 @@ check: .venv/testable $(JS)/node_modules/.package-lock.json
 fast: .venv/testable
 	@$(BIN)/python -m flatlands.compiled
 
-# The same tests of rules and server over the compiled modules: this needs a compiler. It does not write pytest's list
-# of failed tests, by which make test, which may run at the same time, knows what to run again.
+# The same tests of rules and server over the compiled modules: this needs a compiler.
 .PHONY: in-process-compiled
 in-process-compiled: fast
 	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \

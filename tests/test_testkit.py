@@ -16,11 +16,11 @@ from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
 from flatlands.server.games import Unfit
 from flatlands.server.squares.layers import Layers
-from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
 from flatlands.testkit.search import Search
 from flatlands.testkit.simulate import plan, play, rules_of, search
 from tests.processes import ROOT
+from tests.simulate.test_simulate import leave_gems
 
 
 class Coin(Thing, reach=1):
@@ -268,19 +268,6 @@ class Fragile(Hunt):
         me.coins = 9 // by
 
 
-def give_twice(monkeypatch):
-    """A store gives away what is taken, and keeps it."""
-    take = SqliteStore.take
-
-    def faulty(self, queue, id, then=(), scores=(), *, only=None):
-        lies = [it.body for it in self.scan(queue, 500) if it.id == id]
-        if queue.startswith("things ") and lies:
-            return lies[0]
-        return take(self, queue, id, then, scores, only=only)
-
-    monkeypatch.setattr(SqliteStore, "take", faulty)
-
-
 def believe_no_writes(monkeypatch):
     """A node knows only what it has written itself."""
     monkeypatch.setattr(Layers, "hear", lambda self, node, writes: None)
@@ -288,7 +275,7 @@ def believe_no_writes(monkeypatch):
 
 FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
-    (Hunt, give_twice, "was taken twice"),
+    (Hunt, leave_gems, "was taken twice"),
     pytest.param(
         Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor", marks=pytest.mark.interpreted
     ),

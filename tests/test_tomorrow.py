@@ -64,9 +64,11 @@ def stream(messages):
     return today, later
 
 
+KINDS = [["cells", 0, "floor", []]]
+
 #: All that a client is told that is in no sequence of random messages, before these.
 FIRST = [
-    [16, 3, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3],
+    [16, 3, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3, KINDS],
     [17, "a token"],
     [18, 0, 0, 1, 1],
     [28, 0, 0, [[0, "gem", 1, 5, 6], [1, "cairn", 1, 0, 0, 7, "P7", "text", 1]]],

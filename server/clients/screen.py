@@ -125,10 +125,6 @@ class ClientScreen:
         self._begin_to_lag()
         return False
 
-    def tell_host(self, name: str, here: bool) -> None:
-        """Tell a guest who invited it, and whether that player is in play."""
-        self._write(frame(protocol.host(name, here)))
-
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others."""
         linked = self.node.peers.whole

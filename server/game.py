@@ -115,6 +115,8 @@ class Part:
     def __init__(self, game: "Game") -> None:
         self.game = game
         self.node: Any = game.node
+        #: Returns node time in ms, which is that of pages, and in the kit that of the test.
+        self.now: Callable[[], int] = self.node.loop.now
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
 

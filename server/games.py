@@ -1,7 +1,7 @@
 """Which games there are, and how what a game consists of is loaded. It never starts one.
 
 A game that is shipped has a name, and is a folder in games/. A game of one's own is named by its
-path, which has a slash or ends with .py: a folder, or one file that has all of it.
+path, which is a dot, has a slash or ends with .py: a folder, or one file that has all of it.
 """
 
 import sys
@@ -41,7 +41,7 @@ def shipped() -> list[str]:
 
 def is_own(name: str) -> bool:
     """Say whether this names a game of one's own, by its path."""
-    return "/" in name or name.endswith(".py")
+    return "/" in name or name.endswith(".py") or name in (".", "..")
 
 
 def check(name: str) -> None:

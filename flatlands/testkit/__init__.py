@@ -231,7 +231,8 @@ class World:
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
-        #: All who have ever joined.
+        #: Whether it keeps anything; and all who have ever joined.
+        self.keeps = store
         self.players: list[Player] = []
         #: The things that were taken, as (id, version).
         self._taken: set[tuple[str, int]] = set()

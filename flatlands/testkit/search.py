@@ -96,7 +96,13 @@ class Search(Generic[_P]):
         try:
             self._play(plan)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            # A bare assertion says nothing but its line.
+            line = traceback.extract_tb(error.__traceback__)[-1].line
+            return (
+                f"{type(error).__name__}: {error}"
+                if str(error)
+                else f"{type(error).__name__}: {line}"
+            )
         return ""
 
     def shrink(self, plan: _P, until: float) -> _P:

@@ -98,9 +98,7 @@ def new(arguments: Sequence[str]) -> int:
             path.write_text(text.replace(MARK_OF_WHEEL, name))
     (folder / "wheels").mkdir()
     if not _pack(folder / "wheels" / name):
-        print(
-            f"What deploys the game needs {folder}/wheels/{name}: pip wheel makes it from a clone"
-        )
+        print(f"To deploy it: pip wheel --no-deps -w {folder}/wheels CLONE, that of Flatlands")
     print(f"{folder} has a game: cd {folder} && flatlands play, then edit game.py")
     return 0
 

@@ -50,18 +50,19 @@ def action(
     return mark
 
 
-def number(low: int, high: int) -> Any:
-    """Return what says that a whole number from `low` to `high` stands in a field. Raises
-    ValueError."""
+def number(low: int, high: int, *, kept: bool = False) -> Any:
+    """Return what says that a whole number from `low` to `high` stands in a field. A field of a
+    class of players may be `kept`: they have it still when they come back. Raises ValueError."""
     _check(low, high, -table.NUMBER)
-    return table.number("", low, high)
+    return Field("", int, low, high, kept=kept)
 
 
-def text(low: int, high: int) -> Any:
-    """Return what says that a text of `low` to `high` characters stands in a field. It is cleaned
-    as a chat text is, so that it can be shown. Raises ValueError."""
+def text(low: int, high: int, *, kept: bool = False) -> Any:
+    """Return what says that a text of `low` to `high` characters stands in a field, which may be
+    `kept` as a number may. It is cleaned as a chat text is, so that it can be shown. Raises
+    ValueError."""
     _check(low, high, 0)
-    return Field("", str, low, high)
+    return Field("", str, low, high, kept=kept)
 
 
 def _check(low: int, high: int, least: int) -> None:
@@ -72,9 +73,10 @@ def _check(low: int, high: int, least: int) -> None:
         )
 
 
-def flag() -> Any:
-    """Return what says that true or false stands in a field."""
-    return Field("", bool)
+def flag(*, kept: bool = False) -> Any:
+    """Return what says that true or false stands in a field, which may be `kept` as a number
+    may."""
+    return Field("", bool, kept=kept)
 
 
 def declared(name: str, method: Any) -> Action:

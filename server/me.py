@@ -26,6 +26,9 @@ from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track
 #: The most characters in all texts of a player's fields: each enter has them.
 TEXT_MOST = 40
 
+#: Bytes of a token, which has 512 characters, for the names and values of the fields that are kept.
+KEPT_MOST = 250
+
 
 def _nothing() -> None:
     """Do nothing."""
@@ -61,6 +64,9 @@ class Me(metaclass=_Fielded):
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
         cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
+        kept = [field for field in cls.fields if field.kept]
+        if sum(len(field.name) + _longest(field) + 4 for field in kept) > KEPT_MOST:
+            raise ValueError(f"{cls.__name__} keeps more than a token holds: take shorter names")
         for at, field in enumerate(cls.fields):
             setattr(cls, field.name, _value(at, field))
 
@@ -291,6 +297,13 @@ class Guest:
         """Do not let it play: for good, or until its page tries again if the game has failed."""
         refused.close = refused.close or protocol.FULL
         self.refused = refused
+
+
+def _longest(field: Field) -> int:
+    """Return how many bytes a value takes in a token at most."""
+    if field.type is str:
+        return 4 * field.high + 2
+    return max(len(str(field.low)), len(str(field.high)), len("false"))
 
 
 def _value(at: int, field: Field) -> property:

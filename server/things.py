@@ -70,6 +70,8 @@ class _Fields:
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         text_most = KEPT_TEXT_MOST if issubclass(cls, Kept) else TEXT_MOST
         cls.fields = fields_of(cls, taken, FIELDS_MOST, text_most)
+        if any(field.kept for field in cls.fields):
+            raise ValueError(f"{name} has a field that is kept=True, which is for players only")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data

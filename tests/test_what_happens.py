@@ -16,7 +16,7 @@ class Hill(Kept):
 
 
 class Walker(Me):
-    coins = number(0, 9)
+    coins, team = number(0, 9), number(0, 2, kept=True)
 
 
 class Game(Engine):
@@ -30,6 +30,8 @@ class Game(Engine):
 
     def on_join(self, me, back):
         self.noticed.append(f"{me.name} is {'back' if back else 'new'} with {me.coins}")
+        self.noticed += [f"{me.name} has no team"] if back and not me.team else []
+        me.team = 2
 
     def on_leave(self, me):
         self.noticed.append(f"{me.name} has left")
@@ -73,7 +75,7 @@ def ada(world, noticed):
     world.run(1)
     ada.go(3.5, 0.5)
     world.run(3)
-    assert ada.me.values == {"coins": 1} and noticed == ["Ada is new with 0"]
+    assert ada.me.values == {"coins": 1, "team": 2} and noticed == ["Ada is new with 0"]
     noticed.clear()
     return ada
 

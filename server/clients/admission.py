@@ -373,6 +373,8 @@ class Admission:
             # It is no newcomer who only looks in.
             resident.acted = True
             node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
+        else:
+            node.residents.restore(resident, claim.kept)
         node.takeovers.watch(id)
         return resident
 

@@ -64,7 +64,7 @@ class ClientScreen:
         # mark was sent, the bytes up to it, and those since.
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
         #: The position in the client's last token.
-        self._token_at: tuple[int, int] | None = None
+        self._token_at: tuple[tuple[int, int], dict[str, Any]] | None = None
         #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
         #: Whether the player has come from another worker, and its squares are still to be shown.
@@ -132,16 +132,18 @@ class ClientScreen:
             self._link_told = linked
 
     def renew_token(self, seq: int | None = None) -> None:
-        """Send a token with the player's present place, if that has changed since the last one.
+        """Send a token with the player's present place and what it keeps, if any of that has
+        changed since the last one.
 
         With a `seq` it is sent in any case, and has that instead of the player's present one.
         """
         resident = self.playing
-        place = resident.track.at(self.node.loop.now())
-        if seq is not None or self._token_at != place:
-            token = self.tokens.make(resident.id, resident.seq if seq is None else seq, place)
+        place, kept = resident.track.at(self.node.loop.now()), self.node.residents.kept(resident)
+        if seq is not None or self._token_at != (place, kept):
+            reached = resident.seq if seq is None else seq
+            token = self.tokens.make(resident.id, reached, place, kept)
             if self._write(frame(protocol.token(token))):
-                self._token_at = place
+                self._token_at = place, kept
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
         """Tell the client which squares it holds now, with snapshots of the new ones."""

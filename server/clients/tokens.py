@@ -5,8 +5,9 @@ list of them.
 """
 
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
@@ -29,11 +30,13 @@ class Invitation(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a token says: the player's id, a seq of it, and its place in units."""
+    """What a token says: the player's id, a seq of it, its place in units, and what the game has of
+    it that is kept, by the names of the fields."""
 
     id: int
     seq: int
     place: tuple[int, int]
+    kept: Mapping[str, Any] = {}
 
 
 class Tokens:
@@ -49,22 +52,24 @@ class Tokens:
         # It has another salt, so that nobody can use an invitation, which is public, as a token.
         self._inviting = URLSafeTimedSerializer(secret, f"flatlands invitation {world}")
 
-    def make(self, id: int, seq: int, place: tuple[int, int]) -> str:
+    def make(
+        self, id: int, seq: int, place: tuple[int, int], kept: Mapping[str, Any] | None = None
+    ) -> str:
         """Return a token for a player that is at a place, in units, and has reached `seq`."""
-        token = self._serializer.dumps([id, seq, *place])
+        token = self._serializer.dumps([id, seq, *place, *([kept] if kept else [])])
         assert isinstance(token, str)
         return token
 
     def read(self, token: str) -> Claim | None:
         """Return what a token says, or None if it has another signature, or is too old."""
         try:
-            (id, seq, x, y), made = self._serializer.loads(token, return_timestamp=True)
+            (id, seq, x, y, *more), made = self._serializer.loads(token, return_timestamp=True)
         except BadData:
             return None
         # The difference is negative if the clock of the node that made it is ahead.
         if abs((datetime.now(UTC) - made).total_seconds()) > VALID_FOR:
             return None
-        return Claim(id, seq, (x, y))
+        return Claim(id, seq, (x, y), *more)
 
     def invite(self, id: int, name: str, place: tuple[int, int]) -> str:
         """Return an invitation of a player that is at a place, in units."""

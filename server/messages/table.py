@@ -27,7 +27,8 @@ class Field:
 
     `low` and `high` bound a number, the characters of a text, the items of an array, or the number
     of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up
-    to so many characters may stand instead of a number.
+    to so many characters may stand instead of a number. `kept`: a player has it still when it comes
+    back with a token (server/me.py).
     """
 
     name: str
@@ -36,6 +37,7 @@ class Field:
     high: int = NUMBER
     optional: bool = False
     text: int = 0
+    kept: bool = False
 
     def allows(self, value: Any) -> bool:
         """Say whether a value may stand in this field."""

@@ -7,7 +7,7 @@ player: movement.py does.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from flatlands.server.agenda import Agenda
@@ -41,6 +41,9 @@ LEFT_FOR = 60_000
 #: So many clients are told at once of something that all must be told, and the next ones after so
 #: many ms. To tell ten thousand at once would hold up all else for a tenth of a second.
 TOLD_AT_ONCE, TELL_PAUSE = 200, 5
+
+#: ms between two times at which clients get new tokens because of what they keep.
+TOKENS_EVERY: Final = 1000
 
 #: ms for which this node stays subscribed to the channel of a player that it handed over. By then
 #: it knows whether another node has the player; if none has, it remembers it as one that left.
@@ -83,6 +86,9 @@ class Residents:
         self.left: dict[int, tuple[int, Place]] = {}
         self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
         self._oblivion = Agenda(loop, self._forget)
+        #: Those whose values have changed since the last time at which tokens were renewed.
+        self._changed: set[Resident] = set()
+        loop.every(TOKENS_EVERY, self._renew_tokens)
 
     # Coming and going.
 
@@ -225,6 +231,27 @@ class Residents:
         if tuple(values) != tuple(resident.values):
             resident.values = tuple(values)
             self.renew(resident)
+            self._changed.add(resident)
+
+    def kept(self, resident: Resident) -> dict[str, Any]:
+        """Return what a player keeps with its token, by the names of the fields."""
+        fields = zip(self.fields.fields, resident.values, strict=False)
+        return {field.name: value for field, value in fields if field.kept}
+
+    def restore(self, resident: Resident, kept: Mapping[str, Any]) -> None:
+        """Let a player that comes back have what it kept, as far as the game still has that."""
+        values = list(resident.values)
+        for at, field in enumerate(self.fields.fields):
+            if field.kept and field.allows(kept.get(field.name)):
+                values[at] = kept[field.name]
+        self.have(resident, values)
+
+    def _renew_tokens(self) -> None:
+        """Let clients keep what has changed: a node that is killed tells nobody."""
+        changed, self._changed = self._changed, set()
+        for resident in changed:
+            if resident.screen is not None and self.kept(resident):
+                resident.screen.renew_token()
 
     def tell_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""

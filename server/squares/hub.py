@@ -62,6 +62,9 @@ class Screen(Protocol):
         """Show what has happened in its squares: `data` are the WebSocket frames of flush `number`,
         written at the time `now`."""
 
+    def renew_token(self) -> None:
+        """Let the client have a token with the player's present place and what it keeps."""
+
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""
 

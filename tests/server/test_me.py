@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from flatlands import Event, Gone, Me, Thing, action, flag, number, plain, text
 from flatlands import Game as Engine
-from flatlands import Gone, Me, Thing, action, flag, number, plain, text
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
@@ -322,6 +322,8 @@ def test_games_with_other_fields_are_incompatible():
     [
         (Me, {"name": text(0, 9)}, "cannot have the name name"),
         (Me, {"_team": number(0, 9)}, "cannot have the name _team"),
+        (Me, {c * 20: number(0, 2**53 - 1, kept=True) for c in "abcdefgh"}, "keeps more than"),
+        (Event, {"team": number(0, 9, kept=True)}, "is for players only"),
         (Me, {"it": False}, r"it of Wrong is False, .*: write it = flag\(\); a constant"),
         (Thing, {"worth": 3, "MOST": 9}, r"write worth = number\(low, high\); a constant"),
         (Thing, {"reach": 3}, r"write reach in brackets: class Wrong\(..., reach=3\)"),
@@ -380,3 +382,17 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
     harness.run(60_000)
     assert lies()[id] == (x, y)
     harness.check()
+
+
+def test_a_token_of_another_version_of_the_game_brings_what_can_be():
+    fields = {"team": number(1, 9, kept=True), "motto": text(0, 40, kept=True), "fast": flag()}
+    worst = {"team": 9, "motto": "\U0001f642" * 40, "fast": True}
+    for having, left in (
+        (fields, {"team": 9, "motto": worst["motto"], "fast": False}),
+        ({"team": number(1, 5, kept=True), "fast": flag(kept=True)}, {"team": 1, "fast": False}),
+    ):
+        harness = Harness(play=type("Played", (Engine,), {"me": type("One", (Me,), having)}))
+        token = harness.hosts[0].tokens.make(70_000, 0, (0, 0), {**worst, "fast": 1})
+        assert len(token) <= 512
+        client = harness.client().hello("One", token=token)
+        assert client.model.players[client.id].values == list(left.values())

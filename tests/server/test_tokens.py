@@ -28,7 +28,7 @@ def test_a_token_is_worth_the_same_whichever_clock_is_ahead(monkeypatch, ahead, 
         patched.setattr(time, "time", lambda: now + ahead)
         token = Tokens("shared").make(5, 3, (100, -7))
     claim = Tokens("shared").read(token)
-    assert claim == ((5, 3, (100, -7)) if known else None)
+    assert claim == ((5, 3, (100, -7), {}) if known else None)
 
 
 @pytest.mark.parametrize("age", [0, -3600, INVITED_FOR - 60, INVITED_FOR + 60])
@@ -77,7 +77,7 @@ def test_who_comes_from_another_world_is_a_newcomer():
 def test_without_a_secret_each_process_has_one_of_its_own():
     one, other = Tokens(None), Tokens(None)
     token = one.make(5, 3, (100, -7))
-    assert one.read(token) == (5, 3, (100, -7))
+    assert one.read(token) == (5, 3, (100, -7), {})
     assert other.read(token) is None and Tokens("").read(token) is None
 
 

@@ -138,7 +138,7 @@ budget: .venv/created
 dist: .venv/testable
 	@rm -rf build/dist build/lib build/bdist.*
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/dist .
-	@ls build/dist/*.whl
+	@rm -rf build/lib build/bdist.* && ls build/dist/*.whl
 
 .PHONY: docs
 docs: .venv/testable

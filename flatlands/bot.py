@@ -27,7 +27,7 @@ import msgpack
 
 HELLO, WALK, GO, SAY, PING, KEY, ACK, DO, TICKET = 1, 2, 3, 6, 7, 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21, 22, 23, 24
-THINGS, TOLD, CELLS = 28, 45, 46
+THINGS, TOLD, CELLS, KEPT = 28, 45, 46, 47
 ENTER, LEAVE, GONE, SAID = 0, 2, 3, 4
 
 #: Close codes after which it does not come back: the same would happen, or another one plays it.
@@ -110,6 +110,7 @@ class Playing:
         self.notes: dict[str, Any] = {}
         #: What lies in each held square; and the bytes of each, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
+        self._kept: dict[tuple[int, int], list[list[Any]]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
         self._called: dict[tuple[Any, ...], Player] = {}
 
@@ -185,6 +186,16 @@ class Playing:
         known = self._cells.get((*numbers[:1], *square))
         return known[row % self.side * self.side + column % self.side] if known else 0
 
+    def kept(self, name: str, column: int, row: int) -> dict[str, Any] | None:
+        """Return the values of what the game keeps of the square of a tile, by the name of its
+        kind; None if there are none in view."""
+        kept = self._kept.get((column // self.side, row // self.side), [])
+        for number, values in enumerate(kept):
+            its, names = self._kinds.get(("kept", number), ("", []))
+            if its == name:
+                return dict(zip(names, values, strict=False))
+        return None
+
     # What it is told.
 
     def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
@@ -208,14 +219,17 @@ class Playing:
             self._token = fields[0]
         elif kind in (THINGS, CELLS):
             self._lie(*fields) if kind == THINGS else self._write(*fields[:5])
+        elif kind == KEPT:
+            self._kept[fields[0], fields[1]] = fields[2]
         elif kind == RESYNC:
             self._forget_all()
         elif kind == HELD:
             for player in list(self.players.values()):
                 if not _holds(fields, player.called[0]):
                     self._forget(player)
-            for square in [at for at in self._things if not _holds(fields, at)]:
-                del self._things[square]
+            for held in (self._things, self._kept):
+                for square in [at for at in held if not _holds(fields, at)]:
+                    del held[square]
             for place in [at for at in self._cells if not _holds(fields, at[1:])]:
                 del self._cells[place]
         elif kind == SNAPSHOT:
@@ -308,7 +322,7 @@ class Playing:
         player.track = x, y, dx, dy, start, far * 100_000 / (speed * player.pace)
 
     def _forget_all(self) -> None:
-        for known in (self.players, self._called, self._things, self._cells):
+        for known in (self.players, self._called, self._things, self._cells, self._kept):
             known.clear()
 
     def _forget(self, player: Player) -> None:
@@ -548,23 +562,25 @@ def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
     return main
 
 
-def turn_of(game: str) -> Callable[[Playing], object] | None:
-    """Return the function `turn` of the bot.py of a game, by its path or the name of one that is
-    shipped ("" for Flatlands); None if it has none."""
-    if "/" in game or game.endswith(".py"):
+def bots_of(game: str) -> tuple[Callable[[Playing], object] | None, str]:
+    """Return the function `turn`, or None, and the TICKET, or "", of the bot.py of a game, by its
+    path or the name of one that is shipped ("" for Flatlands)."""
+    found: dict[str, Any] = {}
+    if "/" in game or game.endswith(".py") or game == ".":
         path = (Path(game) if Path(game).is_dir() else Path(game).parent) / "bot.py"
         found = run_path(str(path)) if path.is_file() else {}
-        return found.get("turn")
-    module = f"flatlands.games.{game or 'flatlands'}.bot"
-    return getattr(import_module(module), "turn", None) if find_spec(module) else None
+    elif find_spec(module := f"flatlands.games.{game or 'flatlands'}.bot"):
+        found = vars(import_module(module))
+    return found.get("turn"), found.get("TICKET", "")
 
 
-def play(name: str, main: Callable[[Bot], object]) -> None:
-    """Let `main(bot)` play, at the URL that the command line has, or at http://localhost:8000.
-    Nobody answering there, being refused and Ctrl-C end the program with a sentence."""
+def play(name: str, main: Callable[[Bot], object], ticket: str = "") -> None:
+    """Let `main(bot)` play by a ticket, at the URL that the command line has, or at
+    http://localhost:8000. Nobody answering there, being refused and Ctrl-C end the program with a
+    sentence."""
     url = sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8000"
     try:
-        main(Bot(url, name))
+        main(Bot(url, name, ticket=ticket))
     except KeyboardInterrupt:
         sys.exit(f"{name} has left.")
     except OSError as error:

@@ -82,6 +82,13 @@ def _check(name: str, value: Any) -> None:
         _check_takes(name, value, ["self"])
     elif isinstance(value, Cells) and hasattr(Game, name):
         raise ValueError(f"cells cannot have the name {name}, which every game has")
+    elif isinstance(value, list | tuple) and name not in ("things", "events", "keeps"):
+        _check_lists_nothing(name, value)
+
+
+def _check_lists_nothing(name: str, value: Sequence[Any]) -> None:
+    if any(isinstance(one, type) and issubclass(one, (Thing, Event, Kept)) for one in value):
+        raise ValueError(f"no game has a list {name}: there are things, events and keeps")
 
 
 def _check_takes(name: str, method: Any, wanted: list[str]) -> None:

@@ -196,7 +196,8 @@ class Thing(_Fields):
         name = cls.__name__
         for most in (per_square, per_owner):
             if not (most is None or (type(most) is int and 1 <= most <= COUNT_MOST)):
-                raise ValueError(f"of {name} from 1 to {COUNT_MOST} can lie somewhere, or None")
+                limits = f"per_square and per_owner of {name} are from 1 to {COUNT_MOST}, or None"
+                raise ValueError(f"{limits}, and not {most!r}")
         if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
             raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
         if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):

@@ -29,8 +29,9 @@ export class Chunks {
     }
   }
 
-  /** Return the value of a tile, or null if it is not known yet. */
-  value(x, y) {
+  /** Return the value of the tile of a place, or null if it is not known yet. */
+  value(atX, atY) {
+    const x = Math.floor(atX), y = Math.floor(atY);
     const col = Math.floor(x / PIECE), row = Math.floor(y / PIECE);
     const piece = this.pieces.get(`${col}:${row}`) ?? null;
     return piece === null ? null : piece[(y - row * PIECE) * PIECE + x - col * PIECE];

@@ -42,7 +42,7 @@ export class Draw {
       cells: new Map(),
       /** @type {Map<string, (ctx: Ctx, thing: import('./client.js').Thing) => void>} */
       things: new Map(),
-      /** @type {Map<string, (ctx: Ctx, values: Record<string, any>, x: number, y: number) => void>} */
+      /** @type {Map<string, (ctx: Ctx, values: Record<string, any>, x: number, y: number, side: number) => void>} */
       kept: new Map(),
       /** @type {(ctx: Ctx, player: import('./client.js').Player) => void} */
       player: (ctx, player) => this.#player(player),
@@ -66,7 +66,7 @@ export class Draw {
     this.pieces.things.set(type, draw);
   }
 
-  /** Draw what is kept of squares, of one kind, by `draw(ctx, values, x, y)`: the first tile of a square. */
+  /** Draw what is kept of squares, of one kind, by `draw(ctx, values, x, y, side)`: the first tile of a square, and the length of its side. */
   kept(type, draw) {
     this.pieces.kept.set(type, draw);
   }
@@ -209,7 +209,7 @@ export class Draw {
       const [col, row] = key.split(':').map(Number);
       kept.forEach(({ type, values }, i) => {
         const draw = this.pieces.kept.get(type);
-        if (draw !== undefined) return this.#by(draw, values, col * side, row * side);
+        if (draw !== undefined) return this.#by(draw, values, col * side, row * side, side);
         this.label(`${type} ${valuesOf(values)}`, (col + 0.5) * side, row * side + 0.7 * (i + 1));
       });
     }

@@ -122,7 +122,7 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_af
 ):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
     bot.id, bot.players, bot._called, bot._waiting = 7, {7: Player(7)}, {}, []
-    bot._things, bot._cells = {}, {}
+    bot._things, bot._cells, bot._kept = {}, {}, {}
     bot._left, bot._own = False, Player(7)
     bot._flush = bot._acks = bot._acked = 0
     bot.send = lambda *message: sent.append(message)

@@ -87,6 +87,7 @@ def test_a_player_sees_what_its_screen_is_told():
     assert bob.tiles("floor") == ada.tiles("floor") and (4, 0) in bob.tiles("worn")
     ada.do("count")
     assert (ada.told("coins"), bob.told("coins"), ada.told("nothing")) == ([2], None, None)
+    assert ada.kept("Hill", 0, 0)["height"] > 1 and ada.kept("Hill", 999, 0) is None
     ada.say("Hello!")
     world.run(1)
     assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.heard]
@@ -268,6 +269,11 @@ class Fragile(Hunt):
         me.coins = 9 // by
 
 
+class Closed(Hunt):
+    def on_hello(self, guest, ticket):
+        raise Refused("closed", "Nobody may play.")
+
+
 def believe_no_writes(monkeypatch):
     """A node knows only what it has written itself."""
     monkeypatch.setattr(Layers, "hear", lambda self, node, writes: None)
@@ -276,16 +282,17 @@ def believe_no_writes(monkeypatch):
 FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
     (Hunt, leave_gems, "was taken twice"),
+    (Closed, lambda monkeypatch: None, "Nobody may play. .a TICKET in bot.py"),
     pytest.param(
         Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor", marks=pytest.mark.interpreted
     ),
 ]
 
 
-@pytest.mark.parametrize("game, fault, found", FAULTS, ids=["own", "store", "node"])
+@pytest.mark.parametrize("game, fault, found", FAULTS, ids=["own", "store", "closed", "node"])
 def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, found):
     worlds = Search(plan, partial(play, game, lambda world: None), "again ")
-    assert game is Fragile or not any(worlds.fails(plan(seed)) for seed in range(4))
+    assert game in (Fragile, Closed) or not any(worlds.fails(plan(seed)) for seed in range(4))
     fault(monkeypatch)
     seed = next(seed for seed in range(200) if worlds.fails(plan(seed)))
     short = worlds.shrink(plan(seed), time.monotonic() + 30)

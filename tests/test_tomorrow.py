@@ -138,7 +138,7 @@ def bot(told):
     """What flatlands.Bot knows."""
     it = Bot.__new__(Bot)
     it._trip = 0.0
-    it.players, it._called, it._things, it._cells, it._kinds = {}, {}, {}, {}, {}
+    it.players, it._called, it._things, it._cells, it._kept, it._kinds = {}, {}, {}, {}, {}, {}
     it.id, it.side, it.speed, it.diagonal = 7, 16, 5120, 3620
     news = [
         (what, player.id, more)

@@ -17,7 +17,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any, NamedTuple
 
-from flatlands.bot import turn_of
+from flatlands.bot import bots_of
 from flatlands.server import games
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
@@ -60,6 +60,10 @@ class Plan(NamedTuple):
     deeds: tuple[Deed, ...]
 
 
+class NobodyMay(Exception):
+    """Nobody was let in, so that nothing was tried."""
+
+
 class Story:
     """A world that is played. The deeds in WHAT are methods of it. `rules` is called with the
     world when it is quiet."""
@@ -69,9 +73,11 @@ class Story:
         random.seed(plan.seed)
         self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
         self._rules, self._names = rules, 0
-        self._turn = None if isinstance(game, type) else turn_of(str(game))
+        self._turn, self._ticket = (None, "") if isinstance(game, type) else bots_of(str(game))
         self._nodes = list(range(plan.nodes))
         self.player_ms = 0
+        #: Why the last one who came was not let in, or "".
+        self.refused = ""
 
     def play(self, deed: Deed) -> None:
         """Let the deed's wait pass, and do it."""
@@ -95,7 +101,10 @@ class Story:
     def join(self, a: int, b: int, _c: int) -> None:
         if len(self._playing()) < PLAYERS_MOST:
             self._names += 1
-            self.world.join(f"P{self._names}", self._node(a), size=SCREENS[b % len(SCREENS)])
+            screen = SCREENS[b % len(SCREENS)]
+            name = f"P{self._names}"
+            came = self.world.join(name, self._node(a), size=screen, ticket=self._ticket)
+            self.refused = came.refused
 
     def walk(self, a: int, b: int, c: int) -> None:
         if player := self._player(a):
@@ -236,6 +245,8 @@ def play(game: Kind, rules: Callable[[World], object], plan: Plan) -> int:
     story = Story(game, plan, rules)
     for deed in (*plan.deeds, Deed(0, QUIET, 0, 0, 0)):
         story.play(deed)
+    if story.refused and not story.player_ms:
+        raise NobodyMay(f"{story.refused} (a TICKET in bot.py lets the players in)")
     return story.player_ms
 
 

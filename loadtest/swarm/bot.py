@@ -105,9 +105,10 @@ class Bot(Connection, Playing):
         *,
         observes: bool,
         sees: bool = False,
+        ticket: str = "",
     ) -> None:
         Connection.__init__(self, world.door, world.sockets)
-        Playing.__init__(self, f"bot-{index}")
+        Playing.__init__(self, f"bot-{index}", ticket)
         self.world, self._tally = world, world.tally
         self.index = index
         #: Tiles that its screen shows.
@@ -259,6 +260,8 @@ class Bot(Connection, Playing):
             return
         self.state = GREETING
         width, height = self.viewport
+        if self._ticket:
+            self.send(wire.TICKET, self._ticket)
         self.send(wire.HELLO, wire.VERSION, self.name, width, height, self._token, *[None] * 3)
 
     def lose(self, why: str, code: int = 0) -> None:
@@ -466,7 +469,7 @@ class Bot(Connection, Playing):
             message = msgpack.unpackb(payload)
             self._hold(tuple(message[1:5]), now)
             self._apply(message)
-        elif kind in (wire.THINGS, wire.CELLS):
+        elif kind in (wire.THINGS, wire.CELLS, wire.KEPT):
             # Those who observe are asked in the end what lies where.
             if self.sees or self.observer is not None:
                 self._apply(msgpack.unpackb(payload))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from flatlands.bot import turn_of
+from flatlands.bot import bots_of
 from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import pinned
@@ -91,7 +91,7 @@ def _judge(done: list[Result], display: show.Display) -> int:
 
 def _plans(given: argparse.Namespace) -> list[Options]:
     """Return the options of all runs, in order. Raises ValueError with a sentence for the user."""
-    given.scenario = given.scenario or (OWN if turn_of(given.game) else "wander")
+    given.scenario = given.scenario or (OWN if bots_of(given.game)[0] else "wander")
     scenario(given.scenario, given.game)
     starts = given.compare or given.broker or given.store
     starts = starts or (given.game and given.scenario != OWN)

@@ -63,7 +63,7 @@ class Play:
         # Bots of each kind are spread evenly among the others.
         kind = (index * 0.6180339887498949) % 1
         viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
-        bot = Bot(self, index, viewport, observes=observes, sees=chosen.see)
+        bot = Bot(self, index, viewport, observes=observes, sees=chosen.see, ticket=chosen.ticket)
         if not observes:
             bot.deaf = 0 < kind < chosen.deaf
             bot.rude = 0 < kind < chosen.rude

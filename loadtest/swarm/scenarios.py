@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flatlands.bot import turn_of
+from flatlands.bot import bots_of
 from flatlands.loadtest.swarm.bot import Bot
 
 AROUND = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
@@ -125,9 +125,9 @@ class Scenario:
     After `stay` seconds, on average, a bot leaves and joins again (0: it stays). `late` is the
     share of bots that join within JOIN_WITHIN while the others are measured. `deaf` and `rude` are
     the shares of bots that never read, or break the rules. With `lockstep`, a bot moves when it was
-    told of all its neighbours' last moves. If they `see`, they know others as players do.
-    `viewports` are in tiles; bots have them in equal shares. `server` are options of the server
-    that is started.
+    told of all its neighbours' last moves. By a `ticket` the game lets them play. If they `see`,
+    they know others as players do. `viewports` are in tiles; bots have them in equal shares.
+    `server` are options of the server that is started.
     """
 
     about: str
@@ -140,6 +140,7 @@ class Scenario:
     rude: float = 0.0
     lockstep: bool = False
     see: bool = False
+    ticket: str = ""
     viewports: tuple[tuple[int, int], ...] = ((24, 24),)
     server: tuple[str, ...] = ()
 
@@ -201,7 +202,8 @@ def scenario(name: str, game: str) -> Scenario:
     """Return a scenario by its name. Raises ValueError if a game has no bot that has turns."""
     if name != OWN:
         return SCENARIOS[name]
-    turn = turn_of(game)
+    turn, ticket = bots_of(game)
     if turn is None:
         raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
-    return Scenario("bots play by the game's own bot.py", turn, rate=4, see=True, viewports=SCREENS)
+    about = "bots play by the game's own bot.py"
+    return Scenario(about, turn, rate=4, see=True, ticket=ticket, viewports=SCREENS)

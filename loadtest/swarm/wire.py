@@ -19,10 +19,11 @@ VERSION = 3
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
 KEY = 10
 ACK = 14
+TICKET = 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOLD, CELLS = 45, 46
+TOLD, CELLS, KEPT = 45, 46, 47
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 

@@ -36,10 +36,11 @@ def test_an_explorer_whose_way_is_blocked_tries_other_ways():
 
 
 def test_the_bots_of_a_game_have_turns(tmp_path):
-    (tmp_path / "bot.py").write_text("def turn(bot):\n    bot.walk(1, 0)\n")
+    (tmp_path / "bot.py").write_text("TICKET = 'tulip'\ndef turn(bot):\n    bot.walk(1, 0)\n")
     bot, walks = explorer(0, 0)
-    scenario(OWN, str(tmp_path)).move(bot)
-    assert walks == [(1, 0)]
+    own = scenario(OWN, str(tmp_path))
+    own.move(bot)
+    assert walks == [(1, 0)] and own.ticket == "tulip"
     for game in ("", "quiet", str(tmp_path / "page" / "nothing.py")):
         with pytest.raises(ValueError, match="has no bot.py with a function turn"):
             scenario(OWN, game)

@@ -218,7 +218,8 @@ def test_a_bot_follows_a_crowd():
     harness, clients = crowd(5)
     watcher = harness.place("Watcher", SQUARE)
     bot = Bot.__new__(Bot)
-    bot.players, bot._called, bot._things, bot._cells, bot._kinds = {}, {}, {}, {}, {}
+    bot.players, bot._called, bot._kinds = {}, {}, {}
+    bot._things, bot._cells, bot._kept = {}, {}, {}
     bot.id, bot.side, bot.speed, bot.diagonal = watcher.id, 16, 5120, 3620
     for client in clients:
         client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))

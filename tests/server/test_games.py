@@ -50,7 +50,7 @@ def test_a_game_has_its_own_options_and_tables():
 OWN = """
 from dataclasses import dataclass
 
-from flatlands import Cells, action, every, number, plain
+from flatlands import Cells, Thing, action, every, number, plain
 from flatlands import Game as Engine
 from flatlands.server.query.tables import Table
 from flatlands.server.settings import option, whole
@@ -120,6 +120,10 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
             "must call super().__init__(node, options, alone)",
         ),
         (OWN.replace("__init__", "on_steps"), "there is no hook on_steps: there are on_enter, on_"),
+        (
+            OWN.replace("(Engine):", "(Engine):\n    thing = [Thing]"),
+            "no game has a list thing: there",
+        ),
         (OWN.replace("node.stats", "node.nothing"), "paint.py, line 18: AttributeError: "),
         (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
         ("class Options: pass\n", "the class Options of the game"),

@@ -16,6 +16,7 @@ from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
 from flatlands.server.games import Unfit
 from flatlands.server.squares.layers import Layers
+from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
 from flatlands.testkit.search import Search
 from flatlands.testkit.simulate import plan, play, rules_of, search
@@ -269,6 +270,16 @@ class Fragile(Hunt):
         me.coins = 9 // by
 
 
+def count_twice(monkeypatch):
+    """A store gives points twice."""
+    take = SqliteStore.take
+
+    def faulty(self, queue, id, then=(), scores=(), *, only=None):
+        return take(self, queue, id, then, [*scores, *scores], only=only)
+
+    monkeypatch.setattr(SqliteStore, "take", faulty)
+
+
 class Closed(Hunt):
     def on_hello(self, guest, ticket):
         raise Refused("closed", "Nobody may play.")
@@ -281,7 +292,8 @@ def believe_no_writes(monkeypatch):
 
 FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
-    (Hunt, leave_gems, "was taken twice"),
+    (Hunt, leave_gems, "was taken twice|has 0 points"),
+    (Hunt, count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
     (Closed, lambda monkeypatch: None, "Nobody may play. .a TICKET in bot.py"),
     pytest.param(
         Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor", marks=pytest.mark.interpreted
@@ -289,7 +301,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("game, fault, found", FAULTS, ids=["own", "store", "closed", "node"])
+@pytest.mark.parametrize(
+    "game, fault, found", FAULTS, ids=["own", "store", "points", "closed", "node"]
+)
 def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, found):
     worlds = Search(plan, partial(play, game, lambda world: None), "again ")
     assert game in (Fragile, Closed) or not any(worlds.fails(plan(seed)) for seed in range(4))

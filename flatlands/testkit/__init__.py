@@ -234,8 +234,9 @@ class World:
         #: Whether it keeps anything; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
-        #: The things that were taken, as (id, version).
+        #: The things that were taken, as (id, version); and the points for them.
         self._taken: set[tuple[str, int]] = set()
+        self._points: Counter[tuple[str, str]] = Counter()
         self.run(READY)
 
     def join(
@@ -327,8 +328,9 @@ class World:
 
     def check(self) -> None:
         """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
-        the players whom it should, all screens show the same things and cells, and the store's
-        counts of cells are those of its cells. That nobody takes what another one has taken is
+        the players whom it should, all screens show the same things and cells, the store's
+        counts of cells are those of its cells, and boards have the points that were given. That
+        nobody takes what another one has taken is
         looked at whenever somebody takes something.
 
         A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`.
@@ -339,8 +341,13 @@ class World:
             self.run(LASTS)
             lasts = [f"{what}{more}" for what, more in self._wrong().items() if what in wrong]
             assert not lasts, "; ".join(lasts)
-        for layer in self._harness.hosts[0].node.play.layers:
+        node = self._harness.hosts[0].node
+        for layer in node.play.layers:
             _check_counts(layer)
+        for (board, owner), points in self._points.items():
+            rank = node.keeper.store and node.keeper.store.rank(board, owner)
+            has = rank.n if rank else 0
+            assert has == points, f"on the board {board} {owner} has {has} points, and not {points}"
 
     def _wrong(self) -> dict[str, str]:
         """Return in what screens are wrong now, and what they should show, as words."""
@@ -407,9 +414,11 @@ class World:
 
         take = host.node.play.lying.take
 
-        def taken(thing: Any, *arguments: Any) -> bool:
-            if not take(thing, *arguments):
+        def taken(thing: Any, then: Any, points: Any, also: Any) -> bool:
+            if not take(thing, then, points, also):
                 return False
+            for board, owner, more in points:
+                self._points[board, owner] += more
             if (lying := (thing.id, thing.version)) in self._taken:
                 raise AssertionError(f"{thing!r} was taken twice")
             self._taken.add(lying)

@@ -186,8 +186,10 @@ class Takeovers:
             if id in self._asked:
                 self._answer(id, Elsewhere(name, seq, (x, y), *is_as))
             else:
-                # It comes late. At least it gives a seq that is used already.
+                # It comes late. At least it gives a seq that is used already, and the other node
+                # may hear of the player nowhere else.
                 self._outlive(id, seq)
+                self.name([id])
 
     def hosted(self, node: int, id: int, seq: int) -> None:
         """Compare a player that came back to another node with those that are, or were, here."""
@@ -197,6 +199,8 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
+        elif id in self._released:
+            self._compare_released(id, seq)
         elif id in left:
             last, _place = left[id]
             if incarnation(seq) > incarnation(last):
@@ -218,14 +222,8 @@ class Takeovers:
         if resident is not None:
             self._contest(resident, node, seq)
             return
-        released = self._released.get(id)
-        if released is None:
-            return
-        if seq <= released.seq:
-            # The other node does not know what this node published last.
-            self._publish_left(id, released.seq)
-        else:
-            self._has_arrived(id, seq)
+        if id in self._released:
+            self._compare_released(id, seq)
 
     def parted(self, _square: Square, id: int, seq: int) -> None:
         """Raise a player's seq, if it is here, above that of a leave or gone at another node."""
@@ -246,6 +244,16 @@ class Takeovers:
         else:
             self.hand_over(resident, node)
             self._has_arrived(resident.id, seq)
+
+    def _compare_released(self, id: int, seq: int) -> None:
+        """Compare what another node says of a player with what this node, which has handed it over,
+        published last."""
+        released = self._released[id]
+        if seq <= released.seq:
+            # The other node does not know of that.
+            self._publish_left(id, released.seq)
+        else:
+            self._has_arrived(id, seq)
 
     def _outlive(self, id: int, seq: int) -> None:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.

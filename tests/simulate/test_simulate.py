@@ -96,6 +96,17 @@ def test_a_node_that_died_unheard_and_was_met_in_the_store_is_feared_for_a_while
     assert fails(Plan(5023299, 4, 7000, True, deeds, herd=True)) == ""
 
 
+def test_who_came_twice_at_once_is_no_ghost_at_the_node_that_gave_up():
+    deeds = (
+        Deed(0, "join", 0, 0, 0),
+        Deed(0, "join", 1, 1, 0),
+        Deed(0, "walk", 7791, 668, 2574),
+        Deed(4141, "up", 3220, 541, 3764),
+        Deed(4668, "come_twice", 8871, 2272, 7568),
+    )
+    assert fails(Plan(32593, 4, 0, True, deeds, rare=True)) == ""
+
+
 def test_a_computer_player_that_was_passed_on_a_moment_ago_is_no_ghost():
     assert fails(plan(5023355)) == ""
 

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command == "new":
             return new(rest)
+        if command == "compile" and rest:
+            raise Wrong("compile takes nothing: flatlands compile")
         if command == "compile":
             return _run("flatlands.compiled")
         if command in COMMANDS and "--help" in rest:

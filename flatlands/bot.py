@@ -16,8 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -564,13 +562,12 @@ def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
 
 def bots_of(game: str) -> tuple[Callable[[Playing], object] | None, str]:
     """Return the function `turn`, or None, and the TICKET, or "", of the bot.py of a game, by its
-    path or the name of one that is shipped ("" for Flatlands)."""
-    found: dict[str, Any] = {}
-    if "/" in game or game.endswith(".py") or game == ".":
-        path = (Path(game) if Path(game).is_dir() else Path(game).parent) / "bot.py"
-        found = run_path(str(path)) if path.is_file() else {}
-    elif find_spec(module := f"flatlands.games.{game or 'flatlands'}.bot"):
-        found = vars(import_module(module))
+    path or the name of one that is shipped ("" for Flatlands). Raises what that raises."""
+    folder = Path(game) if Path(game).is_dir() else Path(game).parent
+    if "/" not in game and not game.endswith(".py") and game not in (".", ".."):
+        folder = Path(__file__).parent / "games" / (game or "flatlands")
+    path = folder / "bot.py"
+    found = run_path(str(path)) if path.is_file() else {}
     return found.get("turn"), found.get("TICKET", "")
 
 

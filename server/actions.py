@@ -93,6 +93,8 @@ def declared(name: str, method: Any) -> Action:
                 f"the action {name} must say what may stand in {parameter.name!r}: "
                 "number(low, high), text(low, high) or flag()"
             )
+        if parameter.default.kept:
+            raise ValueError(f"the action {name} cannot keep {parameter.name!r}: players can")
         fields.append(replace(parameter.default, name=parameter.name))
     of_address = Rate(f"do_{name}", *address) if address else None
     return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), of_address)

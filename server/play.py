@@ -78,7 +78,7 @@ class Play:
         #: Says which intents no player may have; None if all may be had.
         self.bars = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
-        self.begin = _begin(self.game)
+        self.begin: Callable[[], Any] | None = _begin(self.game)
         #: Those that are asked who may play.
         self.guards = self._hooks("on_hello", waits=True)
         #: Whether anybody wants to know who has begun to play.

@@ -251,19 +251,18 @@ class World:
         """Let somebody play at a node, from the tile `at` or from where the game lets newcomers
         begin, with a screen of so many tiles. Raises ValueError if nobody can stand there."""
         player, here = Player(self, name, ticket), self._alive(node).node
+        begin = here.play.begin
         if at is not None:
             place = middle_of(at)
             if here.terrain.blocked(*at):
                 raise ValueError(f"nobody can stand on {at!r}")
-            here.residents.spot = lambda near=None: place  # type: ignore[method-assign]
-            here.game.begin = lambda: at  # type: ignore[method-assign]
+            here.play.begin = lambda: place
         try:
             client = self._client(node)
             self.players.append(player)
             player._join(client, size)
         finally:
-            if at is not None:
-                del here.residents.spot, here.game.begin
+            here.play.begin = begin
         return player
 
     def game(self, node: int = 0) -> Any:

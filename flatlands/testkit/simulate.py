@@ -255,7 +255,9 @@ def rules_of(game: Path) -> Callable[[World], object]:
     path = (game if game.is_dir() else game.parent) / "tests" / "rules.py"
     if not path.exists():
         return lambda world: None
-    check: Callable[[World], object] = run_path(str(path))["check"]
+    check: Callable[[World], object] | None = run_path(str(path)).get("check")
+    if check is None:
+        sys.exit(f"flatlands: {path} must have a function check(world)")
     return check
 
 

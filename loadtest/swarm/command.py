@@ -91,7 +91,12 @@ def _judge(done: list[Result], display: show.Display) -> int:
 
 def _plans(given: argparse.Namespace) -> list[Options]:
     """Return the options of all runs, in order. Raises ValueError with a sentence for the user."""
-    given.scenario = given.scenario or (OWN if bots_of(given.game)[0] else "wander")
+    try:
+        turn, _ticket = bots_of(given.game)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"the bot.py of the game {given.game} fails: {what}") from error
+    given.scenario = given.scenario or (OWN if turn else "wander")
     scenario(given.scenario, given.game)
     starts = given.compare or given.broker or given.store
     starts = starts or (given.game and given.scenario != OWN)

@@ -246,8 +246,11 @@ def test_who_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
     assert len([said for said in Shop.said if said[0] == "enter"]) == WAITING
 
 
+STAYS = number(0, 9, kept=True)
+
 WRONG = {
     "the action buy must say what may stand in 'what': number(low, high)": lambda self, me, what: 0,
+    "the action buy cannot keep 'n'": lambda self, me, n=STAYS: 0,
     "the action buy must take me": lambda self: 0,
 }
 

@@ -158,3 +158,17 @@ def test_clocks_differ(noticed):
         player.walk(1, 0)
     world.run(3)
     assert ada.tiles("floor") == bob.tiles("floor") and len(ada.players) == 2
+
+
+def test_the_server_is_full(world, ada):
+    world._hosts[0].admission.capacity = 1
+    assert not world.join("Bob").playing
+    ada.lose()
+    world.run(5)
+    bob = world.join("Bob")
+    ada.back()
+    assert bob.playing and ada.playing
+    ada.lose()
+    world.run(11)
+    ada.back()
+    assert not ada.playing

@@ -63,15 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command == "new":
             return new(rest)
-        if command == "compile" and rest:
-            raise Wrong("compile takes nothing: flatlands compile")
-        if command == "compile":
+        if command == "compile" and not rest:
             return _run("flatlands.compiled")
         if command in COMMANDS and "--help" in rest:
             return _run(COMMANDS[command][1], "--help")
         if command in COMMANDS:
             return COMMANDS[command][0](*_game(rest))
-        raise Wrong(f"there is no command {command!r}: see flatlands --help")
+        raise Wrong(f"there is no command {' '.join([command, *rest])!r}: see flatlands --help")
     except Wrong as wrong:
         print(f"flatlands: {wrong}", file=sys.stderr)
         return 2

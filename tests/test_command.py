@@ -14,7 +14,7 @@ ENDED = subprocess.CompletedProcess([], 0)
 #: A command line that cannot be obeyed, and what is said of it.
 WRONG = [
     (["dance"], "there is no command 'dance': see flatlands --help"),
-    (["compile", "--help"], "compile takes nothing"),
+    (["compile", "--help"], "there is no command 'compile --help'"),
     (["new"], "new takes the name of a folder: flatlands new mygame"),
     (["new", "a", "b"], "new takes the name of a folder"),
     (["new", "9-lives"], "a game cannot be called '9-lives': take up to 40 letters"),

@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from flatlands.bot import WELCOME, Playing, Thing
 from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.actions import Action
+from flatlands.server.kept import lying
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.rows import TILE
 from flatlands.server.things import middle_of
-from flatlands.stores.base import Store
+from flatlands.stores.base import Score, Store
 from flatlands.testkit.harness import (
     Client,
     Clock,
@@ -234,8 +236,8 @@ class World:
         #: Whether it keeps anything; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
-        #: The things that were taken, as (id, version); and the points for them.
-        self._taken: set[tuple[str, int]] = set()
+        #: The things that were taken, as they lay there; and the points for them.
+        self._taken: set[tuple[str, bytes]] = set()
         self._points: Counter[tuple[str, str]] = Counter()
         self.run(READY)
 
@@ -252,11 +254,10 @@ class World:
         begin, with a screen of so many tiles. Raises ValueError if nobody can stand there."""
         player, here = Player(self, name, ticket), self._alive(node).node
         begin = here.play.begin
+        if at is not None and here.terrain.blocked(*at):
+            raise ValueError(f"nobody can stand on {at!r}")
         if at is not None:
-            place = middle_of(at)
-            if here.terrain.blocked(*at):
-                raise ValueError(f"nobody can stand on {at!r}")
-            here.play.begin = lambda: place
+            here.play.begin = partial(middle_of, at)
         try:
             client = self._client(node)
             self.players.append(player)
@@ -395,6 +396,14 @@ class World:
         if raised.errors:
             raise raised.errors[0]
 
+    def _note_taken(self, queue: str, id: str, body: bytes, scores: list[Score]) -> None:
+        """Note a thing that was taken. Raises AssertionError if it was before."""
+        if queue.startswith(lying.QUEUE):
+            for board, owner, points in scores:
+                self._points[board, owner] += points
+            assert (id, body) not in self._taken, f"{id} was taken twice"
+            self._taken.add((id, body))
+
     def _guard(self, host: Host) -> None:
         """Let nothing wait at a node that a server would not let wait."""
         spawn, wait = host.spawn, host.node.keeper.wait
@@ -411,19 +420,8 @@ class World:
                 raise RuntimeError("nothing that the event loop calls may wait for the store")
             return wait(question)
 
-        take = host.node.play.lying.take
-
-        def taken(thing: Any, then: Any, points: Any, also: Any) -> bool:
-            if not take(thing, then, points, also):
-                return False
-            for board, owner, more in points:
-                self._points[board, owner] += more
-            if (lying := (thing.id, thing.version)) in self._taken:
-                raise AssertionError(f"{thing!r} was taken twice")
-            self._taken.add(lying)
-            return True
-
-        host.node.play.lying.take = taken  # type: ignore[method-assign, assignment]
+        if isinstance(store := host.node.keeper.store, ClockStore):
+            store.on_taken = self._note_taken
         host.spawn = spawned
         host.node.keeper.wait = waits  # type: ignore[method-assign]
 

@@ -7,7 +7,7 @@ sessions write. It knows no game.
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Any
 
@@ -26,7 +26,7 @@ from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.stores.base import Store, StoreError
+from flatlands.stores.base import Item, Score, Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.ground import Ground
 from flatlands.testkit.model import Model
@@ -569,6 +569,23 @@ class ClockStore(SqliteStore):
         self._clock = clock
         self._connection = shared
         self.identity = "harness"
+        #: Called with the queue, id and body of what somebody has taken, and with the scores.
+        self.on_taken: Callable[..., object] = lambda *_: None
+
+    def take(
+        self,
+        queue: str,
+        id: str,
+        then: Iterable[tuple[str, Item]] = (),
+        scores: Iterable[Score] = (),
+        *,
+        only: bytes | None = None,
+    ) -> bytes | None:
+        points = list(scores)
+        body = super().take(queue, id, then, points, only=only)
+        if body is not None:
+            self.on_taken(queue, id, body, points)
+        return body
 
     def _now(self) -> int:
         return self._clock.time

@@ -153,8 +153,8 @@ class Search(Generic[_P]):
 
 def _show(plan: Plan) -> None:
     """Print what a world is like, and its deeds."""
-    fields = plan._asdict()
-    print(", ".join(f"{name}: {value}" for name, value in fields.items() if name != "deeds"))
+    of = [f"{name}: {value}" for name, value in plan._asdict().items() if name != "deeds"]
+    print(", ".join(of))
     for deed in plan.deeds:
         print(f"  after {deed.wait:5} ms  {deed.what:18} {deed.a:5} {deed.b:5} {deed.c:5}")
 

@@ -44,7 +44,6 @@ TURNS, TURN = 40, 0.25
 #: Letters of which texts are made.
 LETTERS = "ab zäß\U0001f642"
 
-
 #: A game: its class, its path, or the name of one that is shipped.
 Kind = type[Any] | str | Path
 

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from flatlands.server.game import terrain as terrain
     from flatlands.server.hooks import Gone as Gone
     from flatlands.server.kept.keeper import Away as Away
+    from flatlands.server.kept.records import Records as Records
     from flatlands.server.me import Guest as Guest
     from flatlands.server.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.things import Event as Event
     from flatlands.server.things import Kept as Kept
+    from flatlands.server.things import Record as Record
     from flatlands.server.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
@@ -48,6 +50,8 @@ _PUBLIC = {
     "Guest": "flatlands.server.me",
     "Kept": "flatlands.server.things",
     "Me": "flatlands.server.me",
+    "Record": "flatlands.server.things",
+    "Records": "flatlands.server.kept.records",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),

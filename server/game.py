@@ -16,9 +16,10 @@ from flatlands.server.actions import declared as declared_action
 from flatlands.server.cells import Cells
 from flatlands.server.chunks import Chunks
 from flatlands.server.kept.boards import Place
+from flatlands.server.kept.records import Records
 from flatlands.server.me import Guest, Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.things import NAME_MOST, Event, Kept, Thing, check_tile
+from flatlands.server.things import NAME_MOST, Event, Kept, Record, Thing, check_tile
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
@@ -80,8 +81,9 @@ def _check(name: str, value: Any) -> None:
         _check_takes(name, value, wanted)
     elif hasattr(value, "every_seconds"):
         _check_takes(name, value, ["self"])
-    elif isinstance(value, Cells) and hasattr(Game, name):
-        raise ValueError(f"cells cannot have the name {name}, which every game has")
+    elif isinstance(value, Cells | Records) and hasattr(Game, name):
+        what = type(value).__name__.lower()
+        raise ValueError(f"{what} cannot have the name {name}, which every game has")
     elif isinstance(value, list | tuple) and name not in ("things", "events", "keeps"):
         _check_lists_nothing(name, value)
 
@@ -126,6 +128,8 @@ class Part:
         self.now: Callable[[], int] = self.node.loop.now
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
+        for name, records in recorded(type(self)):
+            setattr(self, name, records.of(self.node, kept_as(type(game))))
 
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
@@ -364,14 +368,15 @@ class Game(Part):
         return Walked([], 0)
 
 
-def every(seconds: float, *, once: bool = False) -> Callable[[_F], _F]:
+def every(seconds: float, *, once: bool = False, waits: bool = False) -> Callable[[_F], _F]:
     """Let a method of a game be called every so many seconds, 0.05 at least, at each node; with
-    `once` at one node of the world at a time, or without a store at each. Raises ValueError."""
+    `once` at one node of the world at a time, or without a store at each. If it `waits`, it may
+    wait, and is not called again before it has ended. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
 
     def mark(method: _F) -> _F:
-        vars(method)["every_seconds"], vars(method)["once"] = seconds, once
+        vars(method).update(every_seconds=seconds, once=once, waits=waits)
         return method
 
     return mark
@@ -402,11 +407,23 @@ def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
     return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
 
 
-def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Kept]]:
-    """Return what some parts have in the store: their kinds of things, and what they keep."""
-    found: list[type[Thing] | type[Kept]] = []
+def recorded(kind: type[Part]) -> list[tuple[str, Records[Any]]]:
+    """Return the records that a part declares, by name."""
+    return [(name, value) for name, value in methods(kind) if isinstance(value, Records)]
+
+
+def lasting(
+    parts: Iterable[Part | type[Part]],
+) -> list[type[Thing] | type[Kept] | type[Record]]:
+    """Return what some parts have in the store: their kinds of things and of records, and what they
+    keep. Raises ValueError if two have one name."""
+    found: list[type[Thing] | type[Kept] | type[Record]] = []
     for part in parts:
-        found += [*part.things, *part.keeps]
+        kind = part if isinstance(part, type) else type(part)
+        found += [*part.things, *part.keeps, *[records.kind for _, records in recorded(kind)]]
+    for one in found:
+        if [each.__name__ for each in found].count(one.__name__) > 1:
+            raise ValueError(f"the game has two kinds in the store with the name {one.__name__}")
     return found
 
 

@@ -113,7 +113,7 @@ class Hook:
 
     def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
         """Tell who has asked, the first argument, if the method may wait, and is about somebody."""
-        if self._waits:
+        if self._waits and arguments:
             arguments[0].refuse(refused)
 
 

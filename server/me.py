@@ -18,8 +18,8 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.players.resident import Resident
-from flatlands.server.things import Event, Thing, allowed, fields_of, middle_of
-from flatlands.stores.base import Rank
+from flatlands.server.things import Event, Record, Thing, allowed, fields_of, middle_of
+from flatlands.stores.base import Item, Rank, Store
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
 
@@ -128,20 +128,29 @@ class Me(metaclass=_Fielded):
     def take(
         self,
         thing: Thing,
-        then: Iterable[Thing] = (),
+        then: Iterable[Thing | Record] = (),
         scores: Iterable[tuple[str, int]] = (),
     ) -> bool:
         """Take a thing away; say whether it was there still, as it is for one caller in the world.
 
-        In the same step of the store all of `then` is put where it lies, and the person gets
-        points, as (board, points), if it has an owner. It waits for the store. Raises Gone, Away if
-        the store does not answer, and ValueError.
+        In the same step of the store all things of `then` are put where they lie, its records are
+        added unless there are some of their ids, and the person gets points, as (board, points),
+        if it has an owner. It waits for the store. Raises Gone, Away if the store does not answer,
+        and ValueError.
         """
         self._check()
-        boards, lying = self._node.play.boards, self._node.play.lying
-        points = [boards.score(board, self.owner, n) for board, n in scores if self.owner]
-        also = [boards.entry(self.owner, self.id, self.name)] if points else []
-        return bool(lying.take(thing, then, points, also))
+        play, some = self._node.play, list(then)
+        points = [play.boards.score(board, self.owner, n) for board, n in scores if self.owner]
+        names = [play.boards.entry(self.owner, self.id, self.name)] if points else []
+        records = [one for one in some if isinstance(one, Record)]
+        things = [one for one in some if not isinstance(one, Record)]
+        if unknown := [one for one in records if type(one) not in play.records]:
+            raise ValueError(f"{unknown[0]!r} is of no kind of which the game has Records")
+
+        def also(store: Store) -> list[tuple[str, Item]]:
+            return [*names, *[play.records[type(one)].put(store, one) for one in records]]
+
+        return bool(play.lying.take(thing, things, points, also))
 
     def leave(self, *things: Thing) -> None:
         """Let things lie somewhere. Who has left one with a text is in the log. It waits for the

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
-from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods
+from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods, recorded
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept import keepers, schema
 from flatlands.server.kept.boards import Boards
@@ -19,6 +19,7 @@ from flatlands.server.kept.keepers import Keepers
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
+from flatlands.server.kept.records import Records
 from flatlands.server.kept.undo import undo, wipe, writers
 from flatlands.server.me import Guest
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
@@ -29,7 +30,16 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.players.walls import Walls
-from flatlands.server.things import KEPT_MOST, Event, Kept, Thing, declare, middle_of, of_row
+from flatlands.server.things import (
+    KEPT_MOST,
+    Event,
+    Kept,
+    Record,
+    Thing,
+    declare,
+    middle_of,
+    of_row,
+)
 from flatlands.world.events import ENTER, Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile
@@ -68,6 +78,8 @@ class Play:
         self._plants: list[Hook] = []
         #: The kinds of events -> their numbers.
         self._events: dict[type[Event], int] = {}
+        #: What it has in the store by an id.
+        self.records: dict[type[Record], Records[Any]] = {}
         self.actions: dict[str, Action] = {}
         #: The name of an action -> the hook that obeys it.
         self._obey: dict[str, Hook] = {}
@@ -148,11 +160,16 @@ class Play:
             self.actions[name] = action
             self._obey[name] = _hook(loop, part, name, waits=True)
         self._take_things(part)
+        for name, records in recorded(type(part)):
+            self.records[records.kind] = getattr(part, name)
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                hook = _hook(loop, part, name)
+                call: Callable[[], object] = _hook(loop, part, name, waits=method.waits)
                 self._once |= method.once
-                call = partial(_if_sure, self._sole, hook) if method.once else hook
+                if method.once:
+                    call = partial(_if_sure, self._sole, call)
+                if method.waits:
+                    call = one_at_a_time(self._node.spawn, call)
                 loop.every(round(seconds * 1000), call)
 
     def _take_things(self, part: Part) -> None:
@@ -320,6 +337,8 @@ class Play:
         self.boards.clear(name)
         self.lying.clear_name(name)
         self.keepers.clear_name(name)
+        for records in self.records.values():
+            records.clear_name(name)
         self.game.clear_name(name)
 
 
@@ -369,10 +388,30 @@ def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
     )
 
 
-def _if_sure(sole: Lease, hook: Hook) -> None:
+def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
     """Call a hook if this node has a lease, and no other can have it."""
     if sole.sure:
         hook()
+
+
+def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:
+    """Return what calls a hook in a greenlet, unless the last call has not ended."""
+    running = False
+
+    def run() -> None:
+        nonlocal running
+        try:
+            hook()
+        finally:
+            running = False
+
+    def begin() -> None:
+        nonlocal running
+        if not running:
+            running = True
+            spawn(run)
+
+    return begin
 
 
 def _is_done(hook: Callable[[Square, Kept], object], square: Square, kept: Kept) -> bool:

@@ -1,8 +1,8 @@
-"""Things, events, and what is kept of a square: what lies in the world, each on one tile, until a
-player takes it; what happens to a player; what one node at a time keeps of a square. A game
-declares each kind by a class.
+"""Things, events, records, and what is kept of a square: what lies in the world, each on one tile,
+until a player takes it; what happens to a player; what the store has by an id; what one node at a
+time keeps of a square. A game declares each kind by a class.
 
-This module never reads the store (kept/lying.py does), and publishes nothing.
+This module never reads the store (kept/lying.py and kept/records.py do), and publishes nothing.
 """
 
 import logging
@@ -49,6 +49,9 @@ _NOT_FIELDS = {"tile", "after", "places"}
 #: The most things of a kind in a square, or of a person, if a game says how many.
 COUNT_MOST = 100
 
+#: The most characters of a record's id.
+RECORD_ID = 120
+
 
 class _Fields:
     """What has fields with values. `row` is the named tuple in which nodes tell each other of it:
@@ -65,8 +68,8 @@ class _Fields:
         name = cls.__name__
         if len(name) > NAME_MOST:
             raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
-        if cls.__base__ not in (Thing, Event, Kept):
-            raise ValueError(f"{name} must inherit from Thing, Event or Kept itself")
+        if cls.__base__ not in (Thing, Event, Kept, Record):
+            raise ValueError(f"{name} must inherit from Thing, Event, Kept or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         text_most = KEPT_TEXT_MOST if issubclass(cls, Kept) else TEXT_MOST
         cls.fields = fields_of(cls, taken, FIELDS_MOST, text_most)
@@ -102,6 +105,11 @@ class _Fields:
     def shows(self) -> list[Any]:
         """Return the values of the fields that are shown."""
         return [getattr(self, field.name) for field in self.shown]
+
+    def named(self, name: str, instead: str) -> dict[str, Any]:
+        """Return what the fields have instead that have a name and can have another one."""
+        texts = [field.name for field in self.fields if field.allows(instead)]
+        return {each: instead for each in texts if getattr(self, each) == name}
 
 
 class Event(_Fields):
@@ -200,8 +208,7 @@ class Thing(_Fields):
                 raise ValueError(f"{limits}, and not {most!r}")
         if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
             raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
-        if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
-            raise ValueError(f"{name} must last a second or longer, or None: for ever")
+        _check_lasts(name, lasts)
         cls._declare(_ALWAYS)
         cls.reach, cls.lasts = reach, lasts
         cls.per_square, cls.per_owner = per_square, per_owner
@@ -241,6 +248,50 @@ class Thing(_Fields):
         return following
 
 
+class Record(_Fields):
+    """A kind of what the store has by an id. Its fields are declared as those of a Thing:
+
+        class Run(Record, lasts=30 * 24 * 3600):
+            ms = number(0, 10**6)
+
+    After `lasts` seconds one is gone that nobody has changed; None: it stays. An object is one
+    record as it was read, and never changes.
+    """
+
+    lasts: ClassVar[float | None] = None
+
+    def __init_subclass__(cls, *, lasts: float | None = None) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        _check_lasts(cls.__name__, lasts)
+        cls._declare(("id", "body"))
+        cls.lasts = lasts
+
+    def __init__(self, id: str, **values: Any) -> None:
+        """A record of an id, 1 to 120 characters, with the values of its fields: what is left out
+        has the lowest. What stands before a slash in the id is its group. Raises ValueError."""
+        if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID or not id.isprintable():
+            raise ValueError(f"a record has an id of 1 to {RECORD_ID} characters, and not {id!r}")
+        self.id = id
+        #: What it is in the store, if it was read.
+        self.body = b""
+        self._set(values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    def again(self, **values: Any) -> Self:
+        """Return what this record becomes, with other values for some of its fields. Raises
+        ValueError."""
+        return type(self)(self.id, **{**self.values, **values})
+
+
+def _check_lasts(name: str, lasts: Any) -> None:
+    """Raise ValueError if nothing can last for so many seconds."""
+    if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
+        raise ValueError(f"{name} must last a second or longer, or None: for ever")
+
+
 #: What an author meant who gave a field one of these, and what is said of a class in brackets.
 _INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
 _IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner", "every"}
@@ -267,7 +318,7 @@ def fields_of(
     name, own = kind.__name__, vars(kind).items()
     fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
     _check_plain(name, vars(kind))
-    hides = issubclass(kind, Thing)
+    hides = issubclass(kind, Thing | Record)
     for field in fields:
         hidden = field.name[0] == "_" and not hides
         if field.name in taken or hidden or len(field.name) > NAME_MOST:

@@ -202,10 +202,16 @@ class Lying:
         rows: list[Any] = [] if heard is None else heard.things.lying()
         return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
 
-    def take(self, thing: Thing, then: Iterable[Thing], scores: Iterable[Score], also: Any) -> bool:
-        """Take a thing away, if it lies there still, put others, count points, and put `also`
-        somewhere, as (queue, item), in one step; say whether it was done. It waits for the store.
-        Raises Away, and ValueError."""
+    def take(
+        self,
+        thing: Thing,
+        then: Iterable[Thing],
+        scores: Iterable[Score],
+        also: Callable[[Store], Iterable[tuple[str, Item]]] = lambda _store: (),
+    ) -> bool:
+        """Take a thing away, if it lies there still, put others, count points, and put what `also`
+        returns somewhere, as (queue, item), in one step; say whether it was done. It waits for the
+        store. Raises Away, and ValueError."""
         if not thing.id:
             raise ValueError(f"{thing!r} lies nowhere, so that nobody can take it")
         square, queue = self._square(thing), self._queue
@@ -214,7 +220,7 @@ class Lying:
         def question(store: Store) -> bool:
             self._fields.learn(store)
             lay = _pack(thing, self._fields)
-            items = [*[(queue, self._item(one)) for one in following], *also]
+            items = [*[(queue, self._item(one)) for one in following], *also(store)]
             if store.take(queue, thing.id, items, points, only=lay) is not None:
                 self._free(store, lay)
                 return True
@@ -351,10 +357,7 @@ class Lying:
                 found = self._read(item.id, item.body)
                 if found is None:
                     continue
-                names = [field.name for field in found[0].shown if field.allows(NO_NAME)]
-                bad: dict[str, Any] = dict.fromkeys(
-                    [each for each in names if getattr(found[0], each) == name], NO_NAME
-                )
+                bad = found[0].named(name, NO_NAME)
                 if bad:
                     thing = found[0].again(**bad)
                     body = _pack(thing, self._fields, waits=found[1])

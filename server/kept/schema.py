@@ -1,10 +1,10 @@
 """What the store knows of the fields of a game: a game that has changed loses nothing unawares.
 
-Kinds of things, and of what is kept, change from one version of a game to the next. In what is in
-the store a new field has its lowest value, and what was in one that is gone is seen by nobody. A
-field that can have less than ever before needs an `upgrade`. Each version of a kind has a number,
-which its things in the store have too, so that a game with an older one leaves alone what it cannot
-know. This module never changes a thing.
+Kinds of things, of records, and of what is kept, change from one version of a game to the next. In
+what is in the store a new field has its lowest value, and what was in one that is gone is seen by
+nobody. A field that can have less than ever before needs an `upgrade`. Each version of a kind has a
+number, which its things in the store have too, so that a game with an older one leaves alone what
+it cannot know. This module never changes a thing.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ import msgpack
 
 from flatlands.server.kept.keeper import Away
 from flatlands.server.messages.table import Field
-from flatlands.server.things import Kept, Thing
+from flatlands.server.things import Kept, Record, Thing
 from flatlands.stores.base import BODY_LIMIT, NEVER, Item, Store, StoreError
 
 #: The group of the items, one for each kind, that have its versions.
@@ -23,7 +23,7 @@ _GROUP: Final = "fields"
 #: The types of fields, by their names in the store.
 _TYPES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (bool, int, str)}
 
-_Kind = type[Thing] | type[Kept]
+_Kind = type[Thing] | type[Kept] | type[Record]
 
 #: Field -> the name of its type, and the lowest and highest value or length.
 _Version = dict[str, list[Any]]
@@ -49,7 +49,7 @@ class Fields:
         self._kinds = list(kinds)
         self._numbers: dict[str, int] | None = None
 
-    def number(self, kind: type[Thing]) -> int:
+    def number(self, kind: _Kind) -> int:
         """The number of the version of a kind. Raises Away while it is not known."""
         if self._numbers is None:
             raise Away("the store has not been read yet")

@@ -1,0 +1,269 @@
+"""Records of a game: by an id in the store, changed by all and lost by none; and what may wait."""
+
+from itertools import pairwise
+
+import gevent
+import pytest
+from gevent import GreenletExit
+
+from flatlands import (
+    Away,
+    Game,
+    Part,
+    Record,
+    Records,
+    Refused,
+    Thing,
+    action,
+    every,
+    number,
+    plain,
+    text,
+)
+from flatlands.server.kept.lying import GROW_EVERY
+from flatlands.server.kept.records import SWEEP_EVERY
+from flatlands.server.play import one_at_a_time
+from flatlands.testkit import World
+from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.things import Broken
+
+
+class Run(Record):
+    """The best one of a course."""
+
+    ms = number(0, 10**6)
+    name = text(0, 20)
+    _way = text(0, 100)
+
+
+class Line(Record, lasts=100):
+    """A line of somebody's diary."""
+
+    what = text(0, 20)
+
+
+class Prize(Thing, reach=2):
+    """It lies in the middle."""
+
+
+class Runs(Game):
+    """Whoever asks has run a course, and counts if it was faster."""
+
+    ground, things = plain(), [Prize]
+    best, lines = Records(Run), Records(Line)
+
+    def __init__(self, node, options=None, alone=True):
+        super().__init__(node, options, alone)
+        self.rounds = []
+
+    def plant(self, cell):
+        return [Prize((0, 0))] if cell == (0, 0) else []
+
+    def on_touch(self, me, prize):
+        if me.take(prize, [Line(f"{me.name}/prize", what="a prize"), prize.again(after=5)]):
+            me.tell("taken")
+
+    @action(rate=100, burst=100)
+    def run(self, me, ms: int = number(0, 10**6)):
+        def faster(run):
+            if run is not None and run.ms <= ms:
+                raise Refused("slow", f"{run.name} was faster")
+            return Run("course", ms=ms, name=me.name, _way="east")
+
+        self.best.change("course", faster)
+
+    @every(1, waits=True)
+    def round(self):
+        self.rounds.append(self.now())
+        self.lines.all("nobody")
+
+
+@pytest.fixture
+def world():
+    return World(Runs, nodes=2)
+
+
+def test_of_all_who_change_one_record_the_best_counts_at_all_nodes(world):
+    ada, bob = world.join("Ada", 0), world.join("Bob", 1)
+    ada.do("run", 300), bob.do("run", 200), ada.do("run", 250)
+    world.run(1)
+    here, there = (world.game(n).best.read("course") for n in (0, 1))
+    assert (here.ms, here.name, here._way) == (there.ms, there.name, there._way)
+    assert (here.ms, here.name, here._way) == (200, "Bob", "east")
+    assert "Bob was faster" in ada.errors() and bob.errors() == []
+    assert world.game(0).best.read("another") is None
+
+
+def test_two_who_change_one_at_the_same_time_are_both_counted(world):
+    one, other = (world.game(n).best for n in (0, 1))
+    calls = []
+
+    def add(run):
+        calls.append(run and run.ms)
+        if len(calls) == 1:
+            # Another node is faster.
+            other.change("sum", lambda run: Run("sum", ms=5))
+        return Run("sum", ms=(run.ms if run else 0) + 1)
+
+    # What is called within a step may not wait there: the store is asked directly.
+    real = other._keeper
+    other._keeper = type("Now", (), {"wait": lambda self, question: question(real.store)})()
+    assert one.change("sum", add).ms == 6
+    assert calls == [None, 5] and one.read("sum").ms == 6
+
+
+def test_of_all_who_add_or_forget_one_exactly_one_does(world):
+    lines = [world.game(n).lines for n in (0, 1)]
+    assert [some.add(Line("ada/1", what=f"at {n}")) for n, some in enumerate(lines)] == [1, 0]
+    lines[0].add(Line("ada/2", what="second")), lines[0].add(Line("bob/1", what="another"))
+    assert [one.what for one in lines[1].all("ada")] == ["at 0", "second"]
+    found = lines[0].read("ada/1")
+    assert [some.forget(found) for some in lines] == [True, False]
+    assert [one.id for one in lines[0].all("ada")] == ["ada/2"]
+    # Who has read an older one forgets nothing.
+    old = lines[0].read("ada/2")
+    lines[1].change("ada/2", lambda line: line.again(what="later"))
+    assert not lines[0].forget(old) and lines[0].read("ada/2").what == "later"
+
+
+def test_what_is_over_is_gone(world):
+    lines = world.game(0).lines
+    lines.add(Line("ada/1")), lines.add(Line("ada/2"))
+    world.run(60)
+    lines.change("ada/2", lambda line: line.again(what="still"))
+    world.run(50)
+    assert [one.id for one in lines.all("ada")] == ["ada/2"] and lines.read("ada/1") is None
+    assert lines.add(Line("ada/1")), "it is not there any more"
+    world.run(100 + 2 * SWEEP_EVERY / 1000)
+    store = world.game(0).node.keeper.store
+    assert [store.count(one) for one in store.names().queues if "Line" in one] == []
+
+
+def test_records_are_added_in_the_step_that_takes_a_thing_or_not_at_all(world):
+    ada = world.join("Ada", 0, at=(0, 1))
+    world.run(3)
+    assert ada.told("taken") == []
+    assert [one.what for one in world.game(1).lines.all("Ada")] == ["a prize"]
+    world.run(8)
+    # Who has one already has taken the thing all the same.
+    assert [one.what for one in world.game(1).lines.all("Ada")] == ["a prize"]
+    ada.leave()
+    bob = world.join("Bob", 1, at=(0, 0))
+    world.run(8)
+    assert bob.told("taken") == [] and len(world.game(0).lines.all("Bob")) == 1
+
+
+def test_a_thing_that_is_gone_adds_no_record():
+    clock = Clock()
+    harness = Harness(nodes=1, stores=clock_stores(clock), clock=clock, play=Runs)
+    client = harness.stand("Ada", (10 * 1024, 0), (60, 40))
+    harness.run(GROW_EVERY * 3)
+    game, node = harness.game_of(), harness.node
+    [prize] = [one for square in node.replicas.squares for one in game.things_in(square)]
+    me = game.me(node, node.residents.by_id[client.id])
+    assert me.take(prize, [Line("x/1")]) and not me.take(prize, [Line("x/2")])
+    assert [one.id for one in game.lines.all("x")] == ["x/1"]
+
+    class Other(Record):
+        pass
+
+    with pytest.raises(ValueError, match="Other.* is of no kind of which the game has Records"):
+        me.take(prize, [Other("x")])
+
+
+def test_a_store_that_is_away_is_said_so_and_what_newer_servers_wrote_is_left_alone(world):
+    game = world.game(0)
+    game.best.add(Run("course", ms=3))
+
+    class Newer(Runs):
+        best = Records(type("Run", (Record,), {"ms": number(0, 10**7), "hat": number(0, 3)}))
+
+    other = World(Newer)
+    other.game(0).best._keeper = game.best._keeper
+    other.game(0).best._queue = game.best._queue
+    assert other.game(0).best.change("course", lambda run: run.again(ms=5, hat=2)).hat == 2
+    with pytest.raises(Away, match="a newer version of the game"):
+        game.best.read("course")
+    with pytest.raises(Away):
+        game.best.change("course", lambda run: Run("course"))
+    assert other.game(0).best.read("course").ms == 5
+    game.node.keeper.store = Broken()
+    with pytest.raises(Away):
+        game.best.read("course")
+
+
+def test_a_name_that_an_operator_clears_is_cleared_in_records(world):
+    game = world.game(0)
+    game.best.add(Run("a", name="Rude")), game.best.add(Run("b", name="Ada"))
+    game.node.play.clear_name("Rude")
+    world.run(1)
+    assert [game.best.read(name).name for name in "ab"] == ["?", "Ada"]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Run(""), "a record has an id"),
+        (lambda: Run("x" * 121), "a record has an id"),
+        (lambda: Run("a\nb"), "a record has an id"),
+        (lambda: Run("a", ms=-1), "Run: ms"),
+        (lambda: Run("a", far=1), "Run has no field far"),
+        (lambda: Records(Thing), "write Records"),
+        (lambda: type("Short", (Record,), {}, lasts=0.5), "must last a second"),
+        (lambda: type("Bad", (Record,), {"id": number(0, 1)}), "cannot have the name id"),
+        (lambda: type("Bad", (Part,), {"things": [], "side": Records(Run)}), "records cannot"),
+    ],
+)
+def test_what_cannot_be_is_refused_where_it_is_declared(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+def test_two_kinds_with_one_name_are_refused():
+    class Twice(Game):
+        things = [Prize]
+        more = Records(type("Prize", (Record,), {}))
+
+    with pytest.raises(ValueError, match="two kinds in the store with the name Prize"):
+        World(Twice)
+
+
+def test_what_may_wait_is_called_so_often(world):
+    world.run(3.5)
+    rounds = world.game(0).rounds
+    assert {b - a for a, b in pairwise(rounds)} == {1000} and len(rounds) >= 3
+
+
+def test_what_waits_is_not_called_again_before_it_has_ended():
+    calls, ends = [], gevent.event.Event()
+
+    def hook():
+        calls.append(1)
+        ends.wait()
+        if len(calls) == 2:
+            raise GreenletExit
+
+    begin = one_at_a_time(gevent.spawn, hook)
+    for ended, called in ((False, 1), (False, 1), (True, 2), (True, 3)):
+        if ended:
+            ends.set()
+            gevent.sleep(0.001)
+        begin()
+        gevent.sleep(0.001)
+        assert len(calls) == called
+
+
+def test_what_fails_when_nobody_has_asked_for_it_is_counted_and_called_again(caplog):
+    class Fails(Game):
+        calls = 0
+
+        @every(1, waits=True)
+        def fall(self):
+            Fails.calls += 1
+            raise Refused("no", "there is nobody to tell")
+
+    clock = Clock()
+    harness = Harness(nodes=1, stores=clock_stores(clock), clock=clock, play=Fails)
+    harness.run(2500)
+    assert Fails.calls == 2 == harness.node.stats["hooks_failed"]
+    assert "fall of the game failed" in caplog.text

@@ -421,10 +421,11 @@ def lasting(
     for part in parts:
         kind = part if isinstance(part, type) else type(part)
         found += [*part.things, *part.keeps, *[records.kind for _, records in recorded(kind)]]
+    named = {one.__name__: one for one in found}
     for one in found:
-        if [each.__name__ for each in found].count(one.__name__) > 1:
+        if named[one.__name__] is not one:
             raise ValueError(f"the game has two kinds in the store with the name {one.__name__}")
-    return found
+    return list(named.values())
 
 
 def schema(kind: type[Game]) -> list[Any]:

@@ -39,7 +39,7 @@ def told(client):
     """Return the (place, of) of all that a client was told of the landmark."""
     said = [m[1:] for m in client.connection.messages if m[0] == 45]
     return [
-        tuple(fields[2:]) for name, fields in said if name == "finders" and fields[:2] == [*PLACE]
+        tuple(fields[2:4]) for name, fields in said if name == "finders" and fields[:2] == [*PLACE]
     ]
 
 
@@ -64,6 +64,23 @@ def test_each_player_is_told_as_the_how_many_th_it_came_at_whichever_node(world)
     again = come(harness, "Z", host=harness.hosts[1], key=KEY + "A")
     assert again.id != a.id and find(again) == (1, 2)
     assert a.model.errors == b.model.errors == again.model.errors == []
+
+
+def test_the_first_name_is_carved_for_good(world):
+    harness = world(nodes=2)
+    carved = [
+        find(client) and client.model.told["finders"][4]
+        for client in (
+            come(harness, "Ada"),
+            come(harness, "Bob", host=harness.hosts[1]),
+            come(harness, "Ada", key=KEY),
+        )
+    ]
+    assert carved == ["Ada", "Ada", "Ada"]
+    harness.node.play.clear_name("Ada")
+    harness.run(100)
+    late = come(harness, "Cid")
+    assert find(late) == (4, 4) and late.model.told["finders"][4] == "?"
 
 
 def test_who_is_not_there_finds_nothing(world):

@@ -4,8 +4,9 @@ A cairn crumbles after a week, unless others add stones. This module never check
 say.
 """
 
-from flatlands import Me, Part, Refused, Thing, action, number
+from flatlands import Me, Part, Records, Refused, Thing, action, number
 from flatlands import text as line
+from flatlands.games.flatlands.book.notes import MARK, Note, note
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.terrain import PLAZA
@@ -15,9 +16,6 @@ STANDS_FOR = 7 * 24 * 3600
 
 #: The most cairns of one player, and the most stones in a cairn.
 MOST, STONES = 3, 40
-
-#: The characters of an owner by which a cairn knows who has added a stone.
-MARK = 16
 
 #: The most squares from the origin.
 FAR = 2**40
@@ -53,6 +51,7 @@ class Cairns(Part):
     """See the module."""
 
     things = [Cairn]
+    notes = Records(Note)
 
     @action(rate=0.5, burst=3, address=(1 / 120, 20))
     def build(self, me: Me, text: str = line(1, TEXT_LIMIT)) -> None:
@@ -64,6 +63,8 @@ class Cairns(Part):
             me.leave(Cairn(me.tile, player=me.id, name=me.name, text=text, stones=1, _marks=mark))
         except Refused as refused:
             raise Refused("cairn", _REFUSED[refused.code]) from None
+        x, y = me.tile
+        self.notes.add(note(me.owner, "cairn", self.now(), x=x, y=y))
 
     @action(rate=0.5, burst=3)
     def stone(self, me: Me, column: int = number(-FAR, FAR), row: int = number(-FAR, FAR)) -> None:
@@ -74,6 +75,17 @@ class Cairns(Part):
             if isinstance(thing, Cairn):
                 if not me.near(thing.tile, thing.reach):
                     raise Refused("far", "you do not stand close to it")
-                if me.change(thing, lambda cairn: cairn.higher(me.owner)):
+                changed = me.change(thing, lambda cairn: cairn.higher(me.owner))
+                if changed is not None:
+                    self._tell_builder(me, changed)
                     return
         raise Refused("missed", "the cairn is not there any more")
+
+    def _tell_builder(self, me: Me, cairn: Cairn) -> None:
+        """Let the builder's book have that a player has added a stone."""
+        x, y = cairn.tile
+        builder, who = cairn._marks.split()[0], me.name
+        once = f"{cairn.id} {cairn.stones}"
+        self.notes.add(
+            note(builder, "stone", self.now(), who=who, n=cairn.stones, x=x, y=y, once=once)
+        )

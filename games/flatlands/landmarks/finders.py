@@ -2,14 +2,17 @@
 
 Of each landmark the store keeps one item: the marks of the players who have found it, in the order
 in which they did. Of MOST it keeps no more, however many come. A mark is the beginning of the hash
-of a player's owner, so whoever comes again, at whichever node, is no other finder. Nothing
-of it is published: whoever finds a landmark is told, and nobody else.
+of a player's owner, so whoever comes again, at whichever node, is no other finder. The name of the
+first one is carved into it for good. Nothing of it is published: whoever finds a landmark is told,
+and nobody else.
 """
 
-from flatlands import Away, Me, Part, Refused, action, number
+from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
+from flatlands.games.flatlands.book.notes import Note, note
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
+from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with it, and that of the ground follows.
@@ -23,8 +26,16 @@ MARK, MOST = 8, 1000
 REACH = 7
 
 
+class Carved(Record):
+    """The name that is carved into a landmark."""
+
+    name = text(0, NAME_LIMIT)
+
+
 class Finders(Part):
     """See the module."""
+
+    carved, notes = Records(Carved), Records(Note)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -36,7 +47,8 @@ class Finders(Part):
         self, me: Me, column: int = number(-NUMBER, NUMBER), row: int = number(-NUMBER, NUMBER)
     ) -> None:
         """Count a player as a finder of the landmark of a part of the world, and tell it its place
-        among them, from 1, and their number. The place is 0 for who came after MOST others.
+        among them, from 1, their number, and the name of the first. The place is 0 for who came
+        after MOST others.
 
         Raises Refused if there is no landmark, if the player is not close to it, or has sent no
         key.
@@ -54,13 +66,18 @@ class Finders(Part):
         name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
         try:
             place, of, new = self.node.keeper.wait(lambda store: self._count(store, name, mark))
+            mine = Carved(name, name=me.name)
+            carved = self.carved.change(name, lambda there: there or (mine if place == 1 else None))
+            if place:
+                line = note(me.owner, "landmark", self.now(), n=place, x=column, y=row, once=name)
+                self.notes.add(line)
         except Away:
             # The page asks again.
             me.give_back()
             return
         if not new:
             me.give_back()
-        me.tell("finders", column, row, place, of)
+        me.tell("finders", column, row, place, of, "" if carved is None else carved.name)
 
     def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
         """Return the place of a mark, which is added if it is new, the number of marks, and whether

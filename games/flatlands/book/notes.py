@@ -1,0 +1,50 @@
+"""Notes: the lines of people's books, as records. A part of Flatlands that writes some has
+`notes = Records(Note)`. This module never tells anybody of them: book.py does."""
+
+import random
+from typing import Final
+
+from flatlands import Record, number, text
+from flatlands.server.messages.protocol import TIME_MOST
+from flatlands.server.messages.table import NUMBER
+from flatlands.server.messages.texts import NAME_LIMIT
+
+#: The characters of an owner by which its book is known.
+MARK: Final = 16
+
+#: Seconds after which a line is gone.
+LASTS: Final = 180 * 24 * 3600
+
+
+class Note(Record, lasts=LASTS):
+    """A line: what has happened `at` a node time in ms, with whom, and where. What `n`, `x` and `y`
+    mean depends on its kind: games/flatlands/protocol.md has them all."""
+
+    kind = text(1, 12)
+    at = number(0, TIME_MOST)
+    who = text(0, NAME_LIMIT)
+    n = number(-NUMBER, NUMBER)
+    x = number(-NUMBER, NUMBER)
+    y = number(-NUMBER, NUMBER)
+
+
+def note(
+    owner: str,
+    kind: str,
+    at: int,
+    *,
+    who: str = "",
+    n: int = 0,
+    x: int = 0,
+    y: int = 0,
+    once: str = "",
+) -> Note:
+    """Return a line for the book of an owner, or of who has the first MARK characters of it.
+
+    With `once`, the line is added once, however often it is added under that name. Raises
+    ValueError if somebody without an owner is to have one.
+    """
+    if len(owner) < MARK:
+        raise ValueError("who has no key has no book")
+    name = f"{kind} {once}" if once else f"{random.getrandbits(64):016x}"
+    return Note(f"{owner[:MARK]}/{name}", kind=kind, at=at, who=who, n=n, x=x, y=y)

@@ -1,0 +1,93 @@
+"""The book of a person: what it has found and done, and what others did for it, whatever dies."""
+
+import pytest
+
+from flatlands.games.flatlands.book import book
+from flatlands.games.flatlands.book.notes import note
+from tests.server.test_cairns import build, keyed
+from tests.server.test_finders import PLACE, come, find
+from tests.server.things import KEY, Broken, worlds
+
+
+@pytest.fixture
+def world(tmp_path):
+    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
+        yield start
+
+
+def read(client):
+    """Return the lines of a client's book without their times: [kind, who, n, x, y]."""
+    client.model.told.pop("book", None)
+    client.send(35, "book", [])
+    client.harness.run(100)
+    [lines] = client.model.told["book"]
+    return [[line[0], *line[2:]] for line in lines]
+
+
+def test_what_others_do_stands_in_ones_book_also_when_one_is_away(world):
+    harness = world(nodes=2)
+    ada = keyed(harness, "Ada", (2, 1))
+    build(harness, ada)
+    ada.send(6)
+    harness.run(15_000)
+    bob = keyed(harness, "Bob", (2, 1), harness.hosts[1], key=KEY + "b")
+    bob.send(35, "stone", [2, 1])
+    harness.run(500)
+    assert not bob.model.errors and read(bob) == []
+    harness.kill(harness.hosts[1])
+    again = keyed(harness, "Ada", (0, 0))
+    stone, cairn = read(again)
+    assert stone[:3] == ["stone", "Bob", 2] and cairn[:3] == ["cairn", "", 0]
+    assert stone[3:] == cairn[3:], "that is where it stands"
+
+
+def test_a_landmark_is_in_the_book_once(world):
+    harness = world(nodes=2)
+    ada = come(harness, "Ada")
+    find(ada)
+    find(come(harness, "Bob", (5, 3), harness.hosts[1]))
+    harness.run(10_000)
+    find(ada)
+    assert read(ada) == [["landmark", "", 1, *PLACE]]
+
+
+def test_two_who_wave_to_each_other_note_it_once_a_day(world):
+    harness = world(nodes=2)
+    ada, bob = (
+        keyed(harness, "Ada", (0, 0)),
+        keyed(harness, "Bob", (0, 0), harness.hosts[1], KEY + "b"),
+    )
+    far = keyed(harness, "Far", (9, 9), key=KEY + "c")
+    harness.run(1000)
+    for other in (bob.id, bob.id, far.id, ada.id, 2**52):
+        ada.send(35, "spark", [other])
+    harness.run(5000)
+    assert [line[:2] for line in read(ada)] == [["spark", "Bob"]] and read(bob) == []
+
+
+def test_a_book_has_room_for_so_many_lines(world, monkeypatch):
+    monkeypatch.setattr(book, "MOST", 5)
+    harness = world()
+    ada = keyed(harness, "Ada", (0, 0))
+    owner = harness.node.residents.by_id[ada.id].owner
+    part = next(one for one in harness.node.play.records.values() if one.kind.__name__ == "Note")
+    for n in range(8):
+        part.add(note(owner, "spark", 1000 + n, n=n))
+    assert [line[2] for line in read(ada)] == [7, 6, 5, 4, 3]
+    assert len(part.all(owner[:16])) == 5
+
+
+def test_who_has_no_key_has_no_book_and_a_store_that_is_away_is_said_so(world):
+    harness = world()
+    ada = harness.place("Ada", (0, 0))
+    assert read(ada) == []
+    ada.send(35, "spark", [ada.id])
+    harness.run(100)
+    ada.send(10, KEY)
+    harness.node.keeper.store = Broken()
+    harness.run(20_000)
+    ada.send(35, "book", [])
+    harness.run(100)
+    assert ada.model.errors == ["store"]
+    with pytest.raises(ValueError, match="no book"):
+        note("", "spark", 0)

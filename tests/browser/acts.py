@@ -114,6 +114,15 @@ def enter(page, name=None):
     wait_for(page, PRESENT)
 
 
+def open_you(page):
+    """Open the dialog for the own name and face, by way of the book; return it."""
+    page.keyboard.press("n")
+    page.get_by_role("button", name="Name and face").click()
+    dialog = page.get_by_role("dialog", name="You")
+    dialog.wait_for()
+    return dialog
+
+
 def say(page, text):
     page.keyboard.press("Enter")
     page.keyboard.type(text)

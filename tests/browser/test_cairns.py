@@ -2,7 +2,7 @@
 
 import time
 
-from tests.browser.acts import ARRIVED, MAY_NOT_COPY, click_tile, place, seen, walk
+from tests.browser.acts import ARRIVED, MAY_NOT_COPY, click_tile, enter, place, seen, walk
 from tests.browser.conftest import eventually, wait_for
 
 #: The cairns that are drawn: [text, stones, x, y].
@@ -104,3 +104,23 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     assert bob.evaluate("[...flatlands.state.muted]") == [ada.evaluate("flatlands.state.ownId")]
     walk(bob, "s", 1)
     eventually(lambda: len(ada.evaluate(CAIRNS)) == 1, "Ada sees her cairn")
+
+    # It stands in her book, and she is told of it when she comes back.
+    told = "Bob put a stone on your cairn"
+    ada.reload()
+    enter(ada)
+    card = ada.get_by_role("status", name="While you were away")
+    card.get_by_text(told).wait_for()
+    card.get_by_role("button", name="Open the book").click()
+    book = ada.get_by_role("dialog", name="Your book")
+    book.get_by_role("heading", name="Today").wait_for()
+    assert "1 cairn" in book.inner_text() and card.is_hidden()
+    book.get_by_role("button", name=told).click()
+    book.wait_for(state="hidden")
+    wait_for(ada, "() => flatlands.state.aim?.label === 'your cairn'")
+    ada.reload()
+    enter(ada)
+    wait_for(ada, "() => !document.querySelector('.gems').hidden")
+    ada.keyboard.press("n")
+    book.get_by_text(told).wait_for()
+    assert card.is_hidden()

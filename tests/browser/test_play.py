@@ -24,6 +24,7 @@ from tests.browser.acts import (
     enter,
     far,
     noting,
+    open_you,
     place,
     put,
     say,
@@ -400,7 +401,7 @@ def test_a_bad_name_is_explained_and_can_be_mended(alone, open_page):
     explained.first.wait_for()
     enter(page, "Fine")
     # Who is there already stays, under the name that was allowed.
-    page.keyboard.press("n")
+    open_you(page)
     page.keyboard.insert_text("\u3164\u2800")
     page.keyboard.press("Enter")
     page.get_by_text("A name must have 1 to 20 characters").wait_for()
@@ -627,8 +628,7 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
     server = ServerProcess(SECRET_KEY="kept")
     try:
         page = play("Survivor", url=server.url, cut_off=True)
-        page.keyboard.press("n")
-        page.get_by_role("dialog", name="You").get_by_role("button", name="Next hat").click()
+        open_you(page).get_by_role("button", name="Next hat").click()
         page.get_by_role("button", name="Keep").click()
         walk(page, "d", 4)
         stands(page)

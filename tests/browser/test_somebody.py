@@ -12,6 +12,7 @@ from tests.browser.acts import (
     TONES,
     enter,
     far,
+    open_you,
     place,
     seen,
     stands,
@@ -67,9 +68,7 @@ def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play
     wait_for(other, f"({DRAWN})('Vi')?.look === 1024 + 5 + 16 + 3 * 128")
     # Arrow keys choose another hat, and walk nowhere.
     before = place(page)
-    page.keyboard.press("n")
-    dialog = page.get_by_role("dialog", name="You")
-    dialog.wait_for()
+    dialog = open_you(page)
     hat = dialog.get_by_role("group", name="Hat")
     hat.get_by_role("button", name="Next").focus()
     page.keyboard.press("ArrowRight")
@@ -89,8 +88,7 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
     other, page = play("Other", url=alone.url), play("Typpo", url=alone.url)
     seen(other, "Typpo")
     id = page.evaluate(OWN_ID)
-    page.keyboard.press("n")
-    page.get_by_role("dialog", name="You").wait_for()
+    open_you(page)
     # The name is selected: one types over it.
     page.keyboard.type("Typo")
     page.keyboard.press("Enter")
@@ -102,7 +100,7 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
     assert page.evaluate(OWN_ID) == id
     seen(other, "Old")
     seen(other, "Typo", yes=False)
-    page.keyboard.press("n")
+    open_you(page)
     page.get_by_role("button", name="Start anew").click()
     # It asks first.
     page.get_by_text("There is no way back").wait_for()

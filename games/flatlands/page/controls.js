@@ -4,6 +4,7 @@
 import { unitsAt } from './client.js';
 import { Discoveries } from './discoveries.js';
 import { WAVE } from './emotes.js';
+import { isComputer } from './faces.js';
 import { Footsteps } from './footsteps.js';
 import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
@@ -67,12 +68,15 @@ export class Controls {
     this.openMap = () => {};
     hud.setSound(sound.on);
     session.onHeard = (id, emote) => this.#heard(id, emote);
-    session.onSpark = () => sound.spark();
+    session.onSpark = (other) => {
+      sound.spark();
+      if (!isComputer(other)) this.client.do.spark(other);
+    };
     session.onEmber = (has) => sound.ember(has);
     const { on } = session.client;
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
-    on.told('finders', (column, row, place, of) =>
-      this.discoveries.tellFinders(state.landmarks.of(column, row), place, of));
+    on.told('finders', (column, row, place, of, first) =>
+      this.discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
   }
 
   /** Follow what the player does, and show the cairn that it reads; called in each frame. */
@@ -154,7 +158,7 @@ export class Controls {
     else if (letter === 'o') this.openMap();
     else if (letter === 'm') this.openNear();
     else if (letter === 'e') this.hud.toggleRing();
-    else if (letter === 'n') this.openYou();
+    else if (letter === 'n') this.openBook();
     else if (letter === 'v') this.toggleSound();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
     else {
@@ -185,6 +189,13 @@ export class Controls {
     this.emotesAt.shift();
     this.emotesAt.push(now);
     this.client.do.emote(emote);
+  }
+
+  /** Open the player's book. */
+  openBook() {
+    if (!this.net.playing) return;
+    this.session.askForBook();
+    this.hud.openBook();
   }
 
   /** Let the player change its name and its look. */
@@ -455,7 +466,7 @@ export class Controls {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
     hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }, act) => {
-      if (walker === null) return this.#goToPlace(x, y, name);
+      if (walker === null) return this.goToPlace(x, y, name);
       if (act === 'follow') return this.follow(walker.id);
       if (act === 'wave') return this.emote(WAVE);
       const at = view.pointOf(state, walker.x, walker.y);
@@ -463,11 +474,10 @@ export class Controls {
     });
   }
 
-  /** Walk to a place of the list; an arrow leads to a landmark until one is there. */
-  #goToPlace(x, y, name) {
-    const { state } = this;
-    const mark = state.marks.find((each) => each.name === name);
-    if (mark !== undefined) state.aim = { x, y, reach: AT_LANDMARK, label: name };
+  /** Walk to a place that has a name; an arrow leads there until one is there. */
+  goToPlace(x, y, name) {
+    if (!this.net.playing) return;
+    this.state.aim = { x, y, reach: AT_LANDMARK, label: name };
     this.goTo(x, y, name);
   }
 

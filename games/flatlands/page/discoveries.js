@@ -51,14 +51,16 @@ export class Discoveries {
     this.session.client.do.find(...part);
   }
 
-  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted.
+  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted; and who was the
+   * first, if that is known.
    * @param {Landmark | null} mark */
-  tellFinders(mark, place, of) {
+  tellFinders(mark, place, of, first = '') {
     if (mark === null) return;
     if (mark === this.toldOf) this.asks = 0;
-    const how = place === 0 ? `More than ${of} have found ${mark.name} before you.`
-      : `You are the ${ordinalOf(place)} to find ${mark.name}.`;
-    this.hud.toast(`${how} ${this.#count()}`);
+    if (place === 1) return this.hud.toast(`You are the first to find ${mark.name}: your name is carved there.`);
+    const how = place === 0 ? `More than ${of} have found ${mark.name} before you`
+      : `You are the ${ordinalOf(place)} to find ${mark.name}`;
+    this.hud.toast(`${how}${first === '' ? '' : `. ${first} was the first`}. ${this.#count()}`);
   }
 
   /** @param {Landmark | null} mark */

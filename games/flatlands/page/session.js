@@ -1,6 +1,7 @@
 // The session of the own player: joins under a name, and tells the player what the client of the engine tells
 // of the connection, of who speaks and of the ember. What the player does is in controls.js.
 
+import { linesOf, sinceSeen, sumsOf } from './book.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { KEEP_IT, lineOf, takeIt } from './ember.js';
 import { isComputer, isDeer } from './faces.js';
@@ -18,6 +19,7 @@ import { UNIT } from './track.js';
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
 const LOOKS_ABOUT = 45000;                // ms after joining, before which the ember is not explained
+const BOOK_EVERY = 6000;                  // ms between two times that the book is asked for
 const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
@@ -39,8 +41,11 @@ export class Session {
     /** @type {(id: number, emote: number) => void} Called when a player says something (0) or makes an
      * emote. */
     this.onHeard = () => {};
-    /** Called when a wave of the own player was returned, or returned another one. */
+    /** @type {(other: number) => void} Called when a wave of the own player was returned, or returned that of
+     * another one. */
     this.onSpark = () => {};
+    this.bookAt = -Infinity;              // performance time, ms, at which the book was asked for
+    this.read = false;                    // true once the book has come
     /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
     this.onEmber = () => {};
     const { on, net, identity } = client;
@@ -53,6 +58,7 @@ export class Session {
       this.#showLasting();
       hud.showBoard({ gems, place, of }, top, longest);
     });
+    on.told('book', (rows) => this.#showBook(rows));
     on.error((code, sentence) => this.#refused(code, sentence));
     on.leapt(() => cutCamera(state));
     on.held(() => {
@@ -88,6 +94,7 @@ export class Session {
   hasWalked() {
     if (!this.walked) forBrowser.set(WALKED_KEY, 'yes');
     this.walked = true;
+    this.hud.book.closeCard();
   }
 
   /** Have another name or look from now on. */
@@ -135,7 +142,7 @@ export class Session {
     this.onHeard(id, emote);
     const name = (who) => state.names.get(who) ?? '';
     if (other !== null && (id === state.ownId || other === state.ownId)) {
-      this.onSpark();
+      this.onSpark(id === state.ownId ? other : id);
       this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
     } else if (id !== state.ownId && !isComputer(id)) {
       const line = `${name(id)} ${EMOTES[emote].others}`;
@@ -172,6 +179,7 @@ export class Session {
     clearScene(state);
     cutCamera(state);
     client.do.scores();
+    if (first) this.askForBook();
     history.replaceState(null, '', location.pathname);
     this.#tellLine();
     hud.play();
@@ -237,6 +245,23 @@ export class Session {
       this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
         `Here you are, beside ${name}. Touch the hand to wave.`);
     }
+  }
+
+  /** Ask for the book of the player, but not so often that the server would refuse it. */
+  askForBook() {
+    const now = performance.now();
+    if (now < this.bookAt + BOOK_EVERY) return;
+    this.bookAt = now;
+    this.client.do.book();
+  }
+
+  #showBook(rows) {
+    const { state, hud, client: { identity } } = this, lines = linesOf(rows, state.landmarks);
+    hud.book.fill(identity.name, lines, sumsOf(lines), Date.now());
+    // What comes while one plays, one is told of by itself.
+    if (!this.read) hud.book.since(sinceSeen(lines));
+    else sinceSeen(lines);
+    this.read = true;
   }
 
   #showLasting() {

@@ -9,7 +9,7 @@ const BY_KEYS = [['Arrows or W A S D', 'walk'],
   ['G', 'grid: squares, channels, margins'], ['H', 'home to the plaza, and back again'],
   ['O', 'map of everybody: + − and arrows, Enter leads to a square'],
   ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?'], ['E', 'ring of emotes'],
-  ['I', 'invite a friend'], ['N', 'your name and your face'], ['V', 'sounds on or off'],
+  ['I', 'invite a friend'], ['N', 'your book, and your name and face'], ['V', 'sounds on or off'],
   ['B', 'board: who found the most gems'],
   ['M', 'who and what is near'], ['Escape', 'close what is open']];
 // The first of each is the name of an icon, if it is one of a button.
@@ -20,7 +20,7 @@ const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep
   ['emote', 'Wave', 'wave, laugh, dance …'],
   ['home', 'Home', 'to the plaza, and back again'], ['globe', 'Map', 'who is where in the world'],
   ['people', 'Near', 'who and what is near'], ['invite', 'Invite', 'a link for a friend'],
-  ['you', 'You', 'your name and your face'],
+  ['book', 'Book', 'what you found and did, and your name and face'],
   ['gem', 'Gems', 'board: who found the most'], ['sound', 'Sounds', 'on or off']];
 const FORGETS = 'This server forgets gems, scores and cairns when it restarts, which is once a day at least.';
 

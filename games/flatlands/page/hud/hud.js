@@ -3,6 +3,7 @@
 
 import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
+import { Book } from './book.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { byTouch, element, icon, show } from './element.js';
@@ -24,7 +25,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), deed(deed), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), you(), appear(name, look), anew(), map(),
+   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. `deeds` are those of kinds.js. With `live` there is only the map of everybody. */
   constructor(root, on, pictures, deeds, live) {
@@ -48,6 +49,8 @@ export class Hud {
     this.cairnCard = new CairnCard(on, focusWorld, () => this.room.moved());
     this.cairnDialog = new CairnDialog(on.build);
     this.youDialog = new YouDialog(on, pictures.portraitOn);
+    this.book = new Book(on);
+    this.notes.root.prepend(this.book.card);
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
@@ -58,7 +61,7 @@ export class Hud {
     };
     this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
       deed: on.deed, map: on.map, sound: then(on.sound), board: () => this.board.toggle(),
-      chat: () => this.openChat(), you: on.you, emote: () => this.ring.toggle(),
+      chat: () => this.openChat(), book: on.book, emote: () => this.ring.toggle(),
       help: () => this.#showDialog(this.tools.help) }, deeds, focusWorld);
     this.readingsPanel.root.append(this.tools.legend);
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
@@ -83,11 +86,11 @@ export class Hud {
     // The title stays where it is: the player may be typing there.
     this.titleScreen.root.before(this.playing, this.atlas.root);
     root.append(this.notes.root, this.notes.banner, this.tools.help, this.tools.link.root,
-      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root);
+      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root, this.book.root);
     const { count, list } = this.readingsPanel, { hintNote, toastNote, banner, followNote } = this.notes;
     this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
-      this.cairnCard.root, followNote, hintNote, toastNote, banner]);
+      this.cairnCard.root, this.book.card, followNote, hintNote, toastNote, banner]);
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
@@ -180,6 +183,13 @@ export class Hud {
     this.youDialog.open(name, look);
     this.#showDialog(this.youDialog.root);
     this.youDialog.opened();
+  }
+
+  /** Open the book of the player. */
+  openBook() {
+    this.typing();
+    this.book.closeCard();
+    this.#showDialog(this.book.root);
   }
 
   toggleRing() {

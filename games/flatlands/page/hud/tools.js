@@ -6,7 +6,7 @@ import { makeHelp } from './help.js';
 import { makeLegend } from './legend.js';
 
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), emote(), map(), you(), deed(deed), board(), sound(),
+  /** `on` has { grid(), home(), invite(), chat(), emote(), map(), book(), deed(deed), board(), sound(),
    * help() }; `deeds` are those of kinds.js; `giveFocusBack` gives the focus to the world. On small screens most buttons are entries of a
    * menu, with their words. */
   constructor(on, deeds, giveFocusBack) {
@@ -26,7 +26,7 @@ export class Tools {
     this.entries = element('div', { class: 'entries panel' },
       button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
       button('invite', 'Invite', 'Invite a friend (I)', on.invite),
-      button('you', 'You', 'Your name and your face (N)', on.you),
+      button('book', 'Book', 'Your book, your name and your face (N)', on.book),
       ...buttons, this.sound, button('help', 'Help', 'Help', on.help), this.grid, this.board);
     const map = button('globe', 'Map of everybody', 'Map of everybody (O)', on.map, 'Map');
     this.more = button('more', 'More', 'More', () => this.#openMore(!this.isOpen));

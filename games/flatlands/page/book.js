@@ -1,0 +1,98 @@
+// The book of the own player in words: what each of its lines says, and what others have done since it was
+// read last. It never touches the page.
+
+import { forBrowser } from './keep.js';
+import { wayTo } from './near.js';
+import { ordinalOf } from './places.js';
+import { PART } from './landmarks.js';
+
+/** A line as the server tells it: kind, node time in ms, somebody's name or "", and three numbers.
+ * @typedef {[string, number, string, number, number, number]} Row */
+/** A line: `sign` is its picture (ICONS in hud/element.js), and `place`, in tiles, what it is about.
+ * @typedef {{ kind: string, at: number, sign: string, text: string,
+ * place: { x: number, y: number, name: string } | null }} Line */
+/** @typedef {import('./landmarks.js').Landmarks} Landmarks */
+
+const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
+
+/** What is said of each kind of lines: `sum` of so many of them, `say` of one. `others`: somebody else has done
+ * it, maybe while one was away. A new kind gets an entry here.
+ * @type {Record<string, { sign: string, sum: [string, string], others?: boolean,
+ * say: (row: Row, landmarks: Landmarks) => [string, { x: number, y: number, name: string } | null] }>} */
+const KINDS = {
+  landmark: {
+    sign: 'flag',
+    sum: ['landmark', 'landmarks'],
+    say: ([, , , n, i, j], landmarks) => {
+      const mark = landmarks.of(i, j);
+      const name = mark === null ? 'a landmark' : mark.name;
+      const place = { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name };
+      return [n === 1 ? `You found ${name}, the first of all: your name is carved there.`
+        : `You found ${name}, as the ${ordinalOf(n)}.`, place];
+    },
+  },
+  cairn: {
+    sign: 'cairn',
+    sum: ['cairn', 'cairns'],
+    say: ([, , , , x, y]) => [`You left a cairn ${fromPlaza(x, y)}.`, placeAt(x, y, 'your cairn')],
+  },
+  stone: {
+    sign: 'cairn',
+    sum: ['stone from others', 'stones from others'],
+    others: true,
+    say: ([, , who, n, x, y]) => [`${who} put a stone on your cairn ${fromPlaza(x, y)}: it has ${n} now.`,
+      placeAt(x, y, 'your cairn')],
+  },
+  spark: {
+    sign: 'emote',
+    sum: ['spark', 'sparks'],
+    say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
+  },
+};
+
+/** Return the lines of a book, as the server tells them, in words. What this page does not know is left out.
+ * @param {Row[]} rows @param {Landmarks} landmarks @returns {Line[]} */
+export function linesOf(rows, landmarks) {
+  return rows.filter(([kind]) => Object.hasOwn(KINDS, kind)).map((row) => {
+    const [kind, at] = row, [text, place] = KINDS[kind].say(row, landmarks);
+    return { kind, at, sign: KINDS[kind].sign, text, place };
+  });
+}
+
+/** Return how many lines there are of each kind: [picture, number, word].
+ * @param {Line[]} lines @returns {[string, number, string][]} */
+export function sumsOf(lines) {
+  return Object.entries(KINDS).flatMap(([kind, { sign, sum: [one, many] }]) => {
+    const n = lines.filter((line) => line.kind === kind).length;
+    return n === 0 ? [] : [[sign, n, n === 1 ? one : many]];
+  });
+}
+
+/** Return what others have done since this was asked last in this browser, the newest first: nothing when it is
+ * asked for the first time.
+ * @param {Line[]} lines @returns {Line[]} */
+export function sinceSeen(lines) {
+  const seen = Number(forBrowser.get(SEEN_KEY) ?? NaN);
+  forBrowser.set(SEEN_KEY, String(Math.max(seen || 0, ...lines.map(({ at }) => at))));
+  return lines.filter(({ kind, at }) => KINDS[kind].others === true && at > seen);
+}
+
+/** Return on which day something was, in words.
+ * @param {number} at @param {number} now  both in ms since 1970 */
+export function dayOf(at, now) {
+  const midnight = new Date(now).setHours(0, 0, 0, 0), day = new Date(at).setHours(0, 0, 0, 0);
+  const before = Math.round((midnight - day) / 86_400_000);
+  if (before <= 0) return 'Today';
+  if (before === 1) return 'Yesterday';
+  return new Date(at).toLocaleDateString([], { day: 'numeric', month: 'long' });
+}
+
+/** Return in words where a tile is. */
+function fromPlaza(x, y) {
+  const way = wayTo(x, y);
+  return way === 'here' ? 'on the plaza' : `${way} of the plaza`;
+}
+
+function placeAt(x, y, name) {
+  return { x: x + 0.5, y: y + 0.5, name };
+}

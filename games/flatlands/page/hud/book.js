@@ -1,0 +1,89 @@
+// The book: what the player has found and done, and a card with what others did for it meanwhile.
+
+import { dayOf } from '../book.js';
+import { byTouch, element, icon, show } from './element.js';
+
+/** @typedef {import('../book.js').Line} Line */
+
+const ON_CARD = 3, ON_SMALL_CARD = 1;     // lines
+const CARD_MS = 20000;
+
+export class Book {
+  /** `on` has { you(), book(), goToPlace(x, y, name) }. */
+  constructor(on) {
+    this.on = on;
+    this.title = element('h2', {});
+    this.you = element('button', { type: 'button', class: 'quiet' }, 'Name and face');
+    this.sums = element('ul', { class: 'sums', 'aria-label': 'All together' });
+    this.nothing = element('p', {}, 'Nothing yet. What you find, leave and do with others stands here, '
+      + 'and what others did while you were away.');
+    this.lines = element('div', { class: 'lines' });
+    this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },
+      element('header', {}, this.title, this.you), this.sums, this.nothing, this.lines,
+      element('form', { method: 'dialog' },
+        element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
+    this.you.addEventListener('click', () => {
+      this.root.close();
+      on.you();
+    });
+    this.news = element('ul', {});
+    const open = element('button', { type: 'button' }, 'Open the book');
+    const close = element('button', { type: 'button', class: 'quiet' }, 'Close');
+    this.card = element('section', { class: 'since panel', role: 'status', 'aria-label': 'While you were away',
+      hidden: true }, element('h2', {}, 'While you were away'), this.news,
+    element('div', { class: 'row-of-buttons' }, open, close));
+    open.addEventListener('click', () => {
+      this.closeCard();
+      on.book();
+    });
+    close.addEventListener('click', () => this.closeCard());
+  }
+
+  /** Fill the book of a player of this name.
+   * @param {string} name @param {Line[]} lines @param {[string, number, string][]} sums @param {number} now  ms */
+  fill(name, lines, sums, now) {
+    this.title.replaceChildren(element('bdi', {}, name), '’s book');
+    this.sums.replaceChildren(...sums.map(([sign, n, word]) =>
+      element('li', {}, icon(sign), element('b', {}, String(n)), ` ${word}`)));
+    const days = new Map();
+    for (const line of lines) {
+      const day = dayOf(line.at, now);
+      if (!days.has(day)) days.set(day, []);
+      days.get(day).push(this.#row(line));
+    }
+    this.lines.replaceChildren(...[...days].flatMap(([day, rows]) =>
+      [element('h3', {}, day), element('ul', { 'aria-label': day }, ...rows)]));
+    show(lines.length === 0, this.nothing);
+    show(sums.length > 0, this.sums);
+  }
+
+  /** Show what others have done while the player was away, for a while.
+   * @param {Line[]} lines */
+  since(lines) {
+    if (lines.length === 0) return;
+    // On a phone it must not cover the own walker.
+    const most = byTouch() ? ON_SMALL_CARD : ON_CARD, more = lines.length - most;
+    this.news.replaceChildren(...lines.slice(0, most).map(({ sign, text }) =>
+      element('li', {}, icon(sign), element('span', {}, text))),
+    ...more > 0 ? [element('li', {}, `… and ${more} more`)] : []);
+    show(true, this.card);
+    this.timer = setTimeout(() => this.closeCard(), CARD_MS);
+  }
+
+  closeCard() {
+    clearTimeout(this.timer);
+    show(false, this.card);
+  }
+
+  /** @param {Line} line */
+  #row({ sign, text, place }) {
+    const words = element('span', {}, text);
+    if (place === null) return element('li', {}, icon(sign), words);
+    const button = element('button', { type: 'button', title: `Go to ${place.name}` }, icon(sign), words);
+    button.addEventListener('click', () => {
+      this.root.close();
+      this.on.goToPlace(place.x, place.y, place.name);
+    });
+    return element('li', {}, button);
+  }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { dayOf, linesOf, sinceSeen, sumsOf } from '../../games/flatlands/page/book.js';
+import { storageOf } from './storage.js';
+
+const LANDMARKS = { of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) };
+const NOON = new Date(2026, 4, 20, 12).getTime(), HOUR = 3_600_000;
+
+const ROWS = [
+  ['stone', NOON, 'Ben', 2, 12, 0],
+  ['unheard of', NOON - 1, 'Ben', 1, 2, 3],
+  ['constructor', NOON - 1, '', 0, 0, 0],
+  ['landmark', NOON - HOUR, '', 1, 3, -2],
+  ['landmark', NOON - 2 * HOUR, '', 12, 9, 9],
+  ['spark', NOON - 26 * HOUR, 'Mira', 0, 0, -7],
+  ['cairn', NOON - 80 * HOUR, '', 0, 12, 0],
+];
+
+test('each line is a sentence, with the place that it is about', () => {
+  const lines = linesOf(ROWS, LANDMARKS);
+  assert.deepEqual(lines.map(({ text }) => text), [
+    'Ben put a stone on your cairn 12 tiles east of the plaza: it has 2 now.',
+    'You found Kettle Oak, the first of all: your name is carved there.',
+    'You found a landmark, as the 12th.',
+    'You and Mira waved to each other 7 tiles north of the plaza.',
+    'You left a cairn 12 tiles east of the plaza.',
+  ]);
+  assert.deepEqual(lines[1].place, { x: 500.5, y: -169.5, name: 'Kettle Oak' });
+  assert.deepEqual([lines[0].place.x, lines[3].place], [12.5, null]);
+  assert.deepEqual(sumsOf(lines).map(([, n, word]) => `${n} ${word}`),
+    ['2 landmarks', '1 cairn', '1 stone from others', '1 spark']);
+});
+
+test('what others did is told once, and nothing of it in a browser that has never read the book', () => {
+  globalThis.localStorage = storageOf();
+  const old = linesOf(ROWS, LANDMARKS);
+  assert.deepEqual(sinceSeen(old), []);
+  assert.deepEqual(sinceSeen(old), []);
+  const more = linesOf([['landmark', NOON + 2, '', 1, 3, -2], ['stone', NOON + 1, 'Cid', 3, 12, 0], ...ROWS],
+    LANDMARKS);
+  assert.deepEqual(sinceSeen(more).map(({ text }) => text.slice(0, 3)), ['Cid']);
+  assert.deepEqual(sinceSeen(more), []);
+  assert.deepEqual(sinceSeen([]), []);
+  assert.deepEqual(sinceSeen(more), []);
+});
+
+test('a day has a name', () => {
+  assert.deepEqual([0, 11, 13, 35, 37].map((hours) => dayOf(NOON - hours * HOUR, NOON)).slice(0, 4),
+    ['Today', 'Today', 'Yesterday', 'Yesterday']);
+  assert.match(dayOf(NOON - 37 * HOUR, NOON), /18/);
+  assert.equal(dayOf(NOON + HOUR, NOON), 'Today');
+});

@@ -19,7 +19,7 @@ GAME = "flatlands"
 def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
     """Yield each item of a kind of things, and what it has: its version, its place, whether it
     waits, and its values."""
-    for item in items(source, f"{QUEUE} {GAME} {source.watcher.ground}"):
+    for item in items(source, f"{QUEUE} {GAME} {source.ground}"):
         if item.id.startswith(f"{kind}:"):
             version, column, row, waits, values, *_ = msgpack.unpackb(item.body)
             where = place(source, *(at * UNIT + UNIT // 2 for at in (column, row)))

@@ -65,7 +65,8 @@ def _ask(given: argparse.Namespace) -> None:
         watcher = Watcher(broker, given.world)
         stack.callback(watcher.stop)
         watcher.start()
-        asker = Asker(Source(watcher, store), tables(given.game), given.seconds, given.rows)
+        source = Source(watcher.ground, watcher.node.grid, store or None, watcher)
+        asker = Asker(source, tables(given.game), given.seconds, given.rows)
         if objects:
             asker.add_table("redis", objects)
         if to:

@@ -81,7 +81,7 @@ class Asker:
 
     def ask(self, statement: str) -> Answer:
         """Return the answer to a statement. Raises Wrong, StoreError and Silent."""
-        self._source.watcher.check()
+        self._source.living.check()
         self._read.clear()
         # The statement is only compiled, which calls the authorizer with all that it reads.
         self._run(_COMPILE + statement)

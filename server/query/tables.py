@@ -4,37 +4,58 @@ Rows are made when a statement needs them, and only for the tables that it reads
 runs a statement of a user.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gevent import get_hub
 
 from flatlands.server.games import part
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
 from flatlands.stores.base import Item, Store
-from flatlands.world.grid import Square
+from flatlands.world.grid import Grid, Square
 from flatlands.world.track import UNIT
 
+if TYPE_CHECKING:
+    from flatlands.server.game import Part
+
 Row = tuple[Any, ...]
+
+#: So many rows are put into a table at a time.
+AT_ONCE: Final = 1000
 
 _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
 
 
 class Source(NamedTuple):
-    """Where rows come from. `store` is None if there is none."""
+    """Where rows come from: the ground, as in the names of channels, and its grid; the store, or
+    None; and what knows all players, or None for the tables of a game, which need no players."""
 
-    watcher: Watcher
+    ground: str
+    grid: Grid
     store: Store | None
+    watcher: Watcher | None = None
+
+    @property
+    def living(self) -> Watcher:
+        """What knows all players. Raises ValueError."""
+        if self.watcher is None:
+            raise ValueError("a game is asked for its own tables only")
+        return self.watcher
 
 
 def place(source: Source, x: int, y: int) -> Row:
     """Return a position in tiles, and its square; `x` and `y` are in units."""
-    return x / UNIT, y / UNIT, *source.watcher.node.grid.square(x, y)
+    return x / UNIT, y / UNIT, *source.grid.square(x, y)
 
 
 def _players(source: Source) -> Iterator[Row]:
-    now = source.watcher.loop.now()
-    for square, player in source.watcher.players():
+    now = source.living.loop.now()
+    for square, player in source.living.players():
         x, y = player.track.at(now)
         walking = player.track.end > now and bool(player.track.duration)
         since = now - (player.track.start if walking else player.track.end)
@@ -44,18 +65,18 @@ def _players(source: Source) -> Iterator[Row]:
 
 def _squares(source: Source) -> Iterator[Row]:
     inside: dict[Square, list[int]] = {}
-    for square, player in source.watcher.players():
+    for square, player in source.living.players():
         inside.setdefault(square, []).append(player.node)
     for square, nodes in inside.items():
-        yield *square, len(nodes), len(set(nodes)), source.watcher.events_a_second(square)
+        yield *square, len(nodes), len(set(nodes)), source.living.events_a_second(square)
 
 
 def _nodes(source: Source) -> Iterator[Row]:
     hosted: dict[int, list[Square]] = {}
-    for square, player in source.watcher.players():
+    for square, player in source.living.players():
         hosted.setdefault(player.node, []).append(square)
-    now = source.watcher.loop.now()
-    for id, peer in source.watcher.node.peers.peers.items():
+    now = source.living.loop.now()
+    for id, peer in source.living.node.peers.peers.items():
         squares = hosted.get(id, [])
         says = now - peer.last_heard, _STATES[peer.state], len(squares), len(set(squares))
         memory, connections, heard = peer.load
@@ -122,10 +143,29 @@ def create(database: sqlite3.Connection, tables: Tables) -> None:
 def fill(
     database: sqlite3.Connection, tables: Tables, names: Iterable[str], source: Source
 ) -> None:
-    """Replace the rows of some of the tables by what there is now. Raises StoreError and Silent."""
+    """Replace the rows of some of the tables by what there is now, in a thread. Raises StoreError
+    and Silent."""
+    run = get_hub().threadpool.apply
     for name in names:
         database.execute(f"DELETE FROM {name}")
-        rows = list(tables[name].rows(source))
-        if rows:
-            marks = ", ".join("?" * len(rows[0]))
-            database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        rows, marks = iter(tables[name].rows(source)), "?" + ", ?" * tables[name].columns.count(",")
+        while some := list(islice(rows, AT_ONCE)):
+            run(database.executemany, (f"INSERT INTO {name} VALUES ({marks})", some))
+
+
+def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
+    """Return the rows of each of some statements, which read from tables of the game that has a
+    part. It waits for the store. Raises Away, ValueError, and sqlite3.Error."""
+    node = part.node
+    read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
+
+    def question(store: Store) -> list[list[Row]]:
+        run = get_hub().threadpool.apply
+        with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
+            create(database, {name: tables[name] for name in read})
+            fill(database, tables, read, Source(node.channels.ground, node.grid, store))
+            asked = [(lambda s: database.execute(s).fetchall(), (each,)) for each in statements]
+            return [run(*each) for each in asked]
+
+    found: list[list[Row]] = node.keeper.wait(question)
+    return found

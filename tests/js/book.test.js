@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { dayOf, linesOf, sinceSeen, sumsOf } from '../../games/flatlands/page/book.js';
+import { linesOf, sinceSeen, sumsOf } from '../../games/flatlands/page/book.js';
+import { dayOf } from '../../games/flatlands/page/hud/book.js';
 import { storageOf } from './storage.js';
 
 const LANDMARKS = { of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) };

@@ -67,7 +67,10 @@ class World:
         self.watcher = Watcher(open_broker(name), "flatlands")
 
     def asker(self, seconds=5.0, most=1000, store=None):
-        return Asker(Source(self.watcher, store or self.store), TABLES, seconds, most)
+        source = Source(
+            self.watcher.ground, self.watcher.node.grid, store or self.store, self.watcher
+        )
+        return Asker(source, TABLES, seconds, most)
 
     def close(self):
         self.watcher.stop()

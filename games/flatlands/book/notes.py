@@ -44,7 +44,7 @@ def note(
     With `once`, the line is added once, however often it is added under that name. Raises
     ValueError if somebody without an owner is to have one.
     """
-    if len(owner) < MARK:
+    if not owner:
         raise ValueError("who has no key has no book")
     name = f"{kind} {once}" if once else f"{random.getrandbits(64):016x}"
     return Note(f"{owner[:MARK]}/{name}", kind=kind, at=at, who=who, n=n, x=x, y=y)

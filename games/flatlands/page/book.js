@@ -77,16 +77,6 @@ export function sinceSeen(lines) {
   return lines.filter(({ kind, at }) => KINDS[kind].others === true && at > seen);
 }
 
-/** Return on which day something was, in words.
- * @param {number} at @param {number} now  both in ms since 1970 */
-export function dayOf(at, now) {
-  const midnight = new Date(now).setHours(0, 0, 0, 0), day = new Date(at).setHours(0, 0, 0, 0);
-  const before = Math.round((midnight - day) / 86_400_000);
-  if (before <= 0) return 'Today';
-  if (before === 1) return 'Yesterday';
-  return new Date(at).toLocaleDateString([], { day: 'numeric', month: 'long' });
-}
-
 /** Return in words where a tile is. */
 function fromPlaza(x, y) {
   const way = wayTo(x, y);

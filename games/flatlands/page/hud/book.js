@@ -1,6 +1,5 @@
 // The book: what the player has found and done, and a card with what others did for it meanwhile.
 
-import { dayOf } from '../book.js';
 import { byTouch, element, icon, show } from './element.js';
 
 /** @typedef {import('../book.js').Line} Line */
@@ -86,4 +85,14 @@ export class Book {
     });
     return element('li', {}, button);
   }
+}
+
+/** Return on which day something was, in words.
+ * @param {number} at @param {number} now  both in ms since 1970 */
+export function dayOf(at, now) {
+  const midnight = new Date(now).setHours(0, 0, 0, 0), day = new Date(at).setHours(0, 0, 0, 0);
+  const before = Math.round((midnight - day) / 86_400_000);
+  if (before <= 0) return 'Today';
+  if (before === 1) return 'Yesterday';
+  return new Date(at).toLocaleDateString([], { day: 'numeric', month: 'long' });
 }

@@ -1,5 +1,6 @@
 """Flatlands: puts its parts together, and knows the names of those who play."""
 
+from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.ember.longest import Longest
@@ -21,7 +22,7 @@ class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts, wild_from = (Gems, Cairns, Finders, Emotes, Book, Walkers), DEER_FROM
+    parts, wild_from = (Gems, Cairns, Finders, Emotes, Book, Almanac, Walkers), DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.
     herd: Herd
 

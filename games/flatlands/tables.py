@@ -1,19 +1,31 @@
-"""The tables that Flatlands adds to those that can be asked: gems, cairns and scores."""
+"""The tables that Flatlands adds to those that can be asked: gems, cairns, scores, landmarks, and
+the lines of books."""
 
 from collections.abc import Iterator
 from typing import Any
 
+import gevent
 import msgpack
 
+from flatlands.games.flatlands.book.notes import Note
 from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.games.flatlands.landmarks.finders import MARK, Carved
+from flatlands.games.flatlands.landmarks.finders import QUEUE as FINDERS
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.server.kept import records
 from flatlands.server.kept.boards import NAMES, board_name, read_entry
 from flatlands.server.kept.lying import QUEUE
 from flatlands.server.query.tables import Row, Source, Table, items, place
+from flatlands.server.things import Record
 from flatlands.stores.base import BATCH_LIMIT, Item
+from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 
 #: The name of the game, as it is in those of queues and boards.
 GAME = "flatlands"
+
+#: So many parts of the world each way around the plaza are looked at for landmarks.
+AROUND = 3
 
 
 def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
@@ -34,9 +46,37 @@ def _gems(source: Source) -> Iterator[Row]:
 
 
 def _cairns(source: Source) -> Iterator[Row]:
-    for item, _version, where, _waits, values in _things(source, "Cairn"):
+    for item, version, where, _waits, values in _things(source, "Cairn"):
         says = [values[name] for name in ("player", "name", "text", "stones")]
-        yield item.id, *where, *says, item.delay
+        # Its version is node time at first, and one more with each stone.
+        yield item.id, *where, *says, item.delay, version
+
+
+def _records(source: Source, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the id and the values of each record of a kind."""
+    for item in items(source, f"{records.QUEUE} {GAME} {kind.__name__} {source.ground}"):
+        yield item.id, msgpack.unpackb(item.body)
+
+
+def _notes(source: Source) -> Iterator[Row]:
+    for id, values in _records(source, Note):
+        yield id.partition("/")[0], *[values[field.name] for field in Note.fields]
+
+
+def _landmarks(source: Source) -> Iterator[Row]:
+    marks = Landmarks(Terrain(int(source.ground.rpartition("-")[0])))
+    counts = {
+        item.id: len(item.body) // MARK for item in items(source, f"{FINDERS} {source.ground}")
+    }
+    first = {id: values["name"] for id, values in _records(source, Carved)}
+    near = [(i, j) for i in range(-AROUND, AROUND) for j in range(-AROUND, AROUND)]
+    found = [tuple(map(int, name.split(":"))) for name in counts]
+    for i, j in sorted({*near, *found}):
+        # To find out where one stands takes some ms.
+        gevent.sleep(0)
+        name, tile = f"{i}:{j}", marks.of(i, j)
+        if tile is not None:
+            yield i, j, *tile, counts.get(name, 0), first.get(name)
 
 
 def _scores(source: Source) -> Iterator[Row]:
@@ -55,7 +95,19 @@ TABLES = {
         "id, state, version, x, y, col, row, due_ms", "every gem, lying or ripening", _gems
     ),
     "cairn": Table(
-        "id, x, y, col, row, player, name, text, stones, due_ms", "every cairn", _cairns
+        "id, x, y, col, row, player, name, text, stones, due_ms, built",
+        "every cairn",
+        _cairns,
+    ),
+    "landmark": Table(
+        "part_x, part_y, x, y, finders, first",
+        "landmarks that somebody has found, or that stand near the plaza",
+        _landmarks,
+    ),
+    "note": Table(
+        f"person, {', '.join(field.name for field in Note.fields)}",
+        "every line of every book",
+        _notes,
     ),
     "score": Table("id, owner, name, gems", "everybody who ever took a gem", _scores),
 }

@@ -124,3 +124,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     ada.keyboard.press("n")
     book.get_by_text(told).wait_for()
     assert card.is_hidden()
+    book.get_by_role("button", name="Almanac").click()
+    almanac = ada.get_by_role("dialog", name="Almanac")
+    almanac.get_by_text("Ada’s cairn is the oldest").wait_for()
+    almanac.get_by_text("Nobody has ever seen").first.wait_for()

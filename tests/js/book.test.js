@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { linesOf, sinceSeen, sumsOf } from '../../games/flatlands/page/book.js';
+import { almanacOf, linesOf, sinceSeen, sumsOf } from '../../games/flatlands/page/book.js';
 import { dayOf } from '../../games/flatlands/page/hud/book.js';
 import { storageOf } from './storage.js';
 
@@ -51,4 +51,20 @@ test('a day has a name', () => {
     ['Today', 'Today', 'Yesterday', 'Yesterday']);
   assert.match(dayOf(NOON - 37 * HOUR, NOON), /18/);
   assert.equal(dayOf(NOON + HOUR, NOON), 'Today');
+});
+
+test('each entry of the almanac is a sentence, with the place that it is about', () => {
+  const day = 24 * HOUR, entries = [['farthest', 'Ben', 2, 3, -2, ''], ['loneliest', 'Cid', 212, -9, 0, 'alone'],
+    ['oldest', 'Ann', 3.5 * day, 4, 4, 'hi'], ['oldest', 'Ann', 3, 4, 4, 'hi'], ['hands', '', 3, 3, -2, ''],
+    ['unseen', '', 0, 3, -2, ''], ['toString', '', 0, 0, 0, '']];
+  const lines = almanacOf(entries, LANDMARKS);
+  assert.deepEqual(lines.map(({ text }) => text), [
+    'Ben went farthest: to Kettle Oak, 528 tiles east of the plaza.',
+    'Cid’s cairn is the loneliest: 212 tiles from the next one. “alone”',
+    'Ann’s cairn is the oldest: it has stood for 3 days. “hi”',
+    'Ann’s cairn is the oldest: it has stood since today. “hi”',
+    '3 hands have brought the fire to Kettle Oak.',
+    'Nobody has ever seen Kettle Oak, 528 tiles east of the plaza.',
+  ]);
+  assert.deepEqual(lines[1].place, { x: -8.5, y: 0.5, name: 'the loneliest cairn' });
 });

@@ -1,9 +1,13 @@
 """The book of a person: what it has found and done, and what others did for it, whatever dies."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from flatlands.games.flatlands.book import book
+from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.book.notes import note
+from flatlands.world.track import UNIT
 from tests.server.test_cairns import build, keyed
 from tests.server.test_finders import PLACE, come, find
 from tests.server.things import KEY, Broken, worlds
@@ -48,7 +52,7 @@ def test_a_landmark_is_in_the_book_once(world):
     find(come(harness, "Bob", (5, 3), harness.hosts[1]))
     harness.run(10_000)
     find(ada)
-    assert read(ada) == [["landmark", "", 1, *PLACE]]
+    assert read(ada) == [["landmark", "Ada", 1, *PLACE]]
 
 
 def test_two_who_wave_to_each_other_note_it_once_a_day(world):
@@ -91,3 +95,47 @@ def test_who_has_no_key_has_no_book_and_a_store_that_is_away_is_said_so(world):
     assert ada.model.errors == ["store"]
     with pytest.raises(ValueError, match="no book"):
         note("", "spark", 0)
+
+
+def page(client):
+    """Return the almanac that a client is told, by kind: its day, and the first entry of each."""
+    client.model.told.pop("almanac", None)
+    client.send(35, "almanac", [])
+    client.harness.run(200)
+    day, entries = client.model.told["almanac"]
+    return day, {kind: rest for kind, *rest in reversed(entries)}
+
+
+def test_all_read_the_same_page_of_a_day_whatever_happens_meanwhile(world):
+    harness = world(nodes=2)
+    ada, bob = come(harness, "Ada"), keyed(harness, "Bob", (2, 1), harness.hosts[1], KEY + "b")
+    find(ada)
+    build(harness, bob, "the first")
+    bob.harness.stand("far", (64 * UNIT, 0), (40, 25))
+    cid = keyed(harness, "Cid", (40, 0), key=KEY + "c")
+    harness.run(2000)
+    build(harness, cid, "alone")
+    harness.run(10_000)
+    day, entries = page(ada)
+    assert entries["farthest"] == ["Ada", 1, *PLACE, ""]
+    assert entries["oldest"][0] == "Bob" and entries["oldest"][-1] == "the first"
+    assert 10_000 < entries["oldest"][1] < 20_000
+    assert entries["loneliest"][0] in ("Bob", "Cid") and entries["loneliest"][1] > 400
+    x, y = entries["unseen"][2:4]
+    assert (x, y) != PLACE and max(abs(x), abs(y)) <= 3
+    build(harness, keyed(harness, "Dan", (90, 0), key=KEY + "d"), "later")
+    assert page(bob) == (day, entries)
+    harness.run(almanac.DAY)
+    after, others = page(cid)
+    assert after == day + 1 and others["loneliest"][0] == "Dan"
+
+
+def test_the_statements_of_the_almanac_are_those_of_the_page_about_sql():
+    def bare(statement):
+        return " ".join(statement.split())
+
+    docs = Path(__file__).parent.parent.parent / "docs" / "query.md"
+    part = docs.read_text().split("## The almanac")[1].split("\n## ")[0]
+    found = [bare(block) for block in re.findall(r"((?:^    .+\n)+)", part, re.M)]
+    filled = {"now": "unixepoch() * 1000", "new": almanac.NEW}
+    assert found == [bare(each.format(**filled)) for each in almanac.PAGE.values()]

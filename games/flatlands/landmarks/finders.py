@@ -69,8 +69,10 @@ class Finders(Part):
             mine = Carved(name, name=me.name)
             carved = self.carved.change(name, lambda there: there or (mine if place == 1 else None))
             if place:
-                line = note(me.owner, "landmark", self.now(), n=place, x=column, y=row, once=name)
-                self.notes.add(line)
+                at, who = self.now(), me.name
+                self.notes.add(
+                    note(me.owner, "landmark", at, who=who, n=place, x=column, y=row, once=name)
+                )
         except Away:
             # The page asks again.
             me.give_back()

@@ -1,5 +1,5 @@
-// The book of the own player in words: what each of its lines says, and what others have done since it was
-// read last. It never touches the page.
+// The book of the own player and the almanac in words: what each of their lines says, and what others have
+// done since the book was read last. It never touches the page.
 
 import { forBrowser } from './keep.js';
 import { wayTo } from './near.js';
@@ -11,22 +11,24 @@ import { PART } from './landmarks.js';
 /** A line: `sign` is its picture (ICONS in hud/element.js), and `place`, in tiles, what it is about.
  * @typedef {{ kind: string, at: number, sign: string, text: string,
  * place: { x: number, y: number, name: string } | null }} Line */
+/** An entry of the almanac: kind, somebody's name or "", three numbers, and words or "".
+ * @typedef {[string, string, number, number, number, string]} Entry */
 /** @typedef {import('./landmarks.js').Landmarks} Landmarks */
+/** @typedef {Line['place']} Place */
 
+const DAY = 86_400_000;                   // ms
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
 /** What is said of each kind of lines: `sum` of so many of them, `say` of one. `others`: somebody else has done
  * it, maybe while one was away. A new kind gets an entry here.
  * @type {Record<string, { sign: string, sum: [string, string], others?: boolean,
- * say: (row: Row, landmarks: Landmarks) => [string, { x: number, y: number, name: string } | null] }>} */
+ * say: (row: Row, landmarks: Landmarks) => [string, Place] }>} */
 const KINDS = {
   landmark: {
     sign: 'flag',
     sum: ['landmark', 'landmarks'],
     say: ([, , , n, i, j], landmarks) => {
-      const mark = landmarks.of(i, j);
-      const name = mark === null ? 'a landmark' : mark.name;
-      const place = { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name };
+      const place = landmarkOf(i, j, landmarks), { name } = place;
       return [n === 1 ? `You found ${name}, the first of all: your name is carved there.`
         : `You found ${name}, as the ${ordinalOf(n)}.`, place];
     },
@@ -49,6 +51,51 @@ const KINDS = {
     say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
   },
 };
+
+/** What the almanac says of each kind of entries.
+ * @type {Record<string, { sign: string, say: (entry: Entry, landmarks: Landmarks) => [string, Place] }>} */
+const ENTRIES = {
+  farthest: {
+    sign: 'follow',
+    say: ([, who, , i, j], landmarks) => {
+      const place = landmarkOf(i, j, landmarks);
+      return [`${who} went farthest: to ${place.name}, ${fromPlaza(place.x, place.y)}.`, place];
+    },
+  },
+  loneliest: {
+    sign: 'cairn',
+    say: ([, who, n, x, y, words]) => [`${who}’s cairn is the loneliest: ${n} tiles from the next one. `
+      + `“${words}”`, placeAt(x, y, 'the loneliest cairn')],
+  },
+  oldest: {
+    sign: 'cairn',
+    say: ([, who, n, x, y, words]) => [`${who}’s cairn is the oldest: it has stood `
+      + `${n < DAY ? 'since today' : daysOf(n)}. “${words}”`, placeAt(x, y, 'the oldest cairn')],
+  },
+  hands: {
+    sign: 'emote',
+    say: ([, , n, i, j], landmarks) => {
+      const place = landmarkOf(i, j, landmarks);
+      return [`${n} ${n === 1 ? 'hand has' : 'hands have'} brought the fire to ${place.name}.`, place];
+    },
+  },
+  unseen: {
+    sign: 'flag',
+    say: ([, , , i, j], landmarks) => {
+      const place = landmarkOf(i, j, landmarks);
+      return [`Nobody has ever seen ${place.name}, ${fromPlaza(place.x, place.y)}.`, place];
+    },
+  },
+};
+
+/** Return the entries of the almanac in words. What this page does not know is left out.
+ * @param {Entry[]} entries @param {Landmarks} landmarks @returns {Line[]} */
+export function almanacOf(entries, landmarks) {
+  return entries.filter(([kind]) => Object.hasOwn(ENTRIES, kind)).map((entry) => {
+    const { sign, say } = ENTRIES[entry[0]], [text, place] = say(entry, landmarks);
+    return { kind: entry[0], at: 0, sign, text, place };
+  });
+}
 
 /** Return the lines of a book, as the server tells them, in words. What this page does not know is left out.
  * @param {Row[]} rows @param {Landmarks} landmarks @returns {Line[]} */
@@ -81,6 +128,18 @@ export function sinceSeen(lines) {
 function fromPlaza(x, y) {
   const way = wayTo(x, y);
   return way === 'here' ? 'on the plaza' : `${way} of the plaza`;
+}
+
+function daysOf(ms) {
+  const days = Math.floor(ms / DAY);
+  return `for ${days} ${days === 1 ? 'day' : 'days'}`;
+}
+
+/** Return where the landmark of a part of the world is, and its name.
+ * @param {number} i @param {number} j @param {Landmarks} landmarks */
+function landmarkOf(i, j, landmarks) {
+  const { x, y, name } = landmarks.of(i, j) ?? { x: i * PART, y: j * PART, name: 'a landmark' };
+  return placeAt(x, y, name);
 }
 
 function placeAt(x, y, name) {

@@ -198,6 +198,13 @@ export class Controls {
     this.hud.openBook();
   }
 
+  /** Open the almanac. */
+  openAlmanac() {
+    if (!this.net.playing) return;
+    this.session.askForAlmanac();
+    this.hud.openAlmanac();
+  }
+
   /** Let the player change its name and its look. */
   openYou() {
     const { name, look } = this.client.identity;

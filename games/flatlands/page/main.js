@@ -54,6 +54,7 @@ const hud = new Hud(document.getElementById('hud'), {
   typing: () => input.rest(),
   emote: (emote) => controls.emote(emote),
   book: () => controls.openBook(),
+  almanac: () => controls.openAlmanac(),
   goToPlace: (x, y, name) => controls.goToPlace(x, y, name),
   you: () => controls.openYou(),
   appear: (name, look) => controls.appear(name, look),

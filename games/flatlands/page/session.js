@@ -1,7 +1,7 @@
 // The session of the own player: joins under a name, and tells the player what the client of the engine tells
 // of the connection, of who speaks and of the ember. What the player does is in controls.js.
 
-import { linesOf, sinceSeen, sumsOf } from './book.js';
+import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { KEEP_IT, lineOf, takeIt } from './ember.js';
 import { isComputer, isDeer } from './faces.js';
@@ -19,7 +19,7 @@ import { UNIT } from './track.js';
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
 const INVITATION_LIMIT = 512;             // characters
 const LOOKS_ABOUT = 45000;                // ms after joining, before which the ember is not explained
-const BOOK_EVERY = 6000;                  // ms between two times that the book is asked for
+const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
 const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
@@ -44,7 +44,8 @@ export class Session {
     /** @type {(other: number) => void} Called when a wave of the own player was returned, or returned that of
      * another one. */
     this.onSpark = () => {};
-    this.bookAt = -Infinity;              // performance time, ms, at which the book was asked for
+    // Performance times, ms, at which the book and the almanac were asked for.
+    this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
     /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
     this.onEmber = () => {};
@@ -59,6 +60,7 @@ export class Session {
       hud.showBoard({ gems, place, of }, top, longest);
     });
     on.told('book', (rows) => this.#showBook(rows));
+    on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
     on.error((code, sentence) => this.#refused(code, sentence));
     on.leapt(() => cutCamera(state));
     on.held(() => {
@@ -253,6 +255,14 @@ export class Session {
     if (now < this.bookAt + BOOK_EVERY) return;
     this.bookAt = now;
     this.client.do.book();
+  }
+
+  /** Ask for the page of the almanac of today, as for the book. */
+  askForAlmanac() {
+    const now = performance.now();
+    if (now < this.almanacAt + BOOK_EVERY) return;
+    this.almanacAt = now;
+    this.client.do.almanac();
   }
 
   #showBook(rows) {

@@ -1,4 +1,5 @@
-// The book: what the player has found and done, and a card with what others did for it meanwhile.
+// The book: what the player has found and done, and a card with what others did for it meanwhile; and the
+// almanac, which tells of the world.
 
 import { byTouch, element, icon, show } from './element.js';
 
@@ -8,7 +9,7 @@ const ON_CARD = 3, ON_SMALL_CARD = 1;     // lines
 const CARD_MS = 20000;
 
 export class Book {
-  /** `on` has { you(), book(), goToPlace(x, y, name) }. */
+  /** `on` has { you(), book(), almanac(), goToPlace(x, y, name) }. */
   constructor(on) {
     this.on = on;
     this.title = element('h2', {});
@@ -17,14 +18,24 @@ export class Book {
     this.nothing = element('p', {}, 'Nothing yet. What you find, leave and do with others stands here, '
       + 'and what others did while you were away.');
     this.lines = element('div', { class: 'lines' });
+    const almanac = element('button', { type: 'button', class: 'quiet' }, 'Almanac');
     this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },
-      element('header', {}, this.title, this.you), this.sums, this.nothing, this.lines,
+      element('header', {}, this.title, almanac, this.you), this.sums, this.nothing, this.lines,
       element('form', { method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.you.addEventListener('click', () => {
       this.root.close();
       on.you();
     });
+    almanac.addEventListener('click', () => {
+      this.root.close();
+      on.almanac();
+    });
+    this.entries = element('ul', { 'aria-label': 'Today' });
+    this.almanac = element('dialog', { class: 'help book panel', 'aria-label': 'Almanac' },
+      element('h2', {}, 'Almanac'), element('p', {}, 'Each day of this world, which is sixteen minutes, has a '
+        + 'page.'), element('div', { class: 'lines' }, this.entries), element('form', { method: 'dialog' },
+        element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.news = element('ul', {});
     const open = element('button', { type: 'button' }, 'Open the book');
     const close = element('button', { type: 'button', class: 'quiet' }, 'Close');
@@ -48,7 +59,7 @@ export class Book {
     for (const line of lines) {
       const day = dayOf(line.at, now);
       if (!days.has(day)) days.set(day, []);
-      days.get(day).push(this.#row(line));
+      days.get(day).push(this.#row(line, this.root));
     }
     this.lines.replaceChildren(...[...days].flatMap(([day, rows]) =>
       [element('h3', {}, day), element('ul', { 'aria-label': day }, ...rows)]));
@@ -74,13 +85,20 @@ export class Book {
     show(false, this.card);
   }
 
-  /** @param {Line} line */
-  #row({ sign, text, place }) {
+  /** Fill the almanac.
+   * @param {Line[]} lines */
+  fillAlmanac(lines) {
+    this.entries.replaceChildren(...lines.map((line) => this.#row(line, this.almanac)));
+  }
+
+  /** Return a line of a dialog.
+   * @param {Line} line @param {HTMLDialogElement} dialog */
+  #row({ sign, text, place }, dialog) {
     const words = element('span', {}, text);
     if (place === null) return element('li', {}, icon(sign), words);
     const button = element('button', { type: 'button', title: `Go to ${place.name}` }, icon(sign), words);
     button.addEventListener('click', () => {
-      this.root.close();
+      dialog.close();
       this.on.goToPlace(place.x, place.y, place.name);
     });
     return element('li', {}, button);

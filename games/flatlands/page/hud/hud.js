@@ -25,7 +25,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), deed(deed), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(),
+   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), almanac(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(),
    * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
    * signOf(emote, side) }. `deeds` are those of kinds.js. With `live` there is only the map of everybody. */
   constructor(root, on, pictures, deeds, live) {
@@ -86,7 +86,7 @@ export class Hud {
     // The title stays where it is: the player may be typing there.
     this.titleScreen.root.before(this.playing, this.atlas.root);
     root.append(this.notes.root, this.notes.banner, this.tools.help, this.tools.link.root,
-      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root, this.book.root);
+      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root, this.book.root, this.book.almanac);
     const { count, list } = this.readingsPanel, { hintNote, toastNote, banner, followNote } = this.notes;
     this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
       this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
@@ -190,6 +190,12 @@ export class Hud {
     this.typing();
     this.book.closeCard();
     this.#showDialog(this.book.root);
+  }
+
+  /** Open the almanac. */
+  openAlmanac() {
+    this.typing();
+    this.#showDialog(this.book.almanac);
   }
 
   toggleRing() {

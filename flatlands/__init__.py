@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flatlands.server.me import Guest as Guest
     from flatlands.server.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
+    from flatlands.server.query.tables import select as select
     from flatlands.server.things import Event as Event
     from flatlands.server.things import Kept as Kept
     from flatlands.server.things import Record as Record
@@ -54,6 +55,7 @@ _PUBLIC = {
     "Records": "flatlands.server.kept.records",
     "Refused": "flatlands.server.messages.protocol",
     "Thing": "flatlands.server.things",
+    "select": "flatlands.server.query.tables",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
     "chunks": "flatlands.server.chunks",
     **dict.fromkeys(("Game", "Part", "every", "plain", "terrain"), "flatlands.server.game"),

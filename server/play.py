@@ -19,7 +19,7 @@ from flatlands.server.kept.keepers import Keepers
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
-from flatlands.server.kept.records import Records
+from flatlands.server.kept.records import SWEEP_EVERY, Records
 from flatlands.server.kept.undo import undo, wipe, writers
 from flatlands.server.me import Guest
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
@@ -85,6 +85,9 @@ class Play:
         self._obey: dict[str, Hook] = {}
         for part in self._parts:
             self._take(part)
+        for records in self.records.values():
+            if records.kind.lasts is not None:
+                node.loop.every(SWEEP_EVERY, records.sweep)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
         #: Says which intents no player may have; None if all may be had.

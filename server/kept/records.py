@@ -23,7 +23,7 @@ _R = TypeVar("_R", bound=Record)
 #: The name of the queue in the store begins with it.
 QUEUE: Final = "records"
 
-#: ms between two times that a node looks for what is over, and for which it claims that.
+#: ms between two times that a node removes what is over, and for which it claims that.
 SWEEP_EVERY, LEASE = 60_000, 5000
 
 
@@ -50,8 +50,6 @@ class Records(Generic[_R]):
         here = copy.copy(self)
         here._keeper, here._fields = node.keeper, schema.Fields(game, [self.kind])
         here._queue = f"{QUEUE} {game} {self.kind.__name__} {node.channels.ground}"
-        if self.kind.lasts is not None:
-            node.loop.every(SWEEP_EVERY, here._sweep)
         return here
 
     def read(self, id: str) -> _R | None:
@@ -158,8 +156,8 @@ class Records(Generic[_R]):
     def _read_all(self, items: list[Item]) -> list[_R]:
         return [record for record in map(self._read, items) if record is not None]
 
-    def _sweep(self) -> None:
-        """Remove what is over."""
+    def sweep(self) -> None:
+        """Remove what is over, some time later."""
 
         def question(store: Store) -> None:
             over = store.claim(self._queue, BATCH_LIMIT, LEASE)

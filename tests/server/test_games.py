@@ -42,7 +42,8 @@ def test_a_game_has_its_own_options_and_tables():
     assert settings.read(["--game", "quiet"], {"DEER": "1"}).of_game is None
     with pytest.raises(SystemExit):
         settings.read(["--game", "quiet", "--gems", "2"], {})
-    assert tables("flatlands").keys() - tables("quiet").keys() == {"gem", "cairn", "score"}
+    added = tables("flatlands").keys() - tables("quiet").keys()
+    assert added == {"gem", "cairn", "landmark", "note", "score"}
     assert games.shipped() == ["flatlands", "paint", "quiet", "snake"]
     assert games.DEFAULT in games.shipped()
 

@@ -7,11 +7,10 @@ node. This module never changes what it tells of.
 
 from typing import Final
 
-from flatlands import Me, Part, Record, Records, action, number, text
+from flatlands import Me, Part, Record, Records, action, number, select, text
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
-from flatlands.server.query.tables import select
 
 #: ms of a day of the world, as in page/day.js, and of that in which something counts as new.
 DAY, NEW = 960_000, 24 * 3600 * 1000

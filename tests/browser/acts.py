@@ -258,12 +258,14 @@ def wait_for_colour(page, colour, least, most=math.inf):
 
 def tab_to(page, label):
     """Press Tab until what has this label has the focus, which must be seen there."""
+    name = """(({ ariaLabel, innerText }) => ariaLabel ?? innerText.split('\\n')[0])(
+      document.activeElement)"""
     for _ in range(20):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.ariaLabel") == label:
+        if page.evaluate(name) == label:
             break
+    assert page.evaluate(name) == label
     focused = page.locator(":focus")
-    assert focused.get_attribute("aria-label") == label
     box = focused.bounding_box()
     around = {"x": box["x"] - 6, "y": box["y"] - 6}
     around |= {"width": box["width"] + 12, "height": box["height"] + 12}

@@ -60,21 +60,9 @@ def wait_for(page, expression, argument=None, expected=True):
 
 
 def use_tool(page, name):
-    """Press a button of the tools, which on small screens is an entry of a menu."""
-    more = page.get_by_role("button", name="More", exact=True)
-    tool = page.get_by_role("button", name=name, exact=True)
-    if more.is_visible() and not tool.is_visible():
-        more.click()
-    tool.click()
-
-
-def toggle_grid(page):
-    """Show the grid overlay, or hide it; on small screens that is a button of the help."""
-    grid = page.get_by_role("button", name="Grid", exact=True)
-    if grid.is_visible():
-        return grid.click()
-    use_tool(page, "Help")
-    return page.get_by_role("button", name="Show the grid").click()
+    """Press an entry of the menu of all that can be done."""
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name=name, exact=True).click()
 
 
 def chromium():

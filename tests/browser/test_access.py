@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.acts import PHONE, enter, put
-from tests.browser.conftest import toggle_grid, use_tool, wait_for
+from tests.browser.conftest import use_tool, wait_for
 from tests.inside import inside
 from tests.processes import ROOT
 
@@ -90,6 +90,7 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     for name in ("Help", "Book", "Leave a cairn", "Invite"):
         use_tool(page, name)
         page.locator("dialog[open]").wait_for()
+        wait_for(page, "document.querySelector('.hint').textContent === ''")
         look(name)
         page.keyboard.press("Escape")
         page.locator("dialog[open]").wait_for(state="hidden")
@@ -102,15 +103,19 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     page.get_by_role("button", name="Wave", exact=True).click()
     look("ring")
     page.keyboard.press("Escape")
-    page.locator(".gems").click()
+    use_tool(page, "Board")
     page.get_by_role("dialog", name="Board").wait_for()
     look("board")
     page.keyboard.press("Escape")
-    toggle_grid(page)
+    use_tool(page, "Grid")
     look("grid")
-    toggle_grid(page)
+    use_tool(page, "Grid")
+    page.get_by_role("button", name="More").click()
+    look("menu")
+    page.keyboard.press("Escape")
     # There is something to scroll back to.
-    page.get_by_role("button", name="Talk").click()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Enter")
     look("chat")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Map of everybody").click()

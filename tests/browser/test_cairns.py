@@ -10,10 +10,13 @@ CAIRNS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, alpha, goneAt }) => thing.kind === 1 && alpha > 0 && goneAt === null)
   .map(({ thing, x, y }) => [thing.values.text, thing.values.stones, x, y])"""
 
+#: Whether the page knows that the server keeps what lasts.
+LASTING = "!document.querySelector('[aria-keyshortcuts=c]').hidden"
+
 
 def leave(page, text):
     """Write a line by the key, and leave it."""
-    wait_for(page, "() => !document.querySelector('.gems').hidden")
+    wait_for(page, LASTING)
     page.keyboard.press("c")
     page.get_by_role("dialog", name="Leave a cairn").wait_for()
     page.keyboard.type(text)
@@ -24,7 +27,7 @@ def leave(page, text):
 def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     ada = play("Ada", url=alone.url, script=MAY_NOT_COPY)
     # Nobody writes for nothing.
-    wait_for(ada, "() => !document.querySelector('.gems').hidden")
+    wait_for(ada, LASTING)
     ada.keyboard.press("c")
     ada.get_by_text("Nothing is left on the plaza: walk on a little.").wait_for()
     assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
@@ -46,16 +49,16 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     eventually(lambda: own.bounding_box()["x"] < 100, "the card is there again")
     ada.keyboard.press("b")
     ada.get_by_role("dialog", name="Board").wait_for()
-    on_top = "([x, y]) => document.elementFromPoint(x, y).closest('.board, .cairn')?.className"
+    on_top = "([x, y]) => document.elementFromPoint(x, y).closest('.sheet, .cairn')?.className"
 
     def covered():
         # The card follows the cairn: the screen has just become another one.
-        card, board = own.bounding_box(), ada.locator(".board").bounding_box()
+        card, board = own.bounding_box(), ada.locator(".sheet:visible").bounding_box()
         inside = [160, (board["y"] + card["y"] + card["height"]) / 2]
-        return board["y"] < inside[1] and "board" in (ada.evaluate(on_top, inside) or "")
+        return board["y"] < inside[1] and "sheet" in (ada.evaluate(on_top, inside) or "")
 
     eventually(covered, "the board lies over the card")
-    ada.locator(".board .close").click()
+    ada.get_by_role("button", name="Close").click()
     ada.set_viewport_size({"width": 1280, "height": 800})
     # A line that is refused need not be written again.
     leave(ada, "So is the mill.")
@@ -120,7 +123,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     wait_for(ada, "() => flatlands.state.aim?.label === 'your cairn'")
     ada.reload()
     enter(ada)
-    wait_for(ada, "() => !document.querySelector('.gems').hidden")
+    wait_for(ada, LASTING)
     ada.keyboard.press("n")
     book.get_by_text(told).wait_for()
     assert card.is_hidden()

@@ -14,7 +14,7 @@ import pytest
 
 from flatlands.loadtest.kit.processes import Program, children
 from tests.brokers.redis_servers import certify, free_port, running
-from tests.browser.conftest import eventually, wait_for
+from tests.browser.conftest import eventually, use_tool, wait_for
 from tests.nginx import nginx
 from tests.processes import PATIENCE, ROOT, serving
 
@@ -121,7 +121,7 @@ def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):
     for more, forgets in (({}, False), ({"DYNO": "web.1"}, True)):
         with serving("--workers", "2", STORE_URL=store, **more) as server:
             page = play("Anna", url=server.url, cut_off=True)
-            page.get_by_role("button", name="Help").click()
+            use_tool(page, "Help")
             page.get_by_role("dialog", name="Help").wait_for()
             assert page.get_by_text("This server forgets gems").is_visible() == forgets
             assert server.errors().count("WARNING gems, scores and cairns will be lost") == forgets

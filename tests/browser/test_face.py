@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from PIL import ImageChops
+from PIL import ImageChops, ImageStat
 
 from tests.browser.acts import (
     PHONE,
@@ -23,7 +23,7 @@ from tests.browser.acts import (
     walk,
     walk_to,
 )
-from tests.browser.conftest import PATIENCE, eventually, toggle_grid, use_tool, wait_for
+from tests.browser.conftest import PATIENCE, eventually, use_tool, wait_for
 from tests.socket_client import SocketClient
 
 #: Desktops, also in a low window and at 200 %; and phones both ways, and tablets.
@@ -49,6 +49,39 @@ def all_within(found, size):
         assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], one
 
 
+#: Where a place in tiles is on the screen, in css px.
+ON_SCREEN = """([x, y, tile]) => {
+  const { camera } = flatlands.state;
+  return [innerWidth / 2 + (x - camera.x) * tile, innerHeight / 2 + (y - camera.y) * tile];
+}"""
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (844, 390), (820, 1180), (390, 844), (320, 568)])
+def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, open_page, play, size):
+    play("Walker", url=alone.url)
+    page = open_page(alone.url, **sized(*size))
+    page.get_by_text("1 person is walking now").wait_for()
+    # It is as somebody would be drawn: oneself, and another one.
+    wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 2")
+    [card] = boxes(page, ".card")
+    all_within([card], size)
+    for part in (".start input", ".play", ".looks"):
+        [(_, left, top, right, bottom)] = boxes(page, f"#title {part}")
+        assert left >= card[1] and top >= card[2] and right <= card[3] and bottom <= card[4], part
+    tile = 27 if min(size) < 500 else 32
+    for x, y in ((0.5, 0.5), (0.5, 3.1), (-1, 0.5), (2, 0.5)):
+        at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile])
+        assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1]
+        assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y)
+    # The face that is chosen is that of the picture.
+    look = "flatlands.state.walkers.find(({ own }) => own).look"
+    before = page.evaluate(look)
+    page.get_by_role("group", name="Hat").get_by_role("button", name="Next").click()
+    wait_for(page, f"{look} !== {before}")
+    page.get_by_role("button", name="Play").click()
+    wait_for(page, "flatlands.state.own !== undefined && flatlands.state.walkers.length === 2")
+
+
 def fill_the_log(page):
     for id in range(90_001, 90_005):
         put(page, id, 0, 60, says="What a long day it was, how far one came! " * 2)
@@ -65,8 +98,8 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
     page.locator(".tally", has_text="and 11 others").wait_for()
     time.sleep(0.5)
     walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
-    fixed = (".map", ".tools", ".gems", ".tally")
-    shown = boxes(page, ".hint", *fixed, ".stick", ".keys", ".chat input")
+    fixed = (".map", ".tools", ".tally")
+    shown = boxes(page, ".hint", *fixed, ".stick", ".chat input")
     assert {".hint", *fixed} <= {name for name, *_ in shown}
     all_within([walker, *shown], size)
     [hint] = boxes(page, ".hint")
@@ -84,22 +117,29 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         }"""
     )
     assert min(lines) > 0.4 * max(lines)
-    more = page.get_by_role("button", name="More", exact=True)
-    if more.is_visible():
-        # Three tools, and the others by their names.
-        more.click()
-        entries = page.locator(".tools .entries button:visible .word")
-        names = "Home, Invite, You, Leave a cairn, Mute sounds, Help"
-        assert ", ".join(entries.all_inner_texts()) == names
-        all_within(boxes(page, ".entries"), size)
-        page.keyboard.press("Escape")
-        assert boxes(page, ".entries") == []
-    toggle_grid(page)
+    # Few tools are always there, and the others in a menu by their names.
+    page.get_by_role("button", name="More", exact=True).click()
+    entries = page.locator(".tools .entries button:visible .word")
+    names = "Home, Invite, Book, Leave a cairn, Board, Mute sounds, Grid, Help"
+    assert ", ".join(entries.all_inner_texts()) == names
+    all_within(boxes(page, ".entries", ".tools > button"), size)
+    page.keyboard.press("Escape")
+    assert boxes(page, ".entries") == []
+    use_tool(page, "Grid")
     page.get_by_label("Legend").wait_for()
     time.sleep(0.5)
-    shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick", ".keys")
+    shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick")
     assert {".legend", ".readings .list"} <= {name for name, *_ in shown}
     all_within([walker, *shown], size)
+
+
+#: The boxes of the faces of all walkers, as those of panels.
+FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
+  const { camera } = flatlands.state, tile = Math.min(innerWidth, innerHeight) < 500 ? 27 : 32;
+  const left = innerWidth / 2 + tile * (x - camera.x);
+  const top = innerHeight / 2 + tile * (y - camera.y);
+  return ['face', left - 8, top - 25, left + 8, top - 11];
+})"""
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
@@ -112,19 +152,26 @@ def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
     corners = corners[: 4 if size[1] < 500 else 6]
     for i, (dx, dy) in enumerate(corners):
         put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
+    # Where bubbles would be stands somebody.
+    for i, (dx, dy) in enumerate(corners[2:4]):
+        put(page, 91_000 + i, int(dx), int(dy) - 1.5)
     # Names on top of each other give way; what was said does not.
     wait_for(page, "(n) => bubbles.length === n", len(corners))
     time.sleep(0.6)
     found = page.evaluate("bubbles")
     assert len(found) == len(corners)
-    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".keys", ".stick", ".chat", ".hint")
+    faces = page.evaluate(FACES)
+    assert len(faces) == 1 + len(corners) + 2
+    for bubble in map(without_rim, found):
+        assert all(apart(bubble, face) for face in faces), (bubble, faces)
+    panels = boxes(page, ".map", ".tally", ".stick", ".dock", ".hint")
     for bubble in found:
         assert all(apart(bubble, panel) for panel in panels), (bubble, panels)
     all_apart([without_rim(bubble) for bubble in found])
 
 
 def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
-    page = play("Hearer", url=alone.url, script=noting("#d5dae0"), **PHONE)
+    page = play("Hearer", url=alone.url, script=noting("#e6e9ed"), **PHONE)
     for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
         put(page, 7 + i, dx, dy, f"Speaker {7 + i}", "Tick, tock. I never tire.")
         # Where its bubble would be stands somebody.
@@ -136,14 +183,7 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
     time.sleep(0.6)
     found = page.evaluate("bubbles")
     assert len(found) == 2
-    faces = page.evaluate(
-        """() => flatlands.state.walkers.map(({ x, y }) => {
-          const { camera } = flatlands.state;
-          const left = innerWidth / 2 + 27 * (x - camera.x);
-          const top = innerHeight / 2 + 27 * (y - camera.y);
-          return ['face', left - 8, top - 25, left + 8, top - 11];
-        })"""
-    )
+    faces = page.evaluate(FACES)
     for bubble in map(without_rim, found):
         assert all(apart(bubble, face) for face in faces), (bubble, faces)
     [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
@@ -157,7 +197,7 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
 
 def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_walks(alone, play):
     page = play("Seeker", url=alone.url, script=noting())
-    [(_, left, top, right, bottom)] = boxes(page, ".tools")
+    [(_, left, top, right, bottom)] = boxes(page, ".dock")
     page.evaluate(
         """([x, y]) => {
           const { camera } = flatlands.state;
@@ -168,11 +208,11 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     )
     wait_for(page, "pills.length === 1")
     [pill] = page.evaluate("pills")
-    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys")
+    panels = boxes(page, ".map", ".tally", ".dock")
     assert all(apart(pill, panel) for panel in panels)
     assert left - pill[1] < 200 and abs(pill[2] - top) < 200
     # Where nothing covers it, the flag is enough.
-    page.evaluate("() => { flatlands.state.aim.x -= 12; }")
+    page.evaluate("() => { flatlands.state.aim.y -= 9; }")
     wait_for(page, "pills.length === 0")
     page.evaluate("() => { flatlands.state.aim = null; }")
     # Whoever follows needs no hint how to walk, even while there is nowhere to go.
@@ -349,7 +389,7 @@ def test_no_panel_covers_the_board_of_a_signpost(alone, play):
     fill_the_log(page)
     time.sleep(0.6)
     [board] = page.evaluate("bubbles")
-    panels = boxes(page, ".log", ".map", ".tools", ".gems", ".tally", ".stick")
+    panels = boxes(page, ".log", ".map", ".tools", ".tally", ".stick")
     walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
     for other in [walker, *panels]:
         assert apart(board, other), (board, other)
@@ -379,6 +419,16 @@ def test_nothing_covers_the_own_walker(alone, play):
     wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
     time.sleep(0.5)
     assert count_colour(page, raspberry, body) > 0.9 * before
+    # At night she is lighter than somebody beside her who looks the same.
+    put(page, 90_001, 2, 0)
+    page.evaluate("flatlands.state.replica.players.get(90001).look = 1024")
+    page.evaluate(TURN_TO, 12.5)
+
+    def light(left):
+        box = {"x": left - 5, "y": 400 - 14, "width": 10, "height": 8}
+        return sum(ImageStat.Stat(picture(page, box)).mean)
+
+    eventually(lambda: light(640) > 1.3 * light(640 + 64) > 100, "she is lighter")
 
 
 #: A keyboard of France, as far as the tests press its keys: what is printed at each place.
@@ -395,7 +445,6 @@ def test_letters_go_by_what_is_printed_on_the_keys_and_walking_by_their_place(al
         given = {"type": kind, "code": code, "key": AZERTY[code]}
         keys.send("Input.dispatchKeyEvent", given)
 
-    assert page.locator(".keys kbd").all_inner_texts() == ["Z", "Q", "S", "D"]
     use_tool(page, "Help")
     page.get_by_text("Arrows or Z Q S D").wait_for()
     page.keyboard.press("Escape")

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DANCE, showEmote, WAVE } from '../../games/flatlands/page/emotes.js';
+import { DANCE, EMOTES, showEmote, WAVE } from '../../games/flatlands/page/emotes.js';
 import { advanceScene, showSaying } from '../../games/flatlands/page/scene.js';
+import { strollersAt } from '../../games/flatlands/page/strollers.js';
+import { motionOf } from '../../games/flatlands/page/view/emotes.js';
 import { among, comes } from './people.js';
 
 const sparks = (state) => [...state.drawn.values()].filter(({ sparkAt }) => sparkAt > 0)
@@ -78,4 +80,48 @@ test('an emote of nobody in sight, or one that is not known, is none', () => {
   assert.equal(showEmote(state, 9, WAVE, 1000), null);
   for (const emote of [0, 7, 255]) showEmote(state, 1, emote, 1000);
   assert.equal(state.drawn.get(1).saying, null);
+});
+
+test('a wave raises an arm, on the side of the body that is free, and swings it', () => {
+  const wave = (now, left, still = false) =>
+    motionOf({ now, still }, { saying: { emote: WAVE, at: 1000 }, dimmed: false }, left).arms;
+  const raised = Array.from({ length: 40 }, (_, i) => wave(1500 + i * 20, false)[1]);
+  assert.ok(raised.every((arm) => arm > 0.6), `${raised}`);
+  assert.ok(Math.max(...raised) - Math.min(...raised) > 0.5);
+  assert.equal(wave(1500, false)[0], null);
+  assert.equal(wave(1500, true)[1], null);
+  assert.ok(wave(1500, true)[0] > 0.6);
+  // Where motion is reduced it is held up.
+  assert.deepEqual(wave(1100, false, true), wave(2400, false, true));
+  assert.ok(wave(1100, false, true)[1] > 0.6);
+});
+
+test('each emote moves the body and ends where it began, and who has lost its line sits', () => {
+  for (let emote = 1; emote < EMOTES.length; emote++) {
+    const at = (part) => motionOf({ now: 1000 + 1700 * part, still: false },
+      { saying: { emote, at: 1000 }, dimmed: false });
+    const far = (part) => {
+      const { x, y, turn, stretch } = at(part);
+      return Math.abs(x) + Math.abs(y) + Math.abs(turn) + Math.abs(stretch - 1);
+    };
+    assert.ok(Math.max(...[0.1, 0.15, 0.2, 0.3].map(far)) > 0.05, EMOTES[emote].name);
+    assert.ok(far(0) < 1e-6 && far(1) < 1e-6, EMOTES[emote].name);
+    assert.equal(at(1.01), null);
+  }
+  assert.ok(motionOf({ now: 0, still: false }, { saying: null, dimmed: true }).stretch < 1);
+  assert.equal(motionOf({ now: 0, still: false }, { saying: null, dimmed: false }), null);
+});
+
+test('who strolls behind the title goes round the plaza without a jump, and there are no more than are out', () => {
+  assert.deepEqual(strollersAt(0, null, 1033).map(({ own, look }) => [own, look]), [[true, 1033]]);
+  const totals = { people: 2, computers: 20 };
+  for (let now = 1000; now < 60_000; now += 50) {
+    const before = strollersAt(now - 50, totals, 0), strollers = strollersAt(now, totals, 0);
+    assert.equal(strollers.filter(({ id }) => id >= 2 ** 40).length, 3);
+    assert.equal(strollers.length, 8);
+    strollers.forEach(({ x, y, own }, i) => {
+      assert.ok(own || Math.hypot(x - 0.5, y - 0.5) > 2.5 && Math.hypot(x - 0.5, y - 0.5) < 6);
+      assert.ok(Math.hypot(x - before[i].x, y - before[i].y) < 0.1);
+    });
+  }
 });

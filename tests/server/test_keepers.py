@@ -547,7 +547,10 @@ def test_without_a_store_it_is_done_at_each_node():
         (lambda: delattr(Weather(), "rain"), "Weather keeps its field rain"),
         (lambda: type("Fog", (Kept,), {"_deep": number(0, 1)}), "cannot have the name _deep"),
         (lambda: type("Fog", (Kept,), {"every": number(0, 1)}), "cannot have the name every"),
-        (lambda: type("Fog", (Weather,), {}), "must inherit from Thing, Event, Kept or Record itself"),
+        (
+            lambda: type("Fog", (Weather,), {}),
+            "must inherit from Thing, Event, Kept or Record itself",
+        ),
         (lambda: Weather(snow=1), "no field snow"),
         (lambda: setattr(Weather(), "snow", 1), "no field snow"),
         (lambda: setattr(Weather(), "rain", 1001), "Weather: rain must be"),

@@ -37,10 +37,9 @@ const HOME_WALKS = 39;                    // tiles along each axis: nearer than 
 
 export class Controls {
   /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
-   * @param {Sound} sound @param {import('./kinds.js').Deed[]} deeds */
-  constructor(state, session, hud, view, sound, deeds) {
+   * @param {Sound} sound */
+  constructor(state, session, hud, view, sound) {
     this.state = state;
-    this.deeds = deeds;
     this.session = session;
     this.client = session.client;
     this.net = session.client.net;
@@ -64,8 +63,6 @@ export class Controls {
     // the last emotes.
     this.scoresAt = this.stoneAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
-    /** Opens the map of everybody. */
-    this.openMap = () => {};
     hud.setSound(sound.on);
     session.onHeard = (id, emote) => this.#heard(id, emote);
     session.onSpark = (other) => {
@@ -145,27 +142,15 @@ export class Controls {
   }
 
   key(event) {
-    const { key, code, target } = event, letter = letterOf(event);
+    const { key, code, target } = event;
     if (!this.net.playing || target.closest('dialog, .popover')) return false;
     if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
-    if (key === 'Enter') this.hud.openChat();
-    else if (letter === 'g') this.toggleGrid();
-    else if (letter === 'h') this.goHome();
-    else if (letter === 'i') this.invite();
-    else if (letter === 'b') this.hud.toggleBoard();
-    else if (key === 'Escape') return this.hud.closeBoard() || this.closeCairn()
-      || this.unfollow() || this.#endAim();
-    else if (letter === 'o') this.openMap();
-    else if (letter === 'm') this.openNear();
-    else if (letter === 'e') this.hud.toggleRing();
-    else if (letter === 'n') this.openBook();
-    else if (letter === 'v') this.toggleSound();
-    else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
-    else {
-      const deed = this.deeds.find((each) => each.letter === letter);
-      deed?.act(this);
-      return deed !== undefined;
+    if (key === 'Escape') {
+      return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.#endAim();
     }
+    if (key === 'Enter') this.hud.openChat();
+    else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
+    else return this.hud.press(letterOf(event));
     return true;
   }
 

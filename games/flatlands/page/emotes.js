@@ -9,14 +9,14 @@ import { walkerInSight } from './scene.js';
 
 export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6;
 
-/** By their numbers from 1 on: the name of each, and what others then do. */
+/** By their numbers from 1 on: the name of each, and what others then did. */
 export const EMOTES = [{ name: '', others: '' },
-  { name: 'Wave', others: 'waves' },
-  { name: 'Heart', others: 'sends a heart' },
-  { name: 'Laugh', others: 'laughs' },
-  { name: 'Dance', others: 'dances' },
-  { name: 'Hey!', others: 'calls hey' },
-  { name: 'Huh?', others: 'wonders' }];
+  { name: 'Wave', others: 'waved' },
+  { name: 'Heart', others: 'sent a heart' },
+  { name: 'Laugh', others: 'laughed' },
+  { name: 'Dance', others: 'danced' },
+  { name: 'Hey!', others: 'called hey' },
+  { name: 'Huh?', others: 'wondered' }];
 
 /** Say whether an emote has a number that is known here. */
 export function isEmote(emote) {

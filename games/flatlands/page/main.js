@@ -14,6 +14,7 @@ import { Session } from './session.js';
 import { Sound } from './sound.js';
 import { Spectator } from './spectator.js';
 import { State } from './state.js';
+import { stroll } from './strollers.js';
 import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
 import { Portrait, signOf } from './view/portrait.js';
@@ -31,7 +32,8 @@ const stillness = matchMedia('(prefers-reduced-motion: reduce)');
 const client = new Client(randomLook), { net } = client;
 const state = new State(client);
 const view = new View(canvas, state.terrain, KINDS);
-const deeds = KINDS.flatMap(({ deed }) => deed ?? []);
+const deeds = KINDS.flatMap(({ deed }) => deed === undefined ? []
+  : { ...deed, lasts: true, act: () => deed.act(controls) });
 const minimap = new Minimap(document.getElementById('minimap'));
 const hud = new Hud(document.getElementById('hud'), {
   start: (name, look) => session.start(name, look),
@@ -41,7 +43,6 @@ const hud = new Hud(document.getElementById('hud'), {
   invite: () => controls.invite(),
   sound: () => controls.toggleSound(),
   scores: () => controls.scores(),
-  deed: (deed) => deed.act(controls),
   build: (text) => controls.build(text),
   stone: () => controls.stone(),
   hide: () => controls.hide(),
@@ -65,13 +66,12 @@ const hud = new Hud(document.getElementById('hud'), {
   closeMap: () => lookout.close(),
 }, { portraitOn: (own) => new Portrait(own), signOf }, deeds, live);
 const session = new Session(client, state, hud, () => input.repeat());
-const controls = new Controls(state, session, hud, view, new Sound(), deeds);
+const controls = new Controls(state, session, hud, view, new Sound());
 const input = new Input(canvas, controls);
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), net,
   spectator, live);
 client.on.message((message) => lookout.message(message));
-controls.openMap = () => lookout.open();
 const measures = new Measures(state, net);
 
 let resized = true;                       // whether the window may have another size than the drawing,
@@ -103,7 +103,12 @@ function frame() {
   state.plain = hud.effort.plain;
   state.panels = hud.panels;
   client.advance();
-  advanceScene(state, performance.now());
+  const now = performance.now();
+  if (state.ownId === null) {
+    state.aside = hud.titleScreen.aside;
+    stroll(state, hud.titleScreen.looks.look, now);
+  }
+  advanceScene(state, now);
   controls.frame();
   // What the map covers need not be drawn.
   if (!lookout.frame()) view.render(state);

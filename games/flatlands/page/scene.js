@@ -153,9 +153,9 @@ export function walkerInSight(state, id) {
   return state.drawn.get(id);
 }
 
-/** The walker of a player id. A new one has no position yet and is invisible.
+/** The walker of an id. A new one has no position yet and is invisible.
  * @param {State} state @returns {Walker} */
-function walkerOf(state, id) {
+export function walkerOf(state, id) {
   const known = state.drawn.get(id);
   if (known !== undefined) return known;
   const walker = {
@@ -200,7 +200,11 @@ function slewDelay(state, at) {
 
 /** @param {State} state */
 function moveCamera(state) {
-  const { camera, here, now } = state;
+  const { camera, now, ownId, aside, viewport } = state, here = { ...state.here };
+  if (ownId === null) {
+    here.x -= aside.x * viewport.w;
+    here.y -= aside.y * viewport.h;
+  }
   const far = Math.hypot(here.x - camera.x, here.y - camera.y) > CAMERA_JUMP;
   const part = state.cameraAt === 0 || far ? 1
     : 1 - Math.exp((state.cameraAt - now) / CAMERA_LAG);

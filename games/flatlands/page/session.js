@@ -133,7 +133,7 @@ export class Session {
     if (!showSaying(state, id, text, performance.now())) return;
     const shown = state.names.get(id) ?? name;
     this.hud.log(shown, id, look, text);
-    if (id !== state.ownId) this.hud.callBack(`${shown} speaks`);
+    if (id !== state.ownId) this.hud.callBack(`${shown} spoke`);
     this.onHeard(id, 0);
   }
 

@@ -122,6 +122,8 @@ export class State {
     // The page, and what its player chose.
     /** Tiles that the screen shows. */
     this.viewport = { w: 40, h: 25 };
+    /** How far the middle of what the title leaves free is from that of the screen, in parts of its width and height. */
+    this.aside = { x: 0, y: 0 };
     /** @type {Box[]} Parts of the page that marks on the canvas must not cover. */
     this.panels = [];
     /** True if the player's system asks for reduced motion. */

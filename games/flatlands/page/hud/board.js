@@ -1,8 +1,10 @@
-// How many gems the player has found, in a counter that is always in view, and the board of those who
-// have found the most, and who kept the ember for longest. Touching the counter opens the board.
+// How many gems the player has found, in a chip that comes with the first of them, and the board of those who
+// have found the most, and who kept the ember for longest. Touching the chip opens the board.
 
 import { timeOf } from '../ember.js';
-import { element, icon, show } from './element.js';
+import { Chip } from './chip.js';
+import { element, show } from './element.js';
+import { Sheet } from './sheet.js';
 
 const REFRESH_EVERY = 10000;              // ms between questions while the board is open
 const TELL_AFTER = 1500;                  // ms without another gem, after which it is read out
@@ -26,23 +28,21 @@ export function placesOf(gems) {
   return gems.map((each) => gems.indexOf(each) + 1);
 }
 
-export class Board {
-  /** `ask()` asks for the board; `giveFocusBack` gives the focus to the world. */
-  constructor(ask, giveFocusBack) {
+export class Board extends Sheet {
+  /** `ask()` asks for the board. */
+  constructor(ask) {
+    super('Board', 'Most gems');
     this.ask = ask;
-    this.giveFocusBack = giveFocusBack;
     /** @type {Score} */
     this.score = { gems: 0, place: 0, of: 0 };
     /** @type {number | undefined} */
     this.refreshing = undefined;
     /** @type {number | undefined} */
     this.telling = undefined;
-    this.sign = icon('gem');
-    this.number = element('b', {}, '0');
-    this.place = element('span', { class: 'place' });
-    this.counter = element('button', { type: 'button', class: 'gems panel', hidden: true,
-      'aria-expanded': 'false', title: 'Board of gems (B)' },
-    this.sign, element('span', { class: 'word' }, 'Gems '), this.number, this.place);
+    this.counter = new Chip('gem', 'Board of gems (B)', () => this.toggle(), '#8fe0ff');
+    const counter = this.counter.root;
+    counter.classList.add('gems');
+    counter.setAttribute('aria-expanded', 'false');
     // Only what the player found is read out, and not each gem of a row of them.
     this.told = element('span', { class: 'unseen', role: 'status' });
     this.list = element('ol', {});
@@ -50,50 +50,22 @@ export class Board {
     this.times = element('ul', {});
     this.longest = element('div', { class: 'longest', hidden: true },
       element('h3', {}, 'Longest with the ember'), this.times);
-    const close = element('button', { type: 'button', class: 'close', 'aria-label': 'Close' },
-      icon('close'));
-    this.root = element('section', { class: 'board panel', role: 'dialog', 'aria-label': 'Board',
-      tabindex: '-1', hidden: true }, element('h2', {}, 'Most gems'), close, this.list, this.below,
-    this.longest);
-    this.counter.addEventListener('click', () => this.toggle());
-    this.counter.addEventListener('animationend', () => this.counter.classList.remove('won'));
-    close.addEventListener('click', () => this.close());
-  }
-
-  get isOpen() {
-    return !this.root.hidden;
-  }
-
-  toggle() {
-    if (this.isOpen) this.close();
-    else this.open();
-  }
-
-  open() {
-    show(true, this.root);
-    this.counter.setAttribute('aria-expanded', 'true');
-    // Screen readers then read the board; the keys that walk still do.
-    this.root.focus({ preventScroll: true });
-    this.ask();
-    this.refreshing = setInterval(this.ask, REFRESH_EVERY);
-  }
-
-  close() {
-    if (!this.isOpen) return;
-    clearInterval(this.refreshing);
-    show(false, this.root);
-    this.counter.setAttribute('aria-expanded', 'false');
-    this.giveFocusBack();
+    this.root.append(this.list, this.below, this.longest);
+    this.onTurn = (open) => {
+      counter.setAttribute('aria-expanded', String(open));
+      clearInterval(this.refreshing);
+      if (!open) return;
+      this.ask();
+      this.refreshing = setInterval(this.ask, REFRESH_EVERY);
+    };
+    counter.addEventListener('animationend', () => counter.classList.remove('won'));
   }
 
   /** Show how many gems the own player has.
    * @param {Score} score */
   count(score) {
     this.score = score;
-    const { gems, place, of } = score;
-    this.number.textContent = String(gems);
-    this.place.textContent = place === 0 ? '' : `, ${ordinal(place)} of ${of}`;
-    this.counter.setAttribute('aria-label', `${this.#sentence()} Open the board.`);
+    if (score.gems > 0) this.counter.tell(String(score.gems), ` ${this.#words()}. Open the board.`);
   }
 
   /** The own player has one more gem: show it once the picture of it, in css px `side`, has flown from
@@ -103,12 +75,12 @@ export class Board {
   won(score, flight) {
     clearTimeout(this.telling);
     this.telling = setTimeout(() => {
-      this.told.textContent = this.#sentence();
+      this.told.textContent = `${this.score.gems} ${this.#words()}.`;
     }, FLIGHT_MS + TELL_AFTER);
     const land = () => {
       // Several may fly at once, and an earlier one must not count down.
       if (score.gems > this.score.gems) this.count(score);
-      this.counter.classList.add('won');
+      this.counter.root.classList.add('won');
       if (this.isOpen) this.ask();
     };
     if (flight === null) land();
@@ -118,7 +90,8 @@ export class Board {
   /** @param {{ canvas: HTMLCanvasElement, side: number, x: number, y: number }} flight
    * @param {() => void} land */
   #fly({ canvas, side, x, y }, land) {
-    const { left, top, width, height } = this.sign.getBoundingClientRect();
+    show(true, this.counter.root);
+    const { left, top, width, height } = this.counter.sign.getBoundingClientRect();
     const toX = left + width / 2, toY = top + height / 2;
     canvas.className = 'flight';
     canvas.style.width = canvas.style.height = side + 'px';
@@ -128,7 +101,7 @@ export class Board {
       const size = 1 + 0.5 * Math.sin(part * Math.PI) + (LANDS_AT - 1) * part;
       return { transform: `translate(${atX}px, ${atY}px) scale(${size})` };
     });
-    this.counter.before(canvas);
+    document.getElementById('hud')?.append(canvas);
     const flight = canvas.animate(frames, { duration: FLIGHT_MS,
       easing: 'cubic-bezier(0.35, 0, 0.55, 1)' });
     flight.onfinish = () => {
@@ -156,8 +129,9 @@ export class Board {
     else this.below.replaceChildren(rowOf('span', place, 'You', gems, true));
   }
 
-  #sentence() {
-    return `Gems ${this.number.textContent}${this.place.textContent}.`;
+  #words() {
+    const { gems, place, of } = this.score;
+    return `${gems === 1 ? 'gem' : 'gems'}${place === 0 ? '' : `, ${ordinal(place)} of ${of}`}`;
   }
 }
 

@@ -1,11 +1,14 @@
 // The panels over the world. They know the page and not the game: they report what happens by
-// callbacks.
+// callbacks. All have one look, and each kind of word one place: short readings in the strip at the upper left (`chip`), notes on top
+// (`toast`, `hint`), what one opens beside the map (`sheet`), what is said at the lower left, and what can be done in the menu there
+// (`deed`). A new panel is one of these, made by a module of its own: it needs no CSS.
 
 import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
 import { Book } from './book.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
+import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
 import { Effort, Sample } from './frames.js';
 import { Menu } from './menu.js';
@@ -14,25 +17,29 @@ import { Notes } from './notes.js';
 import { Panels } from './panels.js';
 import { Readings } from './readings.js';
 import { Ring } from './ring.js';
+import { closeSheet, Sheet } from './sheet.js';
 import { Stick } from './stick.js';
 import { Title } from './title.js';
 import { Tools } from './tools.js';
 import { YouDialog } from './you.js';
+
+/** @typedef {import('./tools.js').Deed} Deed */
 
 const SAMPLE_AFTER = 5000;                // ms
 const TOLD_MS = 10000;                    // for which a screen reader may still come to a sentence
 
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
-   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), deed(deed), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), almanac(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(),
-   * zoom(factor), whole(), closeMap() }, and `pictures` what Looks and Ring need: { portraitOn(canvas),
-   * signOf(emote, side) }. `deeds` are those of kinds.js. With `live` there is only the map of everybody. */
+   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
+   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), almanac(),
+   * goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
+   * Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. `deeds` are those about things. With `live` there is only the map of everybody.
+   * @param {Deed[]} deeds */
   constructor(root, on, pictures, deeds, live) {
     const focusWorld = () => this.focusWorld();
     this.root = root;
     this.titleScreen = new Title(root.querySelector('#title'), on.start, pictures.portraitOn);
-    this.readingsPanel = new Readings();
+    this.readingsPanel = new Readings(on.near);
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
     this.notes = new Notes(() => {
@@ -42,10 +49,6 @@ export class Hud {
     this.menu = new Menu(on, focusWorld);
     this.nearDialog = new NearDialog();
     this.typing = on.typing;
-    this.board = new Board(() => {
-      this.hint(null);                    // it would cover the board
-      on.scores();
-    }, focusWorld);
     this.cairnCard = new CairnCard(on, focusWorld, () => this.room.moved());
     this.cairnDialog = new CairnDialog(on.build);
     this.youDialog = new YouDialog(on, pictures.portraitOn);
@@ -54,43 +57,38 @@ export class Hud {
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
+    this.tools = new Tools({ chat: () => this.openChat(), emote: () => this.ring.toggle() }, focusWorld);
+    const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
+      title: 'Map of everybody (O)' }, icon('globe'));
+    this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
+    const minimap = root.querySelector('#minimap');
+    if (minimap !== null) this.map.append(minimap);
+    this.map.append(world);
+    this.map.addEventListener('click', on.map);
     // After a click on a button the keys must control the walk again, and not press the button.
     const then = (act) => (...given) => {
       act(...given);
       focusWorld();
     };
-    this.tools = new Tools({ grid: then(on.grid), home: then(on.home), invite: then(on.invite),
-      deed: on.deed, map: on.map, sound: then(on.sound), board: () => this.board.toggle(),
-      chat: () => this.openChat(), book: on.book, emote: () => this.ring.toggle(),
-      help: () => this.#showDialog(this.tools.help) }, deeds, focusWorld);
-    this.readingsPanel.root.append(this.tools.legend);
-    this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
-    const minimap = root.querySelector('#minimap');
-    if (minimap !== null) this.map.append(minimap);
-    const corner = (sort, sign, label) => element('button', { type: 'button', class: sort,
-      'aria-label': label.replace(/ \(.*/, ''), title: label }, icon(sign));
-    const world = corner('world', 'globe', 'Map of everybody (O)');
-    const near = corner('near', 'people', 'Who is near (M)');
-    this.map.append(near, world);
-    this.map.addEventListener('click', on.map);
-    near.addEventListener('click', (event) => {
-      event.stopPropagation();            // the map below opens that of everybody
-      on.near();
-    });
     this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
       close: on.closeMap }, live);
-    this.playing = element('div', { class: 'playing', hidden: true },
-      this.readingsPanel.root, this.map, this.tools.root, this.board.counter, this.board.root,
-      this.board.told, this.told, this.cairnCard.root, this.cairnCard.told,
-      this.tools.keys, this.chat.root, this.stick.root, this.menu.root, this.ring.root);
+    const { root: readings, strip, list } = this.readingsPanel;
+    const { notes, tools: { legend } } = this, { root: stick } = this.stick;
+    /** Where sheets are opened. */
+    this.beside = element('div', { class: 'beside playing' }, this.map);
+    this.dock = element('div', { class: 'dock panel' }, this.chat.root, this.tools.root);
     // The title stays where it is: the player may be typing there.
-    this.titleScreen.root.before(this.playing, this.atlas.root);
-    root.append(this.notes.root, this.notes.banner, this.tools.help, this.tools.link.root,
-      this.nearDialog.root, this.cairnDialog.root, this.youDialog.root, this.book.root, this.book.almanac);
-    const { count, list } = this.readingsPanel, { hintNote, toastNote, banner, followNote } = this.notes;
-    this.room = new Panels(root, [count, list, this.map, this.tools.root, this.tools.keys,
-      this.tools.legend, this.chat.root, this.stick.root, this.board.root, this.board.counter,
-      this.cairnCard.root, this.book.card, followNote, hintNote, toastNote, banner]);
+    this.titleScreen.root.before(
+      element('div', { class: 'playing' }, this.cairnCard.root, this.cairnCard.told),
+      element('div', { class: 'top' }, readings, this.beside, notes.root),
+      element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.told,
+      element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
+    root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.cairnDialog.root,
+      this.youDialog.root, this.book.root, this.book.almanac);
+    this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick, this.cairnCard.root,
+      ...notes.root.children]);
+    this.board = new Board(on.scores);
+    this.#addAll(on, deeds);
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
@@ -103,15 +101,82 @@ export class Hud {
     this.#keepAboveKeyboard();
   }
 
+  /** @param {Deed[]} deeds */
+  #addAll(on, deeds) {
+    const add = (letter, sign, label, help, act, more = {}) =>
+      this.deed({ letter, sign, label, help, act, ...more });
+    add('e', 'emote', 'Wave', 'ring of emotes', () => this.ring.toggle(), { elsewhere: true });
+    add('o', 'globe', 'Map', 'who is where in the world', on.map, { elsewhere: true });
+    add('m', 'people', 'Near', 'who and what is near', on.near, { elsewhere: true });
+    add('h', 'home', 'Home', 'to the plaza, and back again', on.home);
+    add('i', 'invite', 'Invite', 'a link for a friend', on.invite);
+    add('n', 'book', 'Book', 'what you found and did, and your name and face', on.book);
+    for (const deed of deeds) this.deed(deed);
+    this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
+      lasts: true });
+    this.readingsPanel.strip.append(this.board.counter.root);
+    this.root.append(this.board.told);
+    this.sound = add('v', 'sound', 'Sounds', 'on or off', on.sound, { atEnd: true });
+    this.grid = add('g', 'grid', 'Grid', 'squares, channels, margins', on.grid, { atEnd: true });
+    add('', 'help', 'Help', 'how to play', () => {
+      this.tools.help.fill();
+      this.#showDialog(this.tools.help.root);
+    }, { atEnd: true });
+  }
+
+  /** Put a chip into the strip, and return it: see Chip.
+   * @param {string} sign @param {string} about @param {(() => void) | null} onClick @param {string | null} hue */
+  chip(sign, about, onClick = null, hue = null) {
+    const chip = new Chip(sign, about, onClick, hue);
+    this.readingsPanel.strip.append(chip.root);
+    return chip;
+  }
+
+  /** Return a new sheet with a heading, to whose `root` what it shows is added. A key and an entry of the menu open it, and
+   * close it: those of `deed`, whose label is the sheet's name.
+   * @param {string} heading @param {Omit<Deed, 'act'>} deed */
+  sheet(heading, deed) {
+    const sheet = new Sheet(deed.label, heading);
+    this.#putSheet(sheet, deed);
+    return sheet;
+  }
+
+  /** @param {Sheet} sheet @param {Omit<Deed, 'act'>} deed */
+  #putSheet(sheet, deed) {
+    sheet.giveFocusBack = () => this.focusWorld();
+    this.beside.append(sheet.root);
+    this.room.watch(sheet.root);
+    this.deed({ ...deed, act: () => {
+      this.hint(null);                    // there may be no room for both
+      sheet.toggle();
+    } });
+  }
+
+  /** Let the player do something by a key and an entry of the menu, which is returned.
+   * @param {Deed} deed */
+  deed(deed) {
+    return this.tools.add(deed);
+  }
+
+  /** A key with a letter was pressed; return whether it does anything. */
+  press(letter) {
+    return this.tools.press(letter);
+  }
+
   /** Show the title and ask for a name and a look. `invitedBy` says who invited the player, or is null.
    * @param {string | null} invitedBy */
   title(suggestedName, look, invitedBy = null) {
-    this.playing.hidden = true;
     this.menu.close(false);
     this.ring.close(false);
-    this.board.close();
+    closeSheet();
     this.stick.release();
     this.titleScreen.open(suggestedName, look, invitedBy);
+    this.#turn();
+  }
+
+  /** Show the panels of the title, of the map of everybody or of the game. */
+  #turn() {
+    this.root.dataset.shows = !this.titleScreen.root.hidden ? 'title' : this.atlas.root.hidden ? 'game' : 'map';
   }
 
   titleError(sentence) {
@@ -120,7 +185,7 @@ export class Hud {
 
   play() {
     this.titleScreen.close();
-    this.playing.hidden = false;
+    this.#turn();
     clearTimeout(this.sampling);
     this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
   }
@@ -144,7 +209,7 @@ export class Hud {
       this.hint(null);
     }
     this.atlas.open(is);
-    this.root.classList.toggle('mapped', is);
+    this.#turn();
   }
 
   /** Show the banner with a text that stays, of the kind 'info' or 'warn', and a button if the player
@@ -198,10 +263,6 @@ export class Hud {
     this.#showDialog(this.book.almanac);
   }
 
-  toggleRing() {
-    this.ring.toggle();
-  }
-
   openChat() {
     this.chat.open();
   }
@@ -220,12 +281,15 @@ export class Hud {
    * @param {HTMLDialogElement} dialog */
   #showDialog(dialog) {
     this.focusWorld();
+    this.hint(null);                      // it would shine through
     dialog.showModal();
     dialog.scrollTop = 0;                 // it may have gone to the button that has the focus
   }
 
+  /** Show a sentence for some seconds; whoever looks elsewhere finds it in the tab. */
   toast(text) {
     this.notes.toast(text);
+    this.callBack(text);
   }
 
   /** Show who is followed, and a button to end that; null hides it.
@@ -278,31 +342,27 @@ export class Hud {
     this.board.show(score, top, longest);
   }
 
-  toggleBoard() {
-    if (!this.board.counter.hidden) this.board.toggle();
+  /** Close the sheet that is open; return whether there was one. */
+  closeSheet() {
+    return closeSheet();
   }
 
-  /** Close the board; return whether it was open. */
-  closeBoard() {
-    const was = this.board.isOpen;
-    this.board.close();
-    return was;
-  }
-
-  /** The server keeps what lasts: show the counter of gems, and the buttons that are about it. */
+  /** The server keeps what lasts: show what is about that. */
   showLasting() {
-    show(true, this.board.counter);
     this.tools.showLasting();
   }
 
   setSound(on) {
-    this.tools.setSound(on);
+    const [sign, word] = this.sound.children;
+    sign.replaceWith(icon(on ? 'sound' : 'silence'));
+    word.textContent = on ? 'Mute sounds' : 'Unmute sounds';
   }
 
   setGrid(on) {
-    this.tools.setGrid(on);
+    this.grid.setAttribute('aria-pressed', String(on));
+    show(on, this.tools.legend);
     this.readingsPanel.open(on);
-    if (on) this.hint(null);              // it would cover the legend
+    if (on) this.hint(null);              // on the smallest screens there is no room for both
   }
 
   /** The panels, which marks on the canvas must not cover. */

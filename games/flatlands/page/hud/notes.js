@@ -11,9 +11,9 @@ export class Notes {
     // It changes each second, so screen readers do not read it out.
     this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
     this.button = element('button', { type: 'button', hidden: true });
-    this.banner = element('div', { class: 'banner panel', role: 'status', 'aria-live': 'polite',
+    this.banner = element('div', { class: 'banner note panel', role: 'status', 'aria-live': 'polite',
       hidden: true }, this.text, this.count, this.button);
-    const note = (sort) => element('div', { class: sort + ' panel', role: 'status',
+    const note = (sort) => element('div', { class: sort + ' note panel', role: 'status',
       'aria-live': 'polite' });
     this.toastNote = note('toast');
     this.hintNote = note('hint');
@@ -21,9 +21,9 @@ export class Notes {
     const stop = element('button', { type: 'button', 'aria-label': 'Stop following',
       title: 'Stop following (Escape)' }, icon('close'));
     stop.addEventListener('click', onUnfollow);
-    this.followNote = element('div', { class: 'following panel', hidden: true }, this.followed, stop);
+    this.followNote = element('div', { class: 'following note panel', hidden: true }, this.followed, stop);
     // One above the other: they never cover each other.
-    this.root = element('div', { class: 'notes' }, this.followNote, this.hintNote, this.toastNote);
+    this.root = element('div', { class: 'notes' }, this.banner, this.followNote, this.toastNote, this.hintNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 
@@ -31,7 +31,7 @@ export class Notes {
    * @param {string | null} text @param {{ label: string, onClick: () => void } | null} button */
   tell(text, kind, button) {
     show(text !== null, this.banner);
-    this.banner.className = 'banner panel ' + kind;
+    this.banner.className = 'banner note panel ' + kind;
     // Setting the same text again would make screen readers read it out again.
     if (this.text.textContent !== text) this.text.textContent = text ?? '';
     this.count.textContent = '';

@@ -15,6 +15,13 @@ export class Panels {
     for (const one of [root, ...panels]) this.observer.observe(one);
   }
 
+  /** Measure one more panel.
+   * @param {HTMLElement} panel */
+  watch(panel) {
+    this.panels.push(panel);
+    this.observer.observe(panel);
+  }
+
   /** Measure them after the next layout, because one has moved without another size. */
   moved() {
     // What is observed anew is reported once.

@@ -1,20 +1,23 @@
-// Who is in view, and the readings: what the page measures about itself, four times a second.
-// Readings are shown while the grid is.
+// Who is in view, in a chip that opens the list of them, and the readings: what the page measures about itself, four
+// times a second. Those are shown while the grid is.
 
+import { Chip } from './chip.js';
 import { element, show, signed } from './element.js';
 
 export class Readings {
-  constructor() {
+  /** `onNear()` opens the list of who is near. */
+  constructor(onNear) {
     this.values = {};
     const list = element('dl', {});
     for (const label of ['You', 'Place', 'Ping', 'Channels']) {
       this.values[label] = element('dd');
       list.append(element('dt', {}, label), this.values[label]);
     }
-    this.count = element('p', { class: 'tally panel' });
+    this.count = new Chip('people', 'Who is near (M)', onNear);
+    this.count.root.classList.add('tally');
+    this.strip = element('div', { class: 'strip' }, this.count.root);
     this.list = element('div', { class: 'list panel', hidden: true }, list);
-    this.root = element('section', { class: 'readings', 'aria-label': 'Readings' }, this.count,
-      this.list);
+    this.root = element('section', { class: 'readings playing', 'aria-label': 'Readings' }, this.strip, this.list);
   }
 
   /** Show the readings, or only who is in view. */
@@ -24,7 +27,7 @@ export class Readings {
 
   show({ name, position, square, ping, company, held, messages, bytes }) {
     const { values } = this, { col, row } = square;
-    write(this.count, company);
+    this.count.tell(company);
     write(values.You, name);
     const x = Math.floor(position.x), y = Math.floor(position.y);
     write(values.Place, `${signed(x)}, ${signed(y)} · square ${signed(col)}, ${signed(row)}`);

@@ -1,4 +1,4 @@
-// The title screen, on which a player chooses a name and a look.
+// The title screen, on which a player chooses a name and a look. Its card leaves the picture free on one side.
 
 import { byTouch, element, show } from './element.js';
 import { Looks } from './looks.js';
@@ -19,6 +19,10 @@ export class Title {
     this.field = part('input');
     this.error = part('.error');
     this.button = part('.play');
+    /** How far the middle of what the card leaves free is from that of the page, in parts of its width and height. */
+    this.aside = { x: 0, y: 0 };
+    const card = part('.card'), observer = new ResizeObserver(() => this.#look(card));
+    for (const one of [root, card]) observer.observe(one);
     this.looks = new Looks(portraitOn);
     part('.looks').replaceWith(this.looks.root);
     this.form.addEventListener('submit', (event) => {
@@ -47,6 +51,13 @@ export class Title {
     if (typed || byTouch()) return;
     this.field.focus();
     this.field.select();
+  }
+
+  /** Find out what the card leaves free: what is beside it, or above it on upright screens. */
+  #look(card) {
+    const { left, top, right } = card.getBoundingClientRect(), { clientWidth: wide, clientHeight: high } = this.root;
+    if (right === left) return;
+    this.aside = wide > high ? { x: right / wide / 2, y: 0 } : { x: 0, y: (top / high - 1) / 2 };
   }
 
   /** Play, if the player has pressed Play before this could be done. */

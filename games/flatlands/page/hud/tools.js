@@ -1,43 +1,41 @@
-// The buttons, the dialog with the invite link, and the key hints.
+// What a player can do besides walking: two buttons that are always there, a menu of all others by their names,
+// the key of each, and the dialog with the invite link.
 
 import { walkingKeys } from '../keys.js';
 import { element, icon, show } from './element.js';
-import { makeHelp } from './help.js';
+import { Help } from './help.js';
 import { makeLegend } from './legend.js';
 
+/**
+ * What a player can do: by the letter of its key ('' if it has none), and by an entry of the menu, unless
+ * `elsewhere` says that another button does it. `sign` is the picture, one of ICONS or a path, and `help` what the help says.
+ * One that `lasts` is not there where the server keeps nothing, and one with `atEnd` comes after all others.
+ * @typedef {{ letter: string, sign: string, label: string, help: string, act: () => void, lasts?: boolean,
+ * elsewhere?: boolean, atEnd?: boolean }} Deed
+ */
+
 export class Tools {
-  /** `on` has { grid(), home(), invite(), chat(), emote(), map(), book(), deed(deed), board(), sound(),
-   * help() }; `deeds` are those of kinds.js; `giveFocusBack` gives the focus to the world. On small screens most buttons are entries of a
-   * menu, with their words. */
-  constructor(on, deeds, giveFocusBack) {
-    const walking = walkingKeys(/** @type {any} */ (navigator).keyboard);
-    this.help = makeHelp(on.grid, walking, deeds);
+  /** `on` has { chat(), emote(), sound() }; `giveFocusBack` gives the focus to the world. */
+  constructor(on, giveFocusBack) {
+    /** @type {Deed[]} */
+    this.deeds = [];
+    this.lasting = false;                 // true where the server keeps what lasts
+    /** @type {Map<Deed, HTMLElement>} */
+    this.entryOf = new Map();
+    /** @type {HTMLElement | null} The first entry of those at the end. */
+    this.end = null;
+    this.help = new Help(this.deeds, walkingKeys(/** @type {any} */ (navigator).keyboard));
     this.link = new LinkDialog();
     this.giveFocusBack = giveFocusBack;
-    this.grid = button('grid', 'Grid', 'Show squares and channels (G)', on.grid);
-    this.grid.setAttribute('aria-pressed', 'false');
-    this.board = button('board', 'Board', 'Board of gems (B)', on.board);
-    const buttons = deeds.map((deed) => button(deed.sign, deed.label,
-      `${deed.label} here (${deed.letter.toUpperCase()})`, () => on.deed(deed)));
-    this.sound = button('sound', 'Mute sounds', 'Mute sounds (V)', on.sound);
-    for (const each of [this.grid, this.board]) each.classList.add('large-only');
-    this.lasting = [...buttons, this.board];
-    for (const each of this.lasting) show(false, each);
-    this.entries = element('div', { class: 'entries panel' },
-      button('home', 'Home', 'Home to the plaza, and back again (H)', on.home),
-      button('invite', 'Invite', 'Invite a friend (I)', on.invite),
-      button('book', 'Book', 'Your book, your name and your face (N)', on.book),
-      ...buttons, this.sound, button('help', 'Help', 'Help', on.help), this.grid, this.board);
-    const map = button('globe', 'Map of everybody', 'Map of everybody (O)', on.map, 'Map');
+    this.entries = element('div', { class: 'entries panel' });
     this.more = button('more', 'More', 'More', () => this.#openMore(!this.isOpen));
-    for (const each of [map, this.more]) each.classList.add('small-only');
-    this.root = element('nav', { class: 'tools panel', 'aria-label': 'Actions' },
-      button('chat', 'Talk', 'Say something (Enter)', on.chat),
-      button('emote', 'Wave', 'Wave, laugh, dance … (E)', on.emote), map, this.more, this.entries);
+    const talk = button('chat', 'Talk', 'Say something (Enter)', on.chat);
+    talk.classList.add('small-only');
+    this.root = element('nav', { class: 'tools', 'aria-label': 'Actions' }, talk,
+      button('emote', 'Wave', 'Wave, laugh, dance … (E)', on.emote), this.more, this.entries);
     this.outside = (event) => {
       if (!this.more.contains(event.target) && !this.entries.contains(event.target)) this.#openMore(false);
     };
-    this.entries.addEventListener('click', () => this.#openMore(false));
     this.root.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.isOpen) return;
       event.stopPropagation();
@@ -45,10 +43,36 @@ export class Tools {
       this.giveFocusBack();
     });
     this.#openMore(false);
-    const keys = Array.from({ length: 4 }, () => element('kbd', {}));
-    walking.then((labels) => labels.forEach((label, i) => keys[i].textContent = label));
-    this.keys = element('aside', { class: 'keys panel', 'aria-label': 'Keys' }, ...keys, 'walk');
     this.legend = makeLegend();
+  }
+
+  /** Let the player do something more; return its entry of the menu.
+   * @param {Deed} deed */
+  add(deed) {
+    const { letter, sign, label } = deed;
+    const entry = element('button', { type: 'button', 'aria-keyshortcuts': letter || false }, icon(sign),
+      element('span', { class: 'word' }, label), element('kbd', { class: 'fine', 'aria-hidden': 'true' }, letter.toUpperCase()));
+    entry.addEventListener('click', () => {
+      this.#openMore(false);
+      // After a click the keys must control the walk again, unless what is done opens something.
+      this.giveFocusBack();
+      deed.act();
+    });
+    this.deeds.push(deed);
+    this.entryOf.set(deed, entry);
+    show(!deed.lasts || this.lasting, entry);
+    if (deed.atEnd) this.end ??= entry;
+    if (!deed.elsewhere) this.entries.insertBefore(entry, deed.atEnd ? null : this.end);
+    return entry;
+  }
+
+  /** A key with a letter was pressed; return whether it does anything. */
+  press(letter) {
+    const deed = this.deeds.find((each) => each.letter === letter);
+    if (deed === undefined || (deed.lasts && !this.lasting)) return false;
+    this.#openMore(false);
+    deed.act();
+    return true;
   }
 
   get isOpen() {
@@ -62,30 +86,17 @@ export class Tools {
     else document.removeEventListener('pointerdown', this.outside, true);
   }
 
-  /** Show the buttons that are about what lasts. */
+  /** Show what is about things that last. */
   showLasting() {
-    for (const each of this.lasting) show(true, each);
-    this.root.classList.add('many');
-  }
-
-  /** Show whether sounds are on. */
-  setSound(on) {
-    const label = on ? 'Mute sounds' : 'Unmute sounds';
-    this.sound.replaceChildren(icon(on ? 'sound' : 'silence'), element('span', { class: 'word' }, label));
-    this.sound.setAttribute('aria-label', label);
-    this.sound.title = `${label} (V)`;
-  }
-
-  setGrid(on) {
-    this.grid.setAttribute('aria-pressed', String(on));
-    this.legend.hidden = !on;
+    this.lasting = true;
+    for (const entry of this.entryOf.values()) show(true, entry);
   }
 }
 
-/** Return a button; its word is shown on small screens only. */
-function button(sign, label, title, onClick, word = label) {
+/** Return a button that is always there; its word is shown on small screens only. */
+function button(sign, label, title, onClick) {
   const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign),
-    element('span', { class: 'word' }, word));
+    element('span', { class: 'word' }, label));
   made.addEventListener('click', onClick);
   return made;
 }

@@ -9,47 +9,95 @@ const TAU = Math.PI * 2;
 const SPARKS = 9;
 const INK = '#27303c';
 
+const RISES = 0.12;                       // the share of a motion in which an arm goes up, and down again
+const SHOULDER = { x: 0.27, y: -0.5 };    // tiles from the feet
+const UPPER = 0.17, LOWER = 0.27;         // tiles: an arm's length to the elbow, and from there to the hand
+const THICK = 0.15, HAND = 0.115;         // tiles
+const SITS = { x: 0, y: 0.07, turn: 0, stretch: 0.9, nod: 0, laughs: false, arms: [null, null] };
+
 /**
- * How a body is drawn: moved in tiles, turned about its feet in radians, and stretched upwards.
- * @typedef {{ x: number, y: number, turn: number, stretch: number, laughs: boolean, waves: boolean }}
- * Motion
+ * How a body is drawn: moved in tiles, turned about its feet in radians, and stretched upwards; by how much of its way the
+ * head nods; and where its left and right arm point to, in radians from straight aside upwards, or null for
+ * one that is not seen.
+ * @typedef {{ x: number, y: number, turn: number, stretch: number, nod: number, laughs: boolean,
+ * arms: (number | null)[] }} Motion
  */
 
-/** Return how a walker moves in the emote that it makes now; null if it makes none. Where motion is
- * reduced, only the hand of a wave is shown.
+/** Return how a walker moves in the emote that it makes now, or how it sits while its connection is lost; null if it does
+ * neither. Where motion is reduced, a pose of it is shown. `left`: it waves with its left arm.
  * @param {import('../state.js').State} state @param {import('../state.js').Walker} walker
  * @returns {Motion | null} */
-export function motionOf({ now, still }, { saying }) {
+export function motionOf({ now, still }, { saying, dimmed }, left = false) {
+  if (dimmed) return SITS;
   if (saying === null || saying.emote === 0 || now - saying.at > MOVES_FOR) return null;
-  const { emote } = saying;
-  const motion = { x: 0, y: 0, turn: 0, stretch: 1, laughs: emote === LAUGH, waves: emote === WAVE };
-  if (still) return motion;
-  const part = Math.max(0, now - saying.at) / MOVES_FOR, swell = Math.sin(part * Math.PI);
-  const beat = Math.sin(part * TAU * 4);
-  if (emote === WAVE) motion.turn = 0.1 * swell;
-  else if (emote === HEART) motion.stretch = 1 + 0.07 * beat * swell;
-  else if (emote === LAUGH) motion.y = -0.1 * Math.abs(Math.sin(part * TAU * 5)) * swell;
-  else if (emote === DANCE) {
-    motion.turn = 0.24 * Math.sin(part * TAU * 2.5) * swell;
-    motion.x = 0.16 * Math.sin(part * TAU * 2.5) * swell;
-    motion.y = -0.16 * Math.abs(Math.sin(part * TAU * 5)) * swell;
-  } else if (emote === EXCLAIM) {
-    motion.y = -0.5 * Math.max(0, Math.sin(Math.min(part * 3.4, 1) * Math.PI));
-  } else if (emote === ASK) motion.turn = 0.2 * Math.sin(Math.min(part * 2, 1) * Math.PI / 2) * swell;
+  const part = still ? 0.3 : Math.min(Math.max(0, now - saying.at) / MOVES_FOR, 1);
+  const motion = { x: 0, y: 0, turn: 0, stretch: 1, nod: 0, laughs: saying.emote === LAUGH, arms: [null, null] };
+  MOVES[saying.emote]?.(motion, part, Math.min(part / RISES, (1 - part) / RISES, 1), left);
+  if (still) Object.assign(motion, { x: 0, y: 0, turn: 0, stretch: 1 });
   return motion;
 }
 
-/** Draw the hand of a walker that waves. */
-export function drawHand(ctx, state, { walker, face, px, py }, tile) {
-  const age = state.now - walker.saying.at, { colour, shade } = face;
-  const swing = state.still ? 0 : Math.sin(age / MOVES_FOR * TAU * 4) * 0.35;
-  ctx.save();
-  ctx.translate(px + 0.36 * tile, py - 0.52 * tile);
-  ctx.rotate(0.45 + swing);
-  ctx.scale(tile, tile);
-  oval(ctx, 0, -0.15, 0.085, 0.2, shade);
-  oval(ctx, 0, -0.29, 0.115, 0.115, colour);
-  ctx.restore();
+/** How each emote moves a body at a part 0 .. 1 of its time, with arms that are `up`, 0 .. 1. */
+const MOVES = {
+  [WAVE](motion, part, up, left) {
+    const swell = Math.sin(part * Math.PI), arm = -0.9 + up * (2 + 0.38 * Math.sin(part * TAU * 4.5));
+    motion.turn = (left ? 0.09 : -0.09) * swell;
+    motion.y = -0.05 * Math.abs(Math.sin(part * TAU * 2.25)) * swell;
+    motion.arms = left ? [arm, null] : [null, arm];
+  },
+  // Two slow nods.
+  [HEART](motion, part) {
+    motion.nod = Math.max(0, Math.sin(part * TAU * 2));
+    motion.stretch = 1 - 0.1 * motion.nod;
+  },
+  [LAUGH](motion, part) {
+    const hop = Math.abs(Math.sin(part * TAU * 3)), swell = Math.sin(part * Math.PI);
+    motion.y = -0.2 * hop * swell;
+    motion.stretch = 1 + (hop - 0.6) * 0.14 * swell;
+    motion.turn = 0.06 * Math.sin(part * TAU * 6) * swell;
+  },
+  [DANCE](motion, part, up) {
+    const swell = Math.sin(part * Math.PI), sway = Math.sin(part * TAU * 2.5);
+    motion.turn = 0.24 * sway * swell;
+    motion.x = 0.16 * sway * swell;
+    motion.y = -0.16 * Math.abs(Math.sin(part * TAU * 5)) * swell;
+    motion.arms = [-0.9 + up * (1.5 + 0.8 * sway), -0.9 + up * (1.5 - 0.8 * sway)];
+  },
+  [EXCLAIM](motion, part, up) {
+    const leap = Math.max(0, Math.sin(Math.min(part * 2.6, 1) * Math.PI));
+    motion.y = -0.5 * leap;
+    motion.arms = [-0.9 + 2 * up, -0.9 + 2 * up];
+  },
+  // It shrugs.
+  [ASK](motion, part, up) {
+    motion.turn = 0.14 * up;
+    motion.arms = [-0.9 + 1.5 * up, -0.9 + 1.5 * up];
+  },
+};
+
+/** Draw the arms of a motion, which begin at the body whose feet are at the device px (px, py). */
+export function drawArms(ctx, { arms }, { colour, shade, light }, px, py, tile) {
+  ctx.lineCap = 'round';
+  ctx.lineJoin = 'round';
+  arms.forEach((arm, i) => {
+    if (arm === null) return;
+    const side = i === 0 ? -1 : 1, x = px + side * SHOULDER.x * tile, y = py + SHOULDER.y * tile;
+    // The elbow hangs a little, and the forearm is steeper.
+    const upper = arm * 0.7 - 0.35, elbowX = x + side * Math.cos(upper) * UPPER * tile, elbowY = y - Math.sin(upper) * UPPER * tile;
+    const handX = elbowX + side * Math.cos(arm) * LOWER * tile, handY = elbowY - Math.sin(arm) * LOWER * tile;
+    for (const { grow, style } of [{ grow: 0.035, style: shade }, { grow: 0, style: colour }]) {
+      ctx.strokeStyle = style;
+      ctx.lineWidth = (THICK + 2 * grow) * tile;
+      ctx.beginPath();
+      ctx.moveTo(x, y);
+      ctx.quadraticCurveTo(elbowX, elbowY, handX, handY);
+      ctx.stroke();
+      oval(ctx, handX, handY, (HAND + grow) * tile, (HAND + grow) * tile, style);
+    }
+    oval(ctx, handX - 0.03 * tile, handY - 0.03 * tile, HAND * 0.5 * tile, HAND * 0.45 * tile, light);
+    // Where it begins, nothing parts it from the body.
+    oval(ctx, x - side * 0.03 * tile, y, 0.1 * tile, 0.1 * tile, colour);
+  });
 }
 
 /** Draw sparks around a walker whose wave was returned, or who returned one. */

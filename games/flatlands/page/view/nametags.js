@@ -1,4 +1,4 @@
-// Names under the walkers. If two would overlap, only that of the walker nearer to the own player is
+// Names under the walkers, one's own on a plate. If two would overlap, only that of the walker nearer to the own player is
 // shown. A name that is shown already wins over one as near, so that names do not flicker.
 
 import { textOf } from './text.js';
@@ -7,11 +7,11 @@ const SIZE = 13, WIDEST = 160;            // css px
 const CELL = 6;                           // css px of the grid that finds overlaps
 const PLACE_EVERY = 160;                  // ms
 const FADE_IN_MS = 160, FADE_OUT_MS = 80;
-const BELOW = 0.16;                       // tiles from the feet to the name's top
+const BELOW = 0.16, OWN_BELOW = 0.36;     // tiles from the feet to the name's top; the latter below the ring
 const BUILD_MS = 3;                       // ms that one placing may spend on new pictures
 const KEEPS = 0.75;                       // factor by which a shown name counts as nearer
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
-const OWN_COLOUR = '#fff3c4', MUTED_COLOUR = '#c6ccd4';
+const OWN_COLOUR = '#ffe7a8', OWN_PLATE = 'rgba(20, 26, 36, 0.8)', MUTED_COLOUR = '#c6ccd4';
 
 export class NameTags {
   constructor() {
@@ -37,7 +37,7 @@ export class NameTags {
       if (alpha === 0 || name === null) continue;
       ctx.globalAlpha = alpha * walker.alpha * (walker.dimmed ? 0.85 : 1);
       ctx.drawImage(name.canvas, memory.px - (name.w >> 1),
-        memory.py + Math.round(BELOW * screen.tile));
+        memory.py + topOf(walker, screen));
     }
     ctx.globalAlpha = 1;
   }
@@ -51,7 +51,7 @@ export class NameTags {
     this.until = performance.now() + BUILD_MS;
     for (const memory of order) {
       const { walker } = memory;
-      if (memory.deer) continue;
+      if (memory.deer || walker.name === '') continue;
       const dx = walker.x - state.camera.x, dy = walker.y - state.camera.y;
       memory.rank = walker.own ? -1 : (dx * dx + dy * dy) * (memory.named ? KEEPS : 1);
       queue.push(memory);
@@ -66,7 +66,7 @@ export class NameTags {
   #take(memory, screen, cell, cols, rows, dpr) {
     const name = this.#picture(memory, dpr);
     if (name === null) return false;
-    const left = memory.px - name.w / 2, top = memory.py + BELOW * screen.tile;
+    const left = memory.px - name.w / 2, top = memory.py + topOf(memory.walker, screen);
     const fromX = Math.max(0, Math.floor(left / cell));
     const toX = Math.min(cols - 1, Math.floor((left + name.w) / cell));
     const fromY = Math.max(0, Math.floor((top + name.h * 0.2) / cell));
@@ -90,7 +90,12 @@ export class NameTags {
     memory.nameText = walker.name;
     memory.nameDpr = dpr;
     memory.nameColour = colour;
-    return memory.name = textOf(walker.name, { size: SIZE, dpr, outline: OUTLINE, colour,
-      widest: WIDEST });
+    const on = walker.own ? { plate: OWN_PLATE } : { outline: OUTLINE };
+    return memory.name = textOf(walker.name, { size: SIZE, dpr, colour, widest: WIDEST, ...on });
   }
+}
+
+/** Return how many device px below its feet a walker's name begins. */
+function topOf({ own }, { tile }) {
+  return Math.round((own ? OWN_BELOW : BELOW) * tile);
 }

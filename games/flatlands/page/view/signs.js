@@ -7,7 +7,7 @@ const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const BELOW = 0.35, ABOVE = 1.95;         // tiles from a landmark to its name; from a post to its board
 const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
-const OWN = { half: 0.5, up: 1.2, down: 0.7 };    // tiles around the feet of the own walker
+const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
 

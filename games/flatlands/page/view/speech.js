@@ -1,21 +1,21 @@
 // What walkers say, and the signs of their emotes, in bubbles with a tail: above everything else on the
-// canvas, inside the screen, and beside the panels. Those of people are white; those of clockwork walkers
-// are small and grey, and are shown only where they cover no face and nothing that people say.
+// canvas, inside the screen, beside the panels and beside faces. Those of people are white; those of clockwork walkers
+// are smaller, with a grey outline, and are shown only where they cover nothing that people say.
 
 import { drawEmote } from './emotes.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 
-const TAIL = 8, SHADE = 3;                // css px
+const TAIL = 8, SHADE = 3, RIM = 1.5;     // css px
 /** @typedef {{ size: number, line: number, widest: number, padX: number, padY: number, round: number,
- * sign: number, ink: string, paper: string }} Look  Css px: of letters, lines, the text, the room around it,
+ * sign: number, ink: string, paper: string, rim: string | null }} Look  Css px: of letters, lines, the text, the room around it,
  * the corners, and the sign of an emote; and colours. */
 /** @type {Look} */
-const PEOPLE = { size: 14, line: 19, widest: 230, padX: 12, padY: 7, round: 12, sign: 26, ink: '#1d2430',
-  paper: '#ffffff' };
+const PEOPLE = { size: 13, line: 18, widest: 210, padX: 11, padY: 5, round: 11, sign: 22, ink: '#1d2430',
+  paper: '#ffffff', rim: null };
 /** @type {Look} */
-const CLOCKWORK = { size: 12, line: 15, widest: 170, padX: 8, padY: 4, round: 8, sign: 18, ink: '#3d4753',
-  paper: '#d5dae0' };
+const CLOCKWORK = { size: 12, line: 15, widest: 170, padX: 8, padY: 3, round: 8, sign: 16, ink: '#3d4753',
+  paper: '#e6e9ed', rim: '#8b95a1' };
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
 const ROWS = 3;                           // of a text at most
@@ -25,11 +25,13 @@ const LOWER = 2;                          // tiles: a place below the wanted one
 const HIGHER = 8;                         // a clockwork walker's place above the wanted one: so many times as far.
                                           // Over another head it would be taken for what that one says
 const ASTRAY = 4.5;                       // tiles from its place at which a clockwork walker's bubble is not shown
-const FACE = { up: 1, down: 0.35, half: 0.34 };      // tiles from the feet up, and to both sides
+// Tiles from the feet up, down, and to both sides.
+const FACE = { up: 1, down: -0.35, half: 0.34 }, OWN = { up: 1.1, down: 1, half: 0.5 };
+const PASSES = 0.5;                       // the pace from which a walker is only passing
 
-/** @param {{ text: string, emote: number }} saying @param {Look} look */
-function bubbleOf({ text, emote }, look, dpr) {
-  const { padX, padY, line, sign } = look, font = '600 ' + look.size + 'px ' + FONT;
+/** @param {import('../state.js').Saying} saying @param {Look} look */
+function bubbleOf(saying, look, dpr) {
+  const { text, emote } = saying, { padX, padY, line, sign } = look, font = '600 ' + look.size + 'px ' + FONT;
   const rows = wrap(text, font, look.widest, ROWS);
   const widest = rows.reduce((most, row) => Math.max(most, widthOf(row, font)), 12);
   const w = emote !== 0 ? sign + 2 * padY : Math.ceil(Math.min(widest, look.widest)) + 2 * padX;
@@ -45,6 +47,11 @@ function bubbleOf({ text, emote }, look, dpr) {
     ctx.roundRect(0, down, w, h, look.round);
     ctx.fill();
   }
+  if (look.rim !== null) {
+    ctx.strokeStyle = look.rim;
+    ctx.lineWidth = RIM;
+    ctx.stroke();
+  }
   if (emote !== 0) {
     ctx.translate(w / 2, h / 2);
     ctx.scale(sign, sign);
@@ -58,121 +65,124 @@ function bubbleOf({ text, emote }, look, dpr) {
     ctx.direction = isRightToLeft(row) ? 'rtl' : 'ltr';
     ctx.fillText(row, w / 2, padY + (i + 0.5) * line + 0.5);
   });
-  return { canvas, text, emote, dpr, look, empty: rows.length === 0 && emote === 0 };
+  return { canvas, saying, dpr, look, dx: 0, dy: 0, empty: rows.length === 0 && emote === 0 };
 }
+
+/** @typedef {{ left: number, top: number, width: number, height: number }} Place  Device px. */
 
 export class Speech {
   constructor() {
-    /** @type {{ left: number, top: number, width: number, height: number }[]} What the bubbles of this
-     * frame must not cover, in device px: first the panels and the own face, then bubbles. `count` are in use. */
-    this.taken = [];
-    this.count = this.panels = 0;         // the latter: so many of them are not bubbles
+    /** @type {Place[]} What bubbles must not cover: panels, and the own walker with its name; */
+    this.fixed = [];
+    /** @type {Place[]} what those of clockwork must not cover either, and those of people only in a crowd: faces of who stands; */
+    this.faces = [];
+    /** @type {Place[]} and the bubbles of this frame. */
+    this.bubbles = [];
   }
 
-  /** `dpr` is device px per css px for words, and `pageDpr` for the page's panels. */
+  /** Draw what is said: of people before clockwork, and from the front to the back, so that bubbles of the nearest walkers
+   * keep their places. `dpr` is device px per css px for words, and `pageDpr` for the page's panels. */
   draw(ctx, state, screen, order, dpr, pageDpr) {
-    this.count = 0;
-    for (const { left, top, right, bottom } of state.panels) {
-      this.#keep(left * pageDpr, top * pageDpr, (right - left) * pageDpr, (bottom - top) * pageDpr);
+    const speaking = order.filter(({ walker: { saying, alpha } }) => saying !== null && saying.shown && alpha >= 0.05)
+      .reverse();
+    if (speaking.length === 0) return;
+    this.fixed = state.panels.map(({ left, top, right, bottom }) => ({ left: left * pageDpr, top: top * pageDpr,
+      width: (right - left) * pageDpr, height: (bottom - top) * pageDpr }));
+    this.faces = [];
+    this.bubbles = [];
+    for (const { deer, walker, pace, px, py } of order) {
+      if (walker.own) this.fixed.push(boxAround(OWN, px, py, screen));
+      else if (!deer && pace < PASSES) this.faces.push(boxAround(FACE, px, py, screen));
     }
-    for (const { walker, px, py } of order) if (walker.own) this.#keepFace(px, py, screen);
-    this.panels = this.count;
-    this.#drawThose(ctx, state, screen, order, false, dpr);
-    if (!order.some(({ clockwork, walker }) => clockwork && walker.saying?.shown)) return;
-    for (const { deer, px, py } of order) if (!deer) this.#keepFace(px, py, screen);
-    this.#drawThose(ctx, state, screen, order, true, dpr);
-  }
-
-  /** Keep the face of a walker whose feet are at a device px. */
-  #keepFace(px, py, { tile }) {
-    this.#keep(px - FACE.half * tile, py - FACE.up * tile, 2 * FACE.half * tile, (FACE.up - FACE.down) * tile);
-  }
-
-  /** Draw the bubbles of clockwork walkers, or of all others, from the front to the back, so that those of
-   * the nearest walkers keep their places. */
-  #drawThose(ctx, state, screen, order, clockwork, dpr) {
-    const look = clockwork ? CLOCKWORK : PEOPLE;
-    for (let i = order.length - 1; i >= 0; i--) {
-      const memory = order[i], { walker } = memory, { saying } = walker;
-      if (saying === null) {
-        memory.bubble = null;
-        continue;
-      }
-      if (memory.clockwork !== clockwork || !saying.shown || walker.alpha < 0.05) continue;
-      if (memory.bubble === null || memory.bubble.text !== saying.text
-        || memory.bubble.emote !== saying.emote || memory.bubble.dpr !== dpr) {
-        memory.bubble = bubbleOf(saying, look, dpr);
-      }
-      if (memory.bubble.empty) continue;
-      const pop = state.still ? 1 : Math.min(1, (state.now - saying.at) / POP_MS);
-      ctx.globalAlpha = Math.min(1, (saying.until - state.now) / FADE_MS) * walker.alpha * pop;
-      this.#drawBubble(ctx, screen, memory, dpr, Math.round((1 - pop) * 6 * dpr));
+    for (const clockwork of [false, true]) {
+      for (const memory of speaking) if (memory.clockwork === clockwork) this.#drawBubble(ctx, state, screen, memory, dpr);
     }
     ctx.globalAlpha = 1;
   }
 
-  #drawBubble(ctx, screen, memory, dpr, rise) {
+  #drawBubble(ctx, state, screen, memory, dpr) {
+    const { walker: { saying, alpha }, clockwork } = memory;
+    if (memory.bubble === null || memory.bubble.saying !== saying || memory.bubble.dpr !== dpr) {
+      memory.bubble = bubbleOf(saying, clockwork ? CLOCKWORK : PEOPLE, dpr);
+    }
+    if (memory.bubble.empty) return;
     const { canvas, look } = memory.bubble, gap = GAP * dpr, tail = TAIL * dpr, shade = SHADE * dpr;
     const { width, height } = canvas, headY = memory.py - ABOVE * screen.tile;
     const tipX = Math.min(Math.max(memory.px, gap + 24 * dpr), screen.width - gap - 24 * dpr);
     const tipY = Math.max(headY, height + tail);
-    const box = this.#placeOf(screen, gap,
-      Math.min(Math.max(Math.round(tipX - width / 2), gap), screen.width - width - gap),
-      Math.round(tipY - tail - height + shade), width, height, memory.clockwork);
+    const box = this.#placeOf(screen, gap, memory,
+      { left: Math.min(Math.max(Math.round(tipX - width / 2), gap), screen.width - width - gap),
+        top: Math.round(tipY - tail - height + shade), width, height });
     if (box === null) return;
-    const inner = { left: box.left + shade, top: box.top + shade + rise,
-      right: box.left + width - shade, bottom: box.top + height - shade + rise };
-    drawTail(ctx, inner, tipX, tipY + rise, look, dpr);
+    const pop = state.still ? 1 : Math.min(1, (state.now - saying.at) / POP_MS), rise = Math.round((1 - pop) * 6 * dpr);
+    ctx.globalAlpha = Math.min(1, (saying.until - state.now) / FADE_MS) * alpha * pop;
+    drawTail(ctx, { left: box.left + shade, top: box.top + shade + rise, right: box.left + width - shade,
+      bottom: box.top + height - shade + rise }, tipX, tipY + rise, look, dpr);
     ctx.drawImage(canvas, box.left, box.top + rise);
   }
 
-  /** Keep a place of that size that is clear of panels and of other bubbles, as near to the wanted one
-   * as there is one, and return it. In a crowd it may cover bubbles, but no panel and not the own face. One that `yields`
-   * gets null where nothing is free near by. */
-  #placeOf(screen, gap, left, top, width, height, yields) {
-    const { count, panels } = this;
-    if (yields) {
-      const free = this.#freePlace(screen, gap, left, top, width, height, count, true);
-      return free === null ? null : this.#keep(Math.round(free.x), Math.round(free.y), width, height);
-    }
-    const { x, y } = this.#freePlace(screen, gap, left, top, width, height, count)
-      ?? this.#freePlace(screen, gap, left, top, width, height, panels) ?? { x: left, y: top };
-    return this.#keep(Math.round(x), Math.round(y), width, height);
-  }
-
-  /** Return the nearest place that is clear of the first `count` of those that are taken, or null. */
-  #freePlace(screen, gap, left, top, width, height, count, yields = false) {
-    if (!this.#isTaken(left, top, width, height, count)) return { x: left, y: top };
-    let place = null, least = Infinity;
-    for (let i = 0; i < 4 * count; i++) {
-      const other = this.taken[i >> 2], side = i & 3;
-      const x = side === 0 ? other.left - width : side === 1 ? other.left + other.width : left;
-      const y = side === 2 ? other.top - height : side === 3 ? other.top + other.height : top;
-      if (x < gap || y < 0 || x + width > screen.width - gap || y + height > screen.height) continue;
-      // Below its place a bubble would cover who speaks.
-      const up = yields ? HIGHER : 1;
-      const cost = Math.abs(x - left) + (y > top ? y - top + LOWER * screen.tile : up * (top - y));
-      if (yields && Math.hypot(x - left, y - top) > ASTRAY * screen.tile) continue;
-      if (cost >= least || this.#isTaken(x, y, width, height, count)) continue;
-      least = cost;
-      place = { x, y };
-    }
+  /** Keep a place for a bubble, as near to the wanted one as there is one that is clear, and return it. One that is clear is not left
+   * for a nearer one: bubbles keep calm. In a crowd that of a person may cover faces, or even bubbles; that of
+   * clockwork is not shown then, and null is returned.
+   * @param {Place} wanted @returns {Place | null} */
+  #placeOf(screen, gap, { bubble, clockwork }, wanted) {
+    const { fixed, faces, bubbles } = this, kept = moved(wanted, bubble.dx, bubble.dy);
+    const said = [...fixed, ...bubbles], all = [...said, ...faces];
+    // Where it would be it may stick out, as whoever speaks does.
+    const clear = (place, taken) => (isWithin(place, screen, gap) || (place.left === wanted.left && place.top === wanted.top))
+      && !taken.some((box) => covers(place, box));
+    let place = clear(kept, all) ? kept : freePlace(wanted, all, ASTRAY * screen.tile, clockwork ? HIGHER : 1, clear, screen);
+    if (place === null && clockwork) return null;
+    place ??= clear(kept, said) ? kept : freePlace(wanted, said, Infinity, 1, clear, screen)
+      ?? freePlace(wanted, fixed, Infinity, 1, clear, screen) ?? wanted;
+    bubble.dx = place.left - wanted.left;
+    bubble.dy = place.top - wanted.top;
+    bubbles.push(place);
     return place;
   }
+}
 
-  #isTaken(left, top, width, height, count) {
-    for (let i = 0; i < count; i++) {
-      const box = this.taken[i];
-      if (left < box.left + box.width && box.left < left + width
-        && top < box.top + box.height && box.top < top + height) return true;
+/** Return a box of tiles around feet at the device px (px, py). */
+function boxAround({ up, down, half }, px, py, { tile }) {
+  return { left: px - half * tile, top: py - up * tile, width: 2 * half * tile, height: (up + down) * tile };
+}
+
+const moved = ({ left, top, width, height }, x, y) =>
+  ({ left: Math.round(left + x), top: Math.round(top + y), width, height });
+
+/** @param {Place} one @param {Place} other */
+function covers(one, other) {
+  return one.left < other.left + other.width && other.left < one.left + one.width
+    && one.top < other.top + other.height && other.top < one.top + one.height;
+}
+
+/** @param {Place} place */
+function isWithin({ left, top, width, height }, screen, gap) {
+  return left >= gap && top >= 0 && left + width <= screen.width - gap && top + height <= screen.height;
+}
+
+/** Return the nearest place to the wanted one that is clear of all that is taken, beside, above or below one of that, and at most `reach`
+ * device px away; null if there is none. A way up costs `up` times as much, and one down more: there it would cover who speaks.
+ * @param {Place} wanted @param {Place[]} taken @param {(place: Place, taken: Place[]) => boolean} clear
+ * @returns {Place | null} */
+function freePlace(wanted, taken, reach, up, clear, { tile }) {
+  const { left, top, width, height } = wanted;
+  const near = taken.filter((box) => box.left < left + width + reach && box.left + box.width > left - reach
+    && box.top < top + height + reach && box.top + box.height > top - reach);
+  if (clear(wanted, near)) return wanted;
+  let place = null, least = Infinity;
+  for (const other of near) {
+    for (const [x, y] of [[other.left - width - left, 0], [other.left + other.width - left, 0],
+      [0, other.top - height - top], [0, other.top + other.height - top]]) {
+      const cost = Math.abs(x) + (y > 0 ? y + LOWER * tile : -y * up);
+      if (cost >= least || Math.hypot(x, y) > reach) continue;
+      const at = moved(wanted, x, y);
+      if (!clear(at, near)) continue;
+      least = cost;
+      place = at;
     }
-    return false;
   }
-
-  #keep(left, top, width, height) {
-    if (this.taken.length === this.count) this.taken.push({ left: 0, top: 0, width: 0, height: 0 });
-    return Object.assign(this.taken[this.count++], { left, top, width, height });
-  }
+  return place;
 }
 
 /** Draw the tail of a bubble from the side of its box that looks to (tipX, tipY). Where the bubble had
@@ -189,7 +199,12 @@ function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, look, dpr) {
   ctx.fillStyle = look.paper;
   ctx.beginPath();
   ctx.moveTo(x - (upright ? half : 0), y - (upright ? 0 : half));
-  ctx.lineTo(x + (upright ? half : 0), y + (upright ? 0 : half));
   ctx.lineTo(x + (tipX - x) * part, y + (tipY - y) * part);
+  ctx.lineTo(x + (upright ? half : 0), y + (upright ? 0 : half));
   ctx.fill();
+  if (look.rim === null) return;
+  ctx.strokeStyle = look.rim;
+  ctx.lineWidth = RIM * dpr;
+  ctx.lineJoin = 'round';
+  ctx.stroke();
 }

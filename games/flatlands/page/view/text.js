@@ -4,6 +4,7 @@ import { canvasOf, contextOf, Lru } from './sprite.js';
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const MEMORY = 8 * 2 ** 20;               // bytes
+const PLATE = 8;                          // css px of a plate to both sides of its text
 const RIGHT_TO_LEFT = /^[^A-Za-z\u00c0-\u02b8]*[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]/;
 const BREAKS = /[\s\p{Cc}\u2028\u2029]+/gu;
 const graphemes = typeof Intl !== 'undefined' && Intl.Segmenter ? new Intl.Segmenter() : null;
@@ -61,30 +62,36 @@ export function wrap(text, font, width, most) {
   return rows;
 }
 
-/** Return a line of text as a picture of w x h device px. `outline` is a colour or null; `size` is in css
- * px. The text is centred in the picture. A text wider than `widest` css px is cut and ends in dots.
+/** Return a line of text as a picture of w x h device px. `outline` is a colour or null, as is `plate`, on which it is
+ * written; `size` is in css px. The text is centred in the picture. A text wider than `widest` css px is cut and ends in dots.
  * @param {string} text
- * @param {{ size: number, weight?: number, colour: string, outline?: string | null, dpr: number,
+ * @param {{ size: number, weight?: number, colour: string, outline?: string | null, plate?: string | null, dpr: number,
  *   widest?: number }} look
  * @returns {{ canvas: HTMLCanvasElement, w: number, h: number }} */
-export function textOf(text, { size, weight = 700, colour, outline = null, dpr,
+export function textOf(text, { size, weight = 700, colour, outline = null, plate = null, dpr,
   widest = Infinity }) {
-  const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + dpr + '|' + widest + '|'
+  const key = size + '|' + weight + '|' + colour + '|' + outline + '|' + plate + '|' + dpr + '|' + widest + '|'
     + text;
   const known = lines.get(key);
   if (known !== undefined) return known;
   const font = weight + ' ' + size + 'px ' + FONT;
-  const edge = outline === null ? 1 : 3;
+  const edge = plate !== null ? PLATE : outline === null ? 1 : 3;
   if (widest < Infinity) [text = ''] = wrap(text, font, widest, 1);
   // A single letter can be wider than the room for it: it is cut off.
   const w = Math.ceil((Math.min(widthOf(text, font), widest) + 2 * edge) * dpr);
-  const h = Math.ceil((size * 1.35 + 2 * edge) * dpr);
+  const h = Math.ceil((size * 1.35 + 2 * Math.min(edge, 3)) * dpr);
   const canvas = canvasOf(w, h), ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
   ctx.font = font;
   ctx.direction = isRightToLeft(text) ? 'rtl' : 'ltr';
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
+  if (plate !== null) {
+    ctx.fillStyle = plate;
+    ctx.beginPath();
+    ctx.roundRect(0, 0, w / dpr, h / dpr, h / dpr / 2);
+    ctx.fill();
+  }
   if (outline !== null) {
     ctx.lineJoin = 'round';
     ctx.lineWidth = 3.4;

@@ -167,6 +167,7 @@ export class View {
       walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
     });
+    walkers.drawOwn(ctx, state, state.sky.dark * (1 - this.zoom));
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);
   }
 

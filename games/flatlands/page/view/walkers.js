@@ -4,7 +4,7 @@
 import { faceOf, isClockwork, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
-import { drawHand, drawSparks, motionOf } from './emotes.js';
+import { drawArms, drawSparks, motionOf } from './emotes.js';
 import { EmberPicture } from './ember.js';
 import { Keys } from './key.js';
 
@@ -17,7 +17,10 @@ const JUMP = 2;                           // tiles: a longer way in one frame is
 const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two of whom one covers the other
 const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
 const FORGET_AFTER = 1000;                // ms without being seen
-const FOLLOWED = '#ffd166';               // of the ring under the one who is followed
+const OWN_RING = '#ffffff', FOLLOWED = '#ffd166';       // of the rings under oneself and whom one follows
+const OWN_LIGHT = 1.4;                    // how much of the night the own walker keeps off
+const BACK = [-0.86, -0.14];              // the part of a ring, in half turns, that a body hides
+const RING = { x: 0.56, y: 0.27 }, DASHES = 8;         // tiles
 const TAU = Math.PI * 2;
 
 /**
@@ -44,8 +47,8 @@ const TAU = Math.PI * 2;
  * @property {string} nameText   what the picture was made from
  * @property {number} nameDpr
  * @property {string} nameColour
- * @property {{ canvas: HTMLCanvasElement, text: string, emote: number, dpr: number,
- *   look: import('./speech.js').Look, empty: boolean } | null} bubble
+ * @property {{ canvas: HTMLCanvasElement, saying: import('../state.js').Saying, dpr: number, look: import('./speech.js').Look,
+ *   dx: number, dy: number, empty: boolean } | null} bubble  the latter how far it is from where it would be, in device px
  */
 
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
@@ -135,30 +138,45 @@ export class Walkers {
   /** Draw all walkers in order, and between them what lies there; `ground` draws again the props that
    * stand in front of them. */
   draw(ctx, state, screen, ground, lying) {
-    /** @type {Memory | null} */
-    let own = null;
+    const own = this.#own();
     let covered = false;
     for (const memory of this.order) {
       lying.drawUpTo(memory.py, ctx, state, screen, ground);
       if (memory.deer) this.#drawDeer(ctx, state, memory, screen, ground);
       else this.#drawPerson(ctx, state, memory, screen, ground);
-      if (memory.walker.own) own = memory;
-      else if (own !== null) covered ||= this.#cover(memory, own);
+      covered ||= own !== undefined && this.#covers(memory, own);
     }
     lying.drawUpTo(Infinity, ctx, state, screen, ground);
     // In a crowd nobody loses oneself.
-    if (own !== null && covered) this.#drawPerson(ctx, state, own, screen, ground);
+    if (own !== undefined && covered) this.#drawPerson(ctx, state, own, screen, ground);
   }
 
-  /** Say whether a walker in front covers another one. */
-  #cover(front, { px, py }) {
-    return Math.abs(front.px - px) < COVERS.wide * this.tile && front.py - py < COVERS.high * this.tile;
+  #own() {
+    return this.order.find(({ walker }) => walker.own);
+  }
+
+  /** Draw the ring of the own walker, and that walker once more in the light of day as much as the night is `dark`. It is called
+   * when the night has been drawn. */
+  drawOwn(ctx, state, dark) {
+    const own = this.#own();
+    if (own === undefined) return;
+    drawRing(ctx, state, own.px, own.py, this.tile, OWN_RING);
+    const alpha = own.walker.alpha * Math.min(dark * OWN_LIGHT, 1);
+    if (alpha < 0.01) return;
+    ctx.globalAlpha = alpha;
+    this.#drawWalker(ctx, state, own, this.bodies.body(own.face, own.walker.dimmed), alpha, false);
+    ctx.globalAlpha = 1;
+  }
+
+  /** Say whether a walker covers another one. */
+  #covers(front, { px, py, walker }) {
+    return front.walker !== walker && front.py >= py && front.py - py < COVERS.high * this.tile
+      && Math.abs(front.px - px) < COVERS.wide * this.tile;
   }
 
   #drawPerson(ctx, state, memory, screen, ground) {
     const { walker, px, py } = memory, { bodies } = this;
-    if (walker.own) drawRing(ctx, state, px, py, this.tile, '#ffffff');
-    else if (walker.id === state.followed) drawRing(ctx, state, px, py, this.tile, FOLLOWED);
+    if (walker.id === state.followed) drawRing(ctx, state, px, py, this.tile, FOLLOWED);
     const body = bodies.body(memory.face, walker.dimmed);
     const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
     if (alpha < 1) ctx.globalAlpha = alpha;
@@ -199,7 +217,8 @@ export class Walkers {
     const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
     const swing = state.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
     const y = py - Math.round(swing * BOB * tile);
-    const motion = motionOf(state, walker);
+    // Where its key is, clockwork does not wave.
+    const motion = motionOf(state, walker, memory.clockwork && memory.lookX <= 0.2);
     if (!asGhost) {
       const feet = pace > 0.3 && !state.still
         ? bodies.steps[Math.floor(memory.stride * STEPS) % STEPS] : bodies.standing;
@@ -215,15 +234,15 @@ export class Walkers {
     if (memory.clockwork && !asGhost) this.keys.draw(ctx, state, memory, px, y);
     ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
     if (asGhost) ctx.globalAlpha = alpha * XRAY;
-    const { lookX, lookY } = memory;
+    const { lookX } = memory, lookY = memory.lookY + (motion?.nod ?? 0) * 1.2;
     const blinking = walker.dimmed || motion?.laughs || (!state.still
       && (state.now + memory.face.roll % BLINK_EVERY) % BLINK_EVERY < BLINK_MS);
     const eyes = blinking ? bodies.closed
-      : bodies.eyes[Math.round(lookX) + 1 + 3 * (Math.round(lookY) + 1)];
+      : bodies.eyes[Math.round(lookX) + 1 + 3 * (Math.min(Math.round(lookY), 1) + 1)];
     ctx.drawImage(eyes.canvas, px - eyes.ax + Math.round(lookX * 0.1 * tile),
       y - eyes.ay + Math.round(lookY * 0.055 * tile));
     if (motion === null) return;
-    if (motion.waves) drawHand(ctx, state, memory, tile);
+    if (!walker.dimmed && !asGhost) drawArms(ctx, motion, memory.face, px, y, tile);
     ctx.restore();
   }
 
@@ -261,17 +280,22 @@ function sortByFeet(order) {
   }
 }
 
+/** Draw a dashed ring around feet at the device px (px, py). What of it is behind the body is left out, so it may be drawn
+ * after that. */
 function drawRing(ctx, state, px, py, tile, colour) {
-  const turn = state.still ? 0 : state.now / 2400;
-  for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.35)', width: 0.14 },
-    { style: colour, width: 0.07 }]) {
+  const turn = state.still ? 0 : state.now / 2400 % TAU, [from, to] = BACK;
+  for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.5)', width: 0.17 }, { style: colour, width: 0.085 }]) {
     ctx.strokeStyle = style;
     ctx.lineWidth = width * tile;
+    ctx.lineCap = 'round';
     ctx.beginPath();
-    for (let i = 0; i < 8; i++) {
-      const from = turn + i * TAU / 8;
-      ctx.moveTo(px + Math.cos(from) * 0.52 * tile, py + Math.sin(from) * 0.24 * tile);
-      ctx.ellipse(px, py, 0.52 * tile, 0.24 * tile, 0, from, from + TAU / 13);
+    for (let i = 0; i < DASHES; i++) {
+      const at = (turn + i * TAU / DASHES) % TAU, end = at + TAU / DASHES * 0.55;
+      // In half turns, from -1 to 1.
+      const middle = ((at + end) / 2 / Math.PI + 1) % 2 - 1;
+      if (middle > from && middle < to) continue;
+      ctx.moveTo(px + Math.cos(at) * RING.x * tile, py + Math.sin(at) * RING.y * tile);
+      ctx.ellipse(px, py, RING.x * tile, RING.y * tile, 0, at, end);
     }
     ctx.stroke();
   }

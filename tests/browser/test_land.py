@@ -8,6 +8,7 @@ from flatlands.world.terrain import PLATEAU, RAMP, ROCK
 from tests.browser.acts import (
     TURN_TO,
     click_tile,
+    count_colour,
     enter,
     far,
     picture,
@@ -43,6 +44,15 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     page.keyboard.press("g")
     wait_for(page, "flatlands.state.overlay !== null")
     eventually(lambda: bright(page) > 0.8 * by_day, "no night falls over the overlay")
+
+
+def test_the_hearth_of_the_plaza_burns_while_the_state_says_so(alone, play):
+    page = play("Wren", url=alone.url, reduced_motion="reduce")
+    page.evaluate(TURN_TO, 3)
+    flame = (255, 138, 43)
+    eventually(lambda: count_colour(page, flame) > 50, "it burns")
+    page.evaluate("flatlands.state.fires.clear()")
+    eventually(lambda: count_colour(page, flame) == 0, "it is dark")
 
 
 def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):

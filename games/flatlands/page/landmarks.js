@@ -18,7 +18,8 @@ const POST_FROM = 26, POST_TO = 40;       // 1/16 tile from the middle of a path
 const CACHED = 256;
 const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b;
 
-/** @typedef {{ x: number, y: number, kind: string, name: string }} Landmark  The tile it stands on. */
+/** @typedef {{ x: number, y: number, foot: number, kind: string, name: string, region: number }} Landmark  Its
+ * tile and its region. It is drawn in the column `foot`, where it stands in nobody's way. */
 /** @typedef {{ x: number, y: number }} Post  The tile of a signpost. */
 /** @typedef {{ name: string, away: number, turn: number }} Direction  What lies how many tiles away, and
  * where: eighths of a turn from the east, clockwise. */
@@ -42,6 +43,19 @@ const FIRST = ['Foxglove', 'Heron', 'Thistle', 'Bramble', 'Lantern', 'Marigold',
   'Swallow', 'Elder', 'Silver', 'Nettle', 'Gull', 'Tinker', 'Sunday', 'Wandering', 'Fern', 'Poppy',
   'Barley', 'Whistling', 'Plum'];
 const PLAZA_NAME = 'Plaza';
+
+const WIDE = 4;                           // tiles to each side that a landmark should not share
+const HEARTH = 2;                         // tiles from its feet down to its hearth
+const ASIDE = [0, 1, -1, 2, -2, 3, -3];   // tiles by which it may be drawn beside its own one
+
+/** The tiles of the hearth and of the notice board on the plaza. */
+export const PLAZA_HEARTH = { x: -4, y: 4 }, NOTICE_BOARD = { x: 4, y: -4 };
+
+/** Return the tile of a landmark's hearth: before its feet.
+ * @param {Landmark} mark @returns {Post} */
+export function hearthOf({ foot, y }) {
+  return { x: foot, y: y + HEARTH };
+}
 
 export class Landmarks {
   /** @param {import('./terrain.js').Terrain} terrain */
@@ -152,7 +166,15 @@ export class Landmarks {
       this.terrain.kind(x + dx * SHORE, y + dy * SHORE) <= WATER);
     const kinds = wet ? BY_THE_WATER : KINDS[region];
     const kind = kinds[(roll >>> 16) % kinds.length];
-    return { x, y, kind, name: `${FIRST[(roll & 0xffff) % FIRST.length]} ${NOUNS[kind]}` };
+    return { x, y, foot: x + this.#aside(x, y), kind, region, name: `${FIRST[(roll & 0xffff) % FIRST.length]} ${NOUNS[kind]}` };
+  }
+
+  /** Return how many tiles beside a tile a landmark lies neither on a path nor in water nor against rock. */
+  #aside(x, y) {
+    const isOpen = (column, row) => [GRASS, SAND, WOOD].includes(this.terrain.kind(column, row));
+    return ASIDE.find((aside) => isOpen(x + aside, y + HEARTH)
+      && Array.from({ length: 2 * WIDE + 1 }, (_, i) => x + aside + i - WIDE)
+        .every((column) => isOpen(column, y) && isOpen(column, y + 1))) ?? 0;
   }
 
   /** Return the tile for the signpost of a cell: beside a path, near its waypoint.

@@ -242,6 +242,10 @@ function arrowsOf(state) {
   if (aim !== null) {
     arrows.unshift({ x: aim.x, y: aim.y, label: aim.label, id: null, look: 0, aim: true });
   }
+  for (const { foot, y, kind, name } of state.marks) {
+    const mark = { x: foot + 0.5, y: y + 0.5, label: name, id: null, look: 0, kind };
+    if (!hidden(mark) && name !== aim?.label) arrows.push(mark);
+  }
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;
 }
 

@@ -72,6 +72,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number | null} id    id of the player that it points to; null for any place
  * @property {number} look         the look of that player
  * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
+ * @property {string} [kind]       that of a landmark in view, which has an arrow only where a panel covers it
  */
 
 /**
@@ -162,6 +163,8 @@ export class State {
     this.camera = { x: 0.5, y: 0.5 };
     /** @type {import('./landmarks.js').Landmark[]} The landmarks around; made by places.js. */
     this.marks = [];
+    /** @type {Set<string>} The tiles 'x,y' of the landmarks whose hearths burn; '0,0' is that of the plaza. */
+    this.fires = new Set(['0,0']);
     /** @type {import('./landmarks.js').Landmark | null} The landmark that the own player is at. */
     this.found = null;
     /** @type {Sign | null} The signpost that the own player is at. */

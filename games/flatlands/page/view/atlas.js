@@ -4,7 +4,8 @@
 import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
 import { PART } from '../landmarks.js';
-import { drawFlag, LANDMARK_FLAG } from './flag.js';
+import { drawFlag } from './flag.js';
+import { miniatureOf } from './miniature.js';
 import { CAIRN_TONES } from './palette.js';
 import { BACKDROP, Relief } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
@@ -22,6 +23,7 @@ const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
 const LINES_FROM = 7, LINES_FULL = 40;    // css px between two lines of the grid
 const FLAGS_FROM = 12, TITLES_FROM = 90;  // css px between two landmarks, about
 const CAIRNS_FROM = 1.2;                  // css px per tile
+const LANDMARK = 30;                      // css px: the height of the picture of one
 const GOLD = '#ffd166', INK = '#0e1826', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
@@ -209,9 +211,10 @@ function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
     ctx.arc(at.x, at.y, 2.8, 0, TAU);
     ctx.fill();
   }
-  for (const { x, y, name } of PART * tile < FLAGS_FROM ? [] : found) {
+  for (const { x, y, kind, name } of PART * tile < FLAGS_FROM ? [] : found) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
-    drawFlag(ctx, at.x, at.y, 0.8, LANDMARK_FLAG);
+    const picture = miniatureOf(kind, Math.round(LANDMARK * dpr)), wide = picture.width / dpr, high = picture.height / dpr;
+    ctx.drawImage(picture, at.x - wide / 2, at.y + 4 - high, wide, high);
     if (PART * tile < TITLES_FROM) continue;
     put(ctx, textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }),
       at.x, at.y + 13, dpr);

@@ -2,7 +2,7 @@
 // cottages. They are props like those of props.js.
 
 import { LEAVES, STONE_TONES, TRUNK, TRUNK_LIGHT } from './palette.js';
-import { box, crown, DARK, GLASS, polygon } from './shapes.js';
+import { box, crown, DARK, fill, GLASS, line, lit, polygon } from './shapes.js';
 import { oval } from './sprite.js';
 
 export const lamp = {
@@ -85,25 +85,6 @@ function slope(ctx, style, low, eaves, high, ridge) {
   ctx.fill();
 }
 
-export const planter = {
-  name: 'planter', shadow: 0.55, box: { left: -0.75, top: -1, right: 0.75, bottom: 0.2 },
-  paint(ctx) {
-    crown(ctx, [[-0.28, -0.5, 0.26], [0.28, -0.5, 0.26], [0, -0.6, 0.3]], LEAVES[1]);
-    for (const [x, y, style] of [[-0.3, -0.6, '#f7b5cd'], [0.05, -0.78, '#ffe38a'],
-      [0.3, -0.58, '#ffffff'], [-0.08, -0.52, '#ef476f'], [0.16, -0.46, '#f7b5cd']]) {
-      oval(ctx, x, y, 0.08, 0.08, style);
-    }
-    ctx.fillStyle = '#a9714b';
-    ctx.beginPath();
-    ctx.moveTo(-0.5, -0.38);
-    ctx.lineTo(0.5, -0.38);
-    ctx.lineTo(0.4, 0.02);
-    ctx.quadraticCurveTo(0, 0.12, -0.4, 0.02);
-    ctx.fill();
-    box(ctx, '#c08a60', -0.54, -0.44, 1.08, 0.13);
-  },
-};
-
 /** Draw the signpost in the middle of the world: arms along the four paths, and a pennant. */
 export const waymark = {
   name: 'waymark', shadow: 0.3, box: { left: -1.1, top: -3.1, right: 1.1, bottom: 0.15 },
@@ -132,6 +113,122 @@ export const waymark = {
     oval(ctx, 0, -2.76, 0.13, 0.13, '#ffd166');
   },
 };
+
+/** A bowl of iron on stones. The fire in it is drawn by fire.js while it burns. */
+export const hearth = {
+  name: 'hearth', shadow: 0.6, box: { left: -0.74, top: -0.72, right: 0.74, bottom: 0.32 },
+  paint(ctx) {
+    for (const [x, y] of [[-0.5, 0], [-0.2, 0.14], [0.16, 0.15], [0.48, 0.02]]) {
+      oval(ctx, x, y, 0.22, 0.15, '#85837c');
+      oval(ctx, x - 0.03, y - 0.04, 0.18, 0.11, '#b4b2aa');
+    }
+    fill(ctx, '#2b333e', 'M-.62-.5Q-.5.02 0 .06T.62-.5Q0-.3-.62-.5Z');
+    fill(ctx, '#4d5a6b', 'M-.62-.5Q-.5.02-.14.04Q-.4-.16-.44-.44Z');
+    oval(ctx, 0, -0.5, 0.64, 0.2, '#5c6a7c');
+    oval(ctx, 0, -0.48, 0.54, 0.15, '#20262e');
+    line(ctx, '#5d4128', 0.13, 'M-.3-.46L.14-.56M.3-.46L-.1-.56');
+  },
+};
+
+/** A well with a bucket under a roof. */
+export const well = {
+  name: 'well', shadow: 0.95, box: { left: -1.1, top: -2.5, right: 1.1, bottom: 0.35 },
+  light: { glows: [{ x: 0.5, y: -1.3, size: 0.5 }] },
+  paint(ctx) {
+    box(ctx, TRUNK, -0.78, -1.8, 0.14, 1.4);
+    box(ctx, TRUNK, 0.64, -1.8, 0.14, 1.4);
+    oval(ctx, 0, -0.5, 0.84, 0.3, '#5f5f5c');
+    oval(ctx, 0, -0.44, 0.66, 0.2, '#2f6f9f');
+    oval(ctx, -0.1, -0.42, 0.4, 0.08, '#6fb2d0');
+    lit(ctx, { dark: '#85837c', middle: '#a5a39b', light: '#c1bfb6' },
+      'M-.9-.52Q-.9-.2-.86 0Q0 .46.86 0Q.9-.2.9-.52Q0-.02-.9-.52Z', 0.28, 0);
+    line(ctx, 'rgba(80, 78, 72, 0.5)', 0.05, 'M-.6-.2v.3M-.2-.08v.32M.24-.06v.3M.62-.2v.3M-.84-.14Q0 .28.84-.14');
+    line(ctx, '#8a6239', 0.1, 'M-.76-1.36H.76');
+    line(ctx, '#d9c7a2', 0.05, 'M-.1-1.36V-.86');
+    box(ctx, '#8a6239', -0.26, -0.88, 0.32, 0.34, 0.06);
+    box(ctx, '#b98a58', -0.26, -0.88, 0.2, 0.34, 0.06);
+    line(ctx, DARK, 0.04, 'M.5-1.6v.14');
+    box(ctx, GLASS, 0.41, -1.44, 0.18, 0.24, 0.05);
+    lit(ctx, { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' },
+      'M-1.06-1.66Q-.5-1.9 0-2.46Q.5-1.9 1.06-1.66Q0-1.46-1.06-1.66Z', 0.14, 0.12);
+  },
+};
+
+/** A board under a roof, with leaves of paper on it. */
+export const board = {
+  name: 'board', shadow: 0.75, box: { left: -1.35, top: -2.4, right: 1.35, bottom: 0.15 },
+  light: { glows: [{ x: 0, y: -1.86, size: 0.55 }] },
+  paint(ctx) {
+    for (const x of [-1.06, 0.92]) {
+      box(ctx, TRUNK, x, -2, 0.16, 2.04, 0.05);
+      box(ctx, TRUNK_LIGHT, x, -2, 0.07, 2, 0.05);
+    }
+    box(ctx, '#7a5438', -0.98, -1.74, 1.98, 1.24, 0.06);
+    box(ctx, '#c99b68', -0.9, -1.66, 1.82, 1.08, 0.04);
+    [[-0.8, -1.56, 0.44, 0.54], [-0.26, -1.5, 0.5, 0.4], [0.36, -1.58, 0.46, 0.6], [-0.72, -0.94, 0.5, 0.3],
+      [-0.1, -1.02, 0.36, 0.38]].forEach(([x, y, w, h], i) => {
+      box(ctx, 'rgba(60, 40, 20, 0.25)', x + 0.03, y + 0.04, w, h);
+      box(ctx, ['#fff6ea', '#ffe9b0', '#cfe6ef'][i % 3], x, y, w, h);
+      box(ctx, 'rgba(90, 80, 70, 0.5)', x + 0.07, y + 0.14, w - 0.14, 0.04);
+      ctx.fillRect(x + 0.07, y + 0.22, w - 0.22, 0.04);
+      oval(ctx, x + w / 2, y + 0.04, 0.04, 0.04, '#ef476f');
+    });
+    lit(ctx, { dark: '#23655f', middle: '#2f8379', light: '#43a091' },
+      'M-1.3-1.86Q-.7-2.04 0-2.34Q.7-2.04 1.3-1.86Q0-1.66-1.3-1.86Z', 0.12, 0.1);
+    oval(ctx, 0, -1.8, 0.1, 0.12, GLASS);
+  },
+};
+
+/** A bench that one sees from the front, or from behind. */
+function bench(name, front) {
+  return {
+    name, shadow: 0.85, box: { left: -1.1, top: -0.92, right: 1.1, bottom: 0.08 },
+    paint(ctx) {
+      for (const x of [-0.9, 0.78]) box(ctx, DARK, x, -0.5, 0.12, 0.54, 0.04);
+      if (front) for (const y of [-0.9, -0.7]) slat(ctx, y);
+      box(ctx, '#8a6239', -1.08, -0.5, 2.16, 0.26, 0.06);
+      box(ctx, '#c99b68', -1.08, -0.54, 2.16, 0.2, 0.06);
+      if (!front) for (const y of [-0.74, -0.5]) slat(ctx, y);
+    },
+  };
+}
+
+function slat(ctx, y) {
+  box(ctx, '#8a6239', -1.04, y + 0.03, 2.08, 0.16, 0.06);
+  box(ctx, '#b98a58', -1.04, y, 2.08, 0.14, 0.06);
+}
+
+/** A log to sit on, upright or across. */
+function log(name, half, deep) {
+  return {
+    name, shadow: half * 1.1, box: { left: -half - 0.04, top: -0.38, right: half + 0.04, bottom: deep + 0.1 },
+    paint(ctx) {
+      box(ctx, TRUNK, -half, -0.34, 2 * half, 0.3 + deep, 0.16);
+      box(ctx, TRUNK_LIGHT, -half, -0.36, 2 * half, 0.2 + deep, 0.14);
+      if (deep > 0) oval(ctx, 0, deep - 0.08, half * 0.86, 0.15, '#d9b383');
+      else for (const x of [-half + 0.08, half - 0.08]) oval(ctx, x, -0.2, 0.09, 0.15, '#d9b383');
+    },
+  };
+}
+
+/** Flowers within a low, round wall. */
+export const planter = {
+  name: 'planter', shadow: 1.15, box: { left: -1.12, top: -1.1, right: 1.12, bottom: 0.36 },
+  paint(ctx) {
+    fill(ctx, '#a8987c', 'M-1.1-.36Q-1.1.3 0 .34T1.1-.36Q0-.9-1.1-.36Z');
+    fill(ctx, '#cfbd9d', 'M-1.1-.36Q-1.1.2-.2.24Q-.6 0-.7-.5Q-.9-.5-1.1-.36Z');
+    oval(ctx, 0, -0.36, 1.1, 0.4, '#efe6d2');
+    oval(ctx, 0, -0.36, 0.94, 0.3, '#6b4a30');
+    crown(ctx, [[-0.6, -0.5, 0.28], [0.6, -0.5, 0.28], [0, -0.66, 0.42], [-0.3, -0.4, 0.3], [0.32, -0.4, 0.3]], LEAVES[1]);
+    [[-0.66, -0.6], [-0.36, -0.74], [0, -0.96], [0.34, -0.8], [0.66, -0.58], [0.1, -0.6], [-0.2, -0.44], [0.4, -0.4],
+      [-0.5, -0.36]].forEach(([x, y], i) => {
+      oval(ctx, x, y, 0.1, 0.09, ['#ef476f', '#ffe38a', '#f7b5cd', '#ffffff'][i % 4]);
+      oval(ctx, x, y, 0.035, 0.035, '#f0b429');
+    });
+  },
+};
+
+export const SEATS = [bench('bench0', true), bench('bench1', false), log('log0', 0.24, 0.22), log('log1', 0.62, 0)];
 
 /** A post with two arms beside a path; what it tells is written over it as one comes near. */
 export const signpost = {

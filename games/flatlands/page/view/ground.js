@@ -14,14 +14,19 @@ const REACH = 3;                          // tiles that a prop may cover beyond 
 const NO_PIECE = null;
 const NO_WOOD = 32768;                    // where groves do not matter
 
-/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number }} Cover  A prop
- * that stands: its feet and its upper left corner in device px. */
+/** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number, moving: Mark | null }} Cover
+ * A prop that stands: its feet and its upper left corner in device px. It may be what is `moving` of a mark. */
+/** @typedef {{ prop: import('./props.js').Prop, footX: number, footY: number, x: number, y: number,
+ * sprite: import('./sprite.js').Sprite, moves: boolean }} Mark  A prop of a landmark, or what of it is moving. */
 
 export class Ground {
-  /** `tile` is whole device px per tile. */
-  constructor(terrain, tile) {
+  /** `tile` is whole device px per tile.
+   * @param {import('../terrain.js').Terrain} terrain @param {number} tile
+   * @param {import('./moving.js').MovingParts} parts */
+  constructor(terrain, tile, parts) {
     this.terrain = terrain;
     this.tile = tile;
+    this.parts = parts;
     this.tiles = tile * 16 <= PIECE_PX ? 16 : 8;
     this.side = this.tiles * tile;
     this.window = new Window(terrain, this.tiles);
@@ -39,7 +44,7 @@ export class Ground {
     /** @type {{ at: Cover[], count: number }} The props that cover one
      * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
-    /** @type {(Cover & { kind: string, footX: number })[]} The landmarks in view, or close to it. */
+    /** @type {Mark[]} The props of landmarks in view, or close to it, and what of them is moving. */
     this.marks = [];
   }
 
@@ -82,10 +87,12 @@ export class Ground {
     this.marks.length = 0;
     for (const piece of this.grid) {
       if (piece === NO_PIECE) continue;
-      for (const { kind, sprite, x, y } of piece.marks) {
+      for (const { number, x, y } of piece.marks) {
         const footX = (piece.x0 - baseX) * tile + left + x;
         const footY = (piece.y0 - baseY) * tile + top + y;
-        this.marks.push({ kind, sprite, footX, footY, x: footX - sprite.ax, y: footY - sprite.ay });
+        const prop = PROPS[number - 1], sprite = this.sprite(number);
+        this.marks.push({ prop, sprite, footX, footY, x: footX - sprite.ax, y: footY - sprite.ay, moves: false });
+        if (prop.moving !== undefined) this.marks.push(this.parts.at(prop, footX, footY));
       }
     }
   }
@@ -110,16 +117,21 @@ export class Ground {
         const sprite = this.sprite(piece.props[at]);
         const x0 = footX - sprite.ax, y0 = footY - sprite.ay;
         if (x0 >= right || y0 >= bottom || x0 + sprite.w <= left || y0 + sprite.h <= top) continue;
-        this.#keepCover(footY, sprite, x0, y0);
+        this.#keepCover(footY, sprite, x0, y0, null);
       }
     }
-    for (const { sprite, footY, x, y } of this.marks) {
+    for (const mark of this.marks) {
+      const { sprite, footY, x, y } = mark;
       if (footY > feet && x < right && y < bottom && x + sprite.w > left && y + sprite.h > top) {
-        this.#keepCover(footY, sprite, x, y);
+        this.#keepCover(footY, sprite, x, y, mark.moves ? mark : null);
       }
     }
     for (let i = 0; i < covers.count; i++) {
-      const { sprite, x, y } = covers.at[i];
+      const { sprite, x, y, moving } = covers.at[i];
+      if (moving !== null) {
+        this.parts.drawWithin(ctx, moving, left, top, right, bottom);
+        continue;
+      }
       const x0 = Math.max(x, left), y0 = Math.max(y, top);
       const w = Math.min(x + sprite.w, right) - x0, h = Math.min(y + sprite.h, bottom) - y0;
       ctx.drawImage(sprite.canvas, x0 - x, y0 - y, w, h, x0, y0, w, h);
@@ -128,10 +140,10 @@ export class Ground {
   }
 
   /** Insert a prop into the covers of one walker, which are sorted from the farthest on. */
-  #keepCover(footY, sprite, x, y) {
+  #keepCover(footY, sprite, x, y, moving) {
     const { at } = this.covers;
     let i = this.covers.count++;
-    if (at.length <= i) at.push({ footY, sprite, x, y });
+    if (at.length <= i) at.push({ footY, sprite, x, y, moving });
     const own = at[i];
     for (; i > 0 && at[i - 1].footY > footY; i--) at[i] = at[i - 1];
     at[i] = own;
@@ -139,6 +151,7 @@ export class Ground {
     own.sprite = sprite;
     own.x = x;
     own.y = y;
+    own.moving = moving;
   }
 
   /** Call visit(piece, x, y) for each piece that is painted and visible, or at most `margin` device px

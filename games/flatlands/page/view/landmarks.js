@@ -1,8 +1,10 @@
-// The props of landmarks, by kind. static/landmarks.js decides where they stand, and moving.js draws what of
-// them moves.
+// The props of landmarks, by kind. The page's landmarks.js decides where they stand, and moving.js draws what
+// of them moves. A landmark may consist of several props, so that one can walk between them: `x` and `y` of
+// each are tiles from the landmark's own place to its feet.
 
-import * as buildings from './buildings.js';
-import * as wonders from './wonders.js';
+import { BUILDINGS } from './buildings.js';
+import { WONDERS } from './wonders.js';
 
-export const LANDMARKS = Object.entries({ ...buildings, ...wonders })
-  .map(([name, prop]) => ({ name, ...prop }));
+/** @type {Record<string, import('./props.js').Part[]>} */
+export const LANDMARKS = Object.fromEntries(Object.entries({ ...BUILDINGS, ...WONDERS }).map(([kind, parts]) =>
+  [kind, parts.map((part, i) => ({ x: 0, y: 0, ...part, name: kind + (i === 0 ? '' : i) }))]));

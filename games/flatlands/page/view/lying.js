@@ -4,8 +4,9 @@
 
 import { CAIRN } from '../lying.js';
 import { XRAY } from './body.js';
+import { FIRE, Fires, firesOf } from './fire.js';
 
-const MARGIN = 1;                         // tiles beyond the screen in which things are drawn
+const MARGIN = 5;                         // tiles beyond the screen in which things are drawn, and their light
 
 /** @typedef {{ lying: import('../state.js').Lying, px: number, py: number }} Placed  A thing, and where
  * it touches the ground, in device px. */
@@ -39,14 +40,15 @@ export class LyingThings {
 
   resize(tile) {
     this.tile = tile;
-    this.pictures = new Map(this.kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
+    const kinds = [...this.kinds, { type: FIRE, Pictures: Fires }];
+    this.pictures = new Map(kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
   }
 
   /** Find out for this frame what is in view and where on the screen, and sort it by y. */
   follow(state, screen) {
     const margin = MARGIN * this.tile;
     this.count = this.next = 0;
-    for (const lying of state.lying.values()) {
+    for (const lying of [...state.lying.values(), ...firesOf(state)]) {
       const px = screen.x(lying.x), py = screen.y(lying.y);
       if (px < -margin || py < -margin || px > screen.width + margin
         || py > screen.height + margin || lying.own || !this.pictures.has(lying.thing.type)) continue;

@@ -4,8 +4,9 @@ import { faceOf, isDeer } from '../faces.js';
 import { CAIRN, GEM } from '../lying.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
-import { drawFlag, LANDMARK_FLAG } from './flag.js';
+import { keyOf } from './fire.js';
 import { gemOf } from './gems.js';
+import { miniatureOf } from './miniature.js';
 import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
@@ -14,6 +15,7 @@ const KEPT = 16;                          // chunks of ground that are cached, e
 const BUILD_MS = 4;                       // ms that one call may spend on new ground
 const FIRST_BUILD_MS = 30;
 const HOME = 0.5;                         // tiles, both ways
+const LANDMARK = 20;                      // css px: the height of the picture of one
 const TAU = Math.PI * 2;
 
 export class Minimap {
@@ -43,7 +45,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, now, still }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, fires, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -56,7 +58,10 @@ export class Minimap {
     const toY = (tile) => size / 2 + (tile - y) * scale;
     this.#drawPlaza(toX(HOME), toY(HOME), still ? 0 : now);
     for (const mark of marks) {
-      drawFlag(ctx, toX(mark.x + HOME), toY(mark.y + HOME), 0.4 * this.dpr, LANDMARK_FLAG);
+      const picture = miniatureOf(mark.kind, Math.round(LANDMARK * this.dpr));
+      const px = toX(mark.foot + HOME), py = toY(mark.y + HOME);
+      ctx.drawImage(picture, Math.round(px - picture.width / 2), Math.round(py - picture.height * 0.8));
+      if (fires.has(keyOf(mark))) this.#dot(px, py, 2 * this.dpr, '#ff8a2b');
     }
     for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));

@@ -1,94 +1,104 @@
-// What moves about landmarks: sails, balloons and the beams of lighthouses.
+// What moves about landmarks: sails, balloons, flags, and the beams of lighthouses. All of it is a function of
+// time.
 
-import { box } from './shapes.js';
-import { discOf, oval, spriteOf } from './sprite.js';
+import { spriteOf } from './sprite.js';
 
-const TURN_MS = 9000;                     // of a windmill's sails
-const BEAM_MS = 7000;                     // of a lighthouse's light
-const BOB_MS = 5200, BOB = 0.12;          // of a balloon; tiles
-const HUB = -3.05, SAIL = 1.75;           // tiles: a windmill's axle over the ground; a sail's length
-/** A lighthouse's lamp over the ground, in tiles. */
-export const LAMP = -4.3;
+const BEAM_MS = 9000, BEAM = 13, WIDE = 2.2;          // of a lighthouse's light, to turn once; tiles
+const TAU = Math.PI * 2;
 
-function paintSails(ctx) {
-  for (let i = 0; i < 4; i++) {
-    box(ctx, '#fbf4e2', 0.06, -SAIL, 0.42, SAIL - 0.35);
-    ctx.fillStyle = '#e6d8b8';
-    for (let y = 0.5; y < SAIL - 0.1; y += 0.3) ctx.fillRect(0.06, -y - 0.03, 0.42, 0.05);
-    ctx.fillRect(0.25, -SAIL, 0.04, SAIL - 0.35);
-    box(ctx, '#6b4a30', -0.05, -SAIL - 0.05, 0.1, SAIL);
-    ctx.rotate(Math.PI / 2);
-  }
-  oval(ctx, 0, 0, 0.16, 0.16, '#8f6441');
-  oval(ctx, -0.03, -0.03, 0.08, 0.08, '#c99b68');
-}
+/** @typedef {import('./ground.js').Mark} Mark */
 
-function paintEnvelope(ctx) {
-  const shell = (half, style) => {
-    ctx.fillStyle = style;
-    ctx.beginPath();
-    ctx.moveTo(0, -4.4);
-    ctx.bezierCurveTo(half * 1.35, -4.4, half * 1.3, -2.8, half * 0.3, -1.72);
-    ctx.lineTo(-half * 0.3, -1.72);
-    ctx.bezierCurveTo(-half * 1.3, -2.8, -half * 1.35, -4.4, 0, -4.4);
-    ctx.fill();
-  };
-  ['#d6453d', '#f7d9a0', '#e2674f', '#ffedc9'].forEach((style, i) =>
-    shell(1.2 - 0.33 * i, style));
-  oval(ctx, -0.5, -3.7, 0.16, 0.34, 'rgba(255, 255, 255, 0.5)', 0.35);
-  ctx.strokeStyle = '#7a5438';
-  ctx.lineWidth = 0.04;
-  ctx.beginPath();
-  for (const x of [-0.3, -0.1, 0.1, 0.3]) {
-    ctx.moveTo(x, -1.72);
-    ctx.lineTo(x * 0.95, -1.2);
-  }
-  ctx.stroke();
-  box(ctx, '#8a6239', -0.36, -1.22, 0.72, 0.54, 0.12);
-  box(ctx, '#b98a58', -0.36, -1.22, 0.5, 0.5, 0.12);
-  box(ctx, '#5d4128', -0.4, -1.26, 0.8, 0.1);
+/** Return by how much something is turned, in radians, and how many tiles it is higher than at rest.
+ * @param {import('./props.js').Moving} moving */
+export function motionAt({ turnMs, rest = 0, swingMs, swing = 0, bobMs, bob = 0 }, now) {
+  return { turn: rest + (turnMs ? now / turnMs * TAU : 0) + (swingMs ? swing * Math.sin(now / swingMs * TAU) : 0),
+    up: bobMs ? bob * Math.sin(now / bobMs * TAU) : 0 };
 }
 
 /** What moves about landmarks, at `tile` device px per tile. */
 export class MovingParts {
   constructor(tile) {
     this.tile = tile;
-    const sail = SAIL + 0.2;
-    this.sails = spriteOf(tile, { left: -sail, top: -sail, right: sail, bottom: sail }, paintSails);
-    this.envelope = spriteOf(tile, { left: -1.4, top: -4.5, right: 1.4, bottom: -0.6 },
-      paintEnvelope);
-    this.beam = discOf(tile, 5, 0.5, '255, 236, 170', 0.8);
+    this.now = 0;                         // of the frame that is drawn; 0 if nothing shall move
+    /** @type {Map<string, import('./sprite.js').Sprite>} By the names of their props. */
+    this.sprites = new Map();
+    /** @type {import('./sprite.js').Sprite | null} */
+    this.beam = null;
   }
 
-  /** Draw what moves about landmarks: see Ground.marks. */
+  /** Return what is moving of a prop whose feet are at (footX, footY), as a mark.
+   * @returns {Mark} */
+  at(prop, footX, footY) {
+    const { name, moving } = prop;
+    let sprite = this.sprites.get(name);
+    if (sprite === undefined) this.sprites.set(name, sprite = spriteOf(this.tile, moving.box, moving.paint));
+    return { prop, footX, footY, sprite, moves: true, x: footX + Math.round(moving.x * this.tile) - sprite.ax,
+      y: footY + Math.round(moving.y * this.tile) - sprite.ay };
+  }
+
+  /** Draw what moves about landmarks: see Ground.marks.
+   * @param {Mark[]} marks */
   draw(ctx, state, marks) {
-    for (const { kind, footX, footY } of marks) this.#draw(ctx, state, kind, footX, footY);
+    this.now = state.still ? 0 : state.now;
+    for (const mark of marks) if (mark.moves) this.#draw(ctx, mark);
   }
 
-  #draw(ctx, state, kind, px, py) {
-    const now = state.still ? 0 : state.now;
-    if (kind === 'windmill') {
-      ctx.save();
-      ctx.translate(px, py + Math.round(HUB * this.tile));
-      ctx.rotate(now / TURN_MS * Math.PI * 2 + 0.4);
-      ctx.drawImage(this.sails.canvas, -this.sails.ax, -this.sails.ay);
-      ctx.restore();
-    } else if (kind === 'balloon') {
-      const up = Math.round(Math.sin(now / BOB_MS * Math.PI * 2) * BOB * this.tile);
-      ctx.drawImage(this.envelope.canvas, px - this.envelope.ax, py - this.envelope.ay + up);
-    }
+  /** Draw it again, within a rectangle only.
+   * @param {Mark} mark */
+  drawWithin(ctx, mark, left, top, right, bottom) {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, right - left, bottom - top);
+    ctx.clip();
+    this.#draw(ctx, mark);
+    ctx.restore();
   }
 
-  /** Draw the beams of lighthouses in the dark; the canvas adds what is drawn. */
+  /** @param {Mark} mark */
+  #draw(ctx, mark) {
+    const { prop, sprite, x, y } = mark;
+    const { turn, up } = motionAt(/** @type {import('./props.js').Moving} */ (prop.moving), this.now), rise = Math.round(up * this.tile);
+    if (turn === 0) return ctx.drawImage(sprite.canvas, x, y - rise);
+    ctx.save();
+    ctx.translate(x + sprite.ax, y + sprite.ay - rise);
+    ctx.rotate(turn);
+    ctx.drawImage(sprite.canvas, -sprite.ax, -sprite.ay);
+    ctx.restore();
+  }
+
+  /** Draw the beams of lighthouses in the dark; the canvas adds what is drawn. One sees them from above, at a
+   * slant. */
   drawBeams(ctx, state, marks) {
-    if (state.still) return;
-    for (const { kind, footX, footY } of marks) {
-      if (kind !== 'lighthouse') continue;
+    for (const { prop: { light }, moves, footX, footY } of marks) {
+      if (light?.beam === undefined || moves) continue;
+      this.beam ??= this.#paintBeam();
       ctx.save();
-      ctx.translate(footX, footY + Math.round(LAMP * this.tile));
-      ctx.rotate(state.now / BEAM_MS * Math.PI * 2);
-      ctx.drawImage(this.beam.canvas, -this.beam.ax, -this.beam.ay);
+      ctx.translate(footX, footY + Math.round(light.beam * this.tile));
+      ctx.scale(1, 0.7);
+      ctx.rotate(state.still ? 0.5 : state.now / BEAM_MS * TAU);
+      for (const side of [1, -1]) {
+        ctx.scale(side, 1);
+        ctx.drawImage(this.beam.canvas, 0, -this.beam.ay);
+      }
       ctx.restore();
     }
+  }
+
+  /** A cone of light to the right of its origin. */
+  #paintBeam() {
+    const box = { left: 0, top: -WIDE, right: BEAM, bottom: WIDE };
+    return spriteOf(this.tile, box, (ctx) => {
+      const spread = ctx.createConicGradient(-Math.PI, 0, 0), half = Math.atan(WIDE / BEAM) / (2 * Math.PI);
+      for (const [at, alpha] of [[-half, 0], [-half / 3, 0.5], [0, 0.8], [half / 3, 0.5], [half, 0]]) {
+        spread.addColorStop(0.5 + at, `rgba(255, 236, 170, ${alpha})`);
+      }
+      ctx.fillStyle = spread;
+      ctx.fillRect(0, -WIDE, BEAM, 2 * WIDE);
+      const fade = ctx.createRadialGradient(0, 0, 0, 0, 0, BEAM);
+      for (const [at, alpha] of [[0, 1], [0.4, 0.5], [1, 0]]) fade.addColorStop(at, `rgba(0, 0, 0, ${alpha})`);
+      ctx.globalCompositeOperation = 'destination-in';
+      ctx.fillStyle = fade;
+      ctx.fillRect(0, -WIDE, BEAM, 2 * WIDE);
+    });
   }
 }

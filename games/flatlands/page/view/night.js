@@ -4,7 +4,7 @@
 import { PROPS } from './props.js';
 import { discOf } from './sprite.js';
 
-const REACH = 4;                          // tiles from a lamp to the end of its light
+const REACH = 9;                          // tiles from the feet of a prop to the end of its light
 const OWN_POOL = 2;                       // tiles that one's own walker lights
 const FLY_MS = 13000, PULSE_MS = 2600;
 const FLY_RANGE = 1.5, FLY_HEIGHT = 0.8;  // tiles
@@ -64,8 +64,8 @@ export class Night {
 
   #drawGlows({ lights }, left, top) {
     for (let i = 0; i < lights.length; i += 3) {
-      for (const { x, y, size } of PROPS[lights[i + 2] - 1].light?.glows ?? []) {
-        this.#stamp(this.#glow(size), left + lights[i] + Math.round(x * this.tile),
+      for (const { x, y, size, colour } of PROPS[lights[i + 2] - 1].light?.glows ?? []) {
+        this.#stamp(this.#glow(size, colour), left + lights[i] + Math.round(x * this.tile),
           top + lights[i + 1] + Math.round(y * this.tile));
       }
     }
@@ -93,8 +93,8 @@ export class Night {
     return this.#sprite('pool ' + radius, radius, radius * 0.72, '168, 126, 84', 0.8);
   }
 
-  #glow(radius) {
-    return this.#sprite('glow ' + radius, radius, radius, WARM, 0.85);
+  #glow(radius, colour = WARM) {
+    return this.#sprite('glow ' + radius + colour, radius, radius, colour, 0.85);
   }
 
   #fly() {

@@ -5,6 +5,7 @@ import { paintFlatDetails, paintRaisedDetails } from './details.js';
 import { clipOutline, fillOutline, strokeOutline } from './outline.js';
 import { PATH_TONES, TONES } from './palette.js';
 import { paintBridges } from './planks.js';
+import { GROUND_REACH, GROUNDS } from './grounds.js';
 import { paintPlaza } from './plaza.js';
 import { paintRamps, paintSteps } from './ramps.js';
 import { canvasOf, contextOf } from './sprite.js';
@@ -34,12 +35,26 @@ export function paintGround(ctx, window, bridges) {
     paintLand(target, lines, tiles, tones);
   });
   paintFlatDetails(ctx, window);
+  if (lines.land !== null) paintGrounds(ctx, window, lines.land);
   if (lines.ramp !== null) paintRamps(ctx, lines.ramp, PATH_TONES, tiles);
   if (lines.path !== null) paintPath(ctx, lines, tiles, PATH_TONES);
   if (lines.bridge !== null) paintBridges(ctx, window, bridges, lines.bridge);
   paintPlaza(ctx, window);
   paintRaisedDetails(ctx, window);
   if (lines.rock !== null) paintHigh(ctx, window, lines, inEach);
+}
+
+/** Paint the ground of the landmarks near, as far as there is land. */
+function paintGrounds(ctx, window, land) {
+  const { x0, y0, tiles } = window, { side, up, down } = GROUND_REACH;
+  for (const { foot: x, y, kind, region } of window.marks) {
+    if (x + side < x0 || x - side > x0 + tiles || y + down < y0 || y - up > y0 + tiles) continue;
+    ctx.save();
+    clipOutline(ctx, land);
+    ctx.translate(x - x0 + 0.5, y - y0 + 0.5);
+    GROUNDS[kind](ctx, TONES[region]);
+    ctx.restore();
+  }
 }
 
 /** Paint rims and plateaus, steps on the ways up, and the paths on plateaus. */

@@ -8,6 +8,7 @@ import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
 import { contextOf, oval } from './sprite.js';
 import { standingOn } from './standing.js';
+import { LANDMARKS } from './landmarks.js';
 import { NUMBERS, PROPS } from './props.js';
 
 const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach in
@@ -17,23 +18,23 @@ const OTHERS = -1, MARK = -2;             // in place of a tile's number: a prop
 
 /** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies,
- * fireflies, lights (x, y and number of each prop that gives light at night), marks (the landmarks that
- * stand in it) }. */
+ * fireflies, lights (x, y and number of each prop that gives light at night), marks (x, y and number of each
+ * prop of the landmarks that stand in it) }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
   const ctx = contextOf(canvas, { alpha: false });
   ctx.setTransform(tile, 0, 0, tile, 0, 0);
+  const near = propsNear(window, tile);
   paintGround(ctx, window, bridges);
   /** @type {number[]} */
   const lights = [];
-  /** @type {{ kind: string, sprite: import('./sprite.js').Sprite, x: number, y: number }[]} */
+  /** @type {{ number: number, x: number, y: number }[]} */
   const marks = [];
   const piece = {
     canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
     butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights, marks,
   };
-  const near = propsNear(window, tile);
   for (const { number, x, y } of near) {
     const { shadow } = PROPS[number - 1];
     if (shadow > 0) oval(ctx, x / tile + 0.06, y / tile + 0.02, shadow, shadow * 0.4, SHADOW);
@@ -43,9 +44,8 @@ export function paintPiece(canvas, ground, window, bridges) {
     const sprite = ground.sprite(number);
     ctx.drawImage(sprite.canvas, x - sprite.ax, y - sprite.ay);
     if (at === OTHERS) continue;
-    const { name, light } = PROPS[number - 1];
-    if (light !== undefined) lights.push(x, y, number);
-    if (at === MARK) marks.push({ kind: name, sprite, x, y });
+    if (PROPS[number - 1].light !== undefined) lights.push(x, y, number);
+    if (at === MARK) marks.push({ number, x, y });
     else {
       piece.props[at] = number;
       piece.xs[at] = x;
@@ -69,11 +69,13 @@ function propsNear(window, tile) {
         x: x * tile + Math.round(place.x * tile), y: y * tile + Math.round(place.y * tile) });
     }
   }
-  for (const { x, y, kind } of window.marks) {
-    const left = x - window.x0, top = y - window.y0, half = Math.round(tile / 2);
+  for (const { foot, y: row, kind } of window.marks) {
+    const left = foot - window.x0, top = row - window.y0;
     const own = left >= 0 && top >= 0 && left < tiles && top < tiles;
-    props.push({ number: NUMBERS[kind], at: own ? MARK : OTHERS, x: left * tile + half,
-      y: top * tile + half });
+    for (const { name, x, y } of LANDMARKS[kind]) {
+      props.push({ number: NUMBERS[name], at: own ? MARK : OTHERS, x: left * tile + Math.round((0.5 + x) * tile),
+        y: top * tile + Math.round((0.5 + y) * tile) });
+    }
   }
   return props.sort((a, b) => a.y - b.y || a.x - b.x);
 }

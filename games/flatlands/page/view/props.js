@@ -2,10 +2,12 @@
 // with the origin at the feet, in three flat shades each and without outlines. standing.js decides
 // which of them stands where: a prop that is on none of its lists is never shown.
 //
-// A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet, and
-// `pool` is how many tiles of the ground around its feet they light.
+// A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet and of the
+// colour 'red, green, blue'; `pool` is how many tiles of the ground around its feet they light; and a `beam`
+// turns around it so many tiles from the feet. What is `moving` is drawn over the prop in each frame: it turns
+// once in `turnMs` from `rest` on, swings by `swing` radians, or rises by `bob` tiles.
 
-import { cottage, lamp, lantern, planter, signpost, waymark } from './furniture.js';
+import { board, cottage, hearth, lamp, lantern, planter, SEATS, signpost, waymark, well } from './furniture.js';
 import { LANDMARKS } from './landmarks.js';
 import { AUTUMN_LEAVES, BIRCH_LEAVES, BLOSSOM, CACTUS, DRY, GORSE, HEATHER, LEAVES, PALM, RED_ROCK,
   ROCK_TONES, SNOWY, SNOWY_PINES, SNOWY_ROCK, TRUNK, TRUNK_LIGHT, WILLOW_LEAVES } from './palette.js';
@@ -291,10 +293,14 @@ const cattails = {
   },
 };
 
-/** @typedef {{ x: number, y: number, size: number }} Glow */
-/** @typedef {{ name: string, shadow: number, light?: { glows: Glow[], pool: number },
- *   box: { left: number, top: number, right: number, bottom: number },
- *   paint: (ctx: CanvasRenderingContext2D) => void }} Prop */
+/** @typedef {{ x: number, y: number, size: number, colour?: string }} Glow */
+/** @typedef {{ box: { left: number, top: number, right: number, bottom: number },
+ *   paint: (ctx: CanvasRenderingContext2D) => void }} Picture */
+/** @typedef {Picture & { x: number, y: number, turnMs?: number, rest?: number, swingMs?: number, swing?: number,
+ *   bobMs?: number, bob?: number }} Moving */
+/** @typedef {Picture & { name: string, shadow: number, moving?: Moving,
+ *   light?: { glows: Glow[], pool?: number, beam?: number } }} Prop */
+/** A prop of a landmark, `x` and `y` tiles from the landmark's feet. @typedef {Prop & { x: number, y: number }} Part */
 
 /** @type {Prop[]} */
 export const PROPS = [
@@ -334,7 +340,7 @@ export const PROPS = [
       [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]], tones)]),
   cottage('cottage0', { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' }),
   cottage('cottage1', { dark: '#8a6a3a', middle: '#bd9653', light: '#d6b470' }),
-  signpost, ...LANDMARKS,
+  signpost, hearth, well, board, ...SEATS, ...Object.values(LANDMARKS).flat(),
 ];
 
 /** The number of each prop by its name: its index into PROPS plus 1.

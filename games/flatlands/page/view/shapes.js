@@ -11,6 +11,36 @@ export function polygon(ctx, style, ...points) {
   ctx.fill();
 }
 
+/** Fill a shape that is given as SVG gives paths, in tiles. */
+export function fill(ctx, style, path) {
+  ctx.fillStyle = style;
+  ctx.fill(new Path2D(path));
+}
+
+/** Draw lines that are given as SVG gives paths, `width` tiles wide and with round ends. */
+export function line(ctx, style, width, path) {
+  ctx.strokeStyle = style;
+  ctx.lineWidth = width;
+  ctx.lineCap = ctx.lineJoin = 'round';
+  ctx.stroke(new Path2D(path));
+}
+
+/** Fill a shape in three shades: the lighter ones reach to (dx, dy) tiles, and to twice as far, from its
+ * edge to the lower right. */
+export function lit(ctx, { dark, middle, light }, path, dx, dy) {
+  const shape = new Path2D(path);
+  ctx.save();
+  ctx.fillStyle = dark;
+  ctx.fill(shape);
+  ctx.clip(shape);
+  for (const style of [middle, light]) {
+    ctx.translate(-dx, -dy);
+    ctx.fillStyle = style;
+    ctx.fill(shape);
+  }
+  ctx.restore();
+}
+
 /** Fill a rectangle; its corners are round if a radius, or one for each, is given. What is filled next has
  * the same style.
  * @param {number | number[]} round */

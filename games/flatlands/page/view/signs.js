@@ -1,11 +1,13 @@
 // The names of landmarks, and what a signpost tells whoever stands at it. Both are words over the world.
 
+import { EXTENTS } from './miniature.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
 import { FONT, textOf, widthOf } from './text.js';
 
 const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
-const BELOW = 0.35, ABOVE = 1.95;         // tiles from a landmark to its name; from a post to its board
+const ABOVE = 1.95;                       // tiles from a post to its board
+const BELOW = 2.5;                        // tiles from a landmark's feet to its name, below its hearth
 const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
 const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
@@ -18,8 +20,10 @@ const boards = new Lru(8);
 export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   for (const mark of state.marks) {
     const name = textOf(mark.name, { size: NAME_SIZE, weight: 800, colour: GOLD, outline: OUTLINE, dpr });
-    const x = screen.x(mark.x + 0.5) - (name.w >> 1);
-    const y = screen.y(mark.y + 0.5) + Math.round(BELOW * screen.tile);
+    const x = screen.x(mark.foot + 0.5) - (name.w >> 1);
+    const top = screen.y(mark.y + 0.5 + EXTENTS[mark.kind].top) - name.h, below = screen.y(mark.y + 0.5 + BELOW);
+    // Its name is over it, and below it if there a panel is or the screen ends.
+    const y = [top, below].find((each) => screen.isFree(state.panels, pageDpr, x, each, x + name.w, each + name.h)) ?? top;
     if (x < screen.width && y < screen.height && x + name.w > 0 && y + name.h > 0) {
       ctx.drawImage(name.canvas, x, y);
     }

@@ -8,6 +8,7 @@
 // tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
 // it again.
 
+import { hearthOf, NOTICE_BOARD, PLAZA_HEARTH } from '../landmarks.js';
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, SNOW } from '../regions.js';
 import { GRASS, PLATEAU, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';
@@ -21,16 +22,17 @@ const CLEARING = PLAZA_WITHIN + 3;        // tiles from the origin without trees
 const LANTERN_BLOCK = 5, COTTAGE_BLOCK = 9;
 const LANTERN_FROM = 26, LANTERN_TO = 37, COTTAGE_FROM = 52, COTTAGE_TO = 92;
 
-const ROOM = 2;                           // tiles around a landmark in which nothing else stands
+// Tiles around a landmark, to its sides and up or down, in which nothing else stands, and no cottage.
+const CLEAR_ACROSS = 5, CLEAR_DOWN = 3.8, NO_COTTAGE = 8;
 const COTTAGES_FROM = 14;                 // tiles from the origin
 
-const PLAZA_PROPS = new Map([['0,0', 'waymark']]);
+/** What stands on which tile of the plaza. What is high stands in the north, where it hides nobody. */
+const PLAZA_PROPS = new Map([['0,0', 'waymark'], ['-4,-4', 'well'], [NOTICE_BOARD.x + ',' + NOTICE_BOARD.y, 'board'],
+  [PLAZA_HEARTH.x + ',' + PLAZA_HEARTH.y, 'hearth'], ['-6,4', 'log0'], ['-2,4', 'log0'], ['-4,6', 'log1'],
+  ['4,4', 'planter'], ['0,-6', 'bench0'], ['0,6', 'bench1']]);
 for (let i = 0; i < 8; i++) {
   const turn = (i + 0.5) * Math.PI / 4, x = Math.cos(turn), y = Math.sin(turn);
   PLAZA_PROPS.set(Math.round(x * 6.3) + ',' + Math.round(y * 6.3), 'lamp');
-}
-for (const [x, y] of [[1, 1], [1, -1], [-1, 1], [-1, -1]]) {
-  PLAZA_PROPS.set(5 * x + ',' + 5 * y, 'planter');
 }
 
 const numbersOf = (...names) => names.map((name) => NUMBERS[name]);
@@ -98,11 +100,13 @@ export function standingOn(window, x, y, place) {
     return prop === undefined ? 0 : NUMBERS[prop];
   }
   if (![WOOD, GRASS, ROCK, PLATEAU, WATER, SAND].includes(kind)) return 0;
-  for (const mark of window.marks) {
-    if (Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= ROOM) return 0;
-  }
   for (const post of window.posts) {
     if (post.x === wx && post.y === wy) return NUMBERS.signpost;
+  }
+  for (const mark of window.marks) {
+    const hearth = hearthOf(mark);
+    if (hearth.x === wx && hearth.y === wy) return NUMBERS.hearth;
+    if (Math.hypot((mark.foot - wx) / CLEAR_ACROSS, (mark.y - wy) / CLEAR_DOWN) < 1) return 0;
   }
   const roll = rollAt(wx, wy, SALT), chance = part(roll, 0);
   place.x = 0.15 + 0.7 * part(roll, 8);
@@ -150,7 +154,7 @@ function isCottage(window, x, y) {
   if (away < COTTAGE_FROM || away > COTTAGE_TO || !isChosen(wx, wy, COTTAGE_BLOCK, SALT + 3)) {
     return false;
   }
-  const isClose = (mark) => Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= 2 * ROOM;
+  const isClose = (mark) => Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= NO_COTTAGE;
   return wx * wx + wy * wy > COTTAGES_FROM ** 2 && !window.marks.some(isClose) && window.kind(x, y) === GRASS
     && [-1, 0, 1].every((dx) => window.kind(x + dx, y - 1) === GRASS
       && window.kind(x + dx, y) === GRASS);

@@ -1,6 +1,7 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
 import { GEM } from '../lying.js';
+import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
@@ -41,11 +42,11 @@ export function tileSize(cssWidth, cssHeight) {
 class Scale {
   constructor(terrain, tile, bodyTile) {
     this.tile = tile;
-    this.ground = new Ground(terrain, tile);
+    this.parts = new MovingParts(tile);
+    this.ground = new Ground(terrain, tile, this.parts);
     this.water = new Water(tile);
     this.butterflies = new Butterflies(tile);
     this.night = new Night(tile);
-    this.parts = new MovingParts(tile);
     this.bodyTile = bodyTile;
   }
 }
@@ -120,6 +121,7 @@ export class View {
     const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
     scale.water.draw(ctx, state, screen, scale.ground);
+    scale.parts.draw(ctx, state, scale.ground.marks);
     if (this.zoom > 0 && state.overlay !== null) {
       drawOverlay(ctx, state, state.overlay, screen, dpr);
       drawOverlayLabels(ctx, state.overlay, state.replica.side, screen, wordDpr);
@@ -159,13 +161,13 @@ export class View {
     walkers.follow(state, screen, elapsed);
     lying.follow(state, screen);
     walkers.draw(ctx, state, screen, scale.ground, lying);
-    scale.parts.draw(ctx, state, scale.ground.marks);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
       lying.drawGleam(ctx, lit);
       walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
+      drawBeacons(ctx, state, screen, lit);
     });
     walkers.drawOwn(ctx, state, state.sky.dark * (1 - this.zoom));
     this.nameTags.draw(ctx, state, screen, walkers.order, wordDpr, elapsed);

@@ -7,8 +7,8 @@ import { BRIDGE, CHUNK, DEEP_BELOW, PATH, PATH_WITHIN, PLATEAU_FROM, PLAZA, RAMP
 import { outline } from './contour.js';
 import { part, rollAt } from './dice.js';
 
-const SIDE_REACH = 3, UP_REACH = 5, DOWN_REACH = 5;      // tiles from a piece to landmarks that matter
-                                          // to it
+const MARKS_WITHIN = 14;                  // tiles from a piece to landmarks that matter to it: their pictures
+                                          // are high, and cottages keep away from them
 export const PAD = 4;                     // tiles around a piece on which its borders depend
 
 const PATH_WEIGHT = 60;                   // the height that 1/16 tile of path distance counts for
@@ -57,8 +57,8 @@ export class Window {
       }
     }
     const right = x0 + this.tiles, bottom = y0 + this.tiles;
-    this.marks = this.landmarks.within(x0 - SIDE_REACH, y0 - UP_REACH, right + SIDE_REACH,
-      bottom + DOWN_REACH);
+    this.marks = this.landmarks.within(x0 - MARKS_WITHIN, y0 - MARKS_WITHIN, right + MARKS_WITHIN,
+      bottom + MARKS_WITHIN);
     this.posts = this.landmarks.posts(left, top, right + PAD, bottom + PAD);
     this.land.measure(left, top, side, this.woods, this.insides, this.regions);
   }

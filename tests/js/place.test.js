@@ -1,11 +1,11 @@
-// Landmarks and the plaza, as the view draws them.
+// Landmarks, the plaza, water and wind, as the view draws them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { hearthOf, Landmarks, NOTICE_BOARD, NOUNS, PLAZA_HEARTH } from '../../games/flatlands/page/landmarks.js';
 import { advanceScene } from '../../games/flatlands/page/scene.js';
-import { GRASS, PLAZA, SAND, Terrain, WOOD } from '../../static/terrain.js';
+import { GRASS, PLAZA, SAND, Terrain, WATER, WOOD } from '../../static/terrain.js';
 import { canvas, draw } from './drawing.js';
 import { among, nothing } from './people.js';
 import { standingIn } from './standing.js';
@@ -13,8 +13,8 @@ import { standingIn } from './standing.js';
 draw();
 const VIEW = '../../games/flatlands/page/view/';
 const [{ beaconAt, colourOf }, { FIRE, firesOf, keyOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
-  { motionAt, MovingParts }, { NUMBERS, PROPS }, { Screen }] = await Promise.all(
-  ['beacons', 'fire', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen']
+  { motionAt, MovingParts }, { NUMBERS, PROPS }, { Screen }, shore, { boatAt }, { tuftsOf, windAt }, { Window }] = await Promise.all(
+  ['beacons', 'fire', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen', 'shore', 'water', 'wind', 'window']
     .map((name) => import(`${VIEW}${name}.js`)));
 
 const KINDS = Object.keys(NOUNS), TILE = 10;
@@ -166,4 +166,67 @@ test('the light of a landmark out of view stands at the edge of the screen, and 
   assert.ok(near.bright > far.bright && far.bright > 0);
   assert.deepEqual(beaconAt(screen, 200, -300)?.y, 0);
   assert.equal(beaconAt(screen, 200 + 900, 100), null);
+});
+
+test('boats sail on water only, and ripples are where water is', () => {
+  const window = new Window(land, 16);
+  let boats = 0, shores = 0;
+  for (let y = -160; y < 160; y += 16) {
+    for (let x = -160; x < 160; x += 16) {
+      window.look(x, y);
+      const found = shore.boatsOf(window, 100);
+      for (let i = 0; i < found.length; i += 3, boats++) {
+        for (let now = 0; now < 64_000; now += 2000) {
+          const at = boatAt(found[i + 2], now);
+          for (const dx of [-1.2, 1.2]) {
+            const tile = [x + found[i] / 100 + at.x + dx, y + found[i + 1] / 100 + at.y].map(Math.floor);
+            assert.ok(land.kind(...tile) <= WATER, `a boat is at ${tile}`);
+          }
+        }
+      }
+      shore.shoresOf(window).forEach((bits, i) => {
+        const row = Math.floor(i / 16), column = i - 16 * row;
+        for (const { bit, dx, dy } of shore.SIDES) {
+          const wet = land.kind(x + column, y + row) > WATER && land.kind(x + column + dx, y + row + dy) <= WATER;
+          assert.equal((bits & bit) > 0, wet);
+          shores += Number(wet);
+        }
+      });
+    }
+  }
+  assert.ok(boats > 3 && boats < 20 && shores > 100, `${boats} boats`);
+});
+
+test('lamps are reflected on water south of them, and nowhere else', () => {
+  const window = new Window(land, 16), mark = marks.find(({ x, y }) => x === 61 && y === -74), tile = 100;
+  window.look(16 * Math.floor(mark.foot / 16), 16 * Math.floor(mark.y / 16));
+  const isDry = (column, row) => Array.from({ length: 8 }, (_, i) => land.kind(window.x0 + column, window.y0 + row + i))
+    .every((kind) => kind > WATER);
+  const dry = Array.from({ length: 256 }, (_, i) => [i % 16, Math.floor(i / 16)]).find((place) => isDry(...place));
+  const put = (name, [column, row]) => ({ number: NUMBERS[name], x: (column + 0.5) * tile, y: (row + 0.5) * tile });
+  const near = [put('lighthouse', [mark.foot - window.x0, mark.y - window.y0]), put('lamp', dry), put('stump', dry)];
+  const [x, y, long, ...others] = shore.reflectionsOf(window, tile, near);
+  assert.deepEqual(others, []);
+  assert.equal(land.kind(window.x0 + Math.floor(x / tile), window.y0 + Math.floor(y / tile)), WATER);
+  assert.ok(y > (mark.y - window.y0) * tile && long > tile && long <= shore.LONG * tile);
+});
+
+test('gusts run over the land, and bend the tufts of open grass only', () => {
+  const strengths = Array.from({ length: 400 }, (_, i) => windAt(i % 20 * 4, Math.floor(i / 20) * 4, 100_000));
+  assert.ok(strengths.every((wind) => wind >= 0 && wind <= 1) && Math.max(...strengths) > 0.5);
+  assert.ok(strengths.filter((wind) => wind === 0).length > 100);
+  assert.notEqual(windAt(10, 10, 0), windAt(10, 10, 1500));
+  const window = new Window(land, 16), [wx, wy] = [-32, 16];
+  window.look(wx, wy);
+  const all = tuftsOf(window, 2 * TILE, []);
+  assert.equal(tuftsOf(window, TILE, []).loose.size, 0);
+  assert.ok(all.loose.size > 5 && all.tufts.length === 3 * all.loose.size);
+  for (const at of all.loose) {
+    const row = Math.floor(at / 16), column = at - 16 * row;
+    assert.equal(land.kind(wx + column, wy + row), GRASS);
+    assert.ok(row > 0 && row < 15 && column > 0 && column < 15);
+  }
+  // The picture of a tree over one of them.
+  const [x, y] = all.tufts, under = tuftsOf(window, 2 * TILE, [{ number: NUMBERS.round0, x, y: y + 2 * TILE }]);
+  assert.ok(under.loose.size < all.loose.size);
 });

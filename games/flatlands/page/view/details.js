@@ -9,7 +9,8 @@ import { PATH_TONES, TONES } from './palette.js';
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
 const SALT_POOLS = 0x9001, POOL_PATCH = 6;       // tiles a side
 const LITTER = ['#d67a38', '#c4553f'], BLOOM = ['#a565a3', '#8f5790', '#c084bd', '#8d8a55'];
-const CLEAR_OF_PATH = 30;                 // 1/16 tile from a path's middle, where nothing grows
+/** So many 1/16 tile from a path's middle nothing grows. */
+export const CLEAR_OF_PATH = 30;
 
 /** Paths that are drawn at the end, one for each colour. */
 class Strokes {
@@ -45,8 +46,9 @@ class Strokes {
   }
 }
 
-/** Paint the details under paths and bridges: what grows and lies on the ground. */
-export function paintFlatDetails(ctx, window) {
+/** Paint the details under paths and bridges: what grows and lies on the ground, but for the tufts on the tiles of
+ * `loose`, which wind.js draws. */
+export function paintFlatDetails(ctx, window, loose) {
   const blades = new Strokes(), spots = new Strokes(), ripples = new Strokes(), pads = new Strokes();
   each(window, (x, y, kind, roll) => {
     const region = window.region(x, y), { grass, sand, water } = TONES[region];
@@ -56,14 +58,14 @@ export function paintFlatDetails(ctx, window) {
       } else if (region === DESERT) {
         if ((roll & 3) === 0) drift(ripples.of(grass.tuft), x, y, roll);
       } else if ((roll & 3) === 0) {
-        tuft(blades.of((roll & 4) > 0 ? grass.tuftLight : grass.tuft), x, y, roll);
+        if (!loose.has(y * window.tiles + x)) tuftOn(blades.of((roll & 4) > 0 ? grass.tuftLight : grass.tuft), x, y, roll);
       }
       if (region === MARSH && (roll >>> 5 & 3) === 0 && isWet(window, x, y)) puddle(spots, water, x, y, roll);
       if (region === AUTUMN && (roll >>> 5 & 3) === 0) litter(spots.of(grass.leaf), x, y, roll);
       if (region === HEATH && (roll >>> 5 & 3) < 2) heather(spots, x, y, roll);
     } else if (kind === WOOD) {
       if ((roll & 3) === 0 && region !== SNOW && region !== DESERT) {
-        tuft(blades.of(grass.tuft), x, y, roll);
+        tuftOn(blades.of(grass.tuft), x, y, roll);
       }
       if (region === AUTUMN && (roll & 28) < 16) litter(spots.of(LITTER[roll & 1]), x, y, roll);
       else if ((roll & 28) === 0 && region !== SNOW) litter(spots.of(grass.leaf), x, y, roll);
@@ -101,23 +103,33 @@ export function paintRaisedDetails(ctx, window) {
   ctx.fill(hearts);
 }
 
+/** Return the number from which the details of a tile are made. */
+export function rollOfDetail(x, y) {
+  return rollAt(x, y, SALT);
+}
+
 function each(window, visit) {
   const { x0, y0, tiles } = window;
   for (let y = -1; y <= tiles; y++) {
     for (let x = -1; x <= tiles; x++) {
-      visit(x, y, window.kind(x, y), rollAt(x0 + x, y0 + y, SALT));
+      visit(x, y, window.kind(x, y), rollOfDetail(x0 + x, y0 + y));
     }
   }
 }
 
-function tuft(path, x, y, roll) {
-  const cx = x + part(roll, 8), cy = y + part(roll, 16), size = 0.14 + 0.1 * part(roll, 24);
-  path.moveTo(cx, cy);
-  path.lineTo(cx, cy - size);
-  path.moveTo(cx - 0.07, cy);
-  path.quadraticCurveTo(cx - 0.09, cy - size * 0.5, cx - 0.16, cy - size * 0.8);
-  path.moveTo(cx + 0.07, cy);
-  path.quadraticCurveTo(cx + 0.09, cy - size * 0.5, cx + 0.16, cy - size * 0.8);
+function tuftOn(path, x, y, roll) {
+  tuft(path, x + part(roll, 8), y + part(roll, 16), 0.14 + 0.1 * part(roll, 24), 0);
+}
+
+/** Add a tuft of `size` tiles, with its foot at (x, y), that leans by `lean` tiles. */
+export function tuft(path, x, y, size, lean) {
+  const low = size - lean * 0.2;
+  path.moveTo(x, y);
+  path.quadraticCurveTo(x, y - size * 0.6, x + lean, y - low);
+  path.moveTo(x - 0.07, y);
+  path.quadraticCurveTo(x - 0.09, y - size * 0.5, x - 0.16 + lean, y - low * 0.8);
+  path.moveTo(x + 0.07, y);
+  path.quadraticCurveTo(x + 0.09, y - size * 0.4, x + 0.16 + lean, y - low * 0.66);
 }
 
 function litter(path, x, y, roll) {

@@ -166,6 +166,12 @@ export class Ground {
     }
   }
 
+  /** Return on which sides of a tile is water, as the bits of SIDES in shore.js; 0 also if nobody knows yet. */
+  shoreAt(x, y) {
+    const { tiles } = this, col = Math.floor(x / tiles), row = Math.floor(y / tiles), piece = this.#pieceAt(col, row);
+    return piece === NO_PIECE ? 0 : piece.shores[(y - row * tiles) * tiles + x - col * tiles];
+  }
+
   #pieceAt(col, row) {
     const x = col - this.gridLeft, y = row - this.gridTop;
     if (x < 0 || y < 0 || x >= this.gridCols || y >= this.gridRows) return NO_PIECE;

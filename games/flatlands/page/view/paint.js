@@ -20,8 +20,9 @@ const TURF = 0.09;                        // the same for the edge of the grass
 const FAINT = 0.5;                        // alpha of a region's ground in its fringe
 
 /** Paint everything that lies flat in the window's piece. Where regions meet, the ground is painted in
- * the tones of one after the other, each within its own borders; paths have the same tones everywhere. */
-export function paintGround(ctx, window, bridges) {
+ * the tones of one after the other, each within its own borders; paths have the same tones everywhere. On the
+ * tiles of `loose` no tufts are painted. */
+export function paintGround(ctx, window, bridges, loose) {
   const { tiles } = window, lines = window.outlines(), layers = window.layers();
   const inEach = (paint) => {
     for (const { region, core, fringe } of layers) {
@@ -34,7 +35,7 @@ export function paintGround(ctx, window, bridges) {
     if (lines.land !== 'all') paintWater(target, lines, tiles, tones.water);
     paintLand(target, lines, tiles, tones);
   });
-  paintFlatDetails(ctx, window);
+  paintFlatDetails(ctx, window, loose);
   if (lines.land !== null) paintGrounds(ctx, window, lines.land);
   if (lines.ramp !== null) paintRamps(ctx, lines.ramp, PATH_TONES, tiles);
   if (lines.path !== null) paintPath(ctx, lines, tiles, PATH_TONES);

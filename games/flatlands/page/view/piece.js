@@ -7,9 +7,11 @@ import { part, rollAt } from './dice.js';
 import { paintGround } from './paint.js';
 import { SHADOW } from './palette.js';
 import { contextOf, oval } from './sprite.js';
+import { boatsOf, reflectionsOf, shoresOf } from './shore.js';
 import { standingOn } from './standing.js';
 import { LANDMARKS } from './landmarks.js';
 import { NUMBERS, PROPS } from './props.js';
+import { tuftsOf } from './wind.js';
 
 const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach in
 const SALT_GLINT = 0x9117;
@@ -19,13 +21,14 @@ const OTHERS = -1, MARK = -2;             // in place of a tile's number: a prop
 /** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies,
  * fireflies, lights (x, y and number of each prop that gives light at night), marks (x, y and number of each
- * prop of the landmarks that stand in it) }. */
+ * prop of the landmarks that stand in it), tufts (see wind.js), and what shore.js finds: boats, shores,
+ * reflections }. */
 export function paintPiece(canvas, ground, window, bridges) {
   const { tile } = ground, { tiles, x0, y0 } = window;
   const ctx = contextOf(canvas, { alpha: false });
   ctx.setTransform(tile, 0, 0, tile, 0, 0);
-  const near = propsNear(window, tile);
-  paintGround(ctx, window, bridges);
+  const near = propsNear(window, tile), { tufts, loose } = tuftsOf(window, tile, near);
+  paintGround(ctx, window, bridges, loose);
   /** @type {number[]} */
   const lights = [];
   /** @type {{ number: number, x: number, y: number }[]} */
@@ -33,7 +36,8 @@ export function paintPiece(canvas, ground, window, bridges) {
   const piece = {
     canvas, x0, y0, props: new Uint8Array(tiles * tiles), xs: new Int16Array(tiles * tiles),
     ys: new Int16Array(tiles * tiles), glints: glintsOf(window, tile),
-    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights, marks,
+    butterflies: butterfliesOf(window, tile), fireflies: firefliesOf(window, tile), lights, marks, tufts,
+    boats: boatsOf(window, tile), shores: shoresOf(window), reflections: reflectionsOf(window, tile, near),
   };
   for (const { number, x, y } of near) {
     const { shadow } = PROPS[number - 1];

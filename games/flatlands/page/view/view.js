@@ -18,6 +18,7 @@ import { contextOf } from './sprite.js';
 import { Walkers } from './walkers.js';
 import { Vignette } from './vignette.js';
 import { Water } from './water.js';
+import { Wind } from './wind.js';
 
 const TILE = 32, SMALL_TILE = 27;         // css px: desktops, phones
 const SMALL_SCREEN = 500;                 // css px of the shorter side of a small screen
@@ -45,6 +46,7 @@ class Scale {
     this.parts = new MovingParts(tile);
     this.ground = new Ground(terrain, tile, this.parts);
     this.water = new Water(tile);
+    this.wind = new Wind(tile);
     this.butterflies = new Butterflies(tile);
     this.night = new Night(tile);
     this.bodyTile = bodyTile;
@@ -121,6 +123,7 @@ export class View {
     const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
     scale.water.draw(ctx, state, screen, scale.ground);
+    scale.wind.draw(ctx, state, screen, scale.ground);
     scale.parts.draw(ctx, state, scale.ground.marks);
     if (this.zoom > 0 && state.overlay !== null) {
       drawOverlay(ctx, state, state.overlay, screen, dpr);
@@ -167,6 +170,7 @@ export class View {
       lying.drawGleam(ctx, lit);
       walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
+      scale.water.drawLights(ctx, screen, scale.ground, lit);
       drawBeacons(ctx, state, screen, lit);
     });
     walkers.drawOwn(ctx, state, state.sky.dark * (1 - this.zoom));

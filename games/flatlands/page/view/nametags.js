@@ -8,6 +8,7 @@ const CELL = 6;                           // css px of the grid that finds overl
 const PLACE_EVERY = 160;                  // ms
 const FADE_IN_MS = 160, FADE_OUT_MS = 80;
 const BELOW = 0.16, OWN_BELOW = 0.36;     // tiles from the feet to the name's top; the latter below the ring
+const OWN = { half: 0.4, up: 1.1 };        // tiles around the own walker, from its feet
 const BUILD_MS = 3;                       // ms that one placing may spend on new pictures
 const KEEPS = 0.75;                       // factor by which a shown name counts as nearer
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
@@ -58,19 +59,19 @@ export class NameTags {
     }
     queue.sort((a, b) => a.rank - b.rank);
     for (const memory of queue) {
-      memory.named = this.#take(memory, screen, cell, cols, rows, dpr);
+      const { px, py, walker } = memory, { tile } = screen;
+      // Nor does another name cover the own walker.
+      if (walker.own) this.#take(px - OWN.half * tile, py - OWN.up * tile, 2 * OWN.half * tile, OWN.up * tile, cell, cols, rows);
+      const name = this.#picture(memory, dpr);
+      memory.named = name !== null && this.#take(px - name.w / 2, py + topOf(walker, screen) + name.h * 0.2, name.w,
+        name.h * 0.6, cell, cols, rows);
     }
   }
 
-  /** Take the cells under a name; return false if one is taken already. */
-  #take(memory, screen, cell, cols, rows, dpr) {
-    const name = this.#picture(memory, dpr);
-    if (name === null) return false;
-    const left = memory.px - name.w / 2, top = memory.py + topOf(memory.walker, screen);
-    const fromX = Math.max(0, Math.floor(left / cell));
-    const toX = Math.min(cols - 1, Math.floor((left + name.w) / cell));
-    const fromY = Math.max(0, Math.floor((top + name.h * 0.2) / cell));
-    const toY = Math.min(rows - 1, Math.floor((top + name.h * 0.8) / cell));
+  /** Take the cells of a box in device px; return false if one is taken already. */
+  #take(left, top, width, height, cell, cols, rows) {
+    const fromX = Math.max(0, Math.floor(left / cell)), toX = Math.min(cols - 1, Math.floor((left + width) / cell));
+    const fromY = Math.max(0, Math.floor(top / cell)), toY = Math.min(rows - 1, Math.floor((top + height) / cell));
     for (let y = fromY; y <= toY; y++) {
       for (let x = fromX; x <= toX; x++) if (this.taken[y * cols + x] === 1) return false;
     }

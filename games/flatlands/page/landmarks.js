@@ -172,9 +172,8 @@ export class Landmarks {
   /** Return how many tiles beside a tile a landmark lies neither on a path nor in water nor against rock. */
   #aside(x, y) {
     const isOpen = (column, row) => [GRASS, SAND, WOOD].includes(this.terrain.kind(column, row));
-    return ASIDE.find((aside) => isOpen(x + aside, y + HEARTH)
-      && Array.from({ length: 2 * WIDE + 1 }, (_, i) => x + aside + i - WIDE)
-        .every((column) => isOpen(column, y) && isOpen(column, y + 1))) ?? 0;
+    return ASIDE.find((aside) => Array.from({ length: 2 * WIDE + 1 }, (_, i) => x + aside + i - WIDE)
+      .every((column) => isOpen(column, y) && isOpen(column, y + 1))) ?? 0;
   }
 
   /** Return the tile for the signpost of a cell: beside a path, near its waypoint.

@@ -154,7 +154,7 @@ function isCottage(window, x, y) {
   if (away < COTTAGE_FROM || away > COTTAGE_TO || !isChosen(wx, wy, COTTAGE_BLOCK, SALT + 3)) {
     return false;
   }
-  const isClose = (mark) => Math.max(Math.abs(mark.x - wx), Math.abs(mark.y - wy)) <= NO_COTTAGE;
+  const isClose = (mark) => Math.max(Math.abs(mark.foot - wx), Math.abs(mark.y - wy)) <= NO_COTTAGE;
   return wx * wx + wy * wy > COTTAGES_FROM ** 2 && !window.marks.some(isClose) && window.kind(x, y) === GRASS
     && [-1, 0, 1].every((dx) => window.kind(x + dx, y - 1) === GRASS
       && window.kind(x + dx, y) === GRASS);

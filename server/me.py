@@ -10,6 +10,7 @@ from flatlands.server.cells import Cells, writer_of
 from flatlands.server.hooks import Gone
 from flatlands.server.kept.boards import owner_of
 from flatlands.server.kept.reach import reaches
+from flatlands.server.kept.records import followed_by
 from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
@@ -144,11 +145,10 @@ class Me(metaclass=_Fielded):
         names = [play.boards.entry(self.owner, self.id, self.name)] if points else []
         records = [one for one in some if isinstance(one, Record)]
         things = [one for one in some if not isinstance(one, Record)]
-        if unknown := [one for one in records if type(one) not in play.records]:
-            raise ValueError(f"{unknown[0]!r} is of no kind of which the game has Records")
+        following = followed_by(play.records, records)
 
         def also(store: Store) -> list[tuple[str, Item]]:
-            return [*names, *[play.records[type(one)].put(store, one) for one in records]]
+            return [*names, *following(store)]
 
         return bool(play.lying.take(thing, things, points, also))
 

@@ -6,7 +6,7 @@ module never keeps one in memory.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, Self, TypeVar
 
 import msgpack
@@ -36,6 +36,7 @@ class Records(Generic[_R]):
     """
 
     #: What they are at a node.
+    _node: Any
     _keeper: Keeper
     _fields: schema.Fields
     _queue: str
@@ -48,7 +49,7 @@ class Records(Generic[_R]):
     def of(self, node: Any, game: str) -> Self:
         """Return these records at a node that plays a game."""
         here = copy.copy(self)
-        here._keeper, here._fields = node.keeper, schema.Fields(game, [self.kind])
+        here._node, here._keeper, here._fields = node, node.keeper, schema.Fields(game, [self.kind])
         here._queue = f"{QUEUE} {game} {self.kind.__name__} {node.channels.ground}"
         return here
 
@@ -101,11 +102,17 @@ class Records(Generic[_R]):
 
         return self._read(self._ask(lambda store: store.change(self._queue, id, make, _group(id))))
 
-    def forget(self, record: _R) -> bool:
+    def forget(self, record: _R, then: Iterable[Record] = ()) -> bool:
         """Remove a record that was read, if it is still as it was then; say whether this was done.
-        Raises Away."""
-        body = record.body
-        return self._ask(lambda store: store.take(self._queue, record.id, only=body)) is not None
+        In the same step others are added, of any kind that the game has, unless there are some of
+        their ids. Raises Away, and ValueError."""
+        body, following = record.body, followed_by(self._node.play.records, then)
+
+        def question(store: Store) -> bool:
+            items = following(store)
+            return store.take(self._queue, record.id, items, only=body) is not None
+
+        return bool(self._ask(question))
 
     def put(self, store: Store, record: _R) -> tuple[str, Item]:
         """Return what stands for a record in the store, as (queue, item). It waits for that."""
@@ -164,6 +171,17 @@ class Records(Generic[_R]):
             store.done(self._queue, [one.id for one in over])
 
         self._keeper.ask(question, lambda _none: None)
+
+
+def followed_by(
+    kinds: Mapping[type[Record], Records[Any]], records: Iterable[Record]
+) -> Callable[[Store], list[tuple[str, Item]]]:
+    """Return what makes items of records that are added in a step of the store: it waits for that.
+    `kinds` are those that the game has. Raises ValueError."""
+    some = list(records)
+    if unknown := [one for one in some if type(one) not in kinds]:
+        raise ValueError(f"{unknown[0]!r} is of no kind of which the game has Records")
+    return lambda store: [kinds[type(one)].put(store, one) for one in some]
 
 
 def _group(id: str) -> str:

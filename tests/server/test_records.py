@@ -126,6 +126,21 @@ def test_of_all_who_add_or_forget_one_exactly_one_does(world):
     assert not lines[0].forget(old) and lines[0].read("ada/2").what == "later"
 
 
+def test_who_forgets_one_adds_others_in_the_same_step_or_none(world):
+    game, other = world.game(0), world.game(1)
+    game.lines.add(Line("ada/1")), game.lines.add(Line("ada/2", what="there"))
+    old = game.lines.read("ada/1")
+    then = [Run("course", ms=3), Line("ada/2", what="another"), Line("ada/3")]
+    assert game.lines.forget(old, then) and not other.lines.forget(old, [Line("ada/4")])
+    assert other.best.read("course").ms == 3
+    assert [(one.id, one.what) for one in other.lines.all("ada")] == [
+        ("ada/2", "there"),
+        ("ada/3", ""),
+    ]
+    with pytest.raises(ValueError, match="is of no kind of which the game has Records"):
+        game.lines.forget(old, [type("Odd", (Record,), {})("x")])
+
+
 def test_what_is_over_is_gone(world):
     lines = world.game(0).lines
     lines.add(Line("ada/1")), lines.add(Line("ada/2"))

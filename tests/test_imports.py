@@ -48,7 +48,7 @@ IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "thread
 # The browser's modules that know neither the page nor the network.
 PURE_MODULES = """
     protocol msgpack terrain track replica walk names clock state scene lying faces day
-    regions landmarks ember places emotes footsteps atlas borders leading near keys route
+    regions landmarks ember relay places emotes footsteps atlas borders leading near keys route
 """.split()
 PAGE_FOLDER = ROOT / "games/flatlands/page"
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")

@@ -26,10 +26,13 @@ MORE = ["more", 7, None, [1, 2], b"bytes", *range(11)]
 
 #: Messages, events and things of kinds that do not exist, the first ones as short as can be. They
 #: have items that those of today have elsewhere, such as the id and the seq of a player.
-OTHERS = [[99], [100, 1, 99], [2**20, 1, 2**40, 0, 0], [33, 1, 2**40, "x", False, 10, *[0] * 6]]
-
-#: The ember, which is of today, and has no seq.
-EMBER = [6, 1, 2**40, 30, 2, 500]
+OTHERS = [
+    [99],
+    [6, 1, 2**40, 30, 2],
+    [100, 1, 99],
+    [2**20, 1, 2**40, 0, 0],
+    [33, 1, 2**40, "x", False, 10, *[0] * 6],
+]
 
 
 def of_tomorrow(message):
@@ -52,7 +55,7 @@ def of_tomorrow(message):
 def _batch(batch, bare):
     whole = [*batch, *[b"", [], 0, b""][len(batch) - 4 :]]
     if not bare:
-        whole[5] = [*OTHERS, EMBER, *([*event, *MORE] for event in whole[5]), *OTHERS]
+        whole[5] = [*OTHERS, *([*event, *MORE] for event in whole[5]), *OTHERS]
     return [*whole, *MORE]
 
 

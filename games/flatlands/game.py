@@ -3,7 +3,7 @@
 from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 from flatlands.games.flatlands.cairns.cairns import Cairns
-from flatlands.games.flatlands.ember.longest import Longest
+from flatlands.games.flatlands.ember.ember import Relay
 from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.landmarks.finders import Finders
@@ -14,7 +14,6 @@ from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.games.flatlands.walkers.walkers import Walkers
 from flatlands.server import game
 from flatlands.server.game import Walked
-from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.node import Node
 
 
@@ -22,13 +21,12 @@ class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts, wild_from = (Gems, Cairns, Finders, Emotes, Book, Almanac, Walkers), DEER_FROM
+    parts, wild_from = (Gems, Cairns, Finders, Relay, Emotes, Book, Almanac, Walkers), DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.
     herd: Herd
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
-        self.longest = Longest(node.channels.ground, node.keeper)
         self.today = Today(node)
 
     def walked(self) -> Walked:
@@ -43,7 +41,3 @@ class Game(game.Game):
     def silenced(self, player: int) -> None:
         """Take a player out of the title."""
         self.today.take_out(player)
-
-    def clear_name(self, name: str) -> None:
-        """Remove a name from the longest."""
-        self.longest.clear(name, NO_NAME)

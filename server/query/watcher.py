@@ -186,9 +186,6 @@ class Watcher:
     def ignored(self, id: int, seq: int) -> None:
         """Do nothing: only a node that hosts players can say more."""
 
-    def moved(self, square: Square) -> None:
-        """Do nothing: moves are not followed."""
-
     def heard(self, _square: Square, events: Sequence[Event]) -> None:
         """Subscribe to the squares into which players go, and forget those who are gone."""
         for event in events:

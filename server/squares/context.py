@@ -51,9 +51,6 @@ class Onlooker(Protocol):
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """A batch with these events, and perhaps tracks, was applied in a square."""
 
-    def moved(self, square: Square) -> None:
-        """A batch was applied in one of the squares that are followed."""
-
 
 class Rest(Protocol):
     """The rest of the node, as its squares know it."""
@@ -125,7 +122,7 @@ class Context:
         #: The number of tiles in a square.
         self.tiles = (span // UNIT) ** 2
         self.adoption = Adoption(bus.loop, peers, self.layers, self.tiles)
-        #: The squares of which the onlooker is told moves.
+        #: The squares that the onlooker wants to hear.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
         self.broker = bus.broker

@@ -52,7 +52,7 @@ class Replicas(Context):
         self._getting_ready = Agenda(self.loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
-        """Hear these squares from now on, and report the moves there, and in no others."""
+        """Hear these squares from now on for the onlooker, and no others."""
         before, self.followed = self.followed, frozenset(squares)
         self.need(self.followed - before)
         self.let_go(before - self.followed)

@@ -223,11 +223,8 @@ class Shown:
         self._snapshot = None
         self._show(node, sent, content, tail)
         onlooker = around.onlooker
-        if onlooker is not None:
-            if content.others:
-                around.loop.guarded(onlooker.heard, square, content.others)
-            if square in around.followed:
-                around.loop.guarded(onlooker.moved, square)
+        if onlooker is not None and content.others:
+            around.loop.guarded(onlooker.heard, square, content.others)
 
     def _show(self, node: int, sent: int, content: Content, tail: Tail) -> None:
         around, crowd, source = self._around, self._crowd, self._around.peers.source(node)

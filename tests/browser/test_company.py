@@ -1,6 +1,5 @@
 """Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
 
-import re
 import time
 
 import pytest
@@ -77,46 +76,6 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
     enter(page)
     time.sleep(1)
     assert page.get_by_text("Walk with the arrow keys").is_hidden()
-
-
-def steer(page, x, y):
-    """Hold the keys that lead from the own walker towards a place that is (x, y) tiles away."""
-    for key, on in (("d", x > 0.3), ("a", x < -0.3), ("s", y > 0.3), ("w", y < -0.3)):
-        (page.keyboard.down if on else page.keyboard.up)(key)
-
-
-#: Whether the own player carries the ember, and the way to whoever carries it in tiles.
-TAG = """() => {
-  const { ember, ownId, here, walkers } = flatlands.state;
-  const carrier = ember.carrier(performance.now());
-  const { x, y } = walkers.find(({ id }) => id === carrier) ?? here;
-  return { own: carrier === ownId, seen: carrier !== null, way: [x - here.x, y - here.y] };
-}"""
-
-
-def test_who_touches_the_ember_has_it_and_keeps_it_until_somebody_takes_it(lively, play):
-    page = play("Ada", url=lively.url)
-    wait_for(page, f"({TAG})().seen")
-    deadline = time.monotonic() + 120
-    while not (tag := page.evaluate(TAG))["own"]:
-        assert time.monotonic() < deadline, "she never had the ember"
-        steer(page, *tag["way"])
-        time.sleep(0.1)
-    page.get_by_text(re.compile("You have the ember: keep it, run!|Now you have it")).wait_for()
-    while page.evaluate(TAG)["own"]:
-        # She walks to and fro, so that others can catch her.
-        assert time.monotonic() < deadline, "nobody took it from her"
-        steer(page, *((2, 0) if time.monotonic() % 4 < 2 else (-2, 0)))
-        time.sleep(0.1)
-    steer(page, 0, 0)
-    told = page.locator(".toast").inner_text()
-    assert told.startswith("You kept the ember ") and told.endswith(" has it.")
-    # All see on the board that nobody has kept it for longer.
-    page.keyboard.press("b")
-    rows = page.get_by_role("dialog", name="Board").locator(".longest li")
-    eventually(lambda: rows.count() == 2, "the longest is on the board", 25)
-    for at, when in enumerate(("today", "ever")):
-        assert rows.nth(at).inner_text().split()[:2] == [when, "Ada"]
 
 
 #: Where to click on the one that leads the way, and how many tiles away it is; null before somebody

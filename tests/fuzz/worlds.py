@@ -74,8 +74,8 @@ _SENT = (
 )
 
 
-#: The numbers of the kinds of events of Flatlands, and of an event that there is not.
-EMOTED, EMBER = 5, 6
+#: The number of the kind of events of Flatlands, and of an event that there is not.
+EMOTED, UNKNOWN = 5, 6
 
 
 class Painter(Me):
@@ -572,14 +572,14 @@ class Stranger:
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
         if kind is None:
-            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED, EMBER))
+            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED, UNKNOWN))
         id, seq = chance.choice(self.ids), self._some(0, 9)
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
         if kind == EMOTED:
             return [EMOTED, id, self._some(1, 255)]
-        if kind == EMBER:
-            return [EMBER, id, *(self._some(0, 9) for _ in range(4))]
+        if kind == UNKNOWN:
+            return [UNKNOWN, id, *(self._some(0, 9) for _ in range(4))]
         if kind == GONE:
             return [GONE, id, seq]
         if kind == LEAVE:

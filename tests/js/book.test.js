@@ -15,6 +15,7 @@ const ROWS = [
   ['landmark', NOON - HOUR, '', 1, 3, -2],
   ['landmark', NOON - 2 * HOUR, '', 12, 9, 9],
   ['spark', NOON - 26 * HOUR, 'Mira', 0, 0, -7],
+  ...[1, 2, 3, 4].map((n) => ['hand', NOON - 30 * HOUR, 'Ben', n, 3, -2]),
   ['cairn', NOON - 80 * HOUR, '', 0, 12, 0],
 ];
 
@@ -25,12 +26,16 @@ test('each line is a sentence, with the place that it is about', () => {
     'You found Kettle Oak, the first of all: your name is carved there.',
     'You found a landmark, as the 12th.',
     'You and Mira waved to each other 7 tiles north of the plaza.',
+    'You brought the ember to Kettle Oak.',
+    'You and Ben brought the ember to Kettle Oak.',
+    'You, Ben and another brought the ember to Kettle Oak.',
+    'You, Ben and 2 others brought the ember to Kettle Oak.',
     'You left a cairn 12 tiles east of the plaza.',
   ]);
   assert.deepEqual(lines[1].place, { x: 500.5, y: -169.5, name: 'Kettle Oak' });
   assert.deepEqual([lines[0].place.x, lines[3].place], [12.5, null]);
   assert.deepEqual(sumsOf(lines).map(([, n, word]) => `${n} ${word}`),
-    ['2 landmarks', '1 cairn', '1 stone from others', '1 spark']);
+    ['2 landmarks', '1 cairn', '1 stone from others', '4 landmarks lit', '1 spark']);
 });
 
 test('what others did is told once, and nothing of it in a browser that has never read the book', () => {

@@ -12,7 +12,7 @@ import { standingIn } from './standing.js';
 
 draw();
 const VIEW = '../../games/flatlands/page/view/';
-const [{ beaconAt, colourOf }, { FIRE, firesOf, keyOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
+const [{ beaconAt, colourOf }, { FIRE, firesOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
   { motionAt, MovingParts }, { NUMBERS, PROPS }, { Screen }, shore, { boatAt }, { tuftsOf, windAt }, { Window }] = await Promise.all(
   ['beacons', 'fire', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen', 'shore', 'water', 'wind', 'window']
     .map((name) => import(`${VIEW}${name}.js`)));
@@ -120,11 +120,9 @@ test('hearths burn where the state says so', () => {
   const state = nothing(), [mark, other] = marks;
   state.marks = [mark, other];
   const burning = () => firesOf(state).map(({ x, y, thing }) => [Math.floor(x), Math.floor(y), thing.type]);
-  assert.deepEqual(burning(), [[PLAZA_HEARTH.x, PLAZA_HEARTH.y, FIRE]]);
-  state.fires = new Set([keyOf(other)]);
-  assert.deepEqual(burning(), [[other.foot, other.y + 2, FIRE]]);
-  state.fires.clear();
-  assert.deepEqual(burning(), []);
+  assert.deepEqual(burning(), [], 'where nothing is kept, nothing burns');
+  state.ember.light([[other.x, other.y, 1, []]]);
+  assert.deepEqual(burning(), [[other.foot, other.y + 2, FIRE], [PLAZA_HEARTH.x, PLAZA_HEARTH.y, FIRE]]);
 });
 
 test('on the plaza what is high stands in the north, and nothing stands where people begin', () => {

@@ -21,7 +21,6 @@ from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify, free_port
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
-from tests.socket_client import SocketClient
 
 pytestmark = pytest.mark.load
 
@@ -129,19 +128,6 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
     def play():
         store = f"sqlite:///{tmp_path / 'world.db'}"
         with serving("--walkers", "20", "--deer", "8", "--store", store) as server:
-            # There is an ember, and it is where newcomers begin.
-            guest = SocketClient(server.port).hello("Guest")
-            guest.until(
-                lambda: any(
-                    event[0] == 6
-                    for message in guest.messages
-                    if message[0] == 21
-                    for batch in message[3]
-                    for others in batch[5:6]
-                    for event in others
-                )
-            )
-            guest.close()
             yield server
 
     code, result = judged(tmp_path, *"--bots 60 --seconds 4 --scenario mixed".split(), server=play)

@@ -179,6 +179,26 @@ def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
     assert len(ada.model.emotes) == before + 2
 
 
+def test_who_returns_a_wave_walks_along_for_a_while():
+    harness = clockwork()
+    ada = beside_one(harness)
+    friend = nearest(ada).id
+    ada.send(35, "emote", [WAVE])
+    harness.run(2000)
+
+    def away():
+        return math.dist(ada.at(), ada.model.players[friend].at(ada.now())) / UNIT
+
+    for step in range(12):
+        ada.walk((1, 0, -1, 0)[step % 4], (0, 1, 0, -1)[step % 4])
+        harness.run(1500)
+        assert away() < 8, "it keeps up"
+    assert keeping(harness.node)._person(friend).errand is not None
+    ada.walk(0, 0)
+    harness.run(4000)
+    assert keeping(harness.node)._person(friend).errand is None
+
+
 def test_who_answers_a_greeters_wave_is_not_waved_to_again():
     harness = clockwork()
     ada = harness.stand("Ada", (0, 0), SCREEN)
@@ -294,10 +314,9 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
 # The way to a sight.
 
 
-def led(harness, follows, disturb=None):
+def led(harness, follows):
     """Let a newcomer be greeted, and follow the leader while `follows` says so; return its client,
-    and what the leader said to it after the greeting, until it has ended. `disturb` is called again
-    and again with the leader's id."""
+    and what the leader said to it after the greeting, until it has ended."""
     ada = harness.stand("Ada", (0, 0), SCREEN)
     errands = keeping(harness.node)._errands
     leader = None
@@ -311,8 +330,6 @@ def led(harness, follows, disturb=None):
             known = next((p for p in ada.model.players.values() if p.name == leader), None)
             if known is not None and follows():
                 ada.go(*known.at(ada.now()))
-            if known is not None and disturb is not None:
-                disturb(known.id)
     return ada, [text for who, text in ada.model.chat if who == leader and text not in SAYINGS][1:]
 
 
@@ -355,13 +372,6 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
     # Over the bridge, and not through the wood.
     assert BRIDGE in been and {PATH, PLAZA} & been
     harness.check()
-
-
-def test_who_gets_the_ember_while_it_leads_somebody_leads_on():
-    harness = clockwork(free=False)
-    # Whoever gets it is woken up, to run away.
-    _, said = led(harness, lambda: True, disturb=harness.node.game.herd._wake)
-    assert said[-1] == SIGHTS[LANDMARK][1].format(guest="Ada")
 
 
 def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
@@ -494,7 +504,7 @@ FACTS = Facts("Ada", "Fern", (3 * UNIT, 0), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 
         ("Good day!", "Hello, Ada! I am clockwork, but I know my way. Ask me where something is."),
         (
             "what is the ember",
-            "Touch who carries the ember, Ada, and it is yours. Then run, and keep it!",
+            "Take the ember from a fire, Ada, and pass it on: it lights dark landmarks.",
         ),
         ("bye", "Goodbye, Ada! Come back soon."),
         ("fliegen", None),

@@ -345,10 +345,9 @@ def test_gems_are_counted_for_who_shows_the_key(world):
     assert found == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
     harness.run(3000)
     for client, own in ((takers[0], "Wren"), (takers[1], "Tit")):
-        gems, place, of, top, longest = scores(harness, client)
+        gems, place, of, top = scores(harness, client)
         assert (gems, place, of) == ((2, 1, 2) if own == "Wren" else (1, 2, 2))
         assert top == [["Wren", 2, own == "Wren"], ["Tit", 1, own == "Tit"]]
-        assert longest == [None, None]
 
 
 def test_the_key_itself_is_not_stored(world, tmp_path):
@@ -371,11 +370,11 @@ def test_a_player_with_another_name_is_shown_under_it(world):
     again = harness.place("Jenny", (0, 0))
     again.send(10, KEY)
     harness.run(3000)
-    assert scores(harness, again) == [1, 1, 1, [["Jenny", 1, True]], [None, None]]
+    assert scores(harness, again) == [1, 1, 1, [["Jenny", 1, True]]]
     # An operator clears a name, and nobody else's.
     for name, shown in (("Wren", "Jenny"), ("Jenny", "?")):
         harness.node.play.clear_name(name)
-        assert scores(harness, again) == [1, 1, 1, [[shown, 1, True]], [None, None]]
+        assert scores(harness, again) == [1, 1, 1, [[shown, 1, True]]]
 
 
 def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
@@ -385,7 +384,7 @@ def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
     taker = near(harness, "Wren", place)
     go(harness, taker, place)
     assert answers(taker, "found") == [[id, version, 0, 0, 0]]
-    assert scores(harness, taker) == [0, 0, 0, [], [None, None]]
+    assert scores(harness, taker) == [0, 0, 0, []]
     # Nor does anybody else have a point for it.
     assert harness.node.keeper.store.top(board_name("flatlands", BOARD), 10) == []
 

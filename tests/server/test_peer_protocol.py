@@ -9,7 +9,7 @@ import pytest
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
 from flatlands.games.flatlands.cairns.cairns import Cairn
-from flatlands.games.flatlands.events import Ember, Emote
+from flatlands.games.flatlands.events import Emote
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
@@ -151,7 +151,6 @@ ROWS = [
     *[kind.row for kind in peer_protocol.EVENTS.values()],
     declare(Cairn).row,
     declare(Emote).row,
-    declare(Ember).row,
 ]
 
 

@@ -1,1 +1,1 @@
-"""The ember: who carries it, who flees with it, and who has kept it for longest."""
+"""The ember: a relay from fire to fire."""

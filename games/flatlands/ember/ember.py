@@ -1,290 +1,181 @@
-"""The ember: exactly one player of the world carries it, and who touches the carrier has it next.
-To keep it is the game.
+"""The ember: a relay. It is taken from a fire, goes from hand to hand, and lights dark landmarks.
 
-The node that keeps the herd keeps the ember too, at whichever node its carrier is: it hears the
-squares around the carrier, tells of the ember there once a second, and computes from the tracks
-when the carrier touches somebody. It does so only while its lease is sure, so no two nodes tell of
-it. With the herd it leaves in the store who carries the ember, and the next keeper goes on with
-that player. Without a store there is no ember, since nothing could say that there is only one. This
-module never moves anybody: tag.py does.
+Who carries it, and until when, is one record, which is changed by compare-and-take: of two who
+reach for it one has it, whatever dies. That it has burnt out is a function of time, which nobody
+writes. Then, and while there is no record, it is at the fires: at the hearth on the plaza, which
+always burns, and at the landmarks that were lit within a day. To light one is one step of the
+store: the ember is gone, the fire burns, and each hand has a line in its book.
 
-The ember is kept from when a player gets it until that player last walked with somebody near who
-plays too, and a player with whom nobody has been for IDLE loses it: so nobody's time grows by
-standing still, or where there is nobody to run from.
-
-Of the last HANDS who had it none can have it again as long as somebody else is near who plays. With
-fewer around it goes round among three, and two have it in turn. It never stays because of that:
-after BARRED_FOR anybody can have it.
+Pages see who comes near to whom, and ask. This module never looks at players by itself: nobody
+who does not play with the ember pays for it.
 """
 
-import math
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from flatlands.games.flatlands import events
-from flatlands.games.flatlands.ember.longest import Kept, Longest
-from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
-from flatlands.server.agenda import Agenda
-from flatlands.server.kept.lease import EVERY, Lease
-from flatlands.server.players.resident import Resident
-from flatlands.server.players.spots import Place
-from flatlands.world.contact import first_contact
-from flatlands.world.events import EnterEvent, Event, LeaveEvent, Player
-from flatlands.world.grid import Rect, Square
-from flatlands.world.track import UNIT
+from flatlands import Me, Part, Record, Records, Refused, action, number, text
+from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.landmarks import finders
+from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.server.game import Game
+from flatlands.server.messages.protocol import TIME_MOST
+from flatlands.server.messages.table import NUMBER
+from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.world.track import Tile
 
-#: Who carries it touches whoever comes within so many units.
-REACH: Final = UNIT * 4 // 5
+#: ms for which it burns in one hand. None of the last HANDS has it again before it has been out for
+#: as long, so that nobody keeps it by running around a fire.
+BURNS: Final = 30_000
+HANDS: Final = 4
 
-#: ms for which it stays with its carrier at least, and for which the one from whom it came cannot
-#: have it back, also if nobody else is near.
-KEPT_LEAST: Final = 1500
-NOT_BACK: Final = 3000
+#: Seconds for which a landmark burns.
+DAY: Final = 24 * 3600
 
-#: So many who had it before its carrier leave it to others, for so many ms.
-HANDS: Final = 3
-BARRED_FOR: Final = 20_000
+#: The tile of the hearth on the plaza, and from how many tiles one reaches that, and who carries
+#: the ember. A landmark's hearth is beside it, so it is reached as the landmark is found. Pages ask
+#: from nearer.
+HEARTH: Final = -4, 4
+REACH: Final = 3
 
-#: It falls to a clockwork walker when its carrier has not walked, or was alone, for so many ms.
-#: Others who have not walked for so long are no company.
-IDLE: Final = 30_000
+#: The id of the only ember, and the group of all fires.
+EMBER, FIRES = "ember", "fires"
 
-#: It falls when its carrier was not seen for so many ms.
-UNSEEN: Final = 1000
-
-#: How far ahead a touch is computed, in ms: a little more than until the next time.
-AHEAD: Final = EVERY + 500
+#: The fields with the names of the last hands, so that an operator can clear one.
+_NAMES: Final = "first", "second", "third", "fourth"
 
 
-class Carried(NamedTuple):
-    """Who carries the ember: player `id`, after so many `passes`, `since` a node time in ms.
-    `before` had it before, or nobody (0), and kept it for so many ms, as the module says."""
+class Ember(Record):
+    """Player `carrier` has the ember until a node time, in ms. `marks` are the books of its last
+    hands, that of the carrier last, and the others are their names."""
 
-    id: int
-    passes: int
-    since: int
-    before: int
-    kept: int
+    carrier = number(0, NUMBER)
+    until = number(0, TIME_MOST)
+    marks = text(0, HANDS * (MARK + 1))
+    first = second = third = fourth = text(0, NAME_LIMIT)
+
+    def left(self, now: int) -> int:
+        """Return for how many ms it burns still: less than 0 once it is out."""
+        left = int(self.until - now)
+        # Nobody has it for long by a clock that is wrong.
+        return left if left <= 2 * BURNS else -BURNS
+
+    def passed(self, me: Me, now: int) -> "Ember":
+        """Return the ember once a player has it next."""
+        burns, mine = self.left(now) > 0, (me.owner[:MARK], me.name)
+        before = zip(self.marks.split(), names_of(self), strict=True) if burns else ()
+        marks, names = zip(*[*before, mine][-HANDS:], strict=True)
+        # Who has it later has it for longer, also if clocks differ.
+        until = max(now + BURNS, self.until + 1) if burns else now + BURNS
+        named = dict(zip(_NAMES, names, strict=False))
+        return Ember(EMBER, carrier=me.id, until=until, marks=" ".join(marks), **named)
 
 
-class Ember:
-    """See the module. `walkers` returns the clockwork walkers, `wake` is called with the id of a
-    player that has got the ember, and `attend` with the squares to hear. Times are node time in
-    ms."""
+class Fire(Record, lasts=DAY):
+    """The landmark on the tile (x, y) burns until a node time, in ms, as long as the record lasts.
+    The others are the names of the hands that brought the ember."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        lease: Lease,
-        longest: Longest,
-        walkers: Callable[[], Sequence[Resident]],
-        wake: Callable[[int], None],
-        attend: Callable[[Rect], None],
-    ) -> None:
-        self._stage = stage
-        self._loop, self._replicas = stage.loop, stage.replicas
-        self._lease = lease
-        self._longest = longest
-        self._walkers = walkers
-        self._wake = wake
-        self._attend = attend
-        #: Who carries it, if this node keeps it.
-        self._carried: Carried | None = None
-        #: Its carrier, as this node has seen it last, and when that was; where it is or was then;
-        #: when somebody was last near it who plays too, or since when it has the ember.
-        self._carrier: Player | None = None
-        self._seen = 0
-        self._place: Place = (0, 0)
-        self._met = 0
-        #: Who had it, and who carries it, which is the last one.
-        self._hands: deque[int] = deque(maxlen=HANDS + 1)
-        #: The squares around its carrier, and whether tracks there have changed since touches were
-        #: computed.
-        self._around = Rect(0, 0, 0, 0)
-        self._moved = False
-        self._turns = self._loop.alarm(self._turn)
-        #: Who is touched next, if anybody is soon.
-        self._next = 0
-        self._touches = Agenda(self._loop, lambda _key, _due: self._touch(self._next))
+    x = number(-NUMBER, NUMBER)
+    y = number(-NUMBER, NUMBER)
+    until = number(0, TIME_MOST)
+    first = second = third = fourth = text(0, NAME_LIMIT)
 
-    # Who keeps it.
 
-    def begin(self, left: Sequence[int], put: int) -> None:
-        """Keep it from now on, as the last keeper has `left` it at the time `put`."""
-        self.lost()
-        now = self._loop.now()
-        passes, since, met, x, y, *hands = left or (0, 0, 0, 0, 0)
-        self._seen, self._met, self._place = now, put + met, (x, y)
-        self._hands.extend(hands)
-        if hands:
-            before = hands[-2] if len(hands) > 1 else 0
-            self._carried = Carried(hands[-1], passes + 1, put + since, before, 0)
-        else:
-            self._give(min(self._walkers(), key=self._away), passes + 1, 0, 0)
-        self._turn()
+class Relay(Part):
+    """See the module."""
 
-    def lost(self) -> None:
-        """Keep it no more, because another node does."""
-        self._carried = self._carrier = None
-        self._hands.clear()
-        self._touches.drop("touch")
-        self._turns.set(None)
+    embers, lit, notes = Records(Ember), Records(Fire), Records(Note)
 
-    def left(self) -> Sequence[int]:
-        """Return what the next keeper needs to know; times are relative to now."""
-        carried, now = self._carried, self._loop.now()
-        if carried is None:
-            return ()
-        since, met = carried.since - now, self._met - now
-        return carried.passes, since, met, *self._place, *self._hands
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._landmarks = Landmarks(self.node.terrain)
 
-    @property
-    def carried(self) -> Carried | None:
-        """Who carries it, if this node is sure of that."""
-        return self._carried if self._lease.sure else None
+    @action(rate=0.2, burst=3)
+    def fires(self, me: Me) -> None:
+        """Answer with who carries the ember, and with all landmarks that burn."""
+        ember = self.embers.read(EMBER)
+        me.tell("ember", *_told(ember))
+        me.tell("fires", list(map(_row, self.lit.all(FIRES))))
 
-    def barred(self, carrier: Player) -> list[int]:
-        """Return who of those who had it before its carrier cannot have it now."""
-        carried, now = self.carried, self._loop.now()
-        if carried is None or now >= carried.since + BARRED_FOR:
-            return []
-        near = [player.id for player in self._others(carrier) if self._plays(player)]
-        hands = [id for id in self._hands if id != carrier.id][-HANDS:]
-        while hands and not any(id not in hands for id in near):
-            del hands[0]
-        return hands
+    @action(rate=1, burst=5, address=(1 / 2, 20))
+    def take(self, me: Me, carrier: int = number(0, NUMBER)) -> None:
+        """Let a player have the ember next: from its carrier, or (0) from a fire.
 
-    def _turn(self) -> None:
-        self._turns.set(self._loop.now() + EVERY)
-        if (carried := self.carried) is not None:
-            self._show(carried)
-            if self._falls(carried):
-                self._fall(carried)
+        Raises Refused if it has no key, is not close, had it just now, or somebody was faster.
+        """
+        if not me.owner:
+            raise Refused("ember", "send a key first, by which your hands are known")
+        if not (self._is_beside(me, carrier) if carrier else self._is_at_fire(me)):
+            raise Refused("far", "you are not close to it")
 
-    def _see(self, carrier: Player) -> None:
-        """Note where the carrier is, and whether somebody is near it who plays too."""
-        self._carrier, self._seen, self._place = carrier, self._loop.now(), self._stage.at(carrier)
-        if any(map(self._plays, self._others(carrier))):
-            self._met = self._seen
+        def how(found: Ember | None) -> Ember:
+            now, ember = self.now(), found or Ember(EMBER)
+            left = ember.left(now)
+            if carrier != (ember.carrier if left > 0 else 0):
+                raise Refused("missed", "somebody else has the ember, or nobody")
+            if me.owner[:MARK] in ember.marks and left > -BURNS:
+                raise Refused("ember", "you had the ember just now: it is others' turn")
+            return ember.passed(me, now)
 
-    def _falls(self, carried: Carried) -> bool:
-        """Say whether the carrier plays no more. Clockwork walkers are never alone."""
-        carrier, now = self._replicas.player(carried.id), self._loop.now()
-        if carrier is None:
-            return now - self._seen >= UNSEEN
-        stood = now - max(carrier.track.end, carried.since)
-        alone = now - self._met if is_person(carrier) else 0
-        return carrier.dimmed or max(stood, alone) > IDLE
+        self.tell_world("ember", *_told(self.embers.change(EMBER, how)))
 
-    def _others(self, carrier: Player) -> list[Player]:
-        """Return who is around a carrier and may have the ember."""
-        return [
-            player
-            for player in self._replicas.around(*self._stage.at(carrier), self._stage.grid.span)
-            if (is_clockwork(player) or is_person(player))
-            and not player.dimmed
-            and player.id != carrier.id
+    @action(rate=1, burst=5)
+    def light(self, me: Me) -> None:
+        """Light the landmark to which a player has brought the ember.
+
+        Raises Refused if it is not close to one, has no ember, or if the landmark burns.
+        """
+        tile = self._landmark(me)
+        if tile is None:
+            raise Refused("far", "you are not close to a landmark")
+        ember, now = self.embers.read(EMBER), self.now()
+        if ember is None or ember.carrier != me.id or ember.left(now) <= 0:
+            raise Refused("missed", "you have no ember")
+        if known := self._fires(tile):
+            me.tell("fires", list(map(_row, known)))
+            raise Refused("missed", "this landmark burns already")
+        (x, y), id = tile, f"{FIRES}/{tile[0]}:{tile[1]} {now}"
+        names = {name: getattr(ember, name) for name in _NAMES}
+        fire = Fire(id, x=x, y=y, until=now + DAY * 1000, **names)
+        hands = names_of(ember)
+        # Each is told of the last one, and that one of the one before.
+        whos = [*hands[-1:] * (len(hands) - 1), *hands[-2:][:1]]
+        lines = [
+            note(mark, "hand", now, who=who, n=len(hands), x=x // PART, y=y // PART, once=id)
+            for mark, who in zip(ember.marks.split(), whos, strict=True)
         ]
+        if not self.embers.forget(ember, [fire, *lines]):
+            raise Refused("missed", "somebody else has the ember by now")
+        self.tell_world("ember", 0, ember.until, "")
+        self.tell_world("fires", [_row(fire)])
 
-    def _plays(self, player: Player) -> bool:
-        return self._loop.now() - player.track.end <= IDLE
+    def _is_beside(self, me: Me, player: int) -> bool:
+        near = self.players_near(me.tile, REACH + 1)
+        return any(one.id == player and me.near(one.tile, REACH) for one in near)
 
-    def _away(self, player: Player) -> float:
-        return math.dist(self._stage.at(player), self._place)
+    def _is_at_fire(self, me: Me) -> bool:
+        tile = self._landmark(me)
+        return me.near(HEARTH, REACH) or (tile is not None and bool(self._fires(tile)))
 
-    # What happens in the squares.
+    def _landmark(self, me: Me) -> Tile | None:
+        """Return the tile of the landmark to which a player is close, dark or not, or None. A
+        landmark is not near the border of its part. To look for one takes a moment, once."""
+        tile = self._landmarks.of(me.tile[0] // PART, me.tile[1] // PART)
+        return tile if tile is not None and me.near(tile, finders.REACH) else None
 
-    def heard(self, events: Sequence[Event]) -> None:
-        """Take what has happened in a square."""
-        for event in events:
-            if self.carried is None or event[1] != self.carried.id:
-                continue
-            if isinstance(event, LeaveEvent):
-                # It may be far from there, as who goes home is.
-                span = self._stage.grid.span
-                self._place = event.column * span + span // 2, event.row * span + span // 2
-            if isinstance(event, LeaveEvent | EnterEvent):
-                # Who holds this square only must see it too.
-                self._show(self.carried)
+    def _fires(self, tile: Tile) -> list[Fire]:
+        return [fire for fire in self.lit.all(FIRES) if (fire.x, fire.y) == tile]
 
-    def moved(self, square: Square) -> None:
-        """Compute touches anew at the end of this turn of the loop: tracks around have changed."""
-        if not self._moved and self._carried is not None and self._around.holds(square):
-            self._moved = True
-            self._loop.soon(self._compute_touch)
 
-    # From one to the next.
+def names_of(record: Ember | Fire) -> list[str]:
+    """Return the names of the hands, in the order in which they had it."""
+    return [name for each in _NAMES if (name := getattr(record, each))]
 
-    def _fall(self, carried: Carried) -> None:
-        """Let the ember fall to the nearest clockwork walker, because its carrier plays no more."""
-        others = [walker for walker in self._walkers() if walker.id != carried.id]
-        if others:
-            self._pass(carried, min(others, key=self._away))
 
-    def _pass(self, carried: Carried, to: Player) -> None:
-        """Let a player have it, and count for how long it was kept: until its carrier last walked
-        with somebody near."""
-        carrier, until = self._carrier, min(self._loop.now(), self._met)
-        if carrier is not None:
-            until = min(until, carrier.track.end)
-        kept = max(until - carried.since, 0)
-        if carrier is not None and is_person(carrier) and kept:
-            self._longest.count(Kept(kept, carrier.id, carrier.name))
-        self._give(to, carried.passes + 1, carried.id, kept)
-        # If this node dies now, the next keeper knows it.
-        self._lease.renew()
+def _told(ember: Ember | None) -> list[int | str]:
+    """Return what pages are told of the ember: the carrier, until when, and its name; nothing but
+    zeros if nobody has had it."""
+    return [0, 0, ""] if ember is None else [ember.carrier, ember.until, names_of(ember)[-1]]
 
-    def _give(self, to: Player, passes: int, before: int, kept: int) -> None:
-        now = self._loop.now()
-        self._carried = Carried(to.id, passes, now, before, kept)
-        self._carrier, self._seen, self._met, self._place = to, now, now, self._stage.at(to)
-        self._hands.append(to.id)
-        self._show(self._carried)
-        self._wake(to.id)
 
-    def _compute_touch(self) -> None:
-        """Put the next touch on the agenda, if there is one soon."""
-        self._moved = False
-        self._touches.drop("touch")
-        carried, now = self.carried, self._loop.now()
-        carrier = None if carried is None else self._replicas.player(carried.id)
-        if carried is None or carrier is None:
-            return
-        soonest, self._next = now + AHEAD, 0
-        barred = self.barred(carrier)
-        for player in self._others(carrier):
-            if player.id in barred:
-                continue
-            since = carried.since + (NOT_BACK if player.id == carried.before else KEPT_LEAST)
-            if (start := max(now, since)) >= soonest:
-                continue
-            touch = first_contact(carrier.track, player.track, REACH, start, soonest)
-            if touch is not None:
-                soonest, self._next = touch, player.id
-        if self._next:
-            self._touches.put("touch", soonest)
-
-    def _touch(self, id: int) -> None:
-        """Pass the ember to a player whom its carrier touches now."""
-        carried, player = self.carried, self._replicas.player(id)
-        carrier = None if carried is None else self._replicas.player(carried.id)
-        if carried is not None and carrier is not None and player is not None:
-            self._see(carrier)
-            self._pass(carried, player)
-
-    # What is told.
-
-    def _show(self, carried: Carried) -> None:
-        """Tell of the ember in its carrier's square; hear when tracks around it change, and compute
-        touches anew."""
-        carrier = self._replicas.player(carried.id)
-        if carrier is not None:
-            self._see(carrier)
-        id, passes, since, before, kept = carried
-        column, row = square = self._stage.grid.square(*self._place)
-        age = self._loop.now() - since
-        self._stage.tell(square, id, events.Ember(passes=passes, age=age, before=before, kept=kept))
-        self._around = Rect(column - 1, row - 1, column + 1, row + 1)
-        self._attend(self._around)
-        self.moved(square)
+def _row(fire: Fire) -> list[int | list[str]]:
+    """Return what pages are told of a fire."""
+    return [fire.x, fire.y, fire.until, names_of(fire)]

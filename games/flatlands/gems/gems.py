@@ -49,12 +49,10 @@ class Gems(Part):
 
     @action(rate=1, burst=5)
     def scores(self, me: Me) -> None:
-        """Answer with the board, and with who kept the ember for longest."""
+        """Answer with the board."""
         rank, top = me.rank(BOARD), self.top(BOARD, LENGTH)
-        best = self.node.keeper.wait(self.game.longest.read)
-        longest = [kept and [kept.name, kept.ms, kept.id == me.id] for kept in best]
         rows = [[one.name, one.points, one.owner == me.owner] for one in top]
-        me.tell("board", rank.n, rank.place, rank.of, rows, longest)
+        me.tell("board", rank.n, rank.place, rank.of, rows)
 
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, or None if none was found."""

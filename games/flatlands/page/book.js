@@ -45,6 +45,16 @@ const KINDS = {
     say: ([, , who, n, x, y]) => [`${who} put a stone on your cairn ${fromPlaza(x, y)}: it has ${n} now.`,
       placeAt(x, y, 'your cairn')],
   },
+  hand: {
+    sign: 'flame',
+    sum: ['landmark lit', 'landmarks lit'],
+    say: ([, , who, n, i, j], landmarks) => {
+      const mark = landmarks.of(i, j), name = mark === null ? 'a landmark' : mark.name;
+      const hands = ['You', `You and ${who}`, `You, ${who} and another`][n - 1] ?? `You, ${who} and ${n - 2} others`;
+      return [`${hands} brought the ember to ${name}.`,
+        { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name }];
+    },
+  },
   spark: {
     sign: 'emote',
     sum: ['spark', 'sparks'],

@@ -11,6 +11,7 @@ import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
+import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
 import { PLAZA, ROCK } from './terrain.js';
 import { sayable } from './texts.js';
@@ -58,6 +59,7 @@ export class Controls {
     this.routed = 0;                      // the number of its last intent: any other one ends it
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
+    this.relay = new Relay(state, session.client, hud, sound);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
@@ -69,7 +71,6 @@ export class Controls {
       sound.spark();
       if (!isComputer(other)) this.client.do.spark(other);
     };
-    session.onEmber = (has) => sound.ember(has);
     const { on } = session.client;
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
     on.told('finders', (column, row, place, of, first) =>
@@ -86,6 +87,7 @@ export class Controls {
     const told = this.guide.look(this.state, this.route !== null || this.following !== null);
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
+    this.relay.frame();
     this.#showCairn();
   }
 
@@ -306,6 +308,7 @@ export class Controls {
     const { state } = this, name = state.names.get(id);
     if (!this.net.playing || name === undefined) return;
     this.following = new Following(id, name);
+    this.relay.grasp(id);
     state.followed = id;
     this.hud.hint(null);
     this.hud.following(name);

@@ -1,69 +1,107 @@
-// The ember: who carries it, as the server tells about once a second in the carrier's square. It never
-// touches the page.
+// Who carries the ember, and which fires burn, as the server tells: games/flatlands/ember/ember.py decides. It
+// never touches the page and sends nothing.
 
-import { isComputer } from './faces.js';
+import { hearthOf, PART, PLAZA_HEARTH } from './landmarks.js';
 
-const SHOWN = 3500;                       // ms for which it is shown after it was told of
-const WORTH = 10000;                      // ms: whoever kept it for so long is told of
+/** @typedef {import('./landmarks.js').Landmark} Landmark */
+/** A fire: the tile of its landmark, until when it burns (node time, ms), and the names of the hands that brought it.
+ * @typedef {{ x: number, y: number, until: number, hands: string[] }} Fire */
 
-/** What the server tells: who carries it, after how many passes, for how many ms, and who had it before
- * (0: nobody) for how many ms.
- * @typedef {[id: number, passes: number, age: number, before: number, kept: number]} Told */
+/** ms for which the ember burns in one hand. */
+export const BURNS = 30000;
+const AHEAD = 2 * BURNS;                  // ms: nobody has it for longer, whatever is told
+const FRONT = 16;                         // fires around which a goal is looked for
+
+/** The key of the plaza among the fires; that of a landmark is its tile. */
+export const PLAZA_KEY = '0,0';
+
+/** Return the key of a landmark among the fires. */
+export function keyOf({ x, y }) {
+  return x + ',' + y;
+}
+
+/** Return the place of a landmark's hearth, or of that on the plaza (null), in tiles.
+ * @param {Landmark | null} mark */
+export function placeOf(mark) {
+  const { x, y } = mark === null ? PLAZA_HEARTH : hearthOf(mark);
+  return { x: x + 0.5, y: y + 0.5 };
+}
 
 export class Ember {
   constructor() {
-    /** @type {number | null} Id of the player that carried it last, as far as that is known. */
-    this.id = null;
-    this.passes = -1;
-    this.toldAt = -Infinity;              // performance time, ms
+    this.id = 0;                          // the player that had it last
+    this.name = '';
+    this.until = 0;                       // node time, ms
+    /** @type {Map<string, Fire>} Those that burn; none as long as the server has told of none. */
+    this.fires = new Map();
+    /** @type {{ mark: Landmark, from: string } | null} The dark landmark that all want to light next, and the key of
+     * the fire that is nearest to it. */
+    this.goal = null;
+    this.looked = false;                  // whether it was looked for since other fires burn
   }
 
-  /** Return the id of the player that carries it at performance time `at`, ms, or null if that is not
-   * known. */
-  carrier(at) {
-    return at - this.toldAt < SHOWN ? this.id : null;
+  /** Return who carries it at a node time, and how much of it is left (1 .. 0); null if nobody does.
+   * @returns {{ id: number, name: string, left: number } | null} */
+  carried(now) {
+    const { id, name, until } = this, left = until - now;
+    return id === 0 || left <= 0 || left > AHEAD ? null : { id, name, left: Math.min(left / BURNS, 1) };
   }
 
-  /** Take what is told at performance time `at`, ms; return whether another player has it now.
-   * @param {Told} told */
-  take([id, passes], at) {
-    if (this.carrier(at) !== null && passes < this.passes) return false;
-    const isNew = id !== this.carrier(at);
-    Object.assign(this, { id, passes, toldAt: at });
-    return isNew;
+  /** Take what is told of it, at a node time: whoever has it for longest has it. */
+  take(id, until, name, now) {
+    if (until < this.until && this.until <= now + AHEAD) return;
+    Object.assign(this, { id, until, name });
   }
 
-  /** Forget it: the connection is another one. */
+  /** Take which landmarks burn: the tile of each, until when, and the names of the hands.
+   * @param {[number, number, number, string[]][]} rows */
+  light(rows) {
+    this.looked = false;
+    this.fires.set(PLAZA_KEY, { x: 0, y: 0, until: Infinity, hands: [] });
+    for (const [x, y, until, hands] of rows) this.fires.set(keyOf({ x, y }), { x, y, until, hands });
+    if (this.goal !== null && this.fires.has(keyOf(this.goal.mark))) this.goal = null;
+  }
+
+  /** Forget the fires that have burnt out by a node time, and look on for the goal: the dark landmark that is
+   * nearest to one of the newest fires, or to the plaza. Each part of the world that is looked at for the first
+   * time takes some ms.
+   * @param {import('./landmarks.js').Landmarks} landmarks */
+  advance(landmarks, now) {
+    for (const [key, { until }] of this.fires) {
+      if (until > now) continue;
+      this.fires.delete(key);
+      this.looked = false;
+    }
+    if (this.fires.size === 0 || this.looked) return;
+    let least = Infinity, goal = null;
+    for (const fire of [...this.fires.values()].sort((a, b) => b.until - a.until).slice(0, FRONT)) {
+      const column = Math.floor(fire.x / PART), row = Math.floor(fire.y / PART);
+      for (let j = row - 1; j <= row + 1; j++) {
+        for (let i = column - 1; i <= column + 1; i++) {
+          if (!landmarks.knows(i, j)) return void landmarks.of(i, j);
+          const mark = landmarks.of(i, j);
+          if (mark === null || this.fires.has(keyOf(mark))) continue;
+          const far = Math.hypot(mark.x - fire.x, mark.y - fire.y);
+          if (far >= least) continue;
+          least = far;
+          goal = { mark, from: keyOf(fire) };
+        }
+      }
+    }
+    this.goal = goal;
+    this.looked = true;
+  }
+
+  /** Return what the place of a fire is called, by its key.
+   * @param {import('./landmarks.js').Landmarks} landmarks */
+  nameOf(landmarks, key) {
+    const { x, y } = this.fires.get(key) ?? { x: 0, y: 0 };
+    return key === PLAZA_KEY ? 'the plaza' : landmarks.of(Math.floor(x / PART), Math.floor(y / PART))?.name ?? 'a landmark';
+  }
+
+  /** Forget everything: the connection is another one. */
   clear() {
-    this.id = null;
-    this.passes = -1;
-    this.toldAt = -Infinity;
+    Object.assign(this, { id: 0, name: '', until: 0, goal: null, looked: false });
+    this.fires.clear();
   }
-}
-
-/** What the player is told that has got it: the board counts for how long. */
-export const KEEP_IT = 'You have the ember: keep it, run!';
-
-/** Return what a player is told, once, that has never had it. */
-export function takeIt(name) {
-  return `${name} has the ember: touch ${name}, and it is yours.`;
-}
-
-/** Return a time in words: 41 s, or 2 min 3 s. */
-export function timeOf(ms) {
-  const seconds = Math.round(ms / 1000), minutes = Math.floor(seconds / 60);
-  return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds % 60} s`;
-}
-
-/** Return the sentence about who had the ember and who has it now, or null if it is not worth one: it is if
- * the player `own` is one of them, or if a person kept it for long. `name` returns the name of a player, or ''
- * if it is not known.
- * @param {Told} told @param {(id: number) => string} name */
-export function lineOf([id, , age, before, kept], own, name) {
-  const hadIt = before === own ? 'You' : name(before);
-  const hasIt = id === own ? 'you have' : `${name(id)} has`;
-  if (age > 2000 || before === 0 || before === id || hadIt === '' || hasIt === ' has') return null;
-  if (id !== own && before !== own && (kept < WORTH || isComputer(before))) return null;
-  if (kept < 500) return `${hadIt} had the ember. Now ${hasIt} it.`;
-  return `${hadIt} kept the ember ${timeOf(kept)}. Now ${hasIt} it.`;
 }

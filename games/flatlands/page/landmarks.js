@@ -100,13 +100,18 @@ export class Landmarks {
     return found;
   }
 
+  /** Say whether it is known which landmark a part of the world has: to find out takes some ms. */
+  knows(i, j) {
+    return this.known.has('part ' + i + ',' + j);
+  }
+
   /** Look for the landmark of one part of the world around a tile, if there is one for which that was
    * not done: it takes some ms, and a signpost needs all of them. */
   prepare(x, y) {
     const column = Math.floor(x / PART), row = Math.floor(y / PART);
     for (let j = row - 1; j <= row + 1; j++) {
       for (let i = column - 1; i <= column + 1; i++) {
-        if (!this.known.has('part ' + i + ',' + j)) return this.of(i, j);
+        if (!this.knows(i, j)) return this.of(i, j);
       }
     }
     return null;

@@ -188,13 +188,12 @@ export class Lookout {
     this.#mark();
     const shown = this.shown * this.shown * (3 - 2 * this.shown);
     this.#lookUp();
-    const carrier = state.ember.carrier(now);
     this.drawing.render({ atlas, gaze, terrain: state.terrain, side: replica.side, now,
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown,
-      found: this.found, cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
-      ember: state.walkers.find(({ id }) => id === carrier) ?? null, channels: this.#channels() });
+      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null, cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
+      ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
   }
 
   /** Look up one of the landmarks that were found, the latest first: each takes some ms. */

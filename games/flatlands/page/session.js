@@ -1,9 +1,8 @@
 // The session of the own player: joins under a name, and tells the player what the client of the engine tells
-// of the connection, of who speaks and of the ember. What the player does is in controls.js.
+// of the connection and of who speaks. What the player does is in controls.js.
 
 import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
-import { KEEP_IT, lineOf, takeIt } from './ember.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
 import * as P from './protocol.js';
@@ -16,11 +15,9 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'name']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name']);
 const INVITATION_LIMIT = 512;             // characters
-const LOOKS_ABOUT = 45000;                // ms after joining, before which the ember is not explained
 const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
-const EMBER_KEY = 'flatlands.ember';      // kept once the player was told what to do about it
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
@@ -34,7 +31,6 @@ export class Session {
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.lasts = false;                   // true if the server keeps what lasts
-    this.joinedAt = 0;                    // performance time, ms
     this.walked = false;                  // true once the player has walked in this window
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
@@ -47,17 +43,14 @@ export class Session {
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
-    /** @type {(has: boolean) => void} Called when the own player gets the ember, or is rid of it. */
-    this.onEmber = () => {};
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
     on.message((message) => this.#take(message));
     on.said((player, text) => this.#said(player, text));
-    on.event('Ember', (_, { passes, age, before, kept }, id) => this.#embers([id, passes, age, before, kept]));
     on.event('Emote', (player, { emote }, id) => player !== null && this.#emoted(id, emote));
-    on.told('board', (gems, place, of, top, longest) => {
+    on.told('board', (gems, place, of, top) => {
       this.#showLasting();
-      hud.showBoard({ gems, place, of }, top, longest);
+      hud.showBoard({ gems, place, of }, top);
     });
     on.told('book', (rows) => this.#showBook(rows));
     on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
@@ -153,29 +146,12 @@ export class Session {
     }
   }
 
-  /** Take what is told of the ember, and tell the player if it is about it. */
-  #embers(told) {
-    const { state, hud } = this, [id] = told, now = performance.now();
-    const hadIt = state.ember.carrier(now) === state.ownId;
-    if (!state.ember.take(told, now)) return;
-    const name = (who) => state.names.get(who) ?? '', line = lineOf(told, state.ownId, name);
-    if (hadIt || id === state.ownId) this.onEmber(id === state.ownId);
-    if (id === state.ownId) hud.toast(KEEP_IT);
-    else if (line !== null) hud.toast(line);
-    else if (now - this.joinedAt > LOOKS_ABOUT && name(id) !== ''
-      && forBrowser.get(EMBER_KEY) === null) {
-      forBrowser.set(EMBER_KEY, 'told');
-      hud.toast(takeIt(name(id)));
-    }
-  }
-
   #begun([, , , , , , , , , , lead, drop]) {
     const { client, state, hud } = this, first = state.ownId === null;
     if (client.ground instanceof Terrain) state.terrain = client.ground;
     state.ownId = client.id;
     state.linked = true;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
-    state.ember.clear();
     this.near = null;
     state.wayBack = false;                // another server does not know it
     clearScene(state);
@@ -186,7 +162,6 @@ export class Session {
     this.#tellLine();
     hud.play();
     if (first) {
-      this.joinedAt = performance.now();
       if (forBrowser.get(WALKED_KEY) === null) {
         hud.hint('Walk with the arrow keys, or click where you want to go.',
           'Walk with the stick, or touch a place.');

@@ -117,7 +117,7 @@ export class State {
     this.margins = { lead: 4, drop: 8 };
     /** False while the server may miss what other nodes publish. */
     this.linked = true;
-    /** Who carries the ember. */
+    /** The ember, and the fires that burn. */
     this.ember = new Ember();
 
     // The page, and what its player chose.
@@ -157,14 +157,15 @@ export class State {
     this.now = 0;
     /** The light of the day. */
     this.sky = skyAt(0);
+    /** @type {{ id: number, name: string, left: number } | null} Who carries the ember, and how much of it is
+     * left (1 .. 0). */
+    this.carried = null;
     /** @type {Place} Where the own player is; the plaza while nobody plays. */
     this.here = { x: 0.5, y: 0.5 };
     /** @type {Place} The middle of the screen. */
     this.camera = { x: 0.5, y: 0.5 };
     /** @type {import('./landmarks.js').Landmark[]} The landmarks around; made by places.js. */
     this.marks = [];
-    /** @type {Set<string>} The tiles 'x,y' of the landmarks whose hearths burn; '0,0' is that of the plaza. */
-    this.fires = new Set(['0,0']);
     /** @type {import('./landmarks.js').Landmark | null} The landmark that the own player is at. */
     this.found = null;
     /** @type {Sign | null} The signpost that the own player is at. */

@@ -260,7 +260,7 @@ class Company:
     def _wave_back(self, person: Person, guest: int) -> Errand | None:
         if person.errand is not None or not self._answers.spend(self._loop.now()):
             return None
-        return self._errands.gesture(person.resident, guest, WAVE)
+        return self._errands.come_along(person.resident, guest)
 
     # Who reacts, and when.
 

@@ -1,5 +1,5 @@
 """What a person of the herd does for another player: greets it, leads it to a sight, answers it,
-returns its wave.
+returns its wave, walks with it.
 
 Each errand goes step by step, and yields when its next step is due. Whoever is looked after is
 called the guest. An errand ends when the guest is not seen any more. This module never decides who
@@ -62,6 +62,9 @@ LOOK_EVERY: Final = 800
 #: Whoever is farther away than so many units is not told that the leader gives up.
 HEARS_WITHIN: Final = 16 * UNIT
 
+#: ms for which one whose wave is returned has company, if it walks on.
+COMES_ALONG_FOR: Final = 20_000
+
 #: ms until a search that is done a little at a time goes on.
 SOON: Final = 10
 
@@ -115,6 +118,16 @@ class Errands:
         self.notice(person, guest)
         self._emote(person, emote)
         yield self._loop.now() + LOOKS_FOR
+
+    def come_along(self, person: Resident, guest: int) -> Errand:
+        """Return the wave of a player, and walk with it for a while if it walks on."""
+        until = self._loop.now() + COMES_ALONG_FOR
+        yield from self.gesture(person, guest, WAVE)
+        while BESIDE < self._away(person, guest) < SEES and self._loop.now() < until:
+            player = self._player(guest)
+            if player is not None:
+                self._walk_up(person, player)
+            yield self._loop.now() + LOOK_EVERY
 
     def _lead(self, person: Resident, guest: int) -> Generator[int, None, None]:
         while not self._sights.look():

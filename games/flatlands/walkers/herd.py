@@ -14,14 +14,11 @@ from typing import NamedTuple, Protocol
 
 import msgpack
 
-from flatlands.games.flatlands.ember.ember import Ember
-from flatlands.games.flatlands.ember.longest import Longest
-from flatlands.games.flatlands.ember.tag import Tag
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
-from flatlands.games.flatlands.walkers.stage import DEER_FROM, Stage, is_clockwork
+from flatlands.games.flatlands.walkers.stage import DEER_FROM, Stage
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
@@ -69,22 +66,19 @@ class Beast(Protocol):
 
 
 class Stored(NamedTuple):
-    """What the last keeper has left, and when: the highest seq, what the ember needs, and tracks
-    by id."""
+    """What the last keeper has left: the highest seq, and tracks by id."""
 
-    put: int
     seq: int
-    ember: Sequence[int]
     tracks: dict[int, Track]
 
 
-NOTHING = Stored(0, -1, (), {})
+NOTHING = Stored(-1, {})
 
 
 class Herd:
     """See the module."""
 
-    def __init__(self, node: Node, longest: Longest, sizes: Sizes) -> None:
+    def __init__(self, node: Node, sizes: Sizes) -> None:
         self._stage = stage = Stage(node)
         self._loop, self._residents = node.loop, node.residents
         ground = node.channels.ground
@@ -104,8 +98,6 @@ class Herd:
         self._news: list[tuple[Square, Sequence[Event]]] = []
         self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
         self._company = Company(stage, self._person, self._begin_errand)
-        self.ember = Ember(stage, self.lease, longest, self._walkers, self._wake, self._attend)
-        self._tag = Tag(stage, self.ember)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.residents())
@@ -151,26 +143,15 @@ class Herd:
         beast = self._beasts.get(id)
         return beast if isinstance(beast, Person) and self._is_here(beast) else None
 
-    def _walkers(self) -> list[Resident]:
-        return [resident for resident in self.residents() if is_clockwork(resident)]
-
     def _begin_errand(self, person: Person, errand: Errand) -> None:
         person.begin(errand)
-        self._wake(person.resident.id)
+        self._acts.put(person.resident.id, self._loop.now())
 
-    def _wake(self, id: int) -> None:
-        if self._person(id) is not None:
-            self._acts.put(id, self._loop.now())
-
-    def _attend(self, *around: Rect) -> None:
-        """Hear the squares where people walk, and those around the carrier of the ember."""
+    def _attend(self) -> None:
+        """Hear the squares where people walk."""
         reach, square = RANGE * UNIT, self._stage.grid.square
         here = Rect(*square(-reach, -reach), *square(reach, reach))
-        self._stage.replicas.follow(at for some in (here, *around) for at in some.squares())
-
-    def moved(self, square: Square) -> None:
-        """Take that somebody may have moved in a square that is followed."""
-        self.ember.moved(square)
+        self._stage.replicas.follow(here.squares())
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, at the end of this turn of the loop: nothing may be
@@ -185,7 +166,6 @@ class Herd:
         news, self._news = self._news, []
         for _square, events in news:
             self._company.heard(events)
-            self.ember.heard(events)
 
     def _host(self, id: int, seq: int, place: Place) -> None:
         """Let a computer player go on at a place, with a seq that is higher than all before."""
@@ -196,7 +176,7 @@ class Herd:
         if is_deer:
             beast = Deer(self._stage, resident, self._home(id))
         else:
-            beast = Person(self._stage, resident, self._tag, self._company.mutter)
+            beast = Person(self._stage, resident, self._company.mutter)
         self._beasts[id] = beast
         self._takeovers.watch(id)
         self._acts.put(id, beast.act(self._loop.now()))
@@ -223,10 +203,11 @@ class Herd:
         now = self._loop.now()
         for item in store.group(self._queue, QUEUE):
             put = now - COUNTS_FOR + item.delay
-            seq, ember, some = msgpack.unpackb(item.body)
+            # Version 0.3 has something between these, and reads no two.
+            seq, *_, some = msgpack.unpackb(item.body)
             for id, x, y, dx, dy, start, duration in some:
                 found.tracks[id] = Track(x, y, dx, dy, put + start, duration)
-            found = Stored(put, max(found.seq, seq), ember, found.tracks)
+            found = found._replace(seq=max(found.seq, seq))
         return found
 
     def write(self, store: Store) -> None:
@@ -238,7 +219,7 @@ class Herd:
             for resident in residents[at : at + TOGETHER]:
                 x, y, dx, dy, start, duration = resident.track.numbers()
                 some.append((resident.id, x, y, dx, dy, start - now, duration))
-            body = msgpack.packb((seq, self.ember.left(), some))
+            body = msgpack.packb((seq, [], some))
             store.replace(self._queue, Item(str(at // TOGETHER), COUNTS_FOR, QUEUE, body))
 
     def begin(self, found: Stored | None) -> None:
@@ -249,13 +230,10 @@ class Herd:
         self._begin(self._ids(), found or NOTHING)
         if self._sizes.people:
             self._attend()
-            if found is not None:
-                self.ember.begin(found.ember, found.put)
 
     def lost(self) -> None:
         """Keep those that are here until the other node has them."""
         self._looks.set(self._loop.now() + LOOKS_AFTER)
-        self.ember.lost()
         self._stage.replicas.follow(())
 
     def _ids(self) -> Iterator[int]:

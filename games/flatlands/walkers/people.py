@@ -7,7 +7,6 @@ It never decides which: company.py does.
 import random
 from collections.abc import Callable, Generator, Iterator
 
-from flatlands.games.flatlands.ember.tag import Tag
 from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server.players.resident import Resident
 from flatlands.world.track import UNIT, Goal
@@ -42,16 +41,13 @@ class Person:
     of a walk, or None."""
 
     def __init__(
-        self, stage: Stage, resident: Resident, tag: Tag, mutter: Callable[[Resident], str | None]
+        self, stage: Stage, resident: Resident, mutter: Callable[[Resident], str | None]
     ) -> None:
         self.resident = resident
         self._stage = stage
-        self._tag = tag
         self._mutter = mutter
         #: What it does instead of wandering, or None.
         self.errand: Errand | None = None
-        #: When the errand goes on: who gets the ember meanwhile acts earlier.
-        self._goes_on = 0
         #: Until when it walks to its goal and stands there, in node time.
         self._until = 0
         #: Until when it stands still, whatever it was about to do besides an errand.
@@ -62,32 +58,25 @@ class Person:
         if self.errand is not None:
             self.errand.close()
         self.errand = errand
-        self._goes_on = 0
 
     def stand(self, until: int) -> None:
         """Begin nothing of its own before a node time: it is about to begin an errand."""
         self._stands = until
 
     def act(self, now: int) -> int:
-        """Go on with the errand, or play tag, or walk to a random goal and perhaps say something;
-        return when something is due next."""
+        """Go on with the errand, or walk to a random goal and perhaps say something; return when
+        something is due next."""
         if self.errand is not None:
-            due = self._goes_on if now < self._goes_on else next(self.errand, None)
+            due = next(self.errand, None)
             if due is not None:
-                self._goes_on = due
                 return due
             self.errand = None
         if now < self._stands:
             return self._stands
-        due = self._tag.play(self.resident)
-        if due is not None:
-            self._until = now
-            return due
         if now >= self._until:
             self._wander()
             self._until = max(self.resident.track.end, now) + random.randint(*REST)
-        due = self._tag.looks_round(self.resident)
-        return self._until if due is None else min(due, self._until)
+        return self._until
 
     def _wander(self) -> None:
         self._stage.stroll(self.resident, self._goals())

@@ -104,8 +104,8 @@ def _many(facts: Facts) -> str:
 #: The first one whose words are in a sentence answers it.
 _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     (
-        r"ember|coal|tag|catch",
-        "Touch who carries the ember, {guest}, and it is yours. Then run, and keep it!",
+        r"ember|coal|fires?|relay|torch",
+        "Take the ember from a fire, {guest}, and pass it on: it lights dark landmarks.",
     ),
     (r"lakes?|water|sea|shore|swim", "Water is blue on the small map, {guest}."),
     (r"gems?|diamonds?|jewels?|points?|score", _gem),

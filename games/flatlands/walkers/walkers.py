@@ -1,4 +1,4 @@
-"""Computer players, and the ember, which they pass on: a part of Flatlands.
+"""Computer players: a part of Flatlands.
 
 This module never decides what they do: herd.py has them.
 """
@@ -6,14 +6,11 @@ This module never decides what they do: herd.py has them.
 from typing import Any
 
 from flatlands import Part
-from flatlands.games.flatlands.events import Ember
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
 
 
 class Walkers(Part):
     """See the module. Its `game` is Flatlands."""
-
-    events = (Ember,)
 
     def __init__(self, game: Any) -> None:
         super().__init__(game)
@@ -21,7 +18,7 @@ class Walkers(Part):
         # Without a store the herd of one worker is enough for all.
         keeps = game.alone or node.keeper.store is not None
         sizes = Sizes(options.walkers, options.deer) if keeps else NOBODY
-        self.herd = game.herd = Herd(node, game.longest, sizes)
+        self.herd = game.herd = Herd(node, sizes)
         if sizes.people:
             node.replicas.onlooker = self.herd
 

@@ -1,7 +1,6 @@
 // How many gems the player has found, in a chip that comes with the first of them, and the board of those who
-// have found the most, and who kept the ember for longest. Touching the chip opens the board.
+// have found the most. Touching the chip opens the board.
 
-import { timeOf } from '../ember.js';
 import { Chip } from './chip.js';
 import { element, show } from './element.js';
 import { Sheet } from './sheet.js';
@@ -47,10 +46,7 @@ export class Board extends Sheet {
     this.told = element('span', { class: 'unseen', role: 'status' });
     this.list = element('ol', {});
     this.below = element('p', { class: 'below' });
-    this.times = element('ul', {});
-    this.longest = element('div', { class: 'longest', hidden: true },
-      element('h3', {}, 'Longest with the ember'), this.times);
-    this.root.append(this.list, this.below, this.longest);
+    this.root.append(this.list, this.below);
     this.onTurn = (open) => {
       counter.setAttribute('aria-expanded', String(open));
       clearInterval(this.refreshing);
@@ -110,15 +106,10 @@ export class Board extends Sheet {
     };
   }
 
-  /** Show the board: of each of the best the name, the number of gems, and whether it is the own player;
-   * of who kept the ember for longest, today and ever, the same with ms, or null.
-   * @param {Score} score @param {[string, number, boolean][]} top
-   * @param {([string, number, boolean] | null)[]} longest */
-  show(score, top, longest) {
+  /** Show the board: of each of the best the name, the number of gems, and whether it is the own player.
+   * @param {Score} score @param {[string, number, boolean][]} top */
+  show(score, top) {
     this.count(score);
-    this.times.replaceChildren(...longest.flatMap((kept, i) => kept === null ? [] :
-      [rowOf('li', i === 0 ? 'today' : 'ever', kept[0], timeOf(kept[1]), kept[2])]));
-    show(longest.some((kept) => kept !== null), this.longest);
     const places = placesOf(top.map(([, gems]) => gems));
     this.list.replaceChildren(...top.map(([name, gems, own], i) =>
       rowOf('li', places[i], name, gems, own)));

@@ -31,6 +31,8 @@ export class Help {
       element('h2', {}, 'How to play'), this.keys, this.touches,
       element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
         + 'another then appears somewhere else.'),
+      element('p', {}, 'On the plaza burns a fire. Walk into it, and carry its ember to a dark landmark, which then '
+        + 'burns for a day. In one hand it is out soon: whoever touches you has it next, and anew.'),
       ...(forgets ? [element('p', {}, FORGETS)] : []),
       element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
         + 'only the squares around your screen, so the world can be endless.'),

@@ -10,6 +10,7 @@ import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
+import { EmberNote } from './ember.js';
 import { Effort, Sample } from './frames.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
@@ -53,7 +54,8 @@ export class Hud {
     this.cairnDialog = new CairnDialog(on.build);
     this.youDialog = new YouDialog(on, pictures.portraitOn);
     this.book = new Book(on);
-    this.notes.root.prepend(this.book.card);
+    this.ember = new EmberNote();
+    this.notes.root.prepend(this.ember.root, this.book.card);
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
@@ -336,10 +338,9 @@ export class Hud {
   }
 
   /** Show the own score and the best; see Board.
-   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top
-   * @param {([string, number, boolean] | null)[]} longest */
-  showBoard(score, top, longest) {
-    this.board.show(score, top, longest);
+   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top */
+  showBoard(score, top) {
+    this.board.show(score, top);
   }
 
   /** Close the sheet that is open; return whether there was one. */

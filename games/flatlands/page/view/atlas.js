@@ -4,6 +4,7 @@
 import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
 import { PART } from '../landmarks.js';
+import { drawFlame } from './ember.js';
 import { drawFlag } from './flag.js';
 import { miniatureOf } from './miniature.js';
 import { CAIRN_TONES } from './palette.js';
@@ -23,7 +24,7 @@ const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
 const LINES_FROM = 7, LINES_FULL = 40;    // css px between two lines of the grid
 const FLAGS_FROM = 12, TITLES_FROM = 90;  // css px between two landmarks, about
 const CAIRNS_FROM = 1.2;                  // css px per tile
-const LANDMARK = 30;                      // css px: the height of the picture of one
+const LANDMARK = 30, FLAME = 14;          // css px: the heights of the picture of one, and of a flame
 const GOLD = '#ffd166', INK = '#0e1826', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
@@ -33,9 +34,10 @@ const TAU = Math.PI * 2;
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
  * found: import('../landmarks.js').Landmark[], cairns: { x: number, y: number }[],
- * ember: { x: number, y: number } | null, channels: boolean }} Picture
+ * ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
+ * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
  * What is drawn. `here` is the own player, `aim` the place to which an arrow leads, and `ember` who carries
- * it, all in tiles; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
+ * it, all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
  * `shown` is 0 .. 1; `channels` shows the grid, and which server has most players of a square. */
 
 export class AtlasView {
@@ -72,7 +74,7 @@ export class AtlasView {
     for (const at of dots) drawCore(ctx, at, picture);
     for (const at of dots) drawWords(ctx, at, picture, dpr);
     drawPlaza(ctx, gaze, side);
-    if (picture.ember !== null) drawEmber(ctx, picture);
+    drawFires(ctx, picture, dpr);
     if (picture.here !== null) drawOwn(ctx, picture);
     if (picture.aim !== null) drawAim(ctx, picture);
     if (picture.marked !== null) drawMarked(ctx, placed(picture.marked, gaze));
@@ -221,20 +223,21 @@ function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
   }
 }
 
-/** Draw the ember as a coal that glows. */
-function drawEmber(ctx, { gaze, ember, side, now, still }) {
-  const { x, y } = gaze.toScreen(ember.x / side, ember.y / side);
-  const glow = still ? 0.5 : 0.5 + 0.5 * Math.sin(now / 220);
-  for (const { reach, alpha, colour } of [{ reach: 13 + 3 * glow, alpha: 0.35, colour: EMBER },
-    { reach: 6.5, alpha: 1, colour: INK }, { reach: 5, alpha: 1, colour: EMBER },
-    { reach: 2.4, alpha: 1, colour: '#ffe9b0' }]) {
-    ctx.globalAlpha = alpha;
-    ctx.fillStyle = colour;
-    ctx.beginPath();
-    ctx.arc(x, y, reach, 0, TAU);
-    ctx.fill();
+/** Draw the fires, who carries the ember if that is in view, and the landmark that is to burn next. */
+function drawFires(ctx, { gaze, fires, ember, goal, side, now, still }, dpr) {
+  for (const fire of [...fires.values(), ...(ember === null ? [] : [ember])]) {
+    const { x, y } = gaze.toScreen(fire.x / side, fire.y / side);
+    drawFlame(ctx, x, y, FLAME);
   }
-  ctx.globalAlpha = 1;
+  if (goal === null) return;
+  const { x, y } = gaze.toScreen((goal.x + 0.5) / side, (goal.y + 0.5) / side);
+  ctx.strokeStyle = EMBER;
+  ctx.lineWidth = 2.5;
+  ctx.beginPath();
+  ctx.arc(x, y, 13 + (still ? 0 : 2 * Math.sin(now / 320)), 0, TAU);
+  ctx.stroke();
+  if (PART * gaze.scale / side < TITLES_FROM) return;
+  put(ctx, textOf(`${goal.name} is dark`, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }), x, y + 24, dpr);
 }
 
 /** Draw the borders of squares, and of the sheets of each level: what is too dense is faint. */

@@ -1,71 +1,44 @@
-// The ember over the head of the player that carries it: a glowing coal with sparks, and its light by night.
+// The ember: a flame over the head of the player that carries it, which shrinks as it burns down, and its light by
+// night; and flames on maps.
 
-import { discOf, oval, spriteOf } from './sprite.js';
+import { flameAt, flamesOf } from './fire.js';
+import { discOf } from './sprite.js';
 
-const UP = 1.78;                          // tiles from the feet to the coal
-const BOB = 0.05, BOB_MS = 1700;          // tiles
-const FLICKER_MS = 530;
-const SPARKS = 4, SPARK_MS = 1300, RISE = 0.75;       // tiles
-const LARGE = 1.65;                       // the coal is drawn so much larger than it is painted
-const POOL = 3.6, HALO = 1.05;            // tiles
+const UP = 1.55;                          // tiles from the feet to the flame's foot
+const LARGE = 0.8, LEAST = 0.4;           // of a fire's flame: its size in the beginning, and which share of that in the end
+const POOL = 4, HALO = 1.2;               // tiles
+const FINE = 3;                           // flames on maps are painted so many times as large as they are drawn
 const WARM = '255, 150, 60';
-const TAU = Math.PI * 2;
 
-function paintCoal(ctx) {
-  ctx.scale(LARGE, LARGE);
-  const lumps = [[-0.08, 0.05, 0.13, 0.1], [0.1, 0.05, 0.12, 0.1], [0, -0.06, 0.15, 0.12]];
-  for (const [x, y, rx, ry] of lumps) oval(ctx, x, y, rx + 0.035, ry + 0.035, '#4a1408');
-  for (const [x, y, rx, ry] of lumps) oval(ctx, x, y, rx, ry, '#d8381a');
-  for (const [x, y, rx, ry] of lumps) oval(ctx, x, y - 0.02, rx * 0.66, ry * 0.6, '#ff8a2b');
-  oval(ctx, 0, -0.07, 0.06, 0.045, '#ffe08a');
+/** @type {Map<number, import('./sprite.js').Sprite>} Flames on maps, by their heights. */
+const small = new Map();
+
+/** Draw a flame on a map, with its foot at (x, y), about `height` px high. */
+export function drawFlame(ctx, x, y, height) {
+  let sprite = small.get(height);
+  if (sprite === undefined) small.set(height, sprite = flamesOf(FINE * height, 1)[0]);
+  ctx.drawImage(sprite.canvas, x - sprite.ax / FINE, y - sprite.ay / FINE, sprite.w / FINE, sprite.h / FINE);
 }
 
 export class EmberPicture {
   /** `tile` is device px per tile. */
   constructor(tile) {
     this.tile = tile;
-    this.coal = spriteOf(tile, { left: -0.46, top: -0.42, right: 0.46, bottom: 0.38 }, paintCoal);
-    this.halo = discOf(tile, HALO, HALO, WARM, 0.9);
-    /** @type {import('./sprite.js').Sprite | null} */
-    this.pool = null;
+    this.flames = flamesOf(Math.round(tile * LARGE));
+    this.halo = discOf(tile, HALO, HALO, WARM, 0.5);
+    this.pool = discOf(tile, POOL, POOL * 0.72, WARM, 0.3);
   }
 
-  /** Draw it over the walker whose feet are at the device px (px, py). */
-  draw(ctx, { now, still }, px, py) {
-    const { tile } = this, y = py - Math.round(tile * this.#up(now, still));
-    const flicker = still ? 1 : 0.85 + 0.15 * Math.sin(now / FLICKER_MS * TAU);
-    const { globalAlpha } = ctx;
-    ctx.globalAlpha = globalAlpha * flicker;
-    this.#stamp(ctx, this.halo, px, y);
-    ctx.globalAlpha = globalAlpha;
-    this.#stamp(ctx, this.coal, px, y);
-    if (!still) this.#drawSparks(ctx, now, px, y, globalAlpha);
-    ctx.globalAlpha = globalAlpha;
+  /** Draw it over the walker whose feet are at the device px (px, py); `left` is 1 .. 0. */
+  draw(ctx, state, px, py, left) {
+    const { canvas, ax, ay } = flameAt(this.flames, state), size = LEAST + (1 - LEAST) * left;
+    ctx.drawImage(canvas, px - ax * size, py - UP * this.tile - ay * size, canvas.width * size, canvas.height * size);
   }
 
   /** Let it light the ground around in the dark; the canvas adds what is drawn. */
-  drawLight(ctx, { now, still }, px, py) {
-    this.pool ??= discOf(this.tile, POOL, POOL * 0.72, WARM, 0.5);
-    this.#stamp(ctx, this.pool, px, py);
-    this.#stamp(ctx, this.halo, px, py - Math.round(this.tile * this.#up(now, still)));
-  }
-
-  #up(now, still) {
-    return UP + (still ? 0 : BOB * Math.sin(now / BOB_MS * TAU));
-  }
-
-  #drawSparks(ctx, now, px, py, alpha) {
-    const { tile } = this;
-    for (let i = 0; i < SPARKS; i++) {
-      const turns = now / SPARK_MS + i / SPARKS, part = turns % 1, seed = Math.floor(turns) * 7 + i * 3;
-      const x = px + (Math.sin(seed * 12.9) * 0.24 + Math.sin(part * 5 + seed) * 0.05) * tile;
-      const size = 0.06 * (1 - part * 0.6) * tile;
-      ctx.globalAlpha = alpha * (1 - part);
-      oval(ctx, x, py - part * RISE * tile, size, size, part < 0.4 ? '#ffd27a' : '#ff8a3a');
-    }
-  }
-
-  #stamp(ctx, { canvas, ax, ay }, x, y) {
-    ctx.drawImage(canvas, x - ax, y - ay);
+  drawLight(ctx, px, py) {
+    const { pool, halo } = this;
+    ctx.drawImage(pool.canvas, px - pool.ax, py - pool.ay);
+    ctx.drawImage(halo.canvas, px - halo.ax, py - Math.round((UP + 0.4) * this.tile) - halo.ay);
   }
 }

@@ -1,14 +1,13 @@
 // Fires that burn in hearths: on the plaza, and before landmarks. They are drawn among what lies in the world,
 // so that walkers stand before and behind them, and give light by night.
 
+import { keyOf, PLAZA_KEY } from '../ember.js';
 import { hearthOf, PLAZA_HEARTH } from '../landmarks.js';
 import { fill } from './shapes.js';
 import { discOf, oval, spriteOf } from './sprite.js';
 
 /** The kind of these pictures among the things. */
 export const FIRE = 'Fire';
-/** The key of the plaza in state.fires; that of a landmark is its tile, as keyOf tells. */
-export const PLAZA_KEY = '0,0';
 
 const UP = 0.5;                           // tiles from the hearth's foot to the fire
 const FRAMES = 6, FRAME_MS = 110;
@@ -18,14 +17,9 @@ const WARM = '255, 150, 60';
 const TONES = ['#e2502a', '#ff8a2b', '#ffd166'];
 const TAU = Math.PI * 2;
 
-/** Return the key of a landmark in state.fires. */
-export function keyOf({ x, y }) {
-  return x + ',' + y;
-}
-
 /** Return the fires that burn near, as what lies in the world.
  * @param {import('../state.js').State} state */
-export function firesOf({ fires, marks }) {
+export function firesOf({ ember: { fires }, marks }) {
   const places = marks.filter((mark) => fires.has(keyOf(mark))).map(hearthOf);
   if (fires.has(PLAZA_KEY)) places.push(PLAZA_HEARTH);
   return places.map(({ x, y }) => ({ thing: { type: FIRE, id: x + ',' + y, x, y, values: {} }, x: x + 0.5, y: y + 0.52,
@@ -43,6 +37,19 @@ function paintFlame(ctx, frame) {
   });
 }
 
+/** Return the pictures of a flame that flickers, at `tile` px per tile.
+ * @returns {import('./sprite.js').Sprite[]} */
+export function flamesOf(tile, frames = FRAMES) {
+  const box = { left: -0.8, top: -1.3, right: 0.8, bottom: 0.2 };
+  return Array.from({ length: frames }, (_, frame) => spriteOf(tile, box, (ctx) => paintFlame(ctx, frame)));
+}
+
+/** Return the one of a flame's pictures that is shown now.
+ * @param {import('./sprite.js').Sprite[]} flames */
+export function flameAt(flames, { now, still }) {
+  return flames[still ? 0 : Math.floor(now / FRAME_MS) % flames.length];
+}
+
 /** The pictures of fires at `tile` device px per tile. */
 export class Fires {
   constructor(tile) {
@@ -50,16 +57,15 @@ export class Fires {
     this.half = 0.8;
     this.top = 2.2;
     this.now = 0;                         // of the frame that is drawn; 0 if nothing shall move
-    const box = { left: -0.8, top: -1.3, right: 0.8, bottom: 0.2 };
-    this.flames = Array.from({ length: FRAMES }, (_, frame) => spriteOf(tile, box, (ctx) => paintFlame(ctx, frame)));
+    this.flames = flamesOf(tile);
     this.halo = discOf(tile, HALO, HALO, WARM, 0.7);
     /** @type {import('./sprite.js').Sprite | null} */
     this.pool = null;
   }
 
-  draw(ctx, { now, still }, _, px, py) {
+  draw(ctx, state, _, px, py) {
+    const { now, still } = state, { canvas, ax, ay } = flameAt(this.flames, state), { tile } = this;
     this.now = still ? 0 : now;
-    const { canvas, ax, ay } = this.flames[Math.floor(this.now / FRAME_MS) % FRAMES], { tile } = this;
     const y = py - Math.round(UP * tile), { globalAlpha } = ctx;
     ctx.drawImage(canvas, px - ax, y - ay);
     for (let i = 0; i < (still ? 0 : SPARKS); i++) {

@@ -1,10 +1,11 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf, isDeer } from '../faces.js';
+import { keyOf } from '../ember.js';
 import { CAIRN, GEM } from '../lying.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
-import { keyOf } from './fire.js';
+import { drawFlame } from './ember.js';
 import { gemOf } from './gems.js';
 import { miniatureOf } from './miniature.js';
 import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
@@ -15,7 +16,7 @@ const KEPT = 16;                          // chunks of ground that are cached, e
 const BUILD_MS = 4;                       // ms that one call may spend on new ground
 const FIRST_BUILD_MS = 30;
 const HOME = 0.5;                         // tiles, both ways
-const LANDMARK = 20;                      // css px: the height of the picture of one
+const LANDMARK = 20, FLAME = 8;           // css px: the heights of the picture of one, and of a flame
 const TAU = Math.PI * 2;
 
 export class Minimap {
@@ -45,7 +46,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, fires, now, still }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, ember: { fires, goal }, carried, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -61,7 +62,8 @@ export class Minimap {
       const picture = miniatureOf(mark.kind, Math.round(LANDMARK * this.dpr));
       const px = toX(mark.foot + HOME), py = toY(mark.y + HOME);
       ctx.drawImage(picture, Math.round(px - picture.width / 2), Math.round(py - picture.height * 0.8));
-      if (fires.has(keyOf(mark))) this.#dot(px, py, 2 * this.dpr, '#ff8a2b');
+      if (fires.has(keyOf(mark))) drawFlame(ctx, px, py, FLAME * this.dpr);
+      if (mark === goal?.mark) this.#ring(px, py, still ? 0 : now);
     }
     for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
@@ -71,6 +73,7 @@ export class Minimap {
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
       if (isDeer(walker.id)) this.#dot(px, py, 1.7 * this.dpr, COATS[0].light);
       else this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
+      if (walker.id === carried?.id) drawFlame(ctx, px, py, FLAME * this.dpr);
     }
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
     ctx.lineWidth = 3 * this.dpr;
@@ -193,6 +196,16 @@ export class Minimap {
       ctx.lineTo(px, py + reach * dpr);
       ctx.fill();
     }
+  }
+
+  /** Draw a ring around the landmark that is to burn next. */
+  #ring(x, y, now) {
+    const { ctx, dpr } = this;
+    ctx.strokeStyle = '#ff8a3c';
+    ctx.lineWidth = 2 * dpr;
+    ctx.beginPath();
+    ctx.arc(x, y, (8 + Math.sin(now / 320)) * dpr, 0, TAU);
+    ctx.stroke();
   }
 
   #dot(x, y, radius, colour, edge = 'rgba(20, 26, 36, 0.75)') {

@@ -187,7 +187,8 @@ export class Walkers {
       py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py) && !walker.own) {
       this.#drawWalker(ctx, state, memory, body, alpha, true);
     }
-    if (walker.id === state.ember.carrier(state.now)) this.ember.draw(ctx, state, px, py);
+    ctx.globalAlpha = walker.alpha;
+    if (walker.id === state.carried?.id) this.ember.draw(ctx, state, px, py, state.carried.left);
     ctx.globalAlpha = 1;
     if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
     drawSparks(ctx, state, memory, this.tile);
@@ -195,10 +196,8 @@ export class Walkers {
 
   /** Let the ember light what is around its carrier; the canvas adds what is drawn. */
   drawLight(ctx, state) {
-    const carrier = state.ember.carrier(state.now);
-    if (carrier === null) return;
-    const memory = this.order.find(({ walker }) => walker.id === carrier);
-    if (memory !== undefined) this.ember.drawLight(ctx, state, memory.px, memory.py);
+    const memory = state.carried && this.order.find(({ walker }) => walker.id === state.carried.id);
+    if (memory) this.ember.drawLight(ctx, memory.px, memory.py);
   }
 
   #drawDeer(ctx, state, memory, screen, ground) {

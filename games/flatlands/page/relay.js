@@ -1,0 +1,163 @@
+// What the own player does about the ember: it takes that from whom it touches, or from a fire into which it
+// walks, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
+
+import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
+import { wayTo } from './near.js';
+import * as P from './protocol.js';
+
+/** @typedef {import('./landmarks.js').Landmark} Landmark */
+/** @typedef {import('./state.js').State} State */
+/** @typedef {{ key: string, ask: () => void }} Deed  What can be done now; `key` is the same as long as it is. */
+
+const TOUCH = 1.8, APART = 3;             // tiles: who carries it is touched, once it was farther away; who
+                                          // follows somebody comes so near
+const GRASP = 2.5;                        // tiles: so near it is taken by a click
+const INTO = 1.2;                         // tiles to a fire into which one has walked
+const LIGHTS = 2.5;                       // tiles to the place of a landmark's fire
+const BESIDE = 3.5;                       // tiles: so near a fire its stone is read
+const ASKS_EVERY = 1300;                  // ms: the server allows no more
+const FORGETS = 90000;                    // ms after which all is asked for again, whatever was missed
+
+export class Relay {
+  /** @param {State} state @param {import('./client.js').Client} client @param {import('./hud/hud.js').Hud} hud
+   * @param {import('./sound.js').Sound} sound */
+  constructor(state, client, hud, sound) {
+    this.state = state;
+    this.client = client;
+    this.hud = hud;
+    this.sound = sound;
+    this.askedAt = -Infinity;             // performance time, ms, of the last deed
+    this.knownAt = -Infinity;             // performance time, ms, when all was asked for
+    this.asked = '';                      // the last deed, and the last one that was refused for good
+    this.refused = '';
+    this.apart = 0;                       // `until` of the ember whose carrier was seen farther away
+    /** @type {number | null} Who carried it in the last frame. */
+    this.before = null;
+    const { on } = client, { ember } = state;
+    on.begun(() => {
+      ember.clear();
+      this.before = null;
+      this.#know();
+    });
+    on.message(([kind, linked]) => {
+      if (kind === P.LINK && linked) this.#know();
+    });
+    on.told('ember', (id, until, name) => ember.take(id, until, name, state.clock.now()));
+    on.told('fires', (rows) => this.#lit(rows));
+    on.error((code) => {
+      if (code === 'ember' || code === 'store') this.refused = this.asked;
+    });
+  }
+
+  /** Do what can be done, and tell what has happened; called in each frame. */
+  frame() {
+    const { state } = this, { now } = state;
+    if (state.own === undefined) return;
+    if (now > this.knownAt + FORGETS) this.#know();
+    this.#tellChange();
+    this.hud.ember.tell(this.#sentence(), state.carried?.left ?? null);
+    const deed = this.#deed();
+    if (deed?.key !== this.refused) this.refused = '';
+    if (deed === null || this.refused !== '' || now < this.askedAt + ASKS_EVERY) return;
+    this.askedAt = now;
+    this.asked = deed.key;
+    deed.ask();
+  }
+
+  /** Take the ember from the player `id`, who was clicked, if it carries it and is near. */
+  grasp(id) {
+    const { state: { carried, drawn, here }, client } = this, walker = drawn.get(id);
+    if (carried?.id !== id || walker === undefined || away(walker, here) > GRASP) return;
+    client.do.take(id);
+  }
+
+  #know() {
+    this.knownAt = this.state.now;
+    this.client.do.fires();
+  }
+
+  /** @returns {Deed | null} */
+  #deed() {
+    const { state, client } = this, { carried, ember, here, drawn, marks, ownId } = state;
+    if (ember.fires.size === 0) return null;
+    if (carried?.id === ownId) {
+      const mark = marks.find((each) => !ember.fires.has(keyOf(each)) && away(placeOf(each), here) < LIGHTS);
+      return mark === undefined ? null : { key: `light ${keyOf(mark)}`, ask: () => client.do.light() };
+    }
+    if (carried === null) {
+      const fire = this.#fireWithin(INTO);
+      return fire === null ? null : { key: `fire ${fire}`, ask: () => client.do.take(0) };
+    }
+    const walker = drawn.get(carried.id), far = walker === undefined ? Infinity : away(walker, here);
+    if (far > APART) this.apart = ember.until;
+    return far > TOUCH || this.apart !== ember.until ? null
+      : { key: `take ${ember.until}`, ask: () => client.do.take(carried.id) };
+  }
+
+  /** Return the key of a fire that burns within so many tiles, or null. */
+  #fireWithin(reach) {
+    const { ember: { fires }, here, marks } = this.state;
+    if (fires.has(PLAZA_KEY) && away(placeOf(null), here) <= reach) return PLAZA_KEY;
+    const mark = marks.find((each) => fires.has(keyOf(each)) && away(placeOf(each), here) <= reach);
+    return mark === undefined ? null : keyOf(mark);
+  }
+
+  /** Tell the player whom it concerns that somebody else carries the ember, or nobody. */
+  #tellChange() {
+    const { state, hud, sound, before } = this, { carried, ember, ownId } = state, id = carried?.id ?? null;
+    if (id === before) return;
+    this.before = id;
+    if (carried !== null && id === ownId) {
+      hud.toast(`You have the ember! In one hand it burns ${BURNS / 1000} s.`);
+      this.#lead();
+    } else if (carried !== null && before === ownId) hud.toast(`${carried.name} has the ember from you.`);
+    else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. It is at the fires again.');
+    if (id === ownId || before === ownId) sound.ember(id === ownId);
+  }
+
+  /** Let an arrow lead to the goal, unless it leads elsewhere. */
+  #lead() {
+    const { state } = this, { goal } = state.ember;
+    if (state.aim !== null || goal === null) return;
+    state.aim = { ...placeOf(goal.mark), reach: LIGHTS, label: goal.mark.name };
+  }
+
+  /** Take which landmarks burn, and tell of one that was dark. */
+  #lit(rows) {
+    const { state, hud } = this, { ember } = state, known = new Set(ember.fires.keys());
+    ember.light(rows);
+    const into = this.#fireWithin(INTO);
+    // Who stands there already has not walked into it.
+    if (into !== null && !known.has(into)) this.refused = `fire ${into}`;
+    const news = [...ember.fires.keys()].find((key) => known.size > 0 && !known.has(key));
+    if (news === undefined) return;
+    const name = ember.nameOf(state.landmarks, news);
+    if (state.aim?.label === name) state.aim = null;
+    hud.toast(`${name} burns! ${listOf(ember.fires.get(news)?.hands)} brought the ember.`);
+  }
+
+  /** Return what is said of the ember here and now, or null. */
+  #sentence() {
+    const { carried, ember, here, drawn, ownId, landmarks } = this.state, { goal } = ember;
+    if (goal === null) return null;
+    const { x, y } = placeOf(goal.mark), way = `${goal.mark.name}, ${wayTo(x - here.x, y - here.y)}`;
+    if (carried?.id === ownId) return `Carry the ember to ${way}.`;
+    if (carried !== null && drawn.has(carried.id)) return `${carried.name} carries the ember to ${way}.`;
+    const fire = this.#fireWithin(BESIDE);
+    if (fire === null) return null;
+    const who = fire === PLAZA_KEY ? 'This fire always burns' : `${listOf(ember.fires.get(fire)?.hands)} lit this fire`;
+    if (carried !== null) return `${who}. ${carried.name} carries the ember now.`;
+    if (fire === goal.from) return `${who}: walk into it, and carry its ember to ${way}.`;
+    return `${who}. ${goal.mark.name} is dark: bring it an ember from ${ember.nameOf(landmarks, goal.from)}.`;
+  }
+}
+
+function away(one, other) {
+  return Math.hypot(one.x - other.x, one.y - other.y);
+}
+
+/** Return names as words: Ada, Bob and Cid.
+ * @param {string[]} names */
+export function listOf(names = []) {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}

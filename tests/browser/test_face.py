@@ -433,14 +433,9 @@ def test_nothing_covers_the_own_walker(alone, play):
     wait_for(page, "flatlands.state.sign !== null")
     assert count_colour(page, board) > 1000
     around = {"x": 640 - 16, "y": 400 - 38, "width": 32, "height": 50}
-<<<<<<< HEAD
     # The paving is nearly as light in a few places.
     assert count_colour(page, board, around) < 10
-    # In a crowd she is on top.
-=======
-    assert count_colour(page, board, around) == 0
     # In a crowd she is on top, also of names.
->>>>>>> dcc68ed (page: no name covers the own walker)
     put(page, 90_001, 0, 0.4)
     put(page, 90_002, 0, -0.7)
     page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")

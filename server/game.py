@@ -24,7 +24,7 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
 from flatlands.world.terrain import CELL, Terrain
-from flatlands.world.track import Heading, Tile, tile_at
+from flatlands.world.track import UNIT, Heading, Tile
 
 _F = TypeVar("_F", bound=Callable[..., None])
 _K = TypeVar("_K", bound=Kept)
@@ -34,17 +34,19 @@ TRIES = 16
 
 
 class Seen(NamedTuple):
-    """A player as a node sees it: its id, its name, its tile, and the values of its fields, such as
-    `values.colour`."""
+    """A player as a node sees it: its id, its name, its tile, the values of its fields, such as
+    `values.colour`, and where on its tile it is: (x, y) in tiles, from the origin."""
 
     id: int
     name: str
     tile: Tile
     values: SimpleNamespace
+    place: tuple[float, float]
 
 
-#: The most tiles from which players can meet, and within which one looks for them.
-MEETS_MOST, NEAR_MOST = 6, 32
+#: The most tiles from which players can meet, within which one looks for them, and within which
+#: their pages are told something.
+MEETS_MOST, NEAR_MOST, TOLD_MOST = 6, 32, 1000
 
 #: The ways to walk that a game can have -> which intents it does not let players have.
 WALKING: dict[str, Callable[[Any], bool] | None] = {
@@ -239,13 +241,21 @@ class Part:
         message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
-    def tell_world(self, name: str, *fields: Any) -> None:
+    def tell_world(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
         """Tell the pages of all players in the world something, as `tell_all` tells those of this
-        node's. Who cannot be reached just now is not told later. Raises ValueError."""
+        node's; or, with `near`, a tile and a number of tiles, of those who are at most so far from
+        it along either axis. Who cannot be reached just now is not told later. Raises
+        ValueError."""
         told(name, fields)
         if not 0 < len(name) <= NAME_MOST:
             raise ValueError(f"what is told has a name of 1 to {NAME_MOST} characters")
-        self.node.tell(name, list(fields))
+        around: list[int] = []
+        if near is not None:
+            tile, reach = near
+            if type(reach) is not int or not 0 <= reach <= TOLD_MOST:
+                raise ValueError(f"near is what is 0 to {TOLD_MOST} tiles away, and not {reach!r}")
+            around = [*check_tile(tile), reach]
+        self.node.tell(name, list(fields), around)
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: nothing where none of its
@@ -346,8 +356,9 @@ class Game(Part):
     def seen(self, player: Player) -> Seen:
         """Return a player as this node sees it."""
         values = zip([field.name for field in self.me.fields], player.values, strict=True)
-        tile = tile_at(player.track, self.node.loop.now())
-        return Seen(player.id, player.name, tile, SimpleNamespace(**dict(values)))
+        x, y = player.track.at(self.node.loop.now())
+        has, place = SimpleNamespace(**dict(values)), (x / UNIT, y / UNIT)
+        return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
 
     def begin(self) -> Tile | None:
         """Return the tile on which a newcomer begins, or None: near the origin, apart from others.

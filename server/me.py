@@ -118,6 +118,11 @@ class Me(metaclass=_Fielded):
         nobody else has; "" if its page has sent no key."""
         return self._resident.owner
 
+    @property
+    def here(self) -> bool:
+        """Whether the player is at this node still, so that what it does does not raise Gone."""
+        return self._node.residents.by_id.get(self.id) is self._resident
+
     def tell(self, name: str, *fields: Any) -> None:
         """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
         connection is lost. Raises Gone."""
@@ -230,7 +235,7 @@ class Me(metaclass=_Fielded):
 
         def go() -> None:
             # A hook may be called in the middle of a move.
-            if self._is_here():
+            if self.here:
                 node.movement.pace(self._resident, percent, ms and node.loop.now() + ms)
 
         node.loop.soon(go)
@@ -245,7 +250,7 @@ class Me(metaclass=_Fielded):
 
         def leap() -> None:
             # A hook may be called in the middle of a move.
-            if self._is_here():
+            if self.here:
                 node.movement.put(self._resident, place)
 
         node.loop.soon(leap)
@@ -263,11 +268,8 @@ class Me(metaclass=_Fielded):
 
     def _check(self) -> None:
         """Raise Gone if the player is not at this node any more."""
-        if not self._is_here():
+        if not self.here:
             raise Gone(f"{self.name} is not here any more")
-
-    def _is_here(self) -> bool:
-        return self._node.residents.by_id.get(self.id) is self._resident
 
 
 class Guest:

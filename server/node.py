@@ -193,18 +193,18 @@ class Node:
         if fits or kind == peer_protocol.HEARTBEAT:
             obey(*fields)
 
-    def tell(self, name: str, fields: list[Any]) -> None:
-        """Tell the pages of all players in the world something, as a game does. Raises
-        ValueError."""
-        if not self.bus.to_all(peer_protocol.tell(self.id, name, fields)):
-            self._told(self.id, name, fields)
+    def tell(self, name: str, fields: list[Any], around: list[int]) -> None:
+        """Tell the pages of all players in the world something, as a game does, or of those within
+        `around`: column, row, tiles along either axis. Raises ValueError."""
+        if not self.bus.to_all(peer_protocol.tell(self.id, name, fields, around)):
+            self._told(self.id, name, fields, around)
 
-    def _told(self, _node: int, name: str, fields: list[Any]) -> None:
+    def _told(self, _node: int, name: str, fields: list[Any], around: list[int]) -> None:
         try:
             message = told(name, fields)
         except ValueError as error:
             raise Malformed(str(error)) from None
-        self.residents.tell_all(lambda screen: screen.answer(message))
+        self.residents.tell_all(lambda screen: screen.answer(message), around)
 
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)

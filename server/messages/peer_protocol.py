@@ -89,7 +89,7 @@ _FIELDS = {
         *[Field(name, bytes) for name in ("tracks", "wide")],
         *[
             Field(name, list)
-            for name in ("things", "gone", "others", "entries", "writes", "kept", "told")
+            for name in "things gone others entries writes kept told around".split()
         ],
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
@@ -155,6 +155,10 @@ def _are_parts(_node: int, _new: bool, parts: list[Any]) -> bool:
     )
 
 
+def _is_around(_node: int, _name: str, _told: list[Any], around: list[Any]) -> bool:
+    return not around or (len(around) == 3 and _are_numbers(around) and around[2] >= 0)
+
+
 def _are_counts(_node: int, _page: int, _grain: int, dots: list[Any]) -> bool:
     return not dots or (
         len(dots) % DOT_FIELDS == 0
@@ -204,7 +208,7 @@ MESSAGES = {
         (HERE, "here", None, "node to nonce name x y dx dy"),
         (ECHO, "echo", None, "node sent"),
         (WATCH, "watch", _are_parts, "node new parts"),
-        (TELL, "tell", None, "node name told"),
+        (TELL, "tell", _is_around, "node name told around"),
         (COUNTS, "counts", _are_counts, "node page grain dots"),
     )
 }
@@ -434,7 +438,9 @@ here = _says(HERE)
 #: whoever asks has not heard of them yet.
 watch = _says(WATCH)
 
-#: What a game tells all pages of the world: the name of what is told, and its fields.
+#: What a game tells all pages of the world: the name of what is told, and its fields. `around` is
+#: empty, or column, row and tiles: then only those are told whose players are so near to that tile,
+#: along either axis.
 tell = _says(TELL)
 
 #: How many players of a node are where in a part of the world. `dots` is column, row, people,

@@ -21,7 +21,7 @@ from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.events import Event
 from flatlands.world.grid import Grid, Square, Viewport
-from flatlands.world.track import stand
+from flatlands.world.track import Tile, stand, tile_at
 
 #: Ids of players are below it, so that JavaScript can represent them.
 ID_MOST = 2**52
@@ -257,10 +257,21 @@ class Residents:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.tell_gone(resident, resident.square)
 
-    def tell_all(self, tell: Callable[[Screen], None]) -> None:
-        """Tell all clients something: some of them now, and the others a moment later."""
-        self._loop.in_turns(self.screens(), TOLD_AT_ONCE, TELL_PAUSE, tell)
+    def tell_all(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
+        """Tell all clients something, or those within `around`: column, row, tiles along either
+        axis. Some of them are told now, and the others a moment later."""
+        self._loop.in_turns(self.screens(around), TOLD_AT_ONCE, TELL_PAUSE, tell)
 
-    def screens(self) -> list[Screen]:
-        """Return the screens of all residents that have one."""
-        return [r.screen for r in self.by_id.values() if r.screen is not None]
+    def screens(self, around: Sequence[int] = ()) -> list[Screen]:
+        """Return the screens of all residents that have one, or of those within `around`."""
+        now = self._loop.now()
+        return [
+            r.screen
+            for r in self.by_id.values()
+            if r.screen is not None and (not around or _is_within(tile_at(r.track, now), *around))
+        ]
+
+
+def _is_within(tile: Tile, column: int, row: int, reach: int) -> bool:
+    """Say whether a tile is at most `reach` tiles from another one, along either axis."""
+    return max(abs(tile[0] - column), abs(tile[1] - row)) <= reach

@@ -13,6 +13,7 @@ from flatlands.server.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.things import Event
+from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
 
 DO = 35
@@ -187,10 +188,25 @@ def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
         with pytest.raises(ValueError, match="tells|has a name"):
             game.tell_world(name, said)
     before = harness.hosts[1].loop.stats["malformed"]
-    for fields in ([1.5], [{}]):
-        message = peer_protocol.tell(harness.node.id, "storm", fields)
+    for fields, around in ([1.5], []), ([{}], []), ([], [1, 2]), ([], [0, 0, -1]), ([], [0, "", 1]):
+        message = peer_protocol.tell(harness.node.id, "storm", fields, around)
         harness.hosts[1].node.receive(Message(harness.node.channels.nodes, message))
-    assert harness.hosts[1].loop.stats["malformed"] == before + 2
+    assert harness.hosts[1].loop.stats["malformed"] == before + 5
+
+
+def test_those_near_a_tile_are_told_at_whichever_node_they_are():
+    harness = Harness(play=Game, nodes=2, ready=True)
+    game, (one, other) = harness.game_of(), harness.hosts
+    places = {"a": (one, 10, -7), "b": (other, -3, 7), "c": (one, 11, 0), "d": (other, 0, -8)}
+    for name, (host, x, y) in places.items():
+        harness.stand(name, (x * UNIT, y * UNIT), (40, 25), host)
+    game.tell_world("bell", "ding", near=((3, 0), 7))
+    harness.settle()
+    told = [client.model.told.get("bell") for client in harness.clients]
+    assert told == [["ding"], ["ding"], None, None]
+    for tile, reach in ((0.5, 0), 7), ((0, 0), -1), ((0, 0), 1001), ((0, 0), 1.5):
+        with pytest.raises(ValueError, match="tile"):
+            game.tell_world("bell", near=(tile, reach))
 
 
 def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):

@@ -42,7 +42,7 @@ class Race(Engine):
 
     def __init__(self, node, options=None, alone=True):
         super().__init__(node, options, alone)
-        self.seen = []
+        self.known = []
 
     @action(rate=10, burst=50)
     def hurry(self, me, percent: int = number(25, 400), ms: int = number(0, 100_000)):
@@ -50,7 +50,7 @@ class Race(Engine):
 
     @action(rate=10, burst=50)
     def be(self, me, team: int = number(1, 9), motto: str = text(0, 10), leads: bool = flag()):
-        self.seen.append(me)
+        self.known.append(me)
         me.team, me.motto, me.leads = team, motto, leads
 
 
@@ -73,7 +73,7 @@ def known(harness, client):
     """Return a client's player, as its game knows it."""
     do(client, "be", 2, "", False)
     harness.run(100)
-    [me] = client.host.node.game.seen
+    [me] = client.host.node.game.known
     return me
 
 
@@ -166,10 +166,25 @@ def test_a_pace_that_nobody_has_is_refused(race, pace):
     for lasts in (0, -1, "long", float("nan")):
         with pytest.raises(ValueError, match="cannot last for"):
             me.pace(2, lasts=lasts)
+    assert me.here
     a.connection.lose(1000)
     harness.run(100)
     with pytest.raises(Gone):
         me.pace(2)
+    assert not me.here
+
+
+def test_players_near_are_seen_where_they_are_the_nearest_first_and_no_farther(race):
+    harness, a, b = race
+    b.go(500 + 3 * UNIT, 500 + UNIT // 4)
+    harness.run(2000)
+    game, me = harness.game_of(), known(harness, a)
+    near = [(one.name, one.tile, one.place) for one in game.players_near(me.tile, 3)]
+    assert near == [
+        ("A", (0, 0), (500 / UNIT, 500 / UNIT)),
+        ("B", (3, 0), (3 + 500 / UNIT, 756 / UNIT)),
+    ]
+    assert [one.name for one in game.players_near(me.tile, 2)] == ["A"]
 
 
 # Where they are put.
@@ -231,7 +246,7 @@ def test_values_are_seen_by_all_and_by_who_comes_later(race):
     late = harness.stand("Late", (9000, 500), (60, 40), harness.hosts[1])
     harness.run(200)
     assert of(a, late).values == [7, "go on", True]
-    [me] = a.host.node.game.seen
+    [me] = a.host.node.game.known
     assert (me.team, me.motto, me.leads, me.rival) == (7, "go on", True, True)
     seq = of(a, b).seq
     do(a, "be", 7, "go on", True)

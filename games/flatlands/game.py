@@ -9,6 +9,7 @@ from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.today import Today
+from flatlands.games.flatlands.twins.twins import Twins
 from flatlands.games.flatlands.walkers.herd import Herd
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.games.flatlands.walkers.walkers import Walkers
@@ -21,7 +22,8 @@ class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts, wild_from = (Gems, Cairns, Finders, Relay, Emotes, Book, Almanac, Walkers), DEER_FROM
+    parts = (Gems, Cairns, Twins, Finders, Relay, Emotes, Book, Almanac, Walkers)
+    wild_from = DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.
     herd: Herd
 

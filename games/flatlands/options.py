@@ -23,7 +23,12 @@ class Options:
     gems: int = option(
         "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
         whole(0, 100),
-        4,
+        3,
+    )
+    twins: int = option(
+        "number of twin stones, whose gem opens for two, in each such part of the world",
+        whole(0, 100),
+        1,
     )
     gem_pause: float = option(
         "seconds until a gem that was taken lies somewhere else: half of it to half as much again",

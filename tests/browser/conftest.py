@@ -90,7 +90,7 @@ def server():
 @pytest.fixture
 def alone():
     """A server of its own, on which nobody else walks and nothing lies; it keeps what lasts."""
-    with inside("--gems", "0", STORE_URL="memory://") as server:
+    with inside("--gems", "0", "--twins", "0", STORE_URL="memory://") as server:
         yield server
 
 

@@ -49,7 +49,7 @@ def axe():
 def alone():
     # Nothing is left on the plaza, so they begin elsewhere.
     places = ("--spread", "1", "--spread-ring", "40")
-    with inside("--gems", "0", *places, STORE_URL="memory://") as server:
+    with inside("--gems", "0", "--twins", "0", *places, STORE_URL="memory://") as server:
         yield server
 
 

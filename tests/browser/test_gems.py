@@ -41,8 +41,10 @@ NOTE_FLIGHTS = """
 
 @pytest.fixture
 def garden():
-    """A server of its own with many gems, which once taken do not come back while a test lasts."""
-    with inside("--gems", "60", "--gem-pause", "3600", STORE_URL="memory://") as server:
+    """A server of its own with many gems, which do not come back while a test lasts."""
+    with inside(
+        "--gems", "60", "--twins", "0", "--gem-pause", "3600", STORE_URL="memory://"
+    ) as server:
         yield server
 
 

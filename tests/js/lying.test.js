@@ -46,12 +46,12 @@ test('things fade in where they lie, in tiles, and fade when they are taken or l
   tell(state, [gem('b', 1, 5, 5)], 2000);
   frame(state, 2150);
   assert.deepEqual([each.taken, each.alpha], [true, 0.5]);
-  frame(state, 2800);
+  frame(state, 3700);
   assert.equal(state.lying.size, 1);
   // One whose square was let go of was not taken.
   state.replica.apply([P.HELD, 1, 0, 2, 0], 0);
-  frame(state, 2801);
-  assert.deepEqual([other.taken, other.goneAt], [false, 2801]);
+  frame(state, 3701);
+  assert.deepEqual([other.taken, other.goneAt], [false, 3701]);
 });
 
 test('what is told again after a resync does not flicker', () => {
@@ -93,7 +93,7 @@ test('a gem that was found is drawn no more, though it is known still', () => {
   tell(state, [gem('a', 1, 3, 4)], 1200);
   assert.equal(find(state, 'a').alpha, 0);
   tell(state, [], 1300);
-  frame(state, 2100);
+  frame(state, 3000);
   assert.equal(state.lying.size, 0);
 });
 

@@ -43,11 +43,12 @@ __all__ = [
 
 
 class Rules(NamedTuple):
-    """How many gems each cell has, and after how many seconds, in the mean, one that was taken lies
-    somewhere else."""
+    """How many gems each cell has, after how many seconds, in the mean, one that was taken lies
+    somewhere else, and how many twin stones each cell has."""
 
     per_cell: int = 4
     pause: float = 120
+    twins: int = 0
 
 
 RULES = Rules()
@@ -73,6 +74,7 @@ class Harness(harness.Harness):
             walkers=self.sizes.people,
             deer=self.sizes.deer,
             gems=self.rules.per_cell,
+            twins=self.rules.twins,
             gem_pause=self.rules.pause,
         )
         return super().game(node)

@@ -38,7 +38,7 @@ def test_in_the_quiet_game_players_meet_and_nothing_else_is_there():
 
 def test_a_game_has_its_own_options_and_tables():
     flatlands = settings.read(["--gems", "2"], {"DEER": "1"}).of_game
-    assert (flatlands.gems, flatlands.gem_pause, flatlands.deer) == (2, 120, 1)
+    assert (flatlands.gems, flatlands.twins, flatlands.deer) == (2, 1, 1)
     assert settings.read(["--game", "quiet"], {"DEER": "1"}).of_game is None
     with pytest.raises(SystemExit):
         settings.read(["--game", "quiet", "--gems", "2"], {})

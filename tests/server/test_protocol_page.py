@@ -11,6 +11,7 @@ import pytest
 from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
+from flatlands.games.flatlands.twins import twins
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
@@ -239,6 +240,10 @@ NUMBERS = [
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ),
     ("flatlands", f"comes within {Gem.reach:g} tiles of it"),
+    ("flatlands", f"each within {twins.ON} tiles of the middle of another stone"),
+    ("flatlands", f"gets it from within {twins.Half.reach} tiles"),
+    ("flatlands", f"within {twins.NEAR} tiles of the gem"),
+    ("flatlands", f"said again every {seconds(twins.TELL_EVERY)} as long"),
     ("flatlands", f"a moment of the last {reach.AGO} ms"),
     ("flatlands", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
     ("nodes", f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken"),
@@ -335,6 +340,6 @@ def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_op
     open_ones = {code for code, closes in refusals() if None in closes}
     expected = (
         "flood walk game failed crowded muted missed far cairn store name landmark say key most "
-        "room full"
+        "room full twin ember"
     )
     assert open_ones == set(expected.split())

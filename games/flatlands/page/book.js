@@ -55,6 +55,11 @@ const KINDS = {
         { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name }];
     },
   },
+  twin: {
+    sign: 'gem',
+    sum: ['twin gem', 'twin gems'],
+    say: ([, , who, , x, y]) => [`You and ${who} opened twin stones ${fromPlaza(x, y)}.`, null],
+  },
   spark: {
     sign: 'emote',
     sum: ['spark', 'sparks'],

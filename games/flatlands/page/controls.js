@@ -16,6 +16,7 @@ import { endOf, Route } from './route.js';
 import { PLAZA, ROCK } from './terrain.js';
 import { sayable } from './texts.js';
 import { UNIT } from './track.js';
+import { isHalf, missing } from './twins.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./session.js').Session} Session */
@@ -24,6 +25,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./view/view.js').View} View */
 
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
+const HUM_EVERY = 3800;                   // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
 // The names by which only this machine itself reaches the server.
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -64,6 +66,7 @@ export class Controls {
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
     this.scoresAt = this.stoneAt = -Infinity;
+    this.hummedAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
     hud.setSound(sound.on);
     session.onHeard = (id, emote) => this.#heard(id, emote);
@@ -71,6 +74,8 @@ export class Controls {
       sound.spark();
       if (!isComputer(other)) this.client.do.spark(other);
     };
+    session.onTwin = () => sound.twin();
+    session.onGo = (x, y, name) => this.goToPlace(x, y, name);
     const { on } = session.client;
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
     on.told('finders', (column, row, place, of, first) =>
@@ -89,6 +94,7 @@ export class Controls {
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
     this.#showCairn();
+    this.#showMissing();
   }
 
   // Called by Input, for keys and clicks.
@@ -130,6 +136,7 @@ export class Controls {
     hud.focusWorld();
     const arrow = view.arrowAt(cssX, cssY);
     if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
+    if (arrow !== null && arrow.twins === true) return this.goToPlace(arrow.x, arrow.y, arrow.label);
     if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
     const id = view.walkerAt(cssX, cssY, byMouse);
     if (id !== null && id === state.ownId) return this.openYou();
@@ -339,14 +346,24 @@ export class Controls {
       { ...tip, below });
   }
 
+  /** Say what is missing on the stone where the player stands, and let it hum. */
+  #showMissing() {
+    const { state, hud, sound } = this, now = performance.now();
+    hud.waiting(missing(state));
+    const { on = 0, other = null } = state.stones ?? {};
+    if (on === 0 || now < this.hummedAt + HUM_EVERY) return;
+    this.hummedAt = now;
+    sound.hum(other !== null);
+  }
+
   /** A gem is the own player's.
    * @param {import('./hud/board.js').Score} score */
   #found(id, version, score) {
     const { state, view } = this, gem = pickUp(state, id, version);
     this.sound.chime();
-    const flies = gem !== null && !state.still && !document.hidden;
-    this.hud.board.won(score, flies
-      ? { ...view.gemPicture(id), ...view.pointOf(state, gem.x, gem.y) } : null);
+    // A half may have been taken before anybody was told that it lies there.
+    const { x, y } = gem ?? state.here, flies = (gem !== null || isHalf(id)) && !state.still && !document.hidden;
+    this.hud.board.won(score, flies ? { ...view.gemPicture(id), ...view.pointOf(state, x, y) } : null);
   }
 
   /** Walk to a place in tiles, which may have a name. */

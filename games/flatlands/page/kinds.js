@@ -3,6 +3,7 @@
 
 import { Cairns } from './view/cairns.js';
 import { Gems } from './view/gems.js';
+import { Halves, Twins } from './view/twins.js';
 
 /**
  * What a player may do: the letter of its key, the words and the picture (ICONS in hud/element.js, or a path)
@@ -21,6 +22,8 @@ import { Gems } from './view/gems.js';
 /** @type {Kind[]} */
 export const KINDS = [
   { type: 'Gem', Pictures: Gems },
+  { type: 'Twin', Pictures: Twins },
+  { type: 'Half', Pictures: Halves },
   {
     type: 'Cairn',
     Pictures: Cairns,

@@ -192,7 +192,8 @@ export class Lookout {
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown,
-      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null, cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
+      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null, waiting: state.waiting,
+      cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
       ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
   }
 

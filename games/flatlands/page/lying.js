@@ -8,10 +8,10 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 /** The names of the kinds of things. */
-export const GEM = 'Gem', CAIRN = 'Cairn';
+export const GEM = 'Gem', CAIRN = 'Cairn', TWIN = 'Twin', HALF = 'Half';
 
 const FADE = 300;                         // ms to fade in or out
-const GONE_SHOWN = 700;                   // ms for which a thing that is gone is kept
+const GONE_SHOWN = 1600;                  // ms for which a thing that is gone is kept
 const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
 const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
 
@@ -98,12 +98,12 @@ function compare({ replica, lying, now }) {
   }
 }
 
-/** The server said that a gem is the own player's: draw it no more. Returns it, or null if it was
- * forgotten in the meantime.
+/** The server said that a gem, or a half of one, is the own player's: draw it no more. Returns it, or null if
+ * it was forgotten in the meantime.
  * @param {State} state @returns {Lying | null} */
 export function pickUp({ lying }, id, version) {
   const gem = [...lying.values()].find(({ thing }) =>
-    thing.type === GEM && thing.id === id && thing.version === version);
+    thing.id === id && thing.version === version);
   if (gem === undefined) return null;
   gem.own = true;
   return gem;

@@ -49,8 +49,9 @@ export function standsBeside({ drawn, here }, id) {
 
 /** Return the places around that have a name, and the one that an arrow leads to.
  * @param {State} state @returns {Near[]} */
-export function placesNear({ marks, here, aim }) {
-  const places = [{ ...PLAZA, name: 'The plaza' },
+export function placesNear({ marks, here, aim, waiting }) {
+  const places = [...waiting.map(({ x, y, name }) => ({ x, y, name: `${name} at twin stones` })),
+    { ...PLAZA, name: 'The plaza' },
     ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name })),
     ...(aim === null ? [] : [{ x: aim.x, y: aim.y, name: aim.label }])];
   return places.map(({ x, y, name }) =>

@@ -5,6 +5,7 @@ import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
+import { wayTo } from './near.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
@@ -43,6 +44,10 @@ export class Session {
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
+    /** @type {() => void} Called when the own player has opened twin stones. */
+    this.onTwin = () => {};
+    /** @type {(x: number, y: number, name: string) => void} Called when the player wants to go to a place. */
+    this.onGo = () => {};
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
     on.message((message) => this.#take(message));
@@ -51,6 +56,11 @@ export class Session {
     on.told('board', (gems, place, of, top) => {
       this.#showLasting();
       hud.showBoard({ gems, place, of }, top);
+    });
+    on.told('waits', (...told) => this.#waits(told));
+    on.told('twin', (name) => {
+      this.onTwin();
+      hud.toast(`You and ${name} have opened twin stones: a gem for each.`);
     });
     on.told('book', (rows) => this.#showBook(rows));
     on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
@@ -146,6 +156,21 @@ export class Session {
     }
   }
 
+  /** Take what is told of who waits at twin stones.
+   * @param {any} told */
+  #waits(told) {
+    const { state, hud } = this, [id, name, column, row] = told, { here, aim } = state;
+    const news = state.waits.take(told, performance.now());
+    if (id === state.ownId || state.muted.has(id)) return;
+    const x = column + 0.5, y = row + 0.5, place = `${name} at twin stones`;
+    if (news) {
+      hud.toast(`${name} waits at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.onGo(x, y, place));
+    } else if (aim !== null && aim.label === place && !state.waits.all.has(id)) {
+      state.aim = null;
+      hud.toast(`${name} does not wait any more.`);
+    }
+  }
+
   #begun([, , , , , , , , , , lead, drop]) {
     const { client, state, hud } = this, first = state.ownId === null;
     if (client.ground instanceof Terrain) state.terrain = client.ground;
@@ -184,6 +209,7 @@ export class Session {
   }
 
   #refused(code, sentence) {
+    if (code === 'twin') this.state.waits.alone = true;
     // Before there is a player, the title tells it.
     if (!TOLD.has(code) || this.state.own === undefined) return;
     // A server without a store has nothing that could be taken.

@@ -6,6 +6,7 @@ import { skyAt } from './day.js';
 import { Ember } from './ember.js';
 import { Landmarks } from './landmarks.js';
 import { Terrain } from './terrain.js';
+import { Waits } from './twins.js';
 
 const TITLE_SEED = 2013;                  // the ground behind the title, before the welcome
 
@@ -73,6 +74,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} look         the look of that player
  * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
  * @property {string} [kind]       that of a landmark in view, which has an arrow only where a panel covers it
+ * @property {boolean} [twins]     true for twin stones where somebody waits
  */
 
 /**
@@ -133,6 +135,8 @@ export class State {
     this.plain = true;
     /** Ms by which this page's day is ahead of everybody's. */
     this.dayShift = 0;
+    /** Who waits at twin stones. */
+    this.waits = new Waits();
     /** Whether the grid overlay is shown. */
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that the own player muted. */
@@ -168,6 +172,10 @@ export class State {
     this.marks = [];
     /** @type {import('./landmarks.js').Landmark | null} The landmark that the own player is at. */
     this.found = null;
+    /** @type {import('./twins.js').Waiting[]} Others who wait at twin stones, the nearest first; */
+    this.waiting = [];
+    /** @type {import('./twins.js').Stones | null} and those at which the own player is. Both made by twins.js. */
+    this.stones = null;
     /** @type {Sign | null} The signpost that the own player is at. */
     this.sign = null;
     /** @type {Walker[]} All that are drawn, also those that fade out. */

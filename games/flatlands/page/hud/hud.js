@@ -288,10 +288,21 @@ export class Hud {
     dialog.scrollTop = 0;                 // it may have gone to the button that has the focus
   }
 
-  /** Show a sentence for some seconds; whoever looks elsewhere finds it in the tab. */
-  toast(text) {
-    this.notes.toast(text);
+  /** Show a sentence for some seconds; whoever looks elsewhere finds it in the tab. A button calls `onGo()`, if there is
+   * one, which leads to what the sentence is about.
+   * @param {(() => void) | null} onGo */
+  toast(text, onGo = null) {
+    this.notes.toast(text, onGo === null ? null : () => {
+      onGo();
+      this.focusWorld();
+    });
     this.callBack(text);
+  }
+
+  /** Show what the player waits for, as long as it does; null: it does not.
+   * @param {string | null} text */
+  waiting(text) {
+    this.notes.waiting(text);
   }
 
   /** Show who is followed, and a button to end that; null hides it.

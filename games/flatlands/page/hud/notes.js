@@ -2,7 +2,7 @@
 
 import { element, icon, show } from './element.js';
 
-const TOAST_MS = 3200, HINT_MS = 12000, FADE_MS = 400;
+const TOAST_MS = 3200, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
 
 export class Notes {
   /** `onUnfollow()` is called when the player wants to follow nobody any more. */
@@ -17,13 +17,17 @@ export class Notes {
       'aria-live': 'polite' });
     this.toastNote = note('toast');
     this.hintNote = note('hint');
+    this.waitNote = note('waiting');
+    /** @type {string | null} */
+    this.waitsFor = null;
     this.followed = element('span', { role: 'status' });
     const stop = element('button', { type: 'button', 'aria-label': 'Stop following',
       title: 'Stop following (Escape)' }, icon('close'));
     stop.addEventListener('click', onUnfollow);
     this.followNote = element('div', { class: 'following note panel', hidden: true }, this.followed, stop);
     // One above the other: they never cover each other.
-    this.root = element('div', { class: 'notes' }, this.banner, this.followNote, this.toastNote, this.hintNote);
+    this.root = element('div', { class: 'notes' }, this.banner, this.followNote, this.toastNote, this.waitNote,
+      this.hintNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 
@@ -52,15 +56,31 @@ export class Notes {
     show(name !== null, this.followNote);
   }
 
-  toast(text) {
-    this.#flash(this.toastNote, text, TOAST_MS);
+  /** Show a sentence for a while, and if there is an `onGo()` a button that leads to what it is about.
+   * @param {(() => void) | null} onGo */
+  toast(text, onGo) {
+    if (onGo === null) return this.#flash(this.toastNote, text, TOAST_MS);
+    const go = element('button', { type: 'button' }, 'Go there');
+    go.addEventListener('click', () => {
+      this.#flash(this.toastNote, null, 0);
+      onGo();
+    });
+    this.#flash(this.toastNote, text, OFFER_MS, go);
+  }
+
+  /** Show what the player waits for; null hides it.
+   * @param {string | null} text */
+  waiting(text) {
+    if (text === this.waitsFor) return;
+    this.waitsFor = text;
+    this.#flash(this.waitNote, text, STAYS_MS);
   }
 
   hint(text) {
     this.#flash(this.hintNote, text, HINT_MS);
   }
 
-  #flash(note, text, time) {
+  #flash(note, text, time, ...more) {
     clearTimeout(note.timer);
     const hide = () => {
       note.classList.remove('shown');
@@ -68,7 +88,7 @@ export class Notes {
       note.timer = setTimeout(() => note.replaceChildren(), FADE_MS);
     };
     if (text === null) return hide();
-    note.textContent = text;
+    note.replaceChildren(text, ...more);
     note.classList.add('shown');
     note.timer = setTimeout(hide, time);
   }

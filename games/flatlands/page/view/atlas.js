@@ -11,6 +11,7 @@ import { CAIRN_TONES } from './palette.js';
 import { BACKDROP, Relief } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { textOf } from './text.js';
+import { drawTwins } from './twins.js';
 
 /** @typedef {import('../atlas.js').Dot} Dot */
 
@@ -34,9 +35,9 @@ const TAU = Math.PI * 2;
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
  * found: import('../landmarks.js').Landmark[], cairns: { x: number, y: number }[],
- * ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
+ * waiting: import('../twins.js').Waiting[], ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
  * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
- * What is drawn. `here` is the own player, `aim` the place to which an arrow leads, and `ember` who carries
+ * What is drawn. `here` is the own player, `waiting` who waits at twin stones, `aim` the place to which an arrow leads, and `ember` who carries
  * it, all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
  * `shown` is 0 .. 1; `channels` shows the grid, and which server has most players of a square. */
 
@@ -75,6 +76,7 @@ export class AtlasView {
     for (const at of dots) drawWords(ctx, at, picture, dpr);
     drawPlaza(ctx, gaze, side);
     drawFires(ctx, picture, dpr);
+    drawWaiting(ctx, picture, dpr);
     if (picture.here !== null) drawOwn(ctx, picture);
     if (picture.aim !== null) drawAim(ctx, picture);
     if (picture.marked !== null) drawMarked(ctx, placed(picture.marked, gaze));
@@ -220,6 +222,15 @@ function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
     if (PART * tile < TITLES_FROM) continue;
     put(ctx, textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }),
       at.x, at.y + 13, dpr);
+  }
+}
+
+/** Draw twin stones where somebody waits, with the name. */
+function drawWaiting(ctx, { gaze, waiting, side }, dpr) {
+  for (const { x, y, name } of waiting) {
+    const at = gaze.toScreen(x / side, y / side);
+    drawTwins(ctx, at.x, at.y, 1.2);
+    put(ctx, textOf(name, { size: 13, weight: 600, colour: '#ffffff', outline: INK, dpr }), at.x, at.y + 17, dpr);
   }
 }
 

@@ -30,7 +30,7 @@ function facet(ctx, style, ...names) {
 }
 
 /** Paint a gem, with the light from the upper left. */
-function paintGem(ctx, { glint, light, colour, shade, dark }) {
+export function paintGem(ctx, { glint, light, colour, shade, dark }) {
   // One shape below the facets: between them the ground would shine through.
   facet(ctx, colour, 'left', 'topLeft', 'topRight', 'right', 'tip');
   facet(ctx, light, 'left', 'topLeft', 'innerLeft');
@@ -54,7 +54,7 @@ function paintStar(ctx, size) {
 }
 
 /** Return a colour '#rrggbb' as 'red, green, blue'. */
-function channelsOf(colour) {
+export function channelsOf(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).join(', ');
 }
 

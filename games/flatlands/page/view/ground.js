@@ -11,6 +11,7 @@ import { Window } from './window.js';
 const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or more
 const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
 const REACH = 3;                          // tiles that a prop may cover beyond its own tile
+const AROUND = 8;                         // tiles around a place that is cleared to what changes
 const NO_PIECE = null;
 const NO_WOOD = 32768;                    // where groves do not matter
 
@@ -41,6 +42,10 @@ export class Ground {
     this.grid = [];
     this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
     this.missing = 0;
+    /** @type {Set<string>} The pieces 'col:row' on which something else stands than was painted. */
+    this.stale = new Set();
+    /** @type {Map<string, { x: number, y: number }>} Around what nothing stands. */
+    this.cleared = new Map();
     /** @type {{ at: Cover[], count: number }} The props that cover one
      * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
@@ -56,6 +61,24 @@ export class Ground {
       sprite = this.sprites[number] = spriteOf(this.tile, box, paint);
     }
     return sprite;
+  }
+
+  /** Let nothing grow around these places, which are in tiles. Where others were cleared until now, pieces are
+   * painted again, one in a frame.
+   * @param {{ x: number, y: number }[]} places */
+  clear(places) {
+    const { tiles, window, cleared, pieces } = this, of = new Map(places.map((each) => [`${each.x} ${each.y}`, each]));
+    if (of.size === cleared.size && [...of.keys()].every((key) => cleared.has(key))) return;
+    for (const [key, { x, y }] of [...of, ...cleared]) {
+      if (of.has(key) && cleared.has(key)) continue;
+      for (let col = Math.floor((x - AROUND) / tiles); col <= Math.floor((x + AROUND) / tiles); col++) {
+        for (let row = Math.floor((y - AROUND) / tiles); row <= Math.floor((y + AROUND) / tiles); row++) {
+          if (pieces.entries.has(`${col}:${row}`)) this.stale.add(`${col}:${row}`);
+        }
+      }
+    }
+    this.cleared = of;
+    window.cleared = places;
   }
 
   /** Draw the ground under the screen. Paint missing pieces for at most `budget` ms, those nearest to
@@ -224,20 +247,33 @@ export class Ground {
         }
       }
       this.missing = seen ? 1 : 0;
+      if (best < 0) return this.#paintStale();
       // A piece that is not yet in view waits for a frame with spare time, which paints one.
-      if (best < 0 || (!seen && painted > 0)) return;
+      if (!seen && painted > 0) return;
       this.#paint(best);
       if (performance.now() > until) return;
     }
   }
 
+  #paintStale() {
+    const index = this.stale.size === 0 ? -1
+      : this.grid.findIndex((_, i) => this.stale.has(this.#nameOf(i)));
+    if (index >= 0) this.#paint(index);
+  }
+
+  #nameOf(index) {
+    const row = Math.floor(index / this.gridCols), col = index - row * this.gridCols;
+    return (this.gridLeft + col) + ':' + (this.gridTop + row);
+  }
+
   #paint(index) {
     const row = Math.floor(index / this.gridCols), col = index - row * this.gridCols;
     const x0 = (this.gridLeft + col) * this.tiles, y0 = (this.gridTop + row) * this.tiles;
-    const canvas = this.spare.pop() || canvasOf(this.side, this.side);
+    const canvas = this.grid[index]?.canvas ?? this.spare.pop() ?? canvasOf(this.side, this.side);
     this.window.look(x0, y0);
-    const piece = paintPiece(canvas, this, this.window, this.bridges);
-    this.pieces.set((this.gridLeft + col) + ':' + (this.gridTop + row), piece, this.bytes);
+    const piece = paintPiece(canvas, this, this.window, this.bridges), name = this.#nameOf(index);
+    this.pieces.set(name, piece, this.bytes);
+    this.stale.delete(name);
     this.grid[index] = piece;
   }
 

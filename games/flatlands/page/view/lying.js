@@ -8,19 +8,24 @@ import { FIRE, Fires, firesOf } from './fire.js';
 
 const MARGIN = 5;                         // tiles beyond the screen in which things are drawn, and their light
 
-/** @typedef {{ lying: import('../state.js').Lying, px: number, py: number }} Placed  A thing, and where
- * it touches the ground, in device px. */
+/** @typedef {{ lying: import('../state.js').Lying, px: number, py: number, foot: number }} Placed  A thing, and
+ * where it touches the ground, in device px; it is drawn before those who stand below y = `foot`. */
 
 /**
  * The pictures of a kind. `half` and `top` are tiles: half the width of the largest, and its height above the
- * ground. A place is where it touches the ground, in device px. What gleams does so in the dark, and what
+ * ground; `back` is by how many tiles it is drawn as if it stood farther away. A place is where it touches the ground, in device px. What gleams does so in the dark, and what
  * bursts does so when it was taken `age` ms ago.
  * @typedef {object} Pictures
  * @property {number} half
  * @property {number} top
+ * @property {number} [back]
  * @property {(ctx: any, state: any, thing: import('../replica.js').Thing, px: number, py: number) => void} draw
+ * @property {(ctx: any, state: any, thing: import('../replica.js').Thing, px: number, py: number) => void} [drawGround]
+ *   what of it lies on the ground, under everybody
  * @property {(ctx: any, id: string, px: number, py: number) => void} [drawGleam]
  * @property {(ctx: any, id: string, px: number, py: number, age: number) => void} [drawBurst]
+ * @property {(ctx: any, px: number, py: number, age: number) => void} [drawFlash]  the light of the burst, also in
+ *   the dark
  * @property {(id: string) => HTMLCanvasElement} [picture]
  */
 
@@ -59,20 +64,29 @@ export class LyingThings {
   #insert(lying, px, py) {
     const { order } = this;
     let i = this.count++;
-    if (i === order.length) order.push({ lying, px, py });
+    const foot = py - (this.#of(lying.thing).back ?? 0) * this.tile;
+    if (i === order.length) order.push({ lying, px, py, foot });
     const placed = order[i];
-    for (; i > 0 && order[i - 1].py > py; i--) order[i] = order[i - 1];
-    order[i] = placed;
-    placed.lying = lying;
-    placed.px = px;
-    placed.py = py;
+    for (; i > 0 && order[i - 1].foot > foot; i--) order[i] = order[i - 1];
+    order[i] = Object.assign(placed, { lying, px, py, foot });
+  }
+
+  /** Draw what lies on the ground, under everybody. */
+  drawGround(ctx, state) {
+    for (let i = 0; i < this.count; i++) {
+      const { lying, px, py } = this.order[i];
+      if (lying.alpha === 0) continue;
+      ctx.globalAlpha = lying.alpha;
+      this.#of(lying.thing).drawGround?.(ctx, state, lying.thing, px, py);
+    }
+    ctx.globalAlpha = 1;
   }
 
   /** Draw the next things, up to those at y = `feet`, in device px. `ground` draws again what stands in
    * front of them. */
   drawUpTo(feet, ctx, state, screen, ground) {
     const { order } = this;
-    for (; this.next < this.count && order[this.next].py <= feet; this.next++) {
+    for (; this.next < this.count && order[this.next].foot <= feet; this.next++) {
       const { lying, px, py } = order[this.next];
       if (lying.alpha > 0) this.#draw(lying, px, py, ctx, state, screen, ground);
       if (lying.taken && !state.still) {
@@ -100,12 +114,14 @@ export class LyingThings {
   }
 
   /** Let what is in view gleam in the dark; the canvas adds what is drawn. `lit` is 0 to 1. */
-  drawGleam(ctx, lit) {
+  drawGleam(ctx, state, lit) {
     for (let i = 0; i < this.count; i++) {
       const { lying, px, py } = this.order[i];
+      const pictures = this.#of(lying.thing), { id } = lying.thing;
+      if (lying.taken && !state.still) pictures.drawFlash?.(ctx, px, py, state.now - (lying.goneAt ?? state.now));
       if (lying.alpha === 0 || lying.goneAt !== null) continue;
       ctx.globalAlpha = lit * lying.alpha;
-      this.#of(lying.thing).drawGleam?.(ctx, lying.thing.id, px, py);
+      pictures.drawGleam?.(ctx, id, px, py);
     }
     ctx.globalAlpha = lit;
   }

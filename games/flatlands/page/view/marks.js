@@ -5,13 +5,15 @@ import { faceOf } from '../faces.js';
 import { drawFlag } from './flag.js';
 import { miniatureOf } from './miniature.js';
 import { textOf } from './text.js';
+import { drawTwins } from './twins.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 24, ARROW = 8, EDGE = 10;    // css px
 const SIZE = 12, SIGN = 13, PAD = 7, GAP = 4;   // css px of words, of the sign before them, and around
-const LABEL = 52, NAME = 120;             // css px: the most that a name in a pill is wide, and a landmark's
+const LABEL = 52, NAME = 120;             // css px: the most that a name in a pill is wide, and a landmark's,
+                                          // or that of who waits
 const PICTURE = 19;                       // css px: the height of a landmark's picture
-const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c';
+const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c', TWINS_COLOUR = '#b9a2ff';
 const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
                                           // of a step
 const TAU = Math.PI * 2;
@@ -152,15 +154,15 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const dx = arrow.x - state.camera.x, dy = arrow.y - state.camera.y;
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
   const inView = px > 0 && py > 0 && px < screen.width && py < screen.height, { tile } = screen;
-  const ofMark = arrow.kind !== undefined;
+  const ofMark = arrow.kind !== undefined, twins = arrow.twins === true, named = ofMark || twins;
   if (inView && !(arrow.aim === true && onPanel(area, px, py, 0, 0))
     && !(ofMark && onPanel(area, px, py - tile, tile, tile))) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
-  const colour = arrow.aim === true ? AIM_COLOUR
+  const colour = arrow.aim === true ? AIM_COLOUR : twins ? TWINS_COLOUR
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
   // A face says whose name it is, a picture which landmark, and house and flag say what is so far away.
-  const label = textOf(home && !ofMark ? distanceOf(distance) : arrow.label,
-    { size: SIZE, dpr, colour: '#ffffff', widest: ofMark ? NAME : LABEL });
+  const label = textOf(home && !named ? distanceOf(distance) : arrow.label,
+    { size: SIZE, dpr, colour: '#ffffff', widest: named ? NAME : LABEL });
   const pill = PILL * dpr, tip = ARROW * dpr, before = (PAD + SIGN + GAP) * dpr;
   const width = before + label.w + PAD * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
@@ -182,7 +184,8 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   else if (ofMark) {
     const picture = miniatureOf(arrow.kind, Math.round(PICTURE * dpr));
     ctx.drawImage(picture, Math.round(signX - picture.width / 2), Math.round(y - picture.height / 2));
-  } else if (home) drawHouse(ctx, signX, y, 6 * dpr, colour);
+  } else if (twins) drawTwins(ctx, signX, y, dpr);
+  else if (home) drawHouse(ctx, signX, y, 6 * dpr, colour);
   else drawHead(ctx, signX, y, 6 * dpr, colour);
   ctx.drawImage(label.canvas, Math.round(x - width / 2 + before), Math.round(y - label.h / 2));
 }

@@ -24,6 +24,7 @@ const LANTERN_FROM = 26, LANTERN_TO = 37, COTTAGE_FROM = 52, COTTAGE_TO = 92;
 
 // Tiles around a landmark, to its sides and up or down, in which nothing else stands, and no cottage.
 const CLEAR_ACROSS = 5, CLEAR_DOWN = 3.8, NO_COTTAGE = 8;
+const CLEARED = { across: 3, along: 2 };  // tiles around what lies there, and lets nothing grow
 const COTTAGES_FROM = 14;                 // tiles from the origin
 
 /** What stands on which tile of the plaza. What is high stands in the north, where it hides nobody. */
@@ -100,6 +101,9 @@ export function standingOn(window, x, y, place) {
     return prop === undefined ? 0 : NUMBERS[prop];
   }
   if (![WOOD, GRASS, ROCK, PLATEAU, WATER, SAND].includes(kind)) return 0;
+  for (const { x: cx, y: cy } of window.cleared) {
+    if (Math.abs(cx - wx) <= CLEARED.across && Math.abs(cy - wy) <= CLEARED.along) return 0;
+  }
   for (const post of window.posts) {
     if (post.x === wx && post.y === wy) return NUMBERS.signpost;
   }

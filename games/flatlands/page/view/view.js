@@ -1,6 +1,6 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
-import { GEM } from '../lying.js';
+import { twinsOf } from '../twins.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
@@ -121,6 +121,7 @@ export class View {
     screen.look(state.camera, scale.tile, Math.ceil(width), Math.ceil(height));
     ctx.setTransform(stretch, 0, 0, stretch, 0, 0);
     const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
+    scale.ground.clear(twinsOf(state));
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
     scale.water.draw(ctx, state, screen, scale.ground);
     scale.wind.draw(ctx, state, screen, scale.ground);
@@ -163,11 +164,12 @@ export class View {
     }
     walkers.follow(state, screen, elapsed);
     lying.follow(state, screen);
+    lying.drawGround(ctx, state);
     walkers.draw(ctx, state, screen, scale.ground, lying);
     scale.butterflies.draw(ctx, state, screen, scale.ground);
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
-      lying.drawGleam(ctx, lit);
+      lying.drawGleam(ctx, state, lit);
       walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
       scale.water.drawLights(ctx, screen, scale.ground, lit);
@@ -196,9 +198,9 @@ export class View {
     return this.normal.tile * (this.wide.tile / this.normal.tile) ** ease;
   }
 
-  /** Return a picture of the gem `id` for the page, and its side in css px. */
+  /** Return a picture of the gem, or the half, with the id `id` for the page, and its side in css px. */
   gemPicture(id) {
-    const canvas = /** @type {HTMLCanvasElement} */ (this.lying.pictures.get(GEM)?.picture?.(id));
+    const canvas = /** @type {HTMLCanvasElement} */ (this.lying.pictures.get(id.split(':')[0])?.picture?.(id));
     return { canvas, side: canvas.width / this.dpr };
   }
 

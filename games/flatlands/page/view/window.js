@@ -42,6 +42,8 @@ export class Window {
     this.marks = [];
     /** @type {import('../landmarks.js').Post[]} The signposts around. */
     this.posts = [];
+    /** @type {{ x: number, y: number }[]} Places, in tiles, around which nothing grows. */
+    this.cleared = [];
     this.insides = REGIONS.map(() => new Float32Array(size));
   }
 

@@ -1,0 +1,118 @@
+// Twin stones: who waits at some, as the server tells; at which the own player is, and what is missing there. It
+// never touches the page.
+
+import { isComputer } from './faces.js';
+import { HALF, TWIN } from './lying.js';
+
+/** @typedef {import('./state.js').State} State */
+
+/** Tiles from the gem to the middle of each stone, and within which one stands on a stone. */
+export const ASIDE = 2, ON = 0.95;
+/** Within so many tiles of the gem the server tells who waits. */
+const NEAR = 200;
+const AT = 3.6;                           // tiles from the gem within which one is at its stones
+
+const FORGOTTEN = 25000;                  // ms after which nobody is believed to wait of whom nothing is told
+const NEWS_EVERY = 300000;                // ms for which it is no news again that somebody waits at a place
+const SLOW = 2500;                        // ms that the server may take to open them
+
+/** Somebody who waits, and where the gem is, in tiles; `at` is the performance time, ms, when it was told.
+ * @typedef {{ id: number, name: string, x: number, y: number, at: number }} Waiting */
+
+/** The twin stones at (x, y), at which the own player is: `on` is on which side it stands on a stone, as in
+ * sideOf, since a performance time, ms. `other` is since when another person stands on the other one, or on any
+ * of them if the own player does not; null if nobody does. `clockwork`: only a computer player does.
+ * @typedef {{ x: number, y: number, on: number, since: number, other: number | null, clockwork: boolean }} Stones
+ */
+
+export class Waits {
+  constructor() {
+    /** @type {Map<number, Waiting>} By player id. */
+    this.all = new Map();
+    /** @type {Map<string, number>} When it was news that somebody waits somewhere. */
+    this.newsAt = new Map();
+    this.alone = false;                   // whether the own person was told to be on both stones
+  }
+
+  /** Take what the server tells; return whether it is news.
+   * @param {[number, string, number, number, boolean]} told */
+  take([id, name, column, row, still], now) {
+    const key = `${id} ${column} ${row}`;
+    if (!still) {
+      this.all.delete(id);
+      return false;
+    }
+    this.all.set(id, { id, name, x: column + 0.5, y: row + 0.5, at: now });
+    if (now < (this.newsAt.get(key) ?? -Infinity) + NEWS_EVERY) return false;
+    this.newsAt.set(key, now);
+    return true;
+  }
+}
+
+/** Return all twin stones that lie there.
+ * @param {State} state */
+export function twinsOf({ lying }) {
+  return [...lying.values()].filter(({ thing, goneAt }) => thing.type === TWIN && goneAt === null);
+}
+
+/** Say on which stone of a gem a place is: -1 for the left one, 1 for the right one, 0 for none.
+ * @param {{ x: number, y: number }} gem @param {{ x: number, y: number }} place */
+export function sideOf({ x, y }, place) {
+  return [-1, 1].find((side) => Math.hypot(place.x - x - side * ASIDE, place.y - y) <= ON) ?? 0;
+}
+
+/** Return who stands on the stones of a gem: [left, right], each 0 (nobody), 1 (no person) or 2.
+ * @param {State} state @param {{ x: number, y: number }} gem @returns {[number, number]} */
+export function standing({ walkers }, gem) {
+  /** @type {[number, number]} */
+  const on = [0, 0];
+  for (const { id, x, y, alpha } of walkers) {
+    if (alpha === 0 || Math.abs(y - gem.y) > ON || Math.abs(x - gem.x) > ASIDE + ON) continue;
+    const side = sideOf(gem, { x, y }), at = side < 0 ? 0 : 1;
+    if (side !== 0) on[at] = Math.max(on[at], isComputer(id) ? 1 : 2);
+  }
+  return on;
+}
+
+/** Bring state.waiting and state.stones up to the time state.now.
+ * @param {State} state */
+export function advanceTwins(state) {
+  const { waits, here, now, muted, ownId, stones: before } = state;
+  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  for (const [id, { at }] of waits.all) if (now - at > FORGOTTEN) waits.all.delete(id);
+  state.waiting = waits.all.size === 0 ? [] : [...waits.all.values()]
+    .filter(({ id }) => id !== ownId && !muted.has(id)).sort((a, b) => away(a) - away(b));
+  const twin = ownId === null ? undefined : twinsOf(state).find((each) => away(each) <= AT);
+  const on = twin === undefined ? 0 : sideOf(twin, here);
+  if (on === 0) waits.alone = false;
+  if (twin === undefined) {
+    state.stones = null;
+    return;
+  }
+  const { x, y } = twin, sides = standing(state, twin), company = on === 0 ? Math.max(...sides) : sides[on < 0 ? 1 : 0];
+  const same = before !== null && before.x === x && before.y === y && before.on === on;
+  state.stones = { x, y, on, since: same ? before.since : now, clockwork: company === 1,
+    other: company < 2 ? null : same ? before.other ?? now : now };
+}
+
+/** Return what is missing where the own player is, in a sentence; null if nothing is, or if it is at no stones.
+ * @param {State} state @returns {string | null} */
+export function missing({ stones, waits, ownId, now }) {
+  if (stones === null) return null;
+  const { on, other, since, clockwork } = stones;
+  if (on === 0) {
+    return other === null ? 'Step onto a stone: the gem opens while two people stand on both.'
+      : 'Step onto the free stone: somebody waits for you.';
+  }
+  if (waits.alone) return 'You are on both stones: it takes another person.';
+  if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
+  if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
+  const { at } = waits.all.get(ownId ?? 0) ?? { at: -Infinity };
+  return at < since ? 'It takes a second person, on the other stone.'
+    : `Stay: all within ${NEAR} tiles know that you wait for a second person.`;
+}
+
+/** Say whether the id of a thing is that of a half. */
+export function isHalf(id) {
+  return id.startsWith(`${HALF}:`);
+}

@@ -1,0 +1,248 @@
+"""Twin stones: a gem floats between two stones, and opens while a person stands on each of them.
+
+Each node looks at those of its players who are at twin stones. When one of them stands on a stone,
+and another person on the other one, at whichever node, it opens the gem: in one step of the store
+that is gone, and a half lies there for each of the two, which nobody else can take. So whatever
+dies in between, each has one, and once. Those who are not far are told who waits. This module never
+tells anybody which players are one person.
+"""
+
+import random
+from math import dist
+from typing import TYPE_CHECKING, NamedTuple
+
+from flatlands import Game as Engine
+from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, every, number, text
+from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.gems.gems import BOARD, beside_paths, is_planted
+from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.server.game import Seen
+from flatlands.server.messages.table import NUMBER
+from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.world.terrain import GRASS, SAND
+from flatlands.world.track import Tile
+
+if TYPE_CHECKING:
+    from flatlands.games.flatlands.game import Game
+
+#: The tiles from the gem to the middle of each stone, and within which one stands on a stone.
+ASIDE, ON = 2, 0.95
+
+#: The tiles from the gem within which a player is looked at, and beyond which it is no more: it is
+#: noticed again only once it has been away by a tile and a quarter.
+AT, AWAY = 3.5, 5
+
+#: The seconds between two looks at those who are there.
+EVERY = 0.25
+
+#: Those within so many tiles are told who waits, every so many ms, and of so many in one look.
+NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1
+
+#: For how many ms it is taken for true whose a player is, and for which it is not asked again if
+#: nobody knows; and of how many that is kept.
+KNOWN_FOR, UNKNOWN_FOR, KNOWN = 600_000, 2000, 1000
+
+#: The tiles around a gem, to the sides and up and down, that are open ground, and how often a place
+#: is looked for where they are. It is farther than so many tiles from the plaza and a landmark.
+SIDES, ACROSS, TRIES = 3, 1, 32
+FROM_PLAZA, FROM_LANDMARK = 14, 12
+
+
+#: What a player is told who is on both stones.
+ALONE = "it opens for two persons, and the one on the other stone is you again"
+
+
+class Twin(Thing, reach=AT, lasts=24 * 3600):
+    """A gem between two stones, with the gem's tile."""
+
+
+class Half(Thing, reach=AT, lasts=24 * 3600):
+    """What lies on a stone for the `player` who stood there, while `name` stood on the other."""
+
+    player = number(0, NUMBER)
+    name = text(0, NAME_LIMIT)
+
+
+class Person(Record, lasts=24 * 3600):
+    """The person whose player has the id: the first MARK characters of its owner."""
+
+    mark = text(0, MARK)
+
+
+class Waits(NamedTuple):
+    """Somebody who waits on a stone; `alone`: whoever is on the other one is the same person, as
+    far as is known."""
+
+    me: Me
+    twin: Twin
+    alone: bool
+
+
+class Twins(Part):
+    """See the module."""
+
+    game: "Game"
+    things = [Twin, Half]
+    persons, notes = Records(Person), Records(Note)
+
+    def __init__(self, game: Engine) -> None:
+        super().__init__(game)
+        self._landmarks = Landmarks(self.node.terrain)
+        #: What players of this node are at, by id and version, with these by their ids.
+        self._at: dict[tuple[str, int], tuple[Twin | Half, dict[int, Me]]] = {}
+        #: Player -> the mark of its person, or "", and the node time until which that is true.
+        self._marks: dict[int, tuple[str, int]] = {}
+        #: Who waits, as others were told; and when they were told last of whom.
+        self._waits: dict[int, Waits] = {}
+        self._told: dict[int, int] = {}
+
+    def plant(self, cell: Tile) -> list[Twin]:
+        """Return the twin stones of a cell."""
+        places = [self._choose(cell) for _ in range(self.game.options.twins)]
+        return [Twin(place) for place in places if place is not None]
+
+    def on_touch(self, me: Me, thing: Twin | Half) -> None:
+        """Take that a player has come to twin stones, or to its half."""
+        if isinstance(thing, Half) and thing.player != me.id:
+            return
+        self._at.setdefault((thing.id, thing.version), (thing, {}))[1][me.id] = me
+
+    @every(EVERY, waits=True)
+    def look(self) -> None:
+        """Look at all who are at twin stones, and tell who waits."""
+        waits: dict[int, Waits] = {}
+        for key, (thing, players) in list(self._at.items()):
+            for me in list(players.values()):
+                if not (me.here and me.near(thing.tile, AWAY)):
+                    del players[me.id]
+            if not players or not self._lies(thing):
+                del self._at[key]
+            elif isinstance(thing, Twin):
+                waits |= self._look_at(thing, players)
+            else:
+                self._give(thing, players)
+        self._tell(waits)
+
+    def _lies(self, thing: Thing) -> bool:
+        """Say whether a thing lies there still, as far as this node knows."""
+        column, row = thing.tile
+        there = self.things_in((column // self.side, row // self.side))
+        return any((one.id, one.version) == (thing.id, thing.version) for one in there)
+
+    def _look_at(self, twin: Twin, players: dict[int, Me]) -> dict[int, Waits]:
+        """Open a gem if it can be, and return who waits there otherwise."""
+        near, waits = self.players_near(twin.tile, round(AT)), {}
+        stones = [(stone, [one for one in near if _is_on(one, stone)]) for stone in _stones(twin)]
+        for (stone, mine), (other, others) in (stones, stones[::-1]):
+            for one in mine:
+                me = players.get(one.id)
+                if me is None or not me.owner:
+                    continue
+                try:
+                    partner = self._partner(me, others)
+                    if partner is not None:
+                        self._open(me, twin, stone, partner, other)
+                        return {}
+                except Gone:
+                    del players[one.id]
+                    continue
+                # Whoever only walks over it does not wait.
+                if one is mine[0] and me.track.end <= self.now():
+                    waits[me.id] = Waits(me, twin, bool(others))
+        return waits
+
+    def _partner(self, me: Me, others: list[Seen]) -> Seen | None:
+        """Return one of some players who is another person than a player, or None."""
+        mark = me.owner[:MARK]
+        if self._mark(me.id) != mark:
+            self.persons.change(str(me.id), lambda _: Person(str(me.id), mark=mark))
+            self._marks[me.id] = mark, self.now() + KNOWN_FOR
+        return next((one for one in others if self._mark(one.id) not in ("", mark)), None)
+
+    def _mark(self, player: int) -> str:
+        """Return the mark of a player's person, "" if no node has said it."""
+        now, (mark, until) = self.now(), self._marks.get(player, ("", 0))
+        if now >= until:
+            if len(self._marks) >= KNOWN:
+                self._marks.clear()
+            known = self.persons.read(str(player))
+            mark = "" if known is None else known.mark
+            self._marks[player] = mark, now + (KNOWN_FOR if mark else UNKNOWN_FOR)
+        return mark
+
+    def _open(self, me: Me, twin: Twin, stone: Tile, partner: Seen, other: Tile) -> None:
+        """Open a gem for a player on a stone and its partner on the other one."""
+        pause = self.game.options.gem_pause
+        then: list[Thing] = [
+            Half(stone, player=me.id, name=partner.name),
+            Half(other, player=partner.id, name=me.name),
+        ]
+        if is_planted(twin, self.game.options.twins):
+            place = self._choose(twin.cell) or twin.tile
+            then.append(twin.again(place, after=random.uniform(pause / 2, pause * 3 / 2)))
+        me.take(twin, then)
+
+    def _give(self, half: Half, players: dict[int, Me]) -> None:
+        """Let a player have its half."""
+        me, (x, y) = players[half.player], half.tile
+        # After it came back, its key comes a moment later.
+        if not me.owner:
+            return
+        line = note(me.owner, "twin", self.now(), who=half.name, x=x, y=y)
+        try:
+            if me.take(half, [line], scores=[(BOARD, 1)]):
+                rank = me.rank(BOARD)
+                me.tell("found", half.id, half.version, rank.n, rank.place, rank.of)
+                me.tell("twin", half.name)
+        except Gone:
+            del players[me.id]
+
+    def _tell(self, waits: dict[int, Waits]) -> None:
+        """Tell those who are not far who waits, and who does not any more."""
+        now, told = self.now(), self._told
+        for id, before in list(self._waits.items()):
+            if id not in waits or waits[id].twin is not before.twin:
+                del self._waits[id]
+                self._tell_of(before, False)
+        due = [id for id in waits if now >= told.get(id, 0) + TELL_EVERY]
+        for id in sorted(due, key=lambda id: told.get(id, 0))[:TOLD_AT_ONCE]:
+            if len(told) >= KNOWN:
+                told.clear()
+            told[id], one = now, waits[id]
+            if one.alone:
+                one.me.refuse(Refused("twin", ALONE))
+            if not self.node.orders.is_muted(id):
+                self._waits[id] = one
+                self._tell_of(one, True)
+
+    def _tell_of(self, one: Waits, still: bool) -> None:
+        me, tile = one.me, one.twin.tile
+        self.tell_world("waits", me.id, me.name, *tile, still, near=(tile, NEAR))
+
+    def _choose(self, cell: Tile) -> Tile | None:
+        """Return a random tile near a path of a cell around which all is open ground, or None if
+        none was found."""
+        places = beside_paths(self.node.terrain, cell, TRIES)
+        return next((place for place in places if self._fits(*place)), None)
+
+    def _fits(self, x: int, y: int) -> bool:
+        """Say whether a gem with its stones can stand around a tile."""
+        kind = self.node.terrain.kind
+        open_ground = x * x + y * y > FROM_PLAZA**2 and all(
+            kind(x + dx, y + dy) in (GRASS, SAND)
+            for dx in range(-SIDES, SIDES + 1)
+            for dy in range(-ACROSS, ACROSS + 1)
+        )
+        mark = self._landmarks.of(x // PART, y // PART) if open_ground else None
+        return open_ground and (mark is None or dist(mark, (x, y)) > FROM_LANDMARK)
+
+
+def _stones(twin: Twin) -> list[Tile]:
+    """Return the tiles of the two stones of a gem."""
+    column, row = twin.tile
+    return [(column - ASIDE, row), (column + ASIDE, row)]
+
+
+def _is_on(one: Seen, stone: Tile) -> bool:
+    """Say whether a player stands on a stone."""
+    return dist(one.place, (stone[0] + 0.5, stone[1] + 0.5)) <= ON

@@ -1,0 +1,290 @@
+"""Twin stones: they open for two persons, each of whom has a half once, whatever dies meanwhile."""
+
+import random
+
+import pytest
+
+from flatlands.games.flatlands.options import Options
+from flatlands.games.flatlands.twins.twins import ASIDE, NEAR, TELL_EVERY
+from flatlands.testkit import World
+
+KEY = 10
+
+
+def start(nodes=2, gem_pause=10**4, **more):
+    """Return a world with twin stones, and no other gems."""
+    options = Options(walkers=0, deer=0, gems=0, twins=2, gem_pause=gem_pause)
+    return World("flatlands", nodes, options=options, **more)
+
+
+def found(world):
+    """Return somebody who sees twin stones, and these."""
+    scout = world.join("Scout", at=(0, 0), size=(96, 64))
+    world.run(5)
+    return scout, scout.things("Twin")[0]
+
+
+def beside(world, twin, name, stone, node=0, away=1):
+    """Return a player who stands some tiles above a stone: -1 is the left one, 1 the other."""
+    at = int(twin.x - 0.5) + stone * ASIDE, int(twin.y - 0.5) - away
+    return world.join(name, node, at=at)
+
+
+def on(world, twin, *players):
+    """Let players go to stones: (player, stone)."""
+    for player, stone in players:
+        player.go(twin.x + stone * ASIDE, twin.y)
+    world.run(1.5)
+
+
+def gems(player):
+    """Return how many gems a player has, as the board says."""
+    player._world.run(2)
+    player.do("scores")
+    return player.told("board")[0]
+
+
+def partners(player):
+    """Return with whom a player has opened twin stones, as its book says."""
+    player._world.run(6)
+    player.do("book")
+    return [who for kind, _, who, *_ in player.told("book")[0] if kind == "twin"]
+
+
+def test_two_who_stand_on_the_stones_at_two_nodes_have_it_both_and_a_third_has_not():
+    world = start()
+    scout, twin = found(world)
+    ada = beside(world, twin, "Ada", -1)
+    bob = beside(world, twin, "Bob", 1, 1)
+    cid = beside(world, twin, "Cid", 1, 1)
+    on(world, twin, (ada, -1))
+    world.run(10)
+    assert scout.things("Twin") and gems(ada) == 0
+    on(world, twin, (bob, 1), (cid, 1))
+    world.run(5)
+    lucky, other = (bob, cid) if bob.told("twin") else (cid, bob)
+    assert ada.told("twin") == [lucky.name] and lucky.told("twin") == ["Ada"]
+    assert [gems(one) for one in (ada, lucky, other)] == [1, 1, 0]
+    assert [partners(one) for one in (ada, lucky, other)] == [[lucky.name], ["Ada"], []]
+    assert all(one.id != twin.id for one in scout.things("Twin")) and not scout.things("Half")
+    world.run(5)
+    world.check()
+
+
+def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothing():
+    world = start(nodes=3)
+    scout, twin = found(world)
+    ada = beside(world, twin, "Ada", -1)
+    again = beside(world, twin, "Ada's other window", 1, 1)
+    again.send(KEY, ada._key)
+    on(world, twin, (ada, -1), (again, 1))
+    world.run(10)
+    assert scout.things("Twin") and not scout.things("Half")
+    assert again.errors() == [
+        "it opens for two persons, and the one on the other stone is you again"
+    ]
+    # Whoever has sent no key is nobody of whom it is known that it is another person.
+    beside(world, twin, "", 1, 2)._client.connection.lose()
+    nobody = world._harness.client(world._hosts[2]).hello("Nobody", (40, 25))
+    world.run(1)
+    resident = world._hosts[2].node.residents.by_id[nobody.id]
+    x, y = twin.x + ASIDE, twin.y
+    world._hosts[2].node.movement.put(resident, (int(x * 1024), int(y * 1024)))
+    world.run(10)
+    assert resident.owner == "" and scout.things("Twin") and not scout.things("Half")
+    # Another person may share the stone with all these.
+    on(world, twin, (beside(world, twin, "Bob", 1), 1))
+    world.run(3)
+    assert partners(ada) == ["Bob"] and gems(ada) == 1
+
+
+def heard(player, name="waits"):
+    """Return all that a player was told under a name."""
+    return [more[1] for what, _, more in player.heard if what == "told" and more[0] == name]
+
+
+def test_those_who_are_not_far_are_told_who_waits_and_when_nobody_does_any_more():
+    world = start()
+    _, twin = found(world)
+    x, y = int(twin.x - 0.5), int(twin.y - 0.5)
+    free = world._hosts[0].node.terrain
+    near, far = (
+        world.join("N", 1, at=next((x + dx, y) for dx in away if not free.blocked(x + dx, y)))
+        for away in (range(NEAR, NEAR - 20, -1), range(NEAR + 1, NEAR + 20))
+    )
+    ada = beside(world, twin, "Ada", -1)
+    # Whoever only walks over a stone does not wait.
+    ada.walk(0, 1)
+    world.run(1)
+    assert heard(near) == []
+    on(world, twin, (ada, -1))
+    world.run(1)
+    told = [ada.id, "Ada", x, y, True]
+    assert heard(near) == [told] and heard(ada) == [told]
+    world.run(2 * TELL_EVERY / 1000)
+    assert heard(near) == [told] * 3
+    # Going to and fro tells it no more often.
+    for _ in range(5):
+        ada.walk(0, 1)
+        world.run(1)
+        on(world, twin, (ada, -1))
+    assert heard(near) == [told] * 3 + [[*told[:4], False]]
+    world.run(TELL_EVERY / 1000)
+    assert heard(near)[-1] == told
+    bob = beside(world, twin, "Bob", 1, 1)
+    on(world, twin, (bob, 1))
+    assert ada.told("twin") == ["Bob"] and heard(near)[-1] == [*told[:4], False]
+    assert heard(far) == []
+
+
+def test_of_whom_an_operator_has_muted_nobody_is_told_and_of_a_crowd_one_is():
+    world = start(nodes=1)
+    scout, twin = found(world)
+    ada = beside(world, twin, "Ada", -1)
+    world._hosts[0].node.orders.give("mute", str(ada.id), 600)
+    on(world, twin, (ada, -1))
+    world.run(30)
+    assert heard(scout) == []
+    on(world, twin, *((beside(world, twin, "B", -1), -1) for _ in range(9)))
+    world.run(60)
+    assert len(heard(scout)) <= 4
+
+
+@pytest.mark.parametrize("dying", (0, 1))
+def test_who_dies_between_opening_and_taking_has_its_half_when_it_is_back(dying):
+    world = start(nodes=3)
+    first, second = (host.node.play._parts[3] for host in world._hosts[:2])
+    opened, second._open = first._open, lambda *_given: None
+
+    def dies(*given):
+        opened(*given)
+        # All that follows is lost with it.
+        first._waits.clear()
+        world.kill(dying)
+
+    first._open = dies
+    _, twin = found(world)
+    scout = world.join("Scout", 2, at=(0, 0), size=(96, 64))
+    both = [beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)]
+    on(world, twin, (both[0], -1), (both[1], 1))
+    world.run(20)
+    dead, other = both[dying], both[1 - dying]
+    [half] = scout.things("Half")
+    assert half.values == {"player": dead.id, "name": other.name}
+    # Nobody else can take it.
+    on(world, twin, (other, (-1, 1)[dying]))
+    world.run(3)
+    assert gems(other) == 1 and partners(other) == [dead.name]
+    dead.back(2)
+    world.run(5)
+    assert gems(dead) == 1 and partners(dead) == [other.name]
+    assert not scout.things("Half")
+    world.check()
+
+
+def test_while_the_store_is_away_nothing_opens_and_then_it_does_by_itself():
+    world = start()
+    scout, twin = found(world)
+    ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)
+    world.lose_store()
+    on(world, twin, (ada, -1), (bob, 1))
+    world.run(10)
+    assert scout.things("Twin") and not scout.things("Half")
+    world.heal()
+    world.run(30)
+    assert [gems(one) for one in (ada, bob)] == [1, 1]
+    assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
+
+
+def test_where_two_nodes_do_not_hear_each_other_it_opens_once_they_do():
+    world = start()
+    scout, twin = found(world)
+    ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)
+    world.run(3)
+    world.cut(0, 1)
+    on(world, twin, (ada, -1), (bob, 1))
+    world.run(20)
+    assert scout.things("Twin")
+    world.heal()
+    world.run(30)
+    assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_in_any_world_each_who_opens_them_has_it_once(seed):
+    chance = random.Random(seed)
+    random.seed(seed)
+    world = start(nodes=3, gem_pause=2, seed=seed, skew=chance.choice((0, 0.2)))
+    scout, twin = found(world)
+    players = [beside(world, twin, f"P{n}", n % 2 * 2 - 1, n % 3) for n in range(4)]
+    nodes = [0, 1, 2]
+
+    def act():
+        player = chance.choice(players)
+        twins = player.things("Twin") if player.playing else []
+        if twins and chance.random() < 0.8:
+            twin = chance.choice(twins)
+            player.go(twin.x + chance.choice((-ASIDE, ASIDE)), twin.y)
+        elif player.playing and chance.random() < 0.3:
+            player.lose()
+
+    def spoil():
+        what = chance.choice(("kill", "cut", "store", "delay", "heal", "heal"))
+        if what == "kill" and len(nodes) > 1:
+            world.kill(nodes.pop(chance.randrange(len(nodes))))
+        elif what == "cut" and len(nodes) > 1:
+            world.cut(*chance.sample(nodes, 2))
+        elif what == "store":
+            world.lose_store()
+        elif what == "delay":
+            world.delay(chance.random())
+        else:
+            world.heal()
+
+    for _ in range(120):
+        act()
+        if chance.random() < 0.12:
+            spoil()
+        for player in players:
+            if not player.playing:
+                player.back(chance.choice(nodes), size=(64, 40))
+        world.run(chance.random() * 1.5)
+        if len(nodes) < 2:
+            nodes.append(world.start())
+    settle(world, players, nodes)
+    check(world, players)
+
+
+def settle(world, players, nodes):
+    """Let all be well, and everybody take what is its own and stand where nothing opens."""
+    world.heal()
+    # Whoever had come back to a node that did not hear the others is there twice until then.
+    for _ in range(2):
+        for player in players:
+            if not player.playing:
+                player.back(nodes[0])
+        world.run(65)
+    for player in players:
+        for half in player.things("Half"):
+            if half.values["player"] == player.id:
+                player.go(half.x, half.y)
+                world.run(10)
+    for player in players:
+        x, y = player.place()
+        player.go(x, y - 3 * ASIDE)
+    world.run(10)
+
+
+def check(world, players):
+    """Raise AssertionError unless each opening gave two people a half each, and these once."""
+    world.check()
+    store = world._harness.hosts[0].node.keeper.store
+    left = [item for item in store.each("things flatlands 2013-16") if item.id.startswith("Half:")]
+    opened, halves = (
+        [id for id, _ in world._taken if id.startswith(kind)] for kind in ("Twin:", "Half:")
+    )
+    books = {player.name: partners(player) for player in players}
+    assert len(halves) + len(left) == 2 * len(opened) > 0
+    assert [gems(player) for player in players] == [len(books[player.name]) for player in players]
+    for name, others in books.items():
+        assert left or all(books[other].count(name) == others.count(other) for other in others)

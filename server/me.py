@@ -18,6 +18,7 @@ from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import NUMBER, Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
+from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
 from flatlands.server.things import Event, Record, Thing, allowed, fields_of, middle_of
 from flatlands.stores.base import Item, Rank, Store
@@ -44,39 +45,15 @@ class _Fielded(type):
         return super().__new__(cls, name, bases, having)
 
 
-class Me(metaclass=_Fielded):
-    """A player of this node, as its game knows it. Positions are tiles: (column, row).
+class Known(metaclass=_Fielded):
+    """What a player of this node is: that can always be asked, as it was last. Two of these are
+    equal if they are of the same player."""
 
-    What it is can always be asked, as it was last. What it does raises Gone once the player is not
-    at this node any more. Two of these are equal if they are of the same player. A game may have a
-    class that inherits from this one, with fields that everybody sees:
+    __slots__ = ("_node", "_resident")
 
-        class Painter(Me):
-            colour = number(0, 7)
-    """
-
-    __slots__ = ("_node", "_resident", "_give_back")
-
-    #: What it has besides.
-    fields: ClassVar[tuple[Field, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        """Find the fields. Raises ValueError, with a sentence for its author."""
-        if cls.__base__ is not Me:
-            raise ValueError(f"{cls.__name__} must inherit from Me itself")
-        cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
-        kept = [field for field in cls.fields if field.kept]
-        if sum(len(field.name) + _longest(field) + 4 for field in kept) > KEPT_MOST:
-            raise ValueError(f"{cls.__name__} keeps more than a token holds: take shorter names")
-        for at, field in enumerate(cls.fields):
-            setattr(cls, field.name, _value(at, field))
-
-    def __init__(
-        self, node: Any, resident: Resident, give_back: Callable[[], object] = _nothing
-    ) -> None:
+    def __init__(self, node: Any, resident: Resident) -> None:
         self._node = node
         self._resident = resident
-        self._give_back = give_back
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Me) and other.id == self.id
@@ -96,6 +73,12 @@ class Me(metaclass=_Fielded):
     def name(self) -> str:
         """The player's present name, which proves nothing."""
         return self._resident.name
+
+    @property
+    def look(self) -> int:
+        """How the player looks, as its page has chosen: a number, which means what pages take it
+        for."""
+        return self._resident.look
 
     @property
     def tile(self) -> Tile:
@@ -122,6 +105,52 @@ class Me(metaclass=_Fielded):
     def here(self) -> bool:
         """Whether the player is at this node still, so that what it does does not raise Gone."""
         return self._node.residents.by_id.get(self.id) is self._resident
+
+    def near(self, tile: Tile, reach: float) -> bool:
+        """Say whether the player is, or was a moment ago, within so many tiles of the middle of a
+        tile."""
+        return reaches(self.track, self._node.loop.now(), *middle_of(tile), round(reach * UNIT))
+
+    def recorded(self) -> list[tuple[int, int, int]]:
+        """Return the player's way since `record` was called: where each straight piece of it began,
+        and where it is now, as (ms since then, x, y) in 1/1024 tile; [] once nothing is recorded
+        any more."""
+        certain = self._node.movement.certain(self._resident)
+        points = until(self._resident.recorded, self._resident.track, certain)
+        return [(t - points[0][0], x, y) for t, x, y in points]
+
+
+class Me(Known):
+    """A player of this node, as its game knows it. Positions are tiles: (column, row).
+
+    What it does raises Gone once the player is not at this node any more. A game may have a class
+    that inherits from this one, with fields that everybody sees:
+
+        class Painter(Me):
+            colour = number(0, 7)
+    """
+
+    __slots__ = ("_give_back",)
+
+    #: What it has besides.
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        if cls.__base__ is not Me:
+            raise ValueError(f"{cls.__name__} must inherit from Me itself")
+        cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
+        kept = [field for field in cls.fields if field.kept]
+        if sum(len(field.name) + _longest(field) + 4 for field in kept) > KEPT_MOST:
+            raise ValueError(f"{cls.__name__} keeps more than a token holds: take shorter names")
+        for at, field in enumerate(cls.fields):
+            setattr(cls, field.name, _value(at, field))
+
+    def __init__(
+        self, node: Any, resident: Resident, give_back: Callable[[], object] = _nothing
+    ) -> None:
+        super().__init__(node, resident)
+        self._give_back = give_back
 
     def tell(self, name: str, *fields: Any) -> None:
         """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
@@ -198,10 +227,15 @@ class Me(metaclass=_Fielded):
         self._check()
         return self._node.play.lying.change(thing, how)
 
-    def near(self, tile: Tile, reach: float) -> bool:
-        """Say whether the player is, or was a moment ago, within so many tiles of the middle of a
-        tile."""
-        return reaches(self.track, self._node.loop.now(), *middle_of(tile), round(reach * UNIT))
+    def record(self) -> None:
+        """Record the player's way from now on, for `recorded`, instead of what was recorded before.
+        The recording goes along when the player goes on at another node, and ends with its 256th
+        point, when the player is put elsewhere or has another pace than others, and with its node.
+        Raises Gone."""
+        self._check()
+        resident, now = self._resident, self._node.loop.now()
+        here = now, *resident.track.at(now)
+        resident.recorded = (here,) if resident.pace == PACE else ()
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of

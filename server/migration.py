@@ -27,6 +27,7 @@ from flatlands.server.districts import Load, Plan, line, owner, read_plan, slot_
 from flatlands.server.limits import Limits
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
+from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import ms_left, next_incarnation
 from flatlands.server.players.spots import Place
 from flatlands.server.websocket.connection import Connection
@@ -305,7 +306,8 @@ class Migration:
         # Its client may have come here on another connection meanwhile, which is the newer one.
         now = self._loop.now()
         place, lasts = player.track.at(now), ms_left(player.pace_until, now)
-        is_as = player.name, player.seq, *place, player.pace, lasts, player.values
+        way = aged(player.recorded, player.track, now)
+        is_as = player.name, player.seq, *place, player.pace, lasts, player.values, way
         node.takeovers.handed_over(node.id, player.id, node.id, *is_as)
         if player.id in node.residents.by_id:
             session.connection.abort()

@@ -217,7 +217,8 @@ export class Terrain {
       j * CELL + (h >>> 16) % (2 * STRAY + 1) - STRAY];
   }
 
-  #edges(i, j) {
+  /** Return the paths [x0, y0, x1, y1] that may pass through cell (i, j). */
+  edges(i, j) {
     const edges = [];
     for (const k of [i - 1, i]) {
       if (this.#joinsRight(k, j)) edges.push([...this.waypoint(k, j), ...this.waypoint(k + 1, j)]);
@@ -246,7 +247,7 @@ export class Terrain {
     const near = new Map();
     for (let j = cellOf(top - reach); j <= cellOf(top + CHUNK + reach); j++) {
       for (let i = cellOf(left - reach); i <= cellOf(left + CHUNK + reach); i++) {
-        for (const [x0, y0, x1, y1] of this.#edges(i, j)) {
+        for (const [x0, y0, x1, y1] of this.edges(i, j)) {
           if (Math.min(x0, x1) - reach > left + CHUNK || Math.max(x0, x1) + reach < left
             || Math.min(y0, y1) - reach > top + CHUNK || Math.max(y0, y1) + reach < top) continue;
           const ax = (x0 - left) * 16, ay = (y0 - top) * 16;

@@ -3,6 +3,7 @@
 from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 from flatlands.games.flatlands.cairns.cairns import Cairns
+from flatlands.games.flatlands.echoes.echoes import Echoes
 from flatlands.games.flatlands.ember.ember import Relay
 from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.gems.gems import Gems
@@ -22,7 +23,7 @@ class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts = (Gems, Cairns, Twins, Finders, Relay, Emotes, Book, Almanac, Walkers)
+    parts = (Gems, Cairns, Twins, Finders, Relay, Emotes, Book, Almanac, Walkers, Echoes)
     wild_from = DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.
     herd: Herd

@@ -19,6 +19,7 @@ from flatlands.server.messages.protocol import FULL, Refused
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import face
+from flatlands.server.players.recording import dated
 from flatlands.server.players.resident import Resident, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
@@ -373,6 +374,8 @@ class Admission:
             # It is no newcomer who only looks in.
             resident.acted = True
             node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
+            if tuple(elsewhere.recorded[-2:]) == place:
+                resident.recorded = dated(elsewhere.recorded, node.loop.now())
         else:
             node.residents.restore(resident, claim.kept)
         node.takeovers.watch(id)

@@ -50,6 +50,9 @@ ENTRIES, PARTS, DOTS, DOT_FIELDS = 400, 1000, 2500, 5
 #: The most values that a game has of a player, and the most entries in a page if it has any.
 VALUES, ENTRIES_WITH_VALUES = 8, ENTRIES // 3
 
+#: The most points of a recorded way: a few more than are recorded, for where it ends.
+RECORDED = 260
+
 #: The grain of the dot that has the whole world, and the most players of one node in a dot.
 WIDEST, CROWD_MOST = 32, 2**24
 
@@ -79,6 +82,7 @@ _FIELDS = {
         number("pace", PACE_LEAST, PACE_MOST),
         number("lasts", 0, TIME_MOST),
         Field("values", list, 0, VALUES),
+        Field("recorded", list, 0, 3 * RECORDED),
         number("grain", 0, WIDEST),
         LOOK,
         Field("name", str, 1, NAME_LIMIT),
@@ -170,6 +174,18 @@ def _are_counts(_node: int, _page: int, _grain: int, dots: list[Any]) -> bool:
     )
 
 
+def _is_recorded(*fields: Any) -> bool:
+    points = fields[-1]
+    ages = points[::3]
+    return not points or (
+        len(points) % 3 == 0
+        and _are_numbers(points)
+        and ages == sorted(ages, reverse=True)
+        and ages[-1] == 0 <= ages[0] <= TIME_MOST
+        and max(map(abs, points[1::3] + points[2::3])) <= _FAR
+    )
+
+
 def _are_numbers(values: list[Any]) -> bool:
     return {int} == set(map(type, values)) and -NUMBER <= min(values) and max(values) <= NUMBER
 
@@ -201,7 +217,12 @@ MESSAGES = {
             "node sent ring rules state every stored memory connections heard",
         ),
         (TAKEOVER, "takeover", None, "node player"),
-        (HANDOVER, "handover", None, "node player to known_as seq x y pace lasts values"),
+        (
+            HANDOVER,
+            "handover",
+            _is_recorded,
+            "node player to known_as seq x y pace lasts values recorded",
+        ),
         (HOSTED, "hosted", None, "node player seq"),
         (LEFT, "left", None, "node player seq"),
         (WHERE, "where", None, "node player nonce"),
@@ -419,6 +440,7 @@ takeover = _says(TAKEOVER)
 #: The answer to a takeover by node `to`, which has the player from now on; or, if `known_as`, the
 #: player's name, is "", that it left a while ago. `seq` is its last one, and (x, y) its position.
 #: It goes at its `pace` for `lasts` ms yet (0: for good), and the game has `values` of it.
+#: `recorded` is its way, if that is recorded: how many ms ago, x, y, how many ms ago ... to 0.
 handover = _says(HANDOVER)
 
 #: A player came back to a node and plays there; and its last seq.

@@ -9,6 +9,7 @@ from typing import Final
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.loop import BEAT, Loop
+from flatlands.server.players import recording
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.players.steps import Steps
@@ -354,6 +355,9 @@ class Movement:
             self.steps.follow(resident, track)
         if self.touches is not None:
             self.touches.follow(resident, track)
+        if resident.recorded:
+            recorded = resident.recorded, resident.track, track, resident.pace
+            resident.recorded = recording.follow(*recorded)
         resident.track = track
         self._outbox.track(resident, resident.square, replaces, leaps)
 

@@ -4,6 +4,7 @@ moves it."""
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from flatlands.server.players.recording import Point
 from flatlands.server.squares.hub import Screen
 from flatlands.world.events import Player
 from flatlands.world.grid import Rect, Square, Viewport
@@ -51,6 +52,7 @@ class State(NamedTuple):
     acted: bool = False
     owner: str = ""
     left: tuple[int, int] | None = None
+    recorded: Sequence[Point] = ()
 
 
 class Resident(Player):
@@ -70,6 +72,7 @@ class Resident(Player):
         "acted",
         "owner",
         "left",
+        "recorded",
     )
 
     def __init__(self, node: int, state: State) -> None:
@@ -99,6 +102,8 @@ class Resident(Player):
         self.owner = state.owner
         #: Where it was when it asked for home, in units, until it goes back.
         self.left: tuple[int, int] | None = state.left
+        #: Its way since it is recorded; empty while it is not.
+        self.recorded: Sequence[Point] = state.recorded
 
     def state(self) -> State:
         """Return what it takes along to another node."""

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import (
     INCARNATION,
     Resident,
@@ -49,7 +50,7 @@ class Elsewhere(NamedTuple):
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
     position (x, y) in units. It goes at its `pace` for `lasts` ms yet (0: for good), and the game
-    has `values` of it.
+    has `values` of it. Its way is `recorded` as recording.py has it for other nodes.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Elsewhere(NamedTuple):
     pace: int = PACE
     lasts: int = 0
     values: Sequence[Any] = ()
+    recorded: Sequence[int] = ()
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
@@ -140,8 +142,10 @@ class Takeovers:
             now = self._loop.now()
             lasts = ms_left(resident.pace_until, now)
             is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
+            recorded = resident.recorded
+            way = aged(recorded, resident.track, now) if recorded else []
             self._bus.to_node(
-                node, peer_protocol.handover(self._node, id, node, *is_as, resident.values)
+                node, peer_protocol.handover(self._node, id, node, *is_as, resident.values, way)
             )
             self._loop.stats["released"] += 1
 
@@ -175,7 +179,7 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            left = self._node, id, node, "", seq, x, y, PACE, 0, ()
+            left = self._node, id, node, "", seq, x, y, PACE, 0, (), ()
             self._bus.to_node(node, peer_protocol.handover(*left))
 
     def handed_over(

@@ -609,7 +609,8 @@ class Stranger:
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, self._time(), *load]
         if kind == 36:
             name = chance.choice(("Ghost", "", text(chance)))
-            state = self._some(25, 400), self._some(0, 9000), self._values()
+            way = chance.choice(([], [*self._square()], [self._some(0, 2**20), *place, 0, *place]))
+            state = self._some(25, 400), self._some(0, 9000), self._values(), way
             return [36, node, id, to, name, self._some(0, 2**40), *place, *state]
         if kind == 47:
             return [47, node, self._time()]
@@ -628,7 +629,8 @@ class Stranger:
                 text(chance),
                 chance.choice((None, True, [1, ["a"]], 1.5, {})),
             ]
-            return [52, node, chance.choice(("storm", text(chance)[:30])), said]
+            around = chance.choice(([], [*self._square(), self._some(0, 300)], [1]))
+            return [52, node, chance.choice(("storm", text(chance)[:30])), said, around]
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 

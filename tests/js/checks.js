@@ -1,6 +1,7 @@
 // What the golden vectors hold the page's modules to. Each check takes the vectors of its name and
 // returns those that are wrong.
 
+import { placeAt, wayOf } from '../../games/flatlands/page/echoes.js';
 import { Landmarks } from '../../games/flatlands/page/landmarks.js';
 import { decode, encode } from '../../static/msgpack.js';
 import { Replica } from '../../static/replica.js';
@@ -29,6 +30,28 @@ export function landmarks(vectors) {
   return vectors.filter(({ seed, part, tile }) => {
     const mark = new Landmarks(new Terrain(seed)).of(...part);
     return !same(mark && [mark.x, mark.y], tile);
+  });
+}
+
+export function posts(vectors) {
+  return vectors.filter(({ seed, cell, courses }) => {
+    const land = new Landmarks(new Terrain(seed)), post = land.post(...cell);
+    const got = [null, null, null, null];
+    for (const { from, to, side } of post === null ? [] : land.courses(post)) {
+      got[side] = [[from.x, from.y], [to.x, to.y]];
+    }
+    return !same(got, courses);
+  });
+}
+
+/** Runs, as they are kept: an echo is never more than a tenth of a tile from where the run was. */
+export function runs(vectors) {
+  return vectors.filter(({ post: [x, y], text, points }) => {
+    const way = wayOf(text, { x, y, i: 0, j: 0 });
+    return way[0][0] !== 0 || way.at(-1)[0] !== points.at(-1)[0] || points.some(([ms, px, py]) => {
+      const at = placeAt(way, ms);
+      return Math.max(Math.abs(at.x - px / 1024), Math.abs(at.y - py / 1024)) > 0.1;
+    });
   });
 }
 

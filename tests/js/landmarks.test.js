@@ -76,16 +76,32 @@ test('who comes to a landmark or a signpost is told, and nobody else', () => {
   at(mark.x + 9, mark.y);
   assert.equal(state.found, null);
   at(post.x + 2, post.y);
-  assert.deepEqual(state.sign, { ...post, tells: landmarks.directions(post.x, post.y) });
+  const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
+  assert.deepEqual(names, ['Barley Turn', 'Plum Turn', 'Juniper Bend']);
+  assert.deepEqual(state.sign, { ...post, courses, tells: landmarks.directions(post.x, post.y) });
   at(post.x + 5, post.y);
   assert.equal(state.sign, null);
-  // On the plaza the waymark tells the way.
+  // On the plaza the waymark tells the way. What is told as a course is not told twice.
   at(1, 1);
   assert.equal(state.sign?.tells.length, 2);
+  assert.deepEqual(state.sign?.courses.map(({ side, away }) => [side, away]), [[0, 73], [1, 83], [2, 76]]);
+  at(-76, -3);
+  assert.ok(!state.sign?.tells.some(({ name }) => name === 'Plaza'));
+  assert.equal(state.sign?.courses[0].name, 'Plaza');
   state.terrain = new Terrain(7);
   at(1, 1);
   assert.deepEqual(state.sign?.tells.map(({ name }) => name),
     new Landmarks(new Terrain(7)).directions(0, 0).map(({ name }) => name));
+});
+
+test('a course leads to and fro between two signposts, which a path joins and whose names differ', () => {
+  const all = landmarks.posts(-400, -400, 400, 400).flatMap((post) => landmarks.courses(post));
+  assert.ok(all.length > 100, `${all.length} courses`);
+  for (const { from, to, side, name } of all) {
+    const back = landmarks.courses(to).find((each) => each.side === (side + 2) % 4);
+    assert.deepEqual([back?.from, back?.to], [to, from]);
+    assert.ok(Math.hypot(to.x - from.x, to.y - from.y) >= 24 && back?.name !== name);
+  }
 });
 
 test('a place among the finders is told as an ordinal number', () => {

@@ -94,16 +94,26 @@ MALFORMED = {
         SQUARE,
         b"\x98\x14\xcc\x00" + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
     ),
-    "a handover far away": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0, 100, 0, [])),
+    "a handover far away": (
+        NODE,
+        peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0, 100, 0, [], []),
+    ),
     "one who departed far away": (
         NODE,
-        peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43), 100, 0, []),
+        peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43), 100, 0, [], []),
     ),
     "a handover of a long name": (
         NODE,
-        peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0, 100, 0, []),
+        peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0, 100, 0, [], []),
     ),
-    "one who is too fast": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 401, 0, [])),
+    "one who is too fast": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 401, 0, [], [])),
+    **{
+        f"a way that is recorded as {way}": (
+            NODE,
+            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], way),
+        )
+        for way in ([9, 0], [9, 0, 0], [0, 0, "0"], [3, 0, 0, 4, 0, 0, 0, 0, 0], [0, 2**43, 0])
+    },
 }
 
 

@@ -15,10 +15,13 @@ from typing import Any
 
 import msgpack
 
+from flatlands.games.flatlands.echoes.run import packed
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.games.flatlands.landmarks.posts import SIDES, Posts
+from flatlands.server.things import middle_of
 from flatlands.testkit.model import RECORD, SKETCH, WIDE, Model
 from flatlands.world.sketches import join
-from flatlands.world.terrain import CHUNK, LIMIT, Terrain
+from flatlands.world.terrain import CELL, CHUNK, LIMIT, Terrain
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg
 
 HERE = Path(__file__).parent
@@ -77,6 +80,20 @@ def landmarks() -> list[dict[str, Any]]:
     ]
 
 
+def posts() -> list[dict[str, Any]]:
+    """Return the courses of some cells, one for each side: the tiles of two signposts, or None."""
+    far = LIMIT // CELL
+    cells = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
+    cells += [(4000, -7000), (far - 1, -far), (far, far), (-far - 1, 0)]
+    vectors = []
+    for seed in SEEDS:
+        land = Posts(Terrain(seed))
+        for cell in cells:
+            courses = [land.course(cell, side) for side in range(len(SIDES))]
+            vectors.append({"seed": seed, "cell": cell, "courses": courses})
+    return vectors
+
+
 def walks() -> list[dict[str, Any]]:
     """Return walks leg by leg, with positions on the way. Every other one begins far away."""
     chance = random.Random(1)
@@ -110,6 +127,26 @@ def walks() -> list[dict[str, Any]]:
         kind = "heading" if isinstance(intent, Heading) else "goal"
         wanted = {kind: [intent.x, intent.y]}
         vectors.append({"start": start, "intent": wanted, "pace": pace, "legs": legs})
+    return vectors
+
+
+def runs() -> list[dict[str, Any]]:
+    """Return runs from a signpost as they are kept, and where they were at some times: [ms, x, y],
+    in units."""
+    chance = random.Random(3)
+    vectors = []
+    while len(vectors) < 30:
+        post = [chance.randint(-(10**6), 10**6) for _ in range(2)]
+        t, x, y = chance.randrange(10**6), *[at * UNIT + chance.randint(-4000, 4000) for at in post]
+        begun, way = t, [(t, x, y)]
+        while t < begun + 15_000:
+            lasts = chance.randint(100, 3000)
+            dx, dy = [chance.choice((-5, 0, 5)) * lasts for _ in range(2)]
+            t, x, y = t + lasts, x + dx, y + dy
+            way.append((t, x, y))
+        text = packed(way, middle_of(tuple(post)))
+        points = [[at - begun, x, y] for at, x, y in way]
+        vectors.append({"post": post, "text": text, "points": points})
     return vectors
 
 
@@ -259,6 +296,8 @@ def standing() -> Any:
 VECTORS: dict[str, Callable[[], Any]] = {
     "terrain": terrain,
     "landmarks": landmarks,
+    "posts": posts,
+    "runs": runs,
     "track": walks,
     "msgpack": codec,
     "replica": replica,

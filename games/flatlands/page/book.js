@@ -1,6 +1,7 @@
 // The book of the own player and the almanac in words: what each of their lines says, and what others have
 // done since the book was read last. It never touches the page.
 
+import { secondsOf } from './echoes.js';
 import { forBrowser } from './keep.js';
 import { wayTo } from './near.js';
 import { ordinalOf } from './places.js';
@@ -64,6 +65,23 @@ const KINDS = {
     sign: 'emote',
     sum: ['spark', 'sparks'],
     say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
+  },
+  echo: {
+    sign: 'race',
+    sum: ['way won', 'ways won'],
+    say: (row, landmarks) => {
+      const { from, name, time } = courseOf(row, landmarks), [, , who] = row;
+      return [`${who === '' ? 'You were the first' : `You beat ${who}`} on the way to ${name}: ${time}.`, from];
+    },
+  },
+  beaten: {
+    sign: 'race',
+    sum: ['way lost', 'ways lost'],
+    others: true,
+    say: (row, landmarks) => {
+      const { from, name, time } = courseOf(row, landmarks);
+      return [`${row[2]} was faster than you on the way to ${name}: ${time}.`, from];
+    },
   },
 };
 
@@ -137,6 +155,14 @@ export function sinceSeen(lines) {
   const seen = Number(forBrowser.get(SEEN_KEY) ?? NaN);
   forBrowser.set(SEEN_KEY, String(Math.max(seen || 0, ...lines.map(({ at }) => at))));
   return lines.filter(({ kind, at }) => KINDS[kind].others === true && at > seen);
+}
+
+/** Return where the course of a row begins, where it leads, and in what time it was run.
+ * @param {Row} row @param {Landmarks} landmarks */
+function courseOf([, , , n, i, j], landmarks) {
+  const post = landmarks.post(i, j), course = post && landmarks.courses(post).find(({ side }) => side === n % 4);
+  const from = post && placeAt(post.x, post.y, 'the signpost where it begins');
+  return { from, name: course?.name ?? 'a signpost', time: secondsOf(Math.floor(n / 4)) };
 }
 
 /** Return in words where a tile is. */

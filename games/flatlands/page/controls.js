@@ -11,6 +11,7 @@ import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import * as P from './protocol.js';
+import { Races } from './races.js';
 import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
 import { PLAZA, ROCK } from './terrain.js';
@@ -62,6 +63,7 @@ export class Controls {
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
     this.relay = new Relay(state, session.client, hud, sound);
+    this.races = new Races(state, session, hud, sound);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
@@ -93,6 +95,7 @@ export class Controls {
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
+    this.races.look(performance.now());
     this.#showCairn();
     this.#showMissing();
   }
@@ -124,8 +127,8 @@ export class Controls {
   /** The mouse is over a css px of the world: return whether a click does more there than walk. */
   canClick(cssX, cssY) {
     const { view } = this;
-    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.walkerAt(cssX, cssY, true)
-      ?? view.cairnAt(cssX, cssY)) !== null;
+    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.courseAt(cssX, cssY)
+      ?? view.walkerAt(cssX, cssY, true) ?? view.cairnAt(cssX, cssY)) !== null;
   }
 
   /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
@@ -138,6 +141,8 @@ export class Controls {
     if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
     if (arrow !== null && arrow.twins === true) return this.goToPlace(arrow.x, arrow.y, arrow.label);
     if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
+    const course = view.courseAt(cssX, cssY);
+    if (course !== null) return this.races.next(course);
     const id = view.walkerAt(cssX, cssY, byMouse);
     if (id !== null && id === state.ownId) return this.openYou();
     if (id !== null && id === state.followed && standsBeside(state, id)) {
@@ -155,7 +160,8 @@ export class Controls {
     if (!this.net.playing || target.closest('dialog, .popover')) return false;
     if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
     if (key === 'Escape') {
-      return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.#endAim();
+      return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.races.stop()
+        || this.#endAim();
     }
     if (key === 'Enter') this.hud.openChat();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
@@ -264,6 +270,7 @@ export class Controls {
     const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
     if (near && !state.wayBack) return this.goTo(0.5, 0.5);
     this.unfollow();
+    this.races.stop();
     state.goal = null;
     state.wayBack = !near;
     walk.follow(null, Math.floor(now));

@@ -1,4 +1,4 @@
-// Landmarks and signposts: functions of the ground. games/flatlands/landmarks/landmarks.py knows where landmarks stand too. Most parts of the world, 160 tiles each way, have one
+// Landmarks and signposts: functions of the ground. landmarks.py and posts.py of games/flatlands/landmarks/ know where they stand too. Most parts of the world, 160 tiles each way, have one
 // landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
 // signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
 
@@ -12,15 +12,19 @@ const TRIES = 24;                         // places that are looked at
 const FROM_PATH = 56;                     // 1/16 tile: no nearer to the middle of a path
 const FROM_PLAZA = 45;                    // tiles
 const SHORE = 7;                          // tiles around a landmark in which water is looked for
-const CELL = 64;                          // tiles between signposts, about
+export const CELL = 64;                   // tiles between signposts, about
 const AROUND = 8;                         // tiles around a waypoint in which a signpost stands
 const POST_FROM = 26, POST_TO = 40;       // 1/16 tile from the middle of a path to a signpost
+const APART = 24;                         // tiles between two signposts that are a course
 const CACHED = 256;
-const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b;
+const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b, SALT_POST = 0x1a4d3c;
+const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a cell: east, south, west and north
 
 /** @typedef {{ x: number, y: number, foot: number, kind: string, name: string, region: number }} Landmark  Its
  * tile and its region. It is drawn in the column `foot`, where it stands in nobody's way. */
-/** @typedef {{ x: number, y: number }} Post  The tile of a signpost. */
+/** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its cell. */
+/** @typedef {{ from: Post, to: Post, side: number, name: string } & Direction} Course  From a signpost to the next
+ * one on a side of its cell, by a path. */
 /** @typedef {{ name: string, away: number, turn: number }} Direction  What lies how many tiles away, and
  * where: eighths of a turn from the east, clockwise. */
 
@@ -42,7 +46,7 @@ const FIRST = ['Foxglove', 'Heron', 'Thistle', 'Bramble', 'Lantern', 'Marigold',
   'Seven Winds', 'Moonrise', 'Hazel', 'Old Badger', 'Starling', 'Honey', 'Pepper', 'Lonely', 'Kettle',
   'Swallow', 'Elder', 'Silver', 'Nettle', 'Gull', 'Tinker', 'Sunday', 'Wandering', 'Fern', 'Poppy',
   'Barley', 'Whistling', 'Plum'];
-const PLAZA_NAME = 'Plaza';
+const PLAZA_NAME = 'Plaza', POST_NOUNS = ['Corner', 'Turn', 'Cross', 'Fork', 'Bend', 'Gate'];
 
 const WIDE = 4;                           // tiles to each side that a landmark should not share
 const HEARTH = 2;                         // tiles from its feet down to its hearth
@@ -52,7 +56,7 @@ const ASIDE = [0, 1, -1, 2, -2, 3, -3];   // tiles by which it may be drawn besi
 export const PLAZA_HEARTH = { x: -4, y: 4 }, NOTICE_BOARD = { x: 4, y: -4 };
 
 /** Return the tile of a landmark's hearth: before its feet.
- * @param {Landmark} mark @returns {Post} */
+ * @param {Landmark} mark @returns {{ x: number, y: number }} */
 export function hearthOf({ foot, y }) {
   return { x: foot, y: y + HEARTH };
 }
@@ -89,10 +93,10 @@ export class Landmarks {
   /** Return the signposts whose tiles are in a rectangle of tiles.
    * @returns {Post[]} */
   posts(left, top, right, bottom) {
-    const found = [], cellOf = (tile) => Math.floor((tile + CELL / 2) / CELL);
+    const found = [];
     for (let j = cellOf(top - AROUND); j <= cellOf(bottom + AROUND); j++) {
       for (let i = cellOf(left - AROUND); i <= cellOf(right + AROUND); i++) {
-        const post = this.#remembered('post ' + i + ',' + j, () => this.#post(i, j));
+        const post = this.post(i, j);
         if (post !== null && post.x >= left && post.x <= right && post.y >= top
           && post.y <= bottom) found.push(post);
       }
@@ -105,8 +109,27 @@ export class Landmarks {
     return this.known.has('part ' + i + ',' + j);
   }
 
-  /** Look for the landmark of one part of the world around a tile, if there is one for which that was
-   * not done: it takes some ms, and a signpost needs all of them. */
+  /** Return the signpost of a cell, or null if it has none.
+   * @returns {Post | null} */
+  post(i, j) {
+    return this.#remembered('post ' + i + ',' + j, () => this.#post(i, j));
+  }
+
+  /** Return the courses that begin at a signpost.
+   * @param {Post} from @returns {Course[]} */
+  courses(from) {
+    const { i, j } = from, { terrain } = this, edges = terrain.edges(i, j).map(String);
+    return SIDES.flatMap(([di, dj], side) => {
+      const ends = [...terrain.waypoint(i, j), ...terrain.waypoint(i + di, j + dj)];
+      const joins = side < 2 ? ends : [...ends.slice(2), ...ends.slice(0, 2)];
+      const to = edges.includes(String(joins)) ? this.post(i + di, j + dj) : null;
+      if (to === null || Math.hypot(to.x - from.x, to.y - from.y) < APART) return [];
+      return [{ from, to, side, ...directionTo(this.#nameOf(to), to.x - from.x, to.y - from.y) }];
+    });
+  }
+
+  /** Look for the landmark of one part of the world around a tile, or the signpost of a cell, if there is one
+   * for which that was not done: it takes some ms, and who comes to a signpost needs all of them. */
   prepare(x, y) {
     const column = Math.floor(x / PART), row = Math.floor(y / PART);
     for (let j = row - 1; j <= row + 1; j++) {
@@ -114,7 +137,9 @@ export class Landmarks {
         if (!this.knows(i, j)) return this.of(i, j);
       }
     }
-    return null;
+    const i = cellOf(x), j = cellOf(y);
+    const next = SIDES.find(([di, dj]) => !this.known.has(`post ${i + di},${j + dj}`));
+    return next === undefined ? null : this.post(i + next[0], j + next[1]);
   }
 
   /** Return what a signpost at a tile tells: the two nearest landmarks and the plaza, the nearest first.
@@ -184,7 +209,7 @@ export class Landmarks {
   /** Return the tile for the signpost of a cell: beside a path, near its waypoint.
    * @returns {Post | null} */
   #post(i, j) {
-    if (i === 0 && j === 0) return null;
+    if (i === 0 && j === 0) return { x: 0, y: 0, i, j };
     const [wx, wy] = this.terrain.waypoint(i, j);
     let best = null, least = Infinity;
     for (let y = wy - AROUND; y <= wy + AROUND; y++) {
@@ -193,17 +218,27 @@ export class Landmarks {
         if (path < POST_FROM || path > POST_TO || away >= least) continue;
         const kind = this.terrain.kind(x, y);
         if (kind !== GRASS && kind !== SAND && kind !== WOOD) continue;
-        best = { x, y };
+        best = { x, y, i, j };
         least = away;
       }
     }
     return best;
   }
 
+  #nameOf({ i, j }) {
+    if (i === 0 && j === 0) return PLAZA_NAME;
+    const roll = this.#roll(i, j, SALT_POST);
+    return `${FIRST[(roll & 0xffff) % FIRST.length]} ${POST_NOUNS[(roll >>> 16) % POST_NOUNS.length]}`;
+  }
+
   #at(x, y, field) {
     const cx = Math.floor(x / CHUNK), cy = Math.floor(y / CHUNK);
     return this.terrain.chunk(cx, cy)[field][(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
   }
+}
+
+function cellOf(tile) {
+  return Math.floor((tile + CELL / 2) / CELL);
 }
 
 /** @returns {Direction} */

@@ -54,6 +54,8 @@ const hud = new Hud(document.getElementById('hud'), {
   stick: (dx, dy) => input.stick(dx, dy),
   typing: () => input.rest(),
   emote: (emote) => controls.emote(emote),
+  race: () => controls.races.next(),
+  stopRace: () => controls.races.stop(),
   book: () => controls.openBook(),
   almanac: () => controls.openAlmanac(),
   goToPlace: (x, y, name) => controls.goToPlace(x, y, name),
@@ -121,7 +123,7 @@ function showReadings() {
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.
-globalThis.flatlands = { net, state, lookout };
+globalThis.flatlands = { net, state, view, lookout };
 
 // For again.js and early.js.
 document.documentElement.dataset.begun = '';

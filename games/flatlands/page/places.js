@@ -7,7 +7,6 @@ import { Landmarks } from './landmarks.js';
 const REACHED = 6;                        // tiles to a landmark that one has found
 const READ_WITHIN = 3.5;                  // tiles to a signpost that one reads
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
-const WAYMARK = { x: 0, y: 0 };           // the signpost on the plaza
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',
   'tenth'];
@@ -35,10 +34,11 @@ export function advancePlaces(state) {
   state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND,
     y + SHOWN_AROUND);
   state.found = state.marks.find((mark) => away(mark) <= REACHED) ?? null;
-  const posts = [WAYMARK, ...landmarks.posts(x - 4, y - 4, x + 4, y + 4)];
-  const post = posts.find((each) => away(each) <= READ_WITHIN);
+  const post = landmarks.posts(x - 4, y - 4, x + 4, y + 4).find((each) => away(each) <= READ_WITHIN);
   if (post === undefined) state.sign = null;
   else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {
-    state.sign = { ...post, tells: landmarks.directions(post.x, post.y) };
+    const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
+    const tells = landmarks.directions(post.x, post.y).filter(({ name }) => !names.includes(name));
+    state.sign = { ...post, tells, courses };
   }
 }

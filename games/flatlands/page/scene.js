@@ -2,6 +2,7 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
+import { advanceEchoes } from './echoes.js';
 import { isClockwork, isComputer, isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { isAddressed, tellApart } from './names.js';
@@ -33,6 +34,7 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
  * @param {State} state */
 export function clearScene(state) {
   state.drawn.clear();
+  for (const id of state.races.keys()) if (id !== state.ownId) state.races.delete(id);
   state.lying.clear();
   state.cairn = state.cairnMeant = state.cairnClosed = null;
   state.followed = null;
@@ -95,6 +97,7 @@ export function advanceScene(state, at) {
   [state.here.x, state.here.y] = ownId === null ? [PLAZA.x, PLAZA.y] : walk.drawn(now);
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
+  advanceEchoes(state);
   chooseBubbles(state);
   state.carried = state.ember.carried(now);
   advanceLying(state);

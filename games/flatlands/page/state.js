@@ -36,6 +36,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} seenAt       performance time, ms, when it was last in the replica
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed
  * @property {number} sketches     the `sketches` of its player when it was last drawn
+ * @property {number} [echo]       id of the player whose echo it is, if it is one: see echoes.js
  * @property {number} awayX        how far, in tiles, it is drawn from where it is: sketches find a walker
  * @property {number} awayY        a little beside its way, and it goes there smoothly
  */
@@ -78,8 +79,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  */
 
 /**
- * A signpost that is read: its tile, and what it tells.
- * @typedef {{ x: number, y: number, tells: import('./landmarks.js').Direction[] }} Sign
+ * A signpost that is read, and what it tells.
+ * @typedef {import('./landmarks.js').Post & { tells: import('./landmarks.js').Direction[],
+ *   courses: import('./landmarks.js').Course[] }} Sign
  */
 
 /**
@@ -187,6 +189,10 @@ export class State {
     this.cairn = null;
     /** True if the own player is close enough to that cairn to add a stone. */
     this.cairnNear = false;
+    /** @type {Map<number, import('./echoes.js').Race>} The races of players in view, by their ids; */
+    this.races = new Map();
+    /** @type {Walker[]} and the echoes that are drawn. Made by echoes.js. */
+    this.echoes = [];
     /** @type {Map<number, string>} Names as shown, by player id. */
     this.names = new Map();
     /** @type {Arrow[]} */

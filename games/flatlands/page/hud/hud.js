@@ -32,7 +32,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), book(), almanac(),
+   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
    * goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
    * Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. `deeds` are those about things. With `live` there is only the map of everybody.
    * @param {Deed[]} deeds */
@@ -43,10 +43,12 @@ export class Hud {
     this.readingsPanel = new Readings(on.near);
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
-    this.notes = new Notes(() => {
-      on.unfollow();
+    // After a click on a button the keys must control the walk again, and not press the button.
+    const then = (act) => (...given) => {
+      act(...given);
       focusWorld();
-    });
+    };
+    this.notes = new Notes(then(on.unfollow), { race: then(on.race), stopRace: then(on.stopRace) });
     this.menu = new Menu(on, focusWorld);
     this.nearDialog = new NearDialog();
     this.typing = on.typing;
@@ -67,11 +69,6 @@ export class Hud {
     if (minimap !== null) this.map.append(minimap);
     this.map.append(world);
     this.map.addEventListener('click', on.map);
-    // After a click on a button the keys must control the walk again, and not press the button.
-    const then = (act) => (...given) => {
-      act(...given);
-      focusWorld();
-    };
     this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
       close: on.closeMap }, live);
     const { root: readings, strip, list } = this.readingsPanel;
@@ -113,6 +110,7 @@ export class Hud {
     add('h', 'home', 'Home', 'to the plaza, and back again', on.home);
     add('i', 'invite', 'Invite', 'a link for a friend', on.invite);
     add('n', 'book', 'Book', 'what you found and did, and your name and face', on.book);
+    add('r', 'race', 'Race', 'at a signpost: to the next one, against the echo of who was fastest', on.race, { lasts: true });
     for (const deed of deeds) this.deed(deed);
     this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
       lasts: true });
@@ -309,6 +307,12 @@ export class Hud {
    * @param {string | null} name */
   following(name) {
     this.notes.following(name);
+  }
+
+  /** Show what there is to know about a race, or null: see RaceNote.
+   * @param {import('./race.js').Shown | null} what */
+  race(what) {
+    this.notes.race.show(what);
   }
 
   /** Show a hint for a while; null hides it. With fingers it is `touched`.

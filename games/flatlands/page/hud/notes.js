@@ -1,12 +1,13 @@
 // Sentences that appear and disappear: the banner, toasts, the hint how to walk, and who is followed.
 
 import { element, icon, show } from './element.js';
+import { RaceNote } from './race.js';
 
 const TOAST_MS = 3200, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
 
 export class Notes {
-  /** `onUnfollow()` is called when the player wants to follow nobody any more. */
-  constructor(onUnfollow) {
+  /** `onUnfollow()` is called when the player wants to follow nobody any more; `on` has what RaceNote needs. */
+  constructor(onUnfollow, on) {
     this.text = element('span', {});
     // It changes each second, so screen readers do not read it out.
     this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
@@ -25,9 +26,10 @@ export class Notes {
       title: 'Stop following (Escape)' }, icon('close'));
     stop.addEventListener('click', onUnfollow);
     this.followNote = element('div', { class: 'following note panel', hidden: true }, this.followed, stop);
+    this.race = new RaceNote(on);
     // One above the other: they never cover each other.
-    this.root = element('div', { class: 'notes' }, this.banner, this.followNote, this.toastNote, this.waitNote,
-      this.hintNote);
+    this.root = element('div', { class: 'notes' }, this.banner, this.race.root, this.followNote, this.toastNote,
+      this.waitNote, this.hintNote);
     this.button.addEventListener('click', () => this.onClick?.());
   }
 

@@ -1,19 +1,31 @@
 // The names of landmarks, and what a signpost tells whoever stands at it. Both are words over the world.
 
+import { isOne, ownRace } from '../echoes.js';
 import { EXTENTS } from './miniature.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
 import { FONT, textOf, widthOf } from './text.js';
 
 const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
+const RULE = 7;                           // css px between directions and courses
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const ABOVE = 1.95;                       // tiles from a post to its board
 const BELOW = 2.5;                        // tiles from a landmark's feet to its name, below its hearth
 const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
 const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
-const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b';
+const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b', ARROWS = '#a2552c';
+const COURSE = '#1f6f8b', CHOSEN = 'rgba(255, 209, 102, 0.85)';
 
 const boards = new Lru(8);
+
+/** Where the rows of courses are on the board of this frame, in device px. */
+const offered = { left: 0, right: 0, top: 0, line: 0, count: 0 };
+
+/** Return the index of the course under a device px, or null. */
+export function courseAt(x, y) {
+  const { left, right, top, line, count } = offered, index = Math.floor((y - top) / line);
+  return x >= left && x < right && index >= 0 && index < count ? index : null;
+}
 
 /** Draw the names of the landmarks in view and the board of the signpost that is read. `dpr` is device
  * px per css px for words, and `pageDpr` for the page's panels. */
@@ -29,9 +41,14 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
     }
   }
   const { sign } = state;
-  if (sign === null || sign.tells.length === 0) return;
-  const board = boardOf(sign.tells, dpr), [x, y] = boardPlace(board, state, screen, pageDpr);
+  offered.count = 0;
+  if (sign === null || sign.tells.length + sign.courses.length === 0) return;
+  const race = ownRace(state), chosen = sign.courses.findIndex((each) => race !== null && isOne(each, race.course));
+  const board = boardOf(sign.tells, sign.courses, chosen, dpr), [x, y] = boardPlace(board, state, screen, pageDpr);
   ctx.drawImage(board, x, y);
+  const line = LINE * dpr, count = sign.courses.length;
+  const top = y + board.height - (4 + PAD_Y) * dpr - count * line;
+  Object.assign(offered, { left: x, right: x + board.width, top, line, count });
 }
 
 /** Return where a board is drawn: above its post, below or beside it, or below the own walker, wherever it
@@ -49,15 +66,15 @@ function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) 
   return clear.find(([x, y]) => screen.isFree(panels, pageDpr, x, y, x + width, y + height)) ?? clear[0];
 }
 
-/** Return the picture of a board with a line for each direction. */
-function boardOf(tells, dpr) {
-  const key = JSON.stringify([tells, dpr]), known = boards.get(key);
+/** Return the picture of a board with a line for each direction, and for each course, of which one may be chosen. */
+function boardOf(tells, courses, chosen, dpr) {
+  const key = JSON.stringify([tells, courses, chosen, dpr]), known = boards.get(key);
   if (known !== undefined) return known;
-  const font = `700 ${SIZE}px ${FONT}`;
-  const rows = tells.map(({ name, away, turn }) => ({ name, away: String(away), turn }));
+  const font = `700 ${SIZE}px ${FONT}`, first = tells.length, rule = first > 0 && courses.length > 0 ? RULE : 0;
+  const rows = [...tells, ...courses].map(({ name, away, turn }) => ({ name, away: String(away), turn }));
   const names = Math.max(...rows.map(({ name }) => widthOf(name, font)));
   const fars = Math.max(...rows.map(({ away }) => widthOf(away, font)));
-  const w = Math.ceil(2 * PAD_X + ARROW + names + FAR_GAP + fars), h = rows.length * LINE + 2 * PAD_Y;
+  const w = Math.ceil(2 * PAD_X + ARROW + names + FAR_GAP + fars), h = rows.length * LINE + 2 * PAD_Y + rule;
   const canvas = canvasOf((w + 4) * dpr, (h + 6) * dpr), ctx = contextOf(canvas);
   ctx.scale(dpr, dpr);
   for (const { x, y, style } of [{ x: 2, y: 5, style: 'rgba(20, 26, 36, 0.3)' },
@@ -73,9 +90,13 @@ function boardOf(tells, dpr) {
   ctx.font = font;
   ctx.textBaseline = 'middle';
   rows.forEach(({ name, away, turn }, i) => {
-    const y = 2 + PAD_Y + (i + 0.5) * LINE;
-    drawArrow(ctx, 2 + PAD_X + 6, y, turn);
-    ctx.fillStyle = INK;
+    const y = 2 + PAD_Y + (i + 0.5) * LINE + (i < first ? 0 : rule), style = i < first ? ARROWS : COURSE;
+    ctx.fillStyle = EDGE;
+    if (i === first && rule > 0) ctx.fillRect(2 + PAD_X, y - (LINE + RULE) / 2 - 0.5, w - 2 * PAD_X, 1);
+    ctx.fillStyle = CHOSEN;
+    if (chosen >= 0 && i === first + chosen) ctx.fillRect(4, y - LINE / 2, w - 4, LINE);
+    drawArrow(ctx, 2 + PAD_X + 6, y, turn, style);
+    ctx.fillStyle = i < first ? INK : COURSE;
     ctx.textAlign = 'left';
     ctx.fillText(name, 2 + PAD_X + ARROW, y + 0.5);
     ctx.textAlign = 'right';
@@ -85,11 +106,11 @@ function boardOf(tells, dpr) {
 }
 
 /** Draw an arrow; `turn` is in eighths from the east, clockwise. */
-function drawArrow(ctx, x, y, turn) {
+function drawArrow(ctx, x, y, turn, style) {
   ctx.save();
   ctx.translate(x, y);
   ctx.rotate(turn * Math.PI / 4);
-  ctx.fillStyle = '#a2552c';
+  ctx.fillStyle = style;
   ctx.beginPath();
   for (const [px, py] of [[7, 0], [0, -5.5], [0, -2], [-7, -2], [-7, 2], [0, 2], [0, 5.5]]) {
     ctx.lineTo(px, py);

@@ -3,6 +3,7 @@
 import { twinsOf } from '../twins.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
+import { drawCourses, drawRings } from './echoes.js';
 import { drawFlag } from './flag.js';
 import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
@@ -12,7 +13,7 @@ import { NameTags } from './nametags.js';
 import { Night } from './night.js';
 import { drawBorderWords, drawOverlay, drawOverlayLabels, overlayTile } from './overlay.js';
 import { Screen } from './screen.js';
-import { drawPlaces } from './signs.js';
+import { courseAt, drawPlaces } from './signs.js';
 import { Speech } from './speech.js';
 import { contextOf } from './sprite.js';
 import { Walkers } from './walkers.js';
@@ -31,6 +32,7 @@ const MOUSE_REACH = 3, TOUCH_REACH = 14;  // css px by which the mouse or a fing
 const ARROW_REACH = 8;                    // css px by which it may miss an arrow
 const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
 const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
+const RINGS_LIT = 0.6;                    // opacity of what the rings of a race light in the dark
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
 
 /** Return the css px per tile on a screen of that size. */
@@ -158,6 +160,7 @@ export class View {
       walkers.resize(scale.bodyTile);
       lying.resize(scale.bodyTile);
     }
+    drawCourses(ctx, state, screen);
     if (state.goal !== null) drawGoal(ctx, state, screen);
     if (state.aim !== null) {
       drawFlag(ctx, screen.x(state.aim.x), screen.y(state.aim.y), 1.6 * wordDpr);
@@ -170,6 +173,7 @@ export class View {
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
       lying.drawGleam(ctx, state, lit);
+      drawRings(ctx, state, screen, RINGS_LIT * lit);
       walkers.drawLight(ctx, state);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
       scale.water.drawLights(ctx, screen, scale.ground, lit);
@@ -207,6 +211,11 @@ export class View {
   /** Return the arrow at the screen's edge under a css px, or null. */
   arrowAt(cssX, cssY) {
     return arrowAt(cssX * this.dpr, cssY * this.dpr, ARROW_REACH * this.dpr);
+  }
+
+  /** Return the index of the course under a css px of the board of the signpost that is read, or null. */
+  courseAt(cssX, cssY) {
+    return courseAt(cssX * this.dpr, cssY * this.dpr);
   }
 
   /** Return the cairn under a css px, or null. */

@@ -4,6 +4,7 @@
 import { faceOf, isClockwork, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
+import { EchoLight } from './echoes.js';
 import { drawArms, drawSparks, motionOf } from './emotes.js';
 import { EmberPicture } from './ember.js';
 import { Keys } from './key.js';
@@ -12,6 +13,7 @@ const TURN_MS = 90;                       // ms: the time constant with which ey
 const STRIDE = 1.5;                       // length of a double step in tiles
 const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
+const ECHO = 0.5;                         // opacity of an echo
 const OWN_COVERED = 0.2;                  // opacity of what stands before the own walker
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
 const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two of whom one covers the other
@@ -54,7 +56,7 @@ const TAU = Math.PI * 2;
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
+    walker, face: faceOf(walker.echo ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
     clockwork: isClockwork(walker.id), x: walker.x, y: walker.y, stride: 0,
     lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
@@ -74,6 +76,7 @@ export class Walkers {
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
     this.ember = new EmberPicture(tile);
+    this.echoes = new EchoLight(tile);
   }
 
   resize(tile) {
@@ -82,6 +85,7 @@ export class Walkers {
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
     this.ember = new EmberPicture(tile);
+    this.echoes = new EchoLight(tile);
   }
 
   /** Find out for this frame which walkers are in view and where on the screen, and sort them by
@@ -90,14 +94,14 @@ export class Walkers {
     const { order, memories } = this, turn = state.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
     const margin = MARGIN * this.tile;
     order.length = 0;
-    for (const walker of state.walkers) {
+    for (const walker of [...state.walkers, ...state.echoes]) {
       let memory = memories.get(walker.id);
       if (memory === undefined) memories.set(walker.id, memory = newMemory(walker));
       memory.seen = state.now;
       memory.walker = walker;
       if (memory.look !== walker.look) {
         memory.look = walker.look;
-        memory.face = faceOf(walker.id, walker.look);
+        memory.face = faceOf(walker.echo ?? walker.id, walker.look);
       }
       const moved = Math.hypot(walker.x - memory.x, walker.y - memory.y);
       memory.x = walker.x;
@@ -178,7 +182,7 @@ export class Walkers {
     const { walker, px, py } = memory, { bodies } = this;
     if (walker.id === state.followed) drawRing(ctx, state, px, py, this.tile, FOLLOWED);
     const body = bodies.body(memory.face, walker.dimmed);
-    const alpha = walker.alpha * (walker.muted ? 0.6 : 1);
+    const alpha = walker.alpha * (walker.muted ? 0.6 : 1) * (walker.echo === undefined ? 1 : ECHO);
     if (alpha < 1) ctx.globalAlpha = alpha;
     this.#drawWalker(ctx, state, memory, body, alpha, false);
     // Leaves give way to the own walker; others show through them faintly.
@@ -196,6 +200,7 @@ export class Walkers {
 
   /** Let the ember light what is around its carrier; the canvas adds what is drawn. */
   drawLight(ctx, state) {
+    for (const { walker, px, py } of this.order) if (walker.echo !== undefined) this.echoes.draw(ctx, px, py);
     const memory = state.carried && this.order.find(({ walker }) => walker.id === state.carried.id);
     if (memory) this.ember.drawLight(ctx, memory.px, memory.py);
   }
@@ -249,7 +254,7 @@ export class Walkers {
   at(px, py, reach) {
     let best = null, least = Infinity;
     for (const { walker, deer, px: x, py: y } of this.order) {
-      if (deer) continue;
+      if (deer || walker.echo !== undefined) continue;
       const middle = y - 0.55 * this.tile;
       const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
       const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);

@@ -1,0 +1,74 @@
+"""Where signposts stand, and which of them a path joins, as functions of the ground.
+
+The page's landmarks.js is this module's twin; tests/vectors/posts.json holds both to the same
+tiles. Most cells of the ground have a signpost beside a path, near where their paths meet; that of
+cell (0, 0) is the one on the plaza.
+"""
+
+from typing import Final
+
+from flatlands.world.recent import Recent
+from flatlands.world.terrain import GRASS, SAND, WOOD, Terrain
+from flatlands.world.track import Tile
+
+#: Tiles around a waypoint in which a signpost stands.
+AROUND: Final = 8
+
+#: A signpost is so many 1/16 tile from the middle of a path, at least and at most.
+POST_FROM, POST_TO = 26, 40
+
+#: Two signposts are no course if they are nearer to each other than so many tiles.
+APART: Final = 24
+
+#: The neighbours of a cell, by the numbers of sides: east, south, west and north.
+SIDES: Final = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+#: Cells whose signposts are kept, of about 200 bytes each.
+CACHED: Final = 4096
+
+#: The tiles around a waypoint, the nearest first, and of those as near the northern and western.
+_NEAREST: Final = sorted(
+    ((x, y) for y in range(-AROUND, AROUND + 1) for x in range(-AROUND, AROUND + 1)),
+    key=lambda at: (at[0] ** 2 + at[1] ** 2, at[1], at[0]),
+)
+
+
+class Posts:
+    """The signposts of one world. Cells are (column, row), as in docs/games.md."""
+
+    def __init__(self, terrain: Terrain) -> None:
+        self._terrain = terrain
+        self._known = Recent(self._find, CACHED)
+
+    def course(self, cell: Tile, side: int) -> tuple[Tile, Tile] | None:
+        """Return the tiles of a cell's signpost and of the next one that a path leads to on a side
+        of it, or None if there are no two. To find out takes up to some ms, once."""
+        i, j = SIDES[side]
+        there = cell[0] + i, cell[1] + j
+        first, last = sorted((cell, there))
+        joins = (*self._terrain.waypoint(*first), *self._terrain.waypoint(*last))
+        if joins not in self._terrain.edges(*cell):
+            return None
+        one, other = self._known[cell], self._known[there]
+        if one is None or other is None:
+            return None
+        far = (one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2
+        return (one, other) if far >= APART**2 else None
+
+    def may_end(self, cell: Tile, side: int, tile: Tile) -> bool:
+        """Say whether a tile is so near to where a course ends, if there is one, that the signpost
+        there can be seen."""
+        i, j = SIDES[side]
+        waypoint = self._terrain.waypoint(cell[0] + i, cell[1] + j)
+        return all(abs(a - b) <= 2 * AROUND for a, b in zip(waypoint, tile, strict=True))
+
+    def _find(self, cell: Tile) -> Tile | None:
+        """Return the tile of the signpost of a cell, or None if it has none."""
+        left, top = self._terrain.waypoint(*cell)
+        if cell == (0, 0):
+            return 0, 0
+        for x, y in _NEAREST:
+            kind, _, _, path = self._terrain.tile(left + x, top + y)
+            if POST_FROM <= path <= POST_TO and kind in (GRASS, SAND, WOOD):
+                return left + x, top + y
+        return None

@@ -1,0 +1,38 @@
+// The note about a race: where one may race to, the clock of the race, and how it has ended.
+
+import { element, icon, show } from './element.js';
+
+/** What the note shows: the clock or '', a text, the word of its button or '', and whether one may stop the race.
+ * @typedef {{ clock: string, text: string, button: string, stop: boolean }} Shown */
+
+export class RaceNote {
+  /** `on` has { race(), stopRace() }. */
+  constructor(on) {
+    this.shown = '';                      // what it shows, to change the page only if need be
+    // It changes all the time, so screen readers do not read it out.
+    this.clock = element('b', { role: 'timer', 'aria-live': 'off' });
+    this.text = element('bdi', {});
+    this.word = element('span', {});
+    this.button = element('button', { type: 'button' }, this.word, element('kbd', { class: 'fine' }, 'R'));
+    this.close = element('button', { type: 'button', class: 'close', 'aria-label': 'Stop the race', title: 'Stop the race (Escape)' },
+      icon('close'));
+    this.root = element('div', { class: 'race note panel', hidden: true }, this.clock, this.text, this.button, this.close);
+    this.button.addEventListener('click', on.race);
+    this.close.addEventListener('click', on.stopRace);
+  }
+
+  /** @param {Shown | null} what  null hides the note */
+  show(what) {
+    const { clock, text, button, stop } = what ?? { clock: '', text: '', button: '', stop: false };
+    if (this.clock.textContent !== clock) this.clock.textContent = clock;
+    const shown = [what !== null, text, button, stop, clock === ''].join('\n');
+    if (shown === this.shown) return;
+    this.shown = shown;
+    this.text.textContent = text;
+    this.word.textContent = button;
+    show(clock !== '', this.clock);
+    show(button !== '', this.button);
+    show(stop, this.close);
+    show(what !== null, this.root);
+  }
+}

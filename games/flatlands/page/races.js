@@ -1,0 +1,168 @@
+// What the player does about races: it reads at a signpost who holds which course, begins a race there, and is told
+// how that has ended. It never touches the page by itself.
+
+import { isOne, ownRace, resultOf, RING, secondsOf, takeRace } from './echoes.js';
+import { CELL } from './landmarks.js';
+import { wayTo } from './near.js';
+
+/** @typedef {import('./echoes.js').Race} Race */
+/** @typedef {import('./landmarks.js').Course} Course */
+/** @typedef {import('./state.js').Sign} Sign */
+/** @typedef {import('./state.js').State} State */
+
+const READ_AFTER = 400;                   // ms at a signpost, after which one reads who holds its courses
+const TELL_EVERY = 2000;                  // ms between two words to the server that one is there
+const SHOWN = 9000;                       // ms for which it is shown how a race has ended
+
+export class Races {
+  /** @param {State} state @param {import('./session.js').Session} session
+   * @param {import('./hud/hud.js').Hud} hud @param {import('./sound.js').Sound} sound */
+  constructor(state, session, hud, sound) {
+    this.state = state;
+    this.session = session;
+    this.hud = hud;
+    this.sound = sound;
+    /** @type {Sign | null} The signpost that is read, */
+    this.sign = null;
+    this.readAt = Infinity;               // when it is asked who holds its courses, performance time, ms,
+    /** @type {Map<number, string>} and who does in what time, by their sides. */
+    this.holders = new Map();
+    /** @type {Race | null} The own race in the last frame, */
+    this.race = null;
+    this.toldAt = -Infinity;              // and when the server was told last that one is there.
+    /** @type {{ clock: string, text: string, until: number } | null} How the last race has ended. */
+    this.result = null;
+    const { on } = session.client;
+    on.event('Race', (_, values, id) => this.#begin(id, values));
+    on.told('courses', (i, j, rows) => {
+      if (this.sign?.i !== i || this.sign?.j !== j) return;
+      this.holders = new Map(rows.map(([side, ms, name, own]) => [side, `${own ? 'you' : name} ${secondsOf(ms)}`]));
+    });
+    on.told('arrived', (i, j, side, ms, won, otherMs, otherName, own) =>
+      this.#arrived(i, j, side, { ms, won, otherMs, otherName, own }));
+    // The server says whether the race is on still: it may be another one.
+    on.begun(() => this.#tell());
+    on.error((code) => {
+      if (code === 'race') this.#off(null);
+      // It has only seemed so: the server was told too soon.
+      else if (code === 'far' && this.race !== null) this.race.endedAt = NaN;
+    });
+  }
+
+  /** Show what there is to do, and tell the server when one is there; called in each frame.
+   * @param {number} now  performance time, ms */
+  look(now) {
+    const { state, hud } = this, race = ownRace(state);
+    if (this.race?.over) this.#off('The race is off after a minute.');
+    this.race = race;
+    this.#read(state.sign, now);
+    if (race !== null) return this.#follow(race, now);
+    if (this.result !== null && now < this.result.until) {
+      return hud.race({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
+    }
+    const [first] = state.sign?.courses ?? [];
+    // A newcomer learns first how to walk; and who looks at the grid sees all of it.
+    const idle = this.session.lasts && this.session.walked && !state.gridShown;
+    if (first === undefined || !idle) return hud.race(null);
+    const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
+    hud.race({ clock: '', text, button: 'Race', stop: false });
+  }
+
+  /** Begin a race at the signpost that is read: by the course at an `index` of its courses, or else by the one after
+   * that which was chosen. */
+  next(index = -1) {
+    const { state: { sign }, race, session, hud } = this;
+    if (!session.lasts) return;
+    if (sign === null) return race === null ? hud.toast('Races begin at signposts, where paths meet.') : undefined;
+    const { courses } = sign, chosen = courses.findIndex((each) => race !== null && isOne(each, race.course));
+    if (courses.length === 0) return hud.toast('No path leads from here to another signpost.');
+    const { from, side } = courses[index < 0 ? (chosen + 1) % courses.length : index];
+    this.result = null;
+    session.client.do.race(from.i, from.j, side);
+  }
+
+  /** End the race; return whether there was one. */
+  stop() {
+    return this.#off(null);
+  }
+
+  /** @param {Sign | null} sign */
+  #read(sign, now) {
+    if (sign?.x !== this.sign?.x || sign?.y !== this.sign?.y) {
+      this.sign = sign;
+      this.holders.clear();
+      this.readAt = now + READ_AFTER;
+    }
+    if (sign === null || now < this.readAt || !this.session.lasts) return;
+    this.readAt = Infinity;
+    if (sign.courses.length > 0) this.session.client.do.courses(sign.i, sign.j);
+  }
+
+  /** Show the clock of the own race.
+   * @param {Race} race */
+  #follow({ course, begunAt, endedAt, ms, name }, now) {
+    const { hud, state: { sign } } = this, to = `${course.name}: ${ms === 0 ? 'be the first' : `${name} ${secondsOf(ms)}`}`;
+    const begun = !Number.isNaN(begunAt), ended = !Number.isNaN(endedAt);
+    const another = !begun && sign !== null && sign.courses.length > 1;
+    const clock = (begun ? ((ended ? endedAt : now) - begunAt) / 1000 : 0).toFixed(1);
+    const text = ended ? `${course.name}!` : begun ? `To ${to}` : `Go! To ${to}`;
+    hud.race({ clock, text, button: another ? 'Another way' : '', stop: true });
+    if (!ended || now < this.toldAt + TELL_EVERY) return;
+    this.toldAt = now;
+    this.#tell();
+  }
+
+  /** Tell the server that one is there. */
+  #tell() {
+    if (this.race === null) return;
+    const { from, side } = this.race.course;
+    this.session.client.do.arrive(from.i, from.j, side);
+  }
+
+  #begin(id, told) {
+    const { state, hud } = this, { here } = state;
+    // Of courses far away nothing can be seen, and to look for their signposts takes some ms.
+    if (Math.max(Math.abs(told.x * CELL - here.x), Math.abs(told.y * CELL - here.y)) > 2 * CELL) return;
+    const from = state.landmarks.post(told.x, told.y);
+    const course = from && state.landmarks.courses(from).find(({ side }) => side === told.side);
+    if (!course) return;
+    if (id === state.ownId) this.#off(null);
+    takeRace(state, id, course, told);
+    if (id !== state.ownId) return;
+    this.race = ownRace(state);
+    this.toldAt = -Infinity;
+    state.aim = { x: course.to.x + 0.5, y: course.to.y + 0.5, reach: RING / 2, label: course.name };
+    hud.tell(`Race to ${course.name}, ${wayTo(course.to.x - from.x, course.to.y - from.y)}. `
+      + 'The clock starts when you leave the ring around the signpost.');
+  }
+
+  #arrived(i, j, side, told) {
+    const { state, hud, sound, race } = this;
+    if (race === null || !isOne(race.course, { from: { i, j }, side })) return;
+    const text = resultOf(race.course.name, told), walker = state.drawn.get(race.runner);
+    this.result = { clock: secondsOf(told.ms), text, until: state.now + SHOWN };
+    hud.tell(`${secondsOf(told.ms)}. ${text}`);
+    if (told.won) sound.spark();
+    else sound.chime();
+    if (told.won && walker !== undefined) walker.sparkAt = state.now;
+    // Its echo goes on until it is there, too.
+    race.waits = false;
+    this.#forget();
+  }
+
+  /** End the own race, and say why; return whether there was one.
+   * @param {string | null} why */
+  #off(why) {
+    if (this.race === null) return false;
+    if (why !== null) this.hud.toast(why);
+    this.race.over = true;
+    this.#forget();
+    return true;
+  }
+
+  #forget() {
+    const { state, race } = this, { aim } = state;
+    this.race = null;
+    if (race !== null && aim?.x === race.course.to.x + 0.5 && aim.y === race.course.to.y + 0.5) state.aim = null;
+  }
+}

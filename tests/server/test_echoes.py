@@ -1,0 +1,582 @@
+"""Echoes: who is fastest holds a course, at whichever nodes, whatever dies, and by no claim."""
+
+import struct
+from base64 import b64decode
+from itertools import pairwise
+from math import hypot
+
+import pytest
+
+from flatlands.games.flatlands.echoes import echoes as module
+from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
+from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, RING, between, packed
+from flatlands.games.flatlands.landmarks.posts import APART, SIDES, Posts
+from flatlands.games.flatlands.options import Options
+from flatlands.server.districts import COLUMNS
+from flatlands.server.kept.boards import NO_NAME
+from flatlands.server.me import Me
+from flatlands.server.players.recording import MOST
+from flatlands.server.things import middle_of
+from flatlands.testkit import World
+from flatlands.world.terrain import Terrain
+from flatlands.world.track import SPEED, UNIT
+from tests.server.harness import Clock, clock_stores
+from tests.server.machine import Machine
+from tests.server.things import KEY
+from tests.vectors import load
+
+#: The course from the plaza to the first signpost in the west, to which one walks straight, and the
+#: one that leads back.
+WEST, EAST = (0, 0, 2), (-1, 0, 0)
+PLAZA, THERE = (0, 0), (-76, -3)
+
+#: Somewhere beside the way.
+ASIDE = (-30.5, -14.5)
+
+#: Nobody is faster between the two rings; it takes so many ms, and some for their width.
+STRAIGHT = (hypot(76, 3) - 2 * RING) * UNIT / SPEED * 1000
+
+
+def begin(nodes=2, **more):
+    return World("flatlands", nodes=nodes, options=Options(walkers=0, deer=0, gems=0), **more)
+
+
+def join(world, name, node=0, at=PLAZA):
+    player = world.join(name, node, at=at)
+    world.run(0.5)
+    return player
+
+
+def home(player):
+    """Put a player onto the plaza, as H does."""
+    player._n += 1
+    player.send(4, player._n)
+
+
+def run(world, player, course=WEST, via=(), goal=THERE):
+    """Let a player race to a tile; return what it is told then."""
+    player.do("race", *course)
+    for place in (*via, (goal[0] + 0.5, goal[1] + 0.5)):
+        player.go(*place)
+        world.run(0.1)
+        while player._client.host.node.residents.by_id[player.id].walks(player.now()):
+            world.run(0.1)
+    return arrive(player, course)
+
+
+def arrive(player, course=WEST):
+    """Let a player say that it has come there; return [ms, won, ms, name, own] if it has."""
+    before = len(player.heard)
+    player.do("arrive", *course)
+    told = [more[1] for what, _, more in player.heard[before:] if what == "told"]
+    return told[-1][3:] if told else None
+
+
+def holders(player, course=WEST):
+    """Return who holds the courses of a signpost: side -> [ms, name, own]."""
+    player.do("courses", *course[:2])
+    column, row, rows = player.told("courses")
+    assert (column, row) == course[:2]
+    return {side: rest for side, *rest in rows}
+
+
+def book(world, player):
+    """Return the lines of a player's book without their times: [kind, who, ms, side, x, y]."""
+    world.run(6)
+    player.do("book")
+    [lines] = player.told("book")
+    return sorted([kind, who, *divmod(n, 4), x, y] for kind, _at, who, n, x, y in lines)
+
+
+def echoes(world, node=0):
+    """Return the part that a node has."""
+    [part] = [one for one in world.game(node).node.play._parts if isinstance(one, Echoes)]
+    return part
+
+
+def points(text):
+    """Return what is told of an echo, as (ms, x, y) in tiles from the first signpost."""
+    return [(t, x / 128, y / 128) for t, x, y in struct.iter_unpack("<Hhh", b64decode(text))]
+
+
+# Who holds a course.
+
+
+def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_its_book():
+    world = begin()
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    slow, won, *nobody = run(world, ada, via=[ASIDE])
+    assert won and nobody == [0, "", False] and slow > STRAIGHT + 500
+    assert holders(ben) == {2: [slow, "Ada", False]}
+    fast, won, *other = run(world, ben)
+    assert won and other == [slow, "Ada", False] and fast == pytest.approx(STRAIGHT, abs=60)
+    assert holders(ada) == {2: [fast, "Ben", False]} and holders(ben) == {2: [fast, "Ben", True]}
+    # A third one is slower, and improves nothing.
+    cyd = join(world, "Cyd")
+    ms, won, *other = run(world, cyd, via=[ASIDE])
+    assert not won and ms > fast and other == [fast, "Ben", False]
+    assert holders(cyd) == {2: [fast, "Ben", False]} and book(world, cyd) == []
+    # Of the courses that lead back there is nobody yet.
+    assert holders(ben, EAST) == {}
+    assert book(world, ada) == [
+        ["beaten", "Ben", fast, 2, 0, 0],
+        ["echo", "", slow, 2, 0, 0],
+    ]
+    assert book(world, ben) == [["echo", "Ada", fast, 2, 0, 0]]
+    world.check()
+
+
+def test_who_runs_just_as_before_is_as_fast_and_has_won_nothing_again():
+    world = begin(1)
+    ada, ben = join(world, "Ada"), join(world, "Ben")
+    run(world, ben, via=[ASIDE])
+    run(world, ada)
+    run(world, ada, EAST, goal=PLAZA)
+    fast = run(world, ada)
+    run(world, ada, EAST, goal=PLAZA)
+    assert run(world, ada) == [fast[0], False, fast[0], "Ada", True]
+
+
+def test_whoever_beats_its_own_echo_beats_nobody():
+    world = begin(1)
+    ada = join(world, "Ada")
+    slow = run(world, ada, via=[ASIDE])[0]
+    run(world, ada, EAST, goal=PLAZA)
+    fast, won, *other = run(world, ada)
+    assert won and other == [slow, "Ada", True] and fast < slow
+    assert [(line[0], line[4]) for line in book(world, ada)] == [("echo", -1), ("echo", 0)]
+    run(world, ada, EAST, goal=PLAZA)
+    ms, won, *other = run(world, ada, via=[ASIDE])
+    assert not won and other == [fast, "Ada", True]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_of_two_who_come_there_in_the_same_ms_at_two_nodes_one_holds_it(cut):
+    world = begin()
+    players = join(world, "Ada"), join(world, "Ben", 1)
+    if cut:
+        world.cut(0, 1)
+    for player in players:
+        player.do("race", *WEST)
+    for player in players:
+        player.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(20)
+    told = [arrive(player) for player in players]
+    assert [won for _, won, *_ in told] == [True, False] and told[0][0] == told[1][0]
+    assert told[1][2:] == [told[0][0], "Ada", False]
+    world.heal()
+    world.run(65)
+    assert holders(players[1]) == {2: [told[0][0], "Ada", False]}
+    assert book(world, players[1]) == []
+    world.check()
+
+
+def test_who_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
+    world = begin()
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    ada.do("race", *WEST)
+    ada.go(*ASIDE)
+    world.run(8)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    ben.do("race", *WEST)
+    ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(20)
+    change, other = type(echoes(world).best).change, []
+
+    def overtaken(self, id, how):
+        def late(before):
+            if not other:
+                other.append(ben)
+                ben.do("arrive", *WEST)
+            return how(before)
+
+        return change(self, id, late)
+
+    monkeypatch.setattr(type(echoes(world).best), "change", overtaken)
+    slow, won, *best = arrive(ada)
+    assert other == [ben]
+    fast, first, *_ = ben.told("arrived")[3:]
+    assert first and not won and slow > fast and best == [fast, "Ben", False]
+    assert holders(ada) == {2: [fast, "Ben", False]}
+
+
+# Its way.
+
+
+def test_all_who_see_a_runner_are_told_of_the_echo_that_walks_along():
+    world = begin()
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    far = join(world, "Far", 1, (-170, 12))
+    ada.send(33, "Ada", 1033)
+    ms = run(world, ada, via=[ASIDE])[0]
+    world.run(3)
+    for player in (ada, ben, far):
+        player.heard.clear()
+    home(ada)
+    world.run(2)
+    ada.do("race", *WEST)
+    world.run(1)
+    [(_, runner, race)] = [heard for heard in ben.heard if heard[0] == "Race"]
+    assert runner.id == ada.id and not any(heard[0] == "Race" for heard in far.heard)
+    way = points(race.pop("way"))
+    of = {"ms": ms, "name": "Ada", "player": ada.id, "look": 1033}
+    assert race == {"x": 0, "y": 0, "side": 2, **of}
+    # From ring to ring, by the corner, in so many ms, and at everybody's pace.
+    assert way[0][0] == 0 and way[-1][0] == ms and len(way) < 10
+    assert hypot(*way[0][1:]) == pytest.approx(RING, abs=0.05)
+    assert hypot(way[-1][1] + 76, way[-1][2] + 3) == pytest.approx(RING, abs=0.05)
+    assert any(hypot(x - ASIDE[0] + 0.5, y - ASIDE[1] + 0.5) < 0.1 for _, x, y in way)
+    for (t, x, y), (then, to_x, to_y) in pairwise(way):
+        assert hypot(to_x - x, to_y - y) == pytest.approx((then - t) * 0.005, abs=0.15)
+
+
+def test_a_long_way_with_many_turns_is_short_and_near_the_true_one():
+    step = [(100 * n, 512 * n, (-1) ** n * 900) for n in range(130)]
+    text = packed(step, (0, 0))
+    assert len(text) <= LENGTH
+    assert points(text)[0] == (0, 0, 900 // 8 / 128) and points(text)[-1][0] == 12_900
+    # A straight way in many pieces is one in few.
+    assert len(points(packed([(100 * n, 512 * n, 0) for n in range(MOST)], (0, 0)))) < 20
+    # One that rests rests.
+    rests = [(0, 0, 0), (1000, 5120, 0), (3000, 5120, 0), (4000, 10240, 0)]
+    assert [t for t, *_ in points(packed(rests, (0, 0)))] == [0, 1000, 3000, 4000]
+
+
+@pytest.mark.parametrize(
+    ("way", "ms"),
+    [
+        # From the middle of the one ring past the other one's.
+        ([(0, 0, 0), (10_000, 51_200, 0)], 10_000 * (40 - 8) / 50),
+        # Back to the signpost, after a while, and out again.
+        ([(0, 0, 0), (2000, 9000, 0), (4000, 0, 0), (9000, 0, 0), (19_000, 51_200, 0)], 6400),
+        # It begins on the way, or never comes there.
+        ([(0, 9000, 0), (9000, 55_000, 0)], None),
+        ([(0, 0, 0), (6000, 32_000, 0)], None),
+        # It only touches the ring, or passes it by.
+        ([(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4095)], None),
+        ([(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4100)], None),
+        # The other ring comes first.
+        ([(0, 40_960, 0), (8000, 0, 0)], None),
+        # One rests in the ring that one has come to.
+        ([(0, 0, 0), (9000, 40_960, 0), (19_000, 40_960, 0)], 9000 * (40 - 8) / 40),
+    ],
+)
+def test_a_run_is_what_lies_between_two_rings(way, ms):
+    found = between(way, (0, 0), (40 * UNIT, 0))
+    if ms is None and way[-1][2] != -4095:
+        assert found is None
+    elif ms is not None:
+        assert found[-1][0] - found[0][0] == pytest.approx(ms, abs=1)
+        ends = [(0, 0), (40 * UNIT, 0)]
+        for (_, x, y), (at_x, at_y) in zip((found[0], found[-1]), ends, strict=True):
+            assert hypot(x - at_x, y - at_y) == pytest.approx(RING * UNIT, abs=2)
+
+
+# Where courses are.
+
+
+@pytest.mark.parametrize("vector", load("posts"), ids=lambda v: f"{v['seed']}@{v['cell']}")
+def test_a_course_is_where_the_vectors_say(vector):
+    posts = Posts(Terrain(vector["seed"]))
+    courses = [posts.course(tuple(vector["cell"]), side) for side in range(len(SIDES))]
+    assert [course and [list(end) for end in course] for course in courses] == vector["courses"]
+
+
+def test_a_course_leads_to_and_fro_between_signposts_that_are_apart():
+    land = Terrain(7)
+    posts, count = Posts(land), 0
+    for cell in ((i, j) for i in range(-5, 5) for j in range(-5, 5)):
+        for side, (i, j) in enumerate(SIDES):
+            course = posts.course(cell, side)
+            there = cell[0] + i, cell[1] + j
+            assert posts.course(there, (side + 2) % 4) == (course and course[::-1])
+            if course is not None:
+                count += 1
+                assert hypot(*[a - b for a, b in zip(*course, strict=True)]) >= APART
+                assert not any(land.blocked(*end) for end in course)
+    assert count > 100
+
+
+# What nobody can claim.
+
+
+def test_nobody_is_there_before_its_tracks_are_or_has_raced_who_has_not_begun():
+    world = begin()
+    ada = join(world, "Ada")
+    ada.do("race", *WEST)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    for _ in range(3):
+        world.run(4)
+        assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
+    world.run(8)
+    # It has run this course, and no other one.
+    for course in (EAST, (-1, 0, 1), (0, 0, 0), (0, 0, 1), (0, 0, 3), (5, 5, 0)):
+        world.run(1.1)
+        assert arrive(ada, course) is None
+    world.run(2)
+    assert arrive(ada)[1]
+    ben = join(world, "Ben", 1)
+    ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(20)
+    assert arrive(ben) is None and ben.errors()[-1].startswith("the race is off")
+    assert echoes(world).node.residents.by_id[ada.id].recorded
+    assert not echoes(world, 1).node.residents.by_id[ben.id].recorded
+
+
+@pytest.mark.parametrize("trick", ["home", "pace", "rest", "turns", "elsewhere"])
+def test_a_trick_is_no_run(trick):
+    world = begin(1)
+    ada = join(world, "Ada", at=(-170, 12) if trick == "home" else PLAZA)
+    resident = echoes(world).node.residents.by_id[ada.id]
+    course = WEST
+    if trick == "home":
+        # Home is the fastest way to the plaza.
+        course = -3, 0, 0
+        ada.do("race", *course)
+        home(ada)
+        world.run(1)
+        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    elif trick == "pace":
+        ada.do("race", *WEST)
+        Me(echoes(world).node, resident).pace(2)
+        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    elif trick == "rest":
+        # A run of more than a minute counts for nothing, wherever it rests.
+        ada.do("race", *WEST)
+        ada.go(-20.5, -1.5)
+        world.run(LONGEST / 1000)
+        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    elif trick == "turns":
+        ada.do("race", *WEST)
+        for turn in range(MOST):
+            ada.walk(*[(1, 0), (-1, 0)][turn % 2])
+            world.run(0.15)
+        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    else:
+        # Whoever begins on the way has no run.
+        ada.go(-20.5, -1.5)
+        world.run(6)
+        ada.do("race", *WEST)
+        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(25)
+    assert arrive(ada, course) is None and holders(ada, course) == {}
+    what = {"rest": "only who comes", "elsewhere": "you have not"}.get(trick, "the race is off")
+    assert ada.errors()[-1].startswith(what)
+
+
+def test_who_is_known_by_no_key_holds_nothing():
+    world = begin(1)
+    nobody = join(world, "Nobody")
+    echoes(world).node.residents.by_id[nobody.id].owner = ""
+    nobody.do("race", *WEST)
+    nobody.do("arrive", *WEST)
+    assert nobody.errors() == ["send a key first, by which your echoes are known"] * 2
+    assert holders(nobody) == {} and nobody.playing
+
+
+def test_forged_courses_are_refused_and_harm_nobody():
+    world = begin(1)
+    ada = join(world, "Ada")
+    for course in ((2**25, -(2**25), 3), (0, 0, 3), (2**24, 2**24, 0)):
+        ada.do("race", *course)
+        assert arrive(ada, course) is None and ada.errors()[-1] == "you have not come there yet"
+        world.run(2)
+    # None leads to the plaza from the north.
+    assert arrive(ada, (0, -1, 1)) is None and ada.errors()[-1].startswith("no path leads")
+    # Nobody lets the server look for signposts everywhere.
+    assert len(echoes(world)._posts._known) < 4
+    for wrong in ((2**26, 0, 0), (0, 0, 4), (0, 0, -1), ("0", 0, 0), (0, 0)):
+        mallory = join(world, "Mallory")
+        mallory.do("race", *wrong)
+        assert not mallory.playing and mallory.refused.startswith("race")
+    assert ada.playing
+    world.run(5)
+    world.check()
+
+
+# What goes wrong.
+
+
+def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
+    world = begin()
+    ada = join(world, "Ada")
+    ada.do("race", *WEST)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(8)
+    world.kill(0)
+    ada.back(1)
+    world.run(2)
+    assert arrive(ada) is None and ada.errors()[-1].startswith("the race is off")
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(10)
+    assert arrive(ada) is None and ada.errors()[-1].startswith("the race is off")
+    # At the next signpost one begins anew.
+    assert run(world, ada, EAST, goal=PLAZA)[1]
+    world.check()
+
+
+def test_what_was_answered_is_not_lost_when_the_node_dies():
+    world = begin(3)
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    ms = run(world, ada)[0]
+    world.kill(0)
+    ada.back(1)
+    world.run(3)
+    assert holders(ben) == {2: [ms, "Ada", False]} and holders(ada) == {2: [ms, "Ada", True]}
+    assert book(world, ada) == [["echo", "", ms, 2, 0, 0]]
+
+
+def test_a_race_goes_on_at_another_node_to_which_the_player_comes_back():
+    world = begin(skew=0.4)
+    ada = join(world, "Ada")
+    ada.do("race", *WEST)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(8)
+    ada.lose()
+    world.run(1)
+    ada.back(1)
+    world.run(1)
+    assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(10)
+    ms, won, *_ = arrive(ada)
+    # It stood for the second without a connection, and for that after it.
+    assert won and ms == pytest.approx(STRAIGHT + 2000, abs=100)
+    world.check()
+
+
+def test_a_race_goes_on_at_another_worker_to_which_the_player_is_passed():
+    clock = Clock()
+    machine = Machine(nodes=2, free=False, clock=clock, stores=clock_stores(clock))
+    machine.run(2000)
+    machine.tell((COLUMNS, -2, 0, 1))
+    west, east = machine.hosts
+    ada = machine.stand("Ada", middle_of(PLAZA), (40, 25), east)
+    ada.send(10, KEY)
+    machine.run(4000)
+    ada.send(35, "race", list(WEST))
+    ada.go(*middle_of(THERE))
+    machine.run(11_000)
+    machine.look_after()
+    machine.arrive()
+    machine.run(9000)
+    assert ada.id in west.node.residents.by_id and ada.id not in east.node.residents.by_id
+    ada.send(35, "arrive", list(WEST))
+    machine.run(100)
+    assert not ada.model.errors
+    assert ada.model.told["arrived"][3] == pytest.approx(STRAIGHT, abs=60)
+    assert ada.model.told["arrived"][4] is True
+
+
+def test_a_run_is_kept_once_the_store_answers_again_and_once_only():
+    world = begin()
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    slow = run(world, ben, via=[ASIDE])[0]
+    ada.do("race", *WEST)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(20)
+    world.lose_store()
+    before = len(ada.errors())
+    assert arrive(ada) is None and len(ada.errors()) == before + 1
+    # To walk by a signpost is no reason to complain.
+    ada.do("courses", 0, 0)
+    assert len(ada.errors()) == before + 1
+    world.heal()
+    world.run(10)
+    fast, won, *other = arrive(ada)
+    assert won and other == [slow, "Ben", False]
+    # What was told may be lost; to say it again changes nothing.
+    world.run(2)
+    assert arrive(ada) == [fast, won, *other]
+    assert book(world, ada) == [["echo", "Ben", fast, 2, 0, 0]]
+    assert ["beaten", "Ada", fast, 2, 0, 0] in book(world, ben)
+
+
+def test_the_book_of_the_loser_is_written_by_whoever_says_again_that_it_has_come_there(monkeypatch):
+    """The node dies, or the store fails, between the course and the books."""
+    world = begin()
+    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
+    slow = run(world, ben, via=[ASIDE])[0]
+    ada.do("race", *WEST)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(20)
+    with monkeypatch.context() as broken:
+        broken.setattr(Echoes, "_note", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ada.do("arrive", *WEST)
+    world.run(2)
+    fast, won, *other = arrive(ada)
+    assert won and other == [slow, "Ben", False]
+    assert ["beaten", "Ada", fast, 2, 0, 0] in book(world, ben)
+
+
+# What becomes of it all.
+
+
+def test_who_walks_to_and_fro_all_day_fills_neither_the_books_nor_the_store(monkeypatch):
+    # A day of an hour.
+    monkeypatch.setattr(module, "DAY", 3600_000)
+    world = begin(1)
+    world.run(3600 - world.game().now() / 1000 % 3600)
+    ada, ben = join(world, "Ada"), join(world, "Ben")
+    # Each is a little faster than the other one, again and again.
+    for aside in range(12, 2, -3):
+        for player in (ada, ben):
+            run(world, player, via=[(-30.5, -aside - 0.5 + (player is ben))])
+            run(world, player, EAST, via=[(-30.5, -aside - 0.5 + (player is ben))], goal=PLAZA)
+    assert len(echoes(world).best.all("0:0")) == len(echoes(world).best.all("-1:0")) == 1
+    for player in (ada, ben):
+        lines = [(kind, x) for kind, _who, _ms, _side, x, _y in book(world, player)]
+        assert sorted(lines) == [("beaten", -1), ("beaten", 0), ("echo", -1), ("echo", 0)]
+    # On another day it is told again.
+    world.run(3600)
+    assert run(world, ada)[1]
+    assert len(book(world, ben)) == 5
+
+
+def test_from_one_address_not_more_courses_are_won_than_one_in_ten_seconds():
+    world = begin(1)
+    address = echoes(world).actions["arrive"].of_address
+    assert (address.rate, address.burst) == (1 / 10, 60)
+    ada, ben = join(world, "Ada"), join(world, "Ben")
+    run(world, ada)
+    # Who wins nothing uses nothing up.
+    ben.do("race", *WEST)
+    ben.go(*ASIDE)
+    world.run(8)
+    ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    world.run(15)
+    for _ in range(address.burst + 5):
+        assert arrive(ben)[1] is False
+        world.run(1)
+
+
+def test_a_course_that_nobody_runs_is_free_again_and_one_that_somebody_runs_is_not(monkeypatch):
+    # Of ninety days, so many seconds.
+    assert Echo.lasts == 90 * 24 * 3600
+    monkeypatch.setattr(Echo, "lasts", 150)
+    world = begin(1)
+    ada = join(world, "Ada")
+    fast = run(world, ada)[0]
+    run(world, ada, EAST, goal=PLAZA)
+    world.run(100)
+    ben = join(world, "Ben")
+    assert run(world, ben, via=[ASIDE])[1:] == [False, fast, "Ada", False]
+    world.run(100)
+    cyd = join(world, "Cyd")
+    assert holders(cyd) == {2: [fast, "Ada", False]} and holders(cyd, EAST) == {}
+
+
+def test_a_name_that_an_operator_clears_is_gone_from_echoes():
+    world = begin(1)
+    ada, ben = join(world, "Ada"), join(world, "Bad")
+    run(world, ben, via=[ASIDE])
+    run(world, ben, EAST, goal=PLAZA)
+    fast = run(world, ada)[0]
+    echoes(world).node.play.clear_name("Bad")
+    world.run(1)
+    assert holders(ada) == {2: [fast, "Ada", True]}
+    assert holders(ada, EAST)[0][1] == NO_NAME
+    assert echoes(world).best.read("0:0/2").beaten == NO_NAME
+    # Of whom it was is still known.
+    assert holders(ben, EAST)[0][2] is True

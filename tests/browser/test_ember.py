@@ -22,7 +22,7 @@ def quiet():
 
 def choose(page, name):
     """Choose somebody or something of the list of who and what is near."""
-    page.get_by_role("button", name="Who is near", exact=True).click()
+    page.keyboard.press("m")
     page.get_by_role("dialog", name="Who is near").get_by_role("button", name=name).first.click()
 
 

@@ -13,7 +13,7 @@ const TOUCH = 1.8, APART = 3;             // tiles: who carries it is touched, o
                                           // follows somebody comes so near
 const GRASP = 2.5;                        // tiles: so near it is taken by a click
 const INTO = 1.2;                         // tiles to a fire into which one has walked
-const LIGHTS = 2.5;                       // tiles to the place of a landmark's fire
+const LIGHTS = 4;                         // tiles to a landmark's hearth, which stands up to 3.6 from its tile
 const BESIDE = 3.5;                       // tiles: so near a fire its stone is read
 const ASKS_EVERY = 1300;                  // ms: the server allows no more
 const FORGETS = 90000;                    // ms after which all is asked for again, whatever was missed

@@ -7,6 +7,8 @@ import pytest
 
 from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.book.notes import note
+from flatlands.games.flatlands.walkers.company import QUIET
+from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.world.track import UNIT
 from tests.server.test_cairns import build, keyed
 from tests.server.test_finders import PLACE, come, find
@@ -128,6 +130,18 @@ def test_all_read_the_same_page_of_a_day_whatever_happens_meanwhile(world):
     harness.run(almanac.DAY)
     after, others = page(cid)
     assert after == day + 1 and others["loneliest"][0] == "Dan"
+
+
+def test_clockwork_quotes_the_almanac_once_somebody_has_asked_for_it(world):
+    harness = world(sizes=Sizes(people=6))
+    ada = keyed(harness, "Ada", (2, 1))
+    build(harness, ada, "the first")
+    harness.stand("Bob", (0, 0), (40, 25))
+    page(ada)
+    harness.run(3 * QUIET)
+    told = {text for client in harness.clients for _, text in client.model.chat}
+    quotes = harness.game_of().herd.quotes
+    assert told & {*quotes} and 'Ada wrote on the oldest cairn: "the first"' in quotes
 
 
 def test_the_statements_of_the_almanac_are_those_of_the_page_about_sql():

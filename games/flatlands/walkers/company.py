@@ -103,15 +103,17 @@ class _Around(NamedTuple):
 
 class Company:
     """See the module. `person` returns a person that this node hosts, by its id, or None; `begin`
-    lets it begin an errand now."""
+    lets it begin an errand now, and `quotes` is what they say to nobody rather than SAYINGS."""
 
     def __init__(
         self,
         stage: Stage,
         person: Callable[[int], Person | None],
         begin: Callable[[Person, Errand], None],
+        quotes: Sequence[str],
     ) -> None:
         self._stage = stage
+        self._quotes = quotes
         self._loop, self._grid, self._replicas = stage.loop, stage.grid, stage.replicas
         self._landmarks = Landmarks(stage.terrain)
         self._errands = Errands(stage, Sights(stage.terrain, self._landmarks))
@@ -297,7 +299,7 @@ class Company:
         if now - self._said < QUIET or not 0 < self._errands.people_around(resident.id) < COMPANY:
             return None
         self._said = now
-        return random.choice(SAYINGS)
+        return random.choice(self._quotes or SAYINGS)
 
     # What they see.
 

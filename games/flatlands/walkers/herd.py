@@ -97,7 +97,9 @@ class Herd:
         #: What has happened in squares, until it is taken.
         self._news: list[tuple[Square, Sequence[Event]]] = []
         self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
-        self._company = Company(stage, self._person, self._begin_errand)
+        #: What they may say to nobody, besides what they always may.
+        self.quotes: list[str] = []
+        self._company = Company(stage, self._person, self._begin_errand, self.quotes)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.residents())

@@ -1,15 +1,17 @@
 """What people of the herd say: greetings, what they say to nobody, and answers by keyword.
 
-What is said to somebody contains that player's name, and nothing else does: so a page knows what is
-said to its own player. An answer tells only what its speaker knows, and never pretends that a
-person gave it. This module never decides who speaks.
+What is said to somebody contains that player's name, and nothing else does but what the almanac
+tells of it: so a page knows what its own player should read. An answer tells only what its speaker
+knows, and never pretends that a person gave it. This module never decides who speaks.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from flatlands.games.flatlands.book.almanac import Entry
+from flatlands.games.flatlands.landmarks.landmarks import PART
 from flatlands.server.players.spots import Place
 from flatlands.world.track import UNIT
 
@@ -68,6 +70,25 @@ def way(here: Place, there: Place) -> str:
     turn = round(math.atan2(dy, dx) / math.tau * 8) % 8
     tiles = round(math.hypot(dx, dy) / UNIT)
     return f"{tiles} {'tile' if tiles == 1 else 'tiles'} {_COMPASS[turn]}"
+
+
+def quotes(entries: Iterable[Entry]) -> list[str]:
+    """Return what is said to nobody of the almanac of a day."""
+    return [_QUOTES[one.kind](one) for one in entries if one.kind in _QUOTES]
+
+
+def _part(one: Entry) -> str:
+    """Return where the middle of a part of the world is, about where its landmark stands."""
+    return way((0, 0), tuple((at * PART + PART // 2) * UNIT for at in (one.x, one.y)))
+
+
+_QUOTES: Final[dict[str, Callable[[Entry], str]]] = {
+    "farthest": lambda one: f"{one.who} went farthest: {_part(one)} of the plaza.",
+    "loneliest": lambda one: f"The loneliest cairn is {one.who}'s: {one.n} tiles to the next.",
+    "oldest": lambda one: f'{one.who} wrote on the oldest cairn: "{one.words}"',
+    "hands": lambda one: f"{one.n} hands brought the fire to a landmark.",
+    "unseen": lambda one: f"Nobody has seen the landmark some {_part(one)} of the plaza.",
+}
 
 
 def _gem(facts: Facts) -> str:

@@ -5,12 +5,16 @@ This module never decides what they do: herd.py has them.
 
 from typing import Any
 
-from flatlands import Part
+from flatlands import Part, Records, every
+from flatlands.games.flatlands.book.almanac import DAY, Entry
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
+from flatlands.games.flatlands.walkers.talk import quotes
 
 
 class Walkers(Part):
     """See the module. Its `game` is Flatlands."""
+
+    entries = Records(Entry)
 
     def __init__(self, game: Any) -> None:
         super().__init__(game)
@@ -21,6 +25,12 @@ class Walkers(Part):
         self.herd = game.herd = Herd(node, sizes)
         if sizes.people:
             node.replicas.onlooker = self.herd
+
+    @every(60, waits=True)
+    def read(self) -> None:
+        """Let the herd that is kept here know the almanac of today, if anybody has asked for it."""
+        if self.herd.lease.kept and self.node.keeper.store is not None:
+            self.herd.quotes[:] = quotes(self.entries.all(str(self.now() // DAY)))
 
     def start(self) -> None:
         """Begin to keep the herd."""

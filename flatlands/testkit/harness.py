@@ -700,6 +700,9 @@ class Harness:
             if self.waits:
                 gevent.sleep(0)
             for host in self.awake():
+                # What another one has just done may have killed it.
+                if host not in self.hosts:
+                    continue
                 busy |= host.loop.turn()
                 while (item := host.broker.receive(0)) is not None:
                     host.node.receive(item)

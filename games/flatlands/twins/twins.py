@@ -33,7 +33,7 @@ ASIDE, ON = 2, 0.95
 AT, AWAY = 3.5, 5
 
 #: The seconds between two looks at those who are there.
-EVERY = 0.25
+EVERY = 1
 
 #: Those within so many tiles are told who waits, every so many ms, and of so many in one look.
 NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1

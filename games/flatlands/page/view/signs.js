@@ -44,15 +44,19 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   offered.count = 0;
   if (sign === null || sign.tells.length + sign.courses.length === 0) return;
   const race = ownRace(state), chosen = sign.courses.findIndex((each) => race !== null && isOne(each, race.course));
-  const board = boardOf(sign.tells, sign.courses, chosen, dpr), [x, y] = boardPlace(board, state, screen, pageDpr);
+  // Where there is no room for all of it, courses are not on it: R begins a race all the same.
+  const all = boardOf(sign.tells, sign.courses, chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
+  const count = room.free || sign.tells.length === 0 ? sign.courses.length : 0;
+  const board = count > 0 ? all : boardOf(sign.tells, [], -1, dpr);
+  const { x, y } = count > 0 ? room : boardPlace(board, state, screen, pageDpr);
   ctx.drawImage(board, x, y);
-  const line = LINE * dpr, count = sign.courses.length;
+  const line = LINE * dpr;
   const top = y + board.height - (4 + PAD_Y) * dpr - count * line;
   Object.assign(offered, { left: x, right: x + board.width, top, line, count });
 }
 
 /** Return where a board is drawn: above its post, below or beside it, or below the own walker, wherever it
- * covers neither that nor its name, and no panel covers it. */
+ * covers neither that nor its name; `free` says whether no panel covers it there. */
 function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) {
   const { tile } = screen, postX = screen.x(sign.x + 0.5), foot = screen.y(sign.y + 0.5);
   const high = sign.x === 0 && sign.y === 0 ? 2 * ABOVE - 0.8 : ABOVE;
@@ -63,7 +67,9 @@ function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) 
     [left, ownY + Math.ceil(OWN.down * tile)]];
   const clear = places.filter(([x, y]) => ownX <= x - OWN.half * tile || ownX >= x + width + OWN.half * tile
     || ownY + OWN.down * tile <= y || ownY - OWN.up * tile >= y + height);
-  return clear.find(([x, y]) => screen.isFree(panels, pageDpr, x, y, x + width, y + height)) ?? clear[0];
+  const found = clear.find(([x, y]) => screen.isFree(panels, pageDpr, x, y, x + width, y + height));
+  const [x, y] = found ?? clear[0];
+  return { x, y, free: found !== undefined };
 }
 
 /** Return the picture of a board with a line for each direction, and for each course, of which one may be chosen. */

@@ -50,8 +50,8 @@ def test_who_waits_is_found_by_who_is_told_and_both_have_a_gem(stones, play):
     # It may have come over the other stone already.
     go(bob, x + 2, y)
     for page, name in ((ada, "Bob"), (bob, "Ada")):
-        page.get_by_text(f"You and {name} have opened twin stones: a gem for each.").wait_for()
         wait_for(page, "() => document.querySelector('.gems .text').textContent === '1'")
         wait_for(page, "flatlands.state.stones === null && flatlands.state.waiting.length === 0")
-    bob.keyboard.press("n")
-    bob.get_by_role("dialog", name="Your book").get_by_text("You and Ada opened twin").wait_for()
+        page.keyboard.press("n")
+        book = page.get_by_role("dialog", name="Your book")
+        book.get_by_text(f"You and {name} opened twin").wait_for()

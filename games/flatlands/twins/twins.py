@@ -12,11 +12,12 @@ from math import dist
 from typing import TYPE_CHECKING, NamedTuple
 
 from flatlands import Game as Engine
-from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, every, number, text
+from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, number, text
 from flatlands.games.flatlands.book.notes import MARK, Note, note
 from flatlands.games.flatlands.gems.gems import BOARD, beside_paths, is_planted
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Seen
+from flatlands.server.hooks import Hook
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
@@ -32,8 +33,8 @@ ASIDE, ON = 2, 0.95
 #: noticed again only once it has been away by a tile and a quarter.
 AT, AWAY = 3.5, 5
 
-#: The seconds between two looks at those who are there.
-EVERY = 1
+#: The ms between two looks at those who are there, as long as somebody is.
+EVERY = 500
 
 #: Those within so many tiles are told who waits, every so many ms, and of so many in one look.
 NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1
@@ -95,6 +96,10 @@ class Twins(Part):
         #: Who waits, as others were told; and when they were told last of whom.
         self._waits: dict[int, Waits] = {}
         self._told: dict[int, int] = {}
+        #: Looks at them again, which waits for the store: once, while somebody is there.
+        self._looking = False
+        look, spawn = Hook(self.node.loop, "look", self._look, waits=True), self.node.spawn
+        self._turns = self.node.loop.alarm(lambda: spawn(look))
 
     def plant(self, cell: Tile) -> list[Twin]:
         """Return the twin stones of a cell."""
@@ -106,10 +111,20 @@ class Twins(Part):
         if isinstance(thing, Half) and thing.player != me.id:
             return
         self._at.setdefault((thing.id, thing.version), (thing, {}))[1][me.id] = me
+        if not self._looking:
+            self._looking = True
+            self._turns.set(self.now())
 
-    @every(EVERY, waits=True)
-    def look(self) -> None:
-        """Look at all who are at twin stones, and tell who waits."""
+    def _look(self) -> None:
+        """Look at all who are at twin stones, and again later if there are any."""
+        try:
+            self._tell(self._waiting())
+        finally:
+            self._looking = bool(self._at or self._waits)
+            self._turns.set(self.now() + EVERY if self._looking else None)
+
+    def _waiting(self) -> dict[int, Waits]:
+        """Open what can be opened, give what is to be given, and return who waits."""
         waits: dict[int, Waits] = {}
         for key, (thing, players) in list(self._at.items()):
             for me in list(players.values()):
@@ -121,7 +136,7 @@ class Twins(Part):
                 waits |= self._look_at(thing, players)
             else:
                 self._give(thing, players)
-        self._tell(waits)
+        return waits
 
     def _lies(self, thing: Thing) -> bool:
         """Say whether a thing lies there still, as far as this node knows."""

@@ -89,6 +89,11 @@ class Cells:
         square, place = self._place(tile)
         return self.layer.value(square, place)
 
+    def renew(self, square: Square, older: float) -> None:
+        """Let what has not been written for so many seconds in a square count as written now, with
+        the same values and writers, so that it is not forgotten yet."""
+        self.layer.renew(square, round(older * 1000))
+
     def counts(self) -> dict[int, int]:
         """Return how many tiles of the world have which value above 0, as the store had it some
         seconds ago. Of what is not kept, only squares that this node receives are counted."""

@@ -82,7 +82,7 @@ def _check(name: str, value: Any) -> None:
         wanted = list(inspect.signature(hook).parameters)
         _check_takes(name, value, wanted)
     elif hasattr(value, "every_seconds"):
-        _check_takes(name, value, ["self"])
+        _check_takes(name, value, ["self", "me"] if value.each else ["self"])
     elif isinstance(value, Cells | Records) and hasattr(Game, name):
         what = type(value).__name__.lower()
         raise ValueError(f"{what} cannot have the name {name}, which every game has")
@@ -379,15 +379,20 @@ class Game(Part):
         return Walked([], 0)
 
 
-def every(seconds: float, *, once: bool = False, waits: bool = False) -> Callable[[_F], _F]:
+def every(
+    seconds: float, *, once: bool = False, waits: bool = False, each: bool = False
+) -> Callable[[_F], _F]:
     """Let a method of a game be called every so many seconds, 0.05 at least, at each node; with
     `once` at one node of the world at a time, or without a store at each. If it `waits`, it may
-    wait, and is not called again before it has ended. Raises ValueError."""
+    wait, and is not called again before it has ended. With `each` it is called with each player of
+    the node. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
+    if each and (once or waits):
+        raise ValueError("what is called with each player cannot wait, or be called once")
 
     def mark(method: _F) -> _F:
-        vars(method).update(every_seconds=seconds, once=once, waits=waits)
+        vars(method).update(every_seconds=seconds, once=once, waits=waits, each=each)
         return method
 
     return mark

@@ -230,12 +230,10 @@ class Me(Known):
     def record(self) -> None:
         """Record the player's way from now on, for `recorded`, instead of what was recorded before.
         The recording goes along when the player goes on at another node, and ends with its 256th
-        point, when the player is put elsewhere or has another pace than others, and with its node.
-        Raises Gone."""
+        point, when the player is put elsewhere, and with its node. Raises Gone."""
         self._check()
-        resident, now = self._resident, self._node.loop.now()
-        here = now, *resident.track.at(now)
-        resident.recorded = (here,) if resident.pace == PACE else ()
+        now = self._node.loop.now()
+        self._resident.recorded = ((now, *self._resident.track.at(now)),)
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of

@@ -21,7 +21,7 @@ from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
 from flatlands.server.kept.records import SWEEP_EVERY, Records
 from flatlands.server.kept.undo import undo, wipe, writers
-from flatlands.server.me import Guest
+from flatlands.server.me import Guest, Me
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field, Row
@@ -46,6 +46,9 @@ from flatlands.world.track import UNIT, Tile
 
 #: Makes the game of a node, which it is called with.
 Make = Callable[[Any], Game]
+
+#: A hook is called with so many players in one turn of the event loop, with so many ms between two.
+EACH_AT_ONCE, EACH_PAUSE = 100, 5
 
 #: The hooks about a player that may wait.
 _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
@@ -167,12 +170,14 @@ class Play:
             self.records[records.kind] = getattr(part, name)
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
-                call: Callable[[], object] = _hook(loop, part, name, waits=method.waits)
+                call: Callable[..., object] = _hook(loop, part, name, waits=method.waits)
                 self._once |= method.once
                 if method.once:
                     call = partial(_if_sure, self._sole, call)
                 if method.waits:
                     call = one_at_a_time(self._node.spawn, call)
+                if method.each:
+                    call = partial(_with_each, self._node, self._me, call)
                 loop.every(round(seconds * 1000), call)
 
     def _take_things(self, part: Part) -> None:
@@ -395,6 +400,18 @@ def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
     """Call a hook if this node has a lease, and no other can have it."""
     if sole.sure:
         hook()
+
+
+def _with_each(node: Any, me: type[Me], hook: Callable[..., object]) -> None:
+    """Call a hook with each player of a node, some in each turn of the event loop."""
+    residents = node.residents.by_id
+
+    def call(id: int) -> None:
+        if id in residents:
+            hook(me(node, residents[id]))
+
+    players = [id for id in residents if id >= OTHERS_FROM]
+    node.loop.in_turns(players, EACH_AT_ONCE, EACH_PAUSE, call)
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:

@@ -54,6 +54,7 @@ class ManualLoop:
         #: When it turned last, and the last turn before it stood still, with when that was over.
         self._turned: int | None = None
         self._slept: int | None = 0
+        self._phase = self.now() % 1000
         self._woke = 0
         #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0

@@ -117,7 +117,9 @@ class Layer:
         self._new = self._count_at = 0
         #: Whether rows that are due are looked at, and when the next ones are.
         self._sweeps, self._sweep_again = False, self.loop.alarm(self._sweep)
-        self.loop.every(KEEP_EVERY if self.kept is True else KEEP_FIRST_EVERY, self.keep)
+        self._keep_every = KEEP_EVERY if self.kept is True else KEEP_FIRST_EVERY
+        self._keep_at = self.loop.alarm(self.keep)
+        self.loop.every(COUNT_EVERY, self.keep)
         if self.declared.forget < NEVER:
             self.loop.every(min(self.declared.forget // 20, FADE_EVERY), self._fade)
         if self.kept:
@@ -192,6 +194,15 @@ class Layer:
         if self.kept != "first" or not lasts:
             self._tell(square, place, value, at)
 
+    def renew(self, square: Square, older: int) -> None:
+        """Write anew what has values above 0 in a square and was written more than so many ms
+        ago."""
+        known, old = self.known(square), self.loop.now() - older
+        if known is not None:
+            for place, value in enumerate(known.values):
+                if value and known.get(place)[1] >> NODE_BITS < old:
+                    self.write(square, place, 0 if self.rule == SUM else value)
+
     def _latest(self, square: Square, place: int, own: _Own) -> tuple[int, int]:
         """Return the value and stamp of a tile as this node knows it, or as it wrote there, if that
         has not come back yet."""
@@ -219,6 +230,8 @@ class Layer:
 
     def _add(self, square: Square, place: int, write: Write) -> None:
         """Add a write to those that the store is given next, unless another one there counts."""
+        if not self._written:
+            self._keep_at.set(self.loop.now() + self._keep_every)
         written = self._written.setdefault(square, {})
         before = written.get(place)
         if before is not None:
@@ -315,7 +328,9 @@ class Layer:
     def keep(self) -> None:
         """Put what was written into the store, and read how many tiles have which value."""
         now = self.loop.now()
-        counted = self.store is not None and now >= self._count_at
+        # Where nobody is, nobody asks.
+        asked = self.store is not None and bool(self._replicas.squares)
+        counted = asked and now >= self._count_at
         self._let_go(now)
         if self._gives or not (self._written or counted):
             return
@@ -338,6 +353,8 @@ class Layer:
 
         def tell() -> None:
             self._gives, self._giving = False, NEVER
+            if self._written:
+                self._keep_at.set(self.loop.now() + self._keep_every)
             if self.kept == "first":
                 self.tell_all(put)
 

@@ -356,8 +356,7 @@ class Movement:
         if self.touches is not None:
             self.touches.follow(resident, track)
         if resident.recorded:
-            recorded = resident.recorded, resident.track, track, resident.pace
-            resident.recorded = recording.follow(*recorded)
+            resident.recorded = recording.follow(resident.recorded, resident.track, track)
         resident.track = track
         self._outbox.track(resident, resident.square, replaces, leaps)
 

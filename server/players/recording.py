@@ -1,14 +1,14 @@
 """The way of a player while it is recorded: where it was and when, as points.
 
-From each point the player has gone straight on to the next one, at everybody's pace. What is no
-such walk ends the recording: a leap, another pace, a pause of the node in which the walk is not
-known, and too many points. This module never moves a player.
+From each point the player has gone straight on to the next one. What is no such walk ends the
+recording: a leap, a pause of the node in which the walk is not known, and too many points. This
+module never moves a player.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from flatlands.world.track import PACE, Track
+from flatlands.world.track import Track
 
 #: The most points of a recording. Who is led by a held mouse turns up to eight times a second.
 MOST: Final = 256
@@ -17,11 +17,11 @@ MOST: Final = 256
 Point = tuple[int, int, int]
 
 
-def follow(points: Sequence[Point], before: Track, after: Track, pace: int) -> tuple[Point, ...]:
-    """Return what is recorded once a player goes on from one track to another one, at a pace:
-    nothing, if that ends the recording."""
+def follow(points: Sequence[Point], before: Track, after: Track) -> tuple[Point, ...]:
+    """Return what is recorded once a player goes on from one track to another one: nothing, if
+    that ends the recording."""
     start = after.start
-    if before.at(start) != (after.x, after.y) or pace != PACE or len(points) >= MOST:
+    if before.at(start) != (after.x, after.y) or len(points) >= MOST:
         return ()
     # If its intent is late, the recording may have begun meanwhile.
     return *[one for one in until(points, before, start) if one[0] < start], (

@@ -109,6 +109,16 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         ),
         (OWN.replace("(Engine):", "(Engine):\n    parts = Cells()"), "cannot have the name parts"),
         (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
+        (
+            OWN.replace("(Engine):", "(Engine):\n    @every(1, each=True)\n    def f(self): 0"),
+            "f(self) must be f(self, me)",
+        ),
+        (
+            OWN.replace(
+                "(Engine):", "(Engine):\n    @every(1, each=True, once=True)\n    def f(): 0"
+            ),
+            "cannot wait, or be called once",
+        ),
         (OWN.replace("(Engine):", "(Engine):\n    @action\n    def f(self): 0"), "write @action("),
         (OWN.replace("(Engine):", "(Engine):\n    x = number(3, 1)"), "from 3 to 1 is no range"),
         (

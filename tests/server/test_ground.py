@@ -14,6 +14,7 @@ from flatlands.server.kept.layer import (
 )
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.limits import WRITES
+from flatlands.server.me import Me
 from flatlands.server.messages.protocol import Refused
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
@@ -296,6 +297,26 @@ def test_what_is_old_is_forgotten_on_screens_and_in_the_store():
     assert steps.counts() == {6: 1}
     harness.run(60_000 + FADE_EVERY + SWEEP_EVERY)
     assert in_store(harness, queue("steps")) == {} and values(harness, "steps", (2, 1)) == {0}
+
+
+def test_what_is_renewed_is_not_forgotten_and_stays_its_writers():
+    harness, a, b = world(play=Steps)
+    me = Me(a.host.node, a.host.node.residents.by_id[a.id])
+    steps = a.host.node.game.steps
+    me.write(steps, [(1, 1), (20, 1)], 5)
+    harness.run(30_000)
+    steps[2, 1] = 6
+    steps.renew((0, 0), 40)
+    harness.run(15_000)
+    # The other node does so.
+    b.host.node.game.steps.renew((0, 0), 40)
+    harness.run(30_000)
+    found = {tile: values(harness, "steps", tile) for tile in ((1, 1), (2, 1), (20, 1))}
+    assert found == {(1, 1): {5}, (2, 1): {6}, (20, 1): {0}}
+    owner = writer_of("", a.id).hex()
+    assert a.host.node.play.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
+    harness.run(30_000 + FADE_EVERY)
+    assert values(harness, "steps", (1, 1)) == {0}
 
 
 def test_what_is_not_kept_may_be_forgotten_within_seconds():

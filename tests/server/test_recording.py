@@ -111,8 +111,26 @@ def test_nothing_is_recorded_of_others(harness):
     assert a.host.node.residents.by_id[b.id].recorded == ()
 
 
-@pytest.mark.parametrize("what", ["put", "home", "hurry", "slow", "sleep", "turns"])
-def test_what_is_no_walk_of_everybody_ends_it(harness, what):
+@pytest.mark.parametrize("percent", [50, 150])
+def test_a_way_at_another_pace_is_recorded_too(harness, percent):
+    [a] = harness.clients
+    do(a, "record")
+    begun, walked = harness.clock.time, []
+    a.walk(1, 0)
+    for ask in (percent, 100, percent):
+        do(a, "hurry", ask)
+        for _ in range(50):
+            harness.run(20)
+            [x, y] = a.host.node.residents.by_id[a.id].track.at(a.now())
+            walked.append((harness.clock.time - begun, x, y))
+    points = way(a)
+    assert all(at(points, ms) == pytest.approx((x, y), abs=2) for ms, x, y in walked)
+    do(a, "record")
+    assert len(way(a)) == 1
+
+
+@pytest.mark.parametrize("what", ["put", "home", "sleep", "turns"])
+def test_what_is_no_walk_ends_it(harness, what):
     [a] = harness.clients
     do(a, "record")
     a.walk(1, 0)
@@ -122,10 +140,6 @@ def test_what_is_no_walk_of_everybody_ends_it(harness, what):
     elif what == "home":
         harness.run(9000)
         a.home()
-    elif what in ("hurry", "slow"):
-        do(a, "hurry", 150 if what == "hurry" else 50)
-        harness.run(100)
-        do(a, "hurry", 100)
     elif what == "sleep":
         a.host.freeze()
         harness.run(20_000)
@@ -138,13 +152,6 @@ def test_what_is_no_walk_of_everybody_ends_it(harness, what):
             harness.run(150)
     harness.run(100)
     assert way(a) == []
-    # Whoever goes at another pace is not recorded at all.
-    do(a, "hurry", 200)
-    harness.run(100)
-    do(a, "record")
-    assert way(a) == []
-    do(a, "hurry", 100)
-    harness.run(100)
     do(a, "record")
     a.walk(0, 1)
     harness.run(1000)

@@ -1,5 +1,6 @@
 """Records of a game: by an id in the store, changed by all and lost by none; and what may wait."""
 
+from collections import Counter
 from itertools import pairwise
 
 import gevent
@@ -20,6 +21,7 @@ from flatlands import (
     plain,
     text,
 )
+from flatlands.server import play
 from flatlands.server.kept.lying import GROW_EVERY
 from flatlands.server.kept.records import SWEEP_EVERY
 from flatlands.server.play import one_at_a_time
@@ -282,3 +284,29 @@ def test_what_fails_when_nobody_has_asked_for_it_is_counted_and_called_again(cap
     harness.run(2500)
     assert Fails.calls == 2 == harness.node.stats["hooks_failed"]
     assert "fall of the game failed" in caplog.text
+
+
+def test_what_is_called_with_each_player_is_called_at_the_node_of_each(monkeypatch):
+    monkeypatch.setattr(play, "EACH_AT_ONCE", 2)
+
+    class Counts(Runs):
+        def __init__(self, *made):
+            super().__init__(*made)
+            self.called = Counter()
+
+        @every(1, each=True)
+        def count(self, me):
+            self.called[me.name] += 1
+
+    world = World(Counts, nodes=2)
+    players = [
+        world.join(name, n % 2) for n, name in enumerate(["Ada", "Bob", "Cid", "Dan", "Eve"])
+    ]
+    players[4].leave()
+    world.run(3)
+    before = [Counter(world.game(n).called) for n in (0, 1)]
+    world.run(4)
+    assert [world.game(n).called - before[n] for n in (0, 1)] == [
+        {"Ada": 4, "Cid": 4},
+        {"Bob": 4, "Dan": 4},
+    ]

@@ -12,7 +12,7 @@ from flatlands.server.kept.rows import NOBODY, VALUES
 from flatlands.server.things import check_tile
 from flatlands.stores.base import NEVER
 from flatlands.world.grid import Square
-from flatlands.world.tiles import RULES, SUM
+from flatlands.world.tiles import NODE_BITS, RULES, SUM
 from flatlands.world.track import Tile
 
 #: How many tiles of a layer are written on at most, if the game does not say; and the least seconds
@@ -92,7 +92,13 @@ class Cells:
     def renew(self, square: Square, older: float) -> None:
         """Let what has not been written for so many seconds in a square count as written now, with
         the same values and writers, so that it is not forgotten yet."""
-        self.layer.renew(square, round(older * 1000))
+        layer, known = self.layer, self.layer.known(square)
+        old = layer.loop.now() - round(older * 1000)
+        if known is None:
+            return
+        for place, value in enumerate(known.values):
+            if value and known.get(place)[1] >> NODE_BITS < old:
+                layer.write(square, place, 0 if layer.rule == SUM else value)
 
     def counts(self) -> dict[int, int]:
         """Return how many tiles of the world have which value above 0, as the store had it some

@@ -6,6 +6,8 @@ from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.echoes.echoes import Echoes
 from flatlands.games.flatlands.ember.ember import Relay
 from flatlands.games.flatlands.emotes import Emotes
+from flatlands.games.flatlands.gardens.gardens import Gardens
+from flatlands.games.flatlands.gardens.paths import Paths
 from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
@@ -23,7 +25,20 @@ class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts = (Gems, Cairns, Twins, Finders, Relay, Emotes, Book, Almanac, Walkers, Echoes)
+    parts = (
+        Gems,
+        Cairns,
+        Twins,
+        Finders,
+        Relay,
+        Emotes,
+        Book,
+        Almanac,
+        Walkers,
+        Echoes,
+        Paths,
+        Gardens,
+    )
     wild_from = DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.
     herd: Herd

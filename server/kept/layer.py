@@ -194,15 +194,6 @@ class Layer:
         if self.kept != "first" or not lasts:
             self._tell(square, place, value, at)
 
-    def renew(self, square: Square, older: int) -> None:
-        """Write anew what has values above 0 in a square and was written more than so many ms
-        ago."""
-        known, old = self.known(square), self.loop.now() - older
-        if known is not None:
-            for place, value in enumerate(known.values):
-                if value and known.get(place)[1] >> NODE_BITS < old:
-                    self.write(square, place, 0 if self.rule == SUM else value)
-
     def _latest(self, square: Square, place: int, own: _Own) -> tuple[int, int]:
         """Return the value and stamp of a tile as this node knows it, or as it wrote there, if that
         has not come back yet."""

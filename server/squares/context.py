@@ -145,9 +145,10 @@ class Context:
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
 
     def check(self, writes: Sequence[Any]) -> None:
-        """Raise Malformed unless writes, as in Content, are to layers and tiles that there are."""
+        """Raise Malformed unless writes, as in Content, are to layers and tiles that there are. Who
+        knows no layers, such as who only watches, does without."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            if not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
+            if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("writes to tiles that are not there")
 
     def timely(self, writes: Sequence[Any]) -> Sequence[Any]:

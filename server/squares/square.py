@@ -551,7 +551,7 @@ class HeardSquare:
             batch = unheard.pop(0)
             self.replica.apply(around.node, batch.sent, batch.content, now)
             self.shown.tell(around.node, batch.sent, batch.content, batch.tail)
-            if self.layers is not None:
+            if batch.content.writes and self.layers is not None:
                 self.layers.apply(batch.content.writes)
         if unheard:
             self._later(HeardSquare._echo_overdue, unheard[0].published + ECHO_WITHIN)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import gevent
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -40,8 +41,8 @@ log = logging.getLogger("flatlands")
 #: Minutes that an order is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
-#: The most squares in which something is undone at once.
-SQUARES_MOST = 1000
+#: The most squares in which something is undone or cleared at once; and seconds between two.
+SQUARES_MOST, CLEAR_PAUSE = 1000, 0.02
 
 #: A request with one of these headers came through a proxy, so its address is not the client's.
 #: Who wrote on the ground, as the store has it.
@@ -136,10 +137,13 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
             log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
             play.clear_name(name)
             return jsonify({"deed": "clear", "name": name})
-        square = _square()
-        log.warning("admin: clear %d:%d, ordered from %s", *square, request.remote_addr)
-        play.clear(square)
-        return jsonify({"deed": "clear", "square": "{}:{}".format(*square)})
+        squares = _squares()
+        log.warning("admin: clear %d:%d to %d:%d, ordered from %s", *squares, request.remote_addr)
+        for square in squares.squares():
+            play.clear(square)
+            # Each is some questions to the store, which takes so many at a time.
+            gevent.sleep(CLEAR_PAUSE)
+        return jsonify({"deed": "clear", "squares": len(squares.squares())})
 
     @pages.post("/admin/undo")
     def undo() -> Response:

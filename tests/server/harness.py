@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.server import game
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import FLUSH
 from flatlands.testkit import harness
@@ -52,6 +53,10 @@ class Rules(NamedTuple):
 
 
 RULES = Rules()
+
+
+#: A game in which nothing lies, and nobody writes on the ground.
+Bare = game.Game
 
 
 class Harness(harness.Harness):

@@ -261,8 +261,9 @@ def test_a_log_for_programs_is_one_object_a_line():
 
 def test_an_operator_clears_a_square(server):
     assert ask(server, "admin/clear?square=3:-2", method="POST")[0] == 401
-    assert order(server, "clear", square="3:-2") == {"deed": "clear", "square": "3:-2"}
-    assert lines(server, "admin: clear 3:-2, ordered from")
+    assert order(server, "clear", square="3:-2") == {"deed": "clear", "squares": 1}
+    assert lines(server, "admin: clear 3:-2 to 3:-2, ordered from")
+    assert order(server, "clear", square="3:-2", to="5:0") == {"deed": "clear", "squares": 9}
     assert order(server, "clear", name=" Bad  Name ") == {"deed": "clear", "name": "Bad Name"}
     assert lines(server, "admin: clear 'Bad Name', ordered from")
 

@@ -102,6 +102,8 @@ class Echoes(Part):
         if not me.owner:
             raise Refused("race", _NO_KEY)
         echo = self.best.read(f"{column}:{row}/{side}")
+        # All race at one pace, also who comes from a road.
+        me.pace(1)
         me.record()
         shown = {} if echo is None else {name: getattr(echo, name) for name in _SHOWN}
         me.emit(Race(x=column, y=row, side=side, **shown))

@@ -2,6 +2,7 @@
 // done since the book was read last. It never touches the page.
 
 import { secondsOf } from './echoes.js';
+import { KINDS as GROWN } from './grown.js';
 import { forBrowser } from './keep.js';
 import { wayTo } from './near.js';
 import { ordinalOf } from './places.js';
@@ -55,6 +56,12 @@ const KINDS = {
       return [`${hands} brought the ember to ${name}.`,
         { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name }];
     },
+  },
+  plant: {
+    sign: 'flower',
+    sum: ['garden', 'gardens'],
+    say: ([, , , n, x, y]) => [`You planted ${GROWN[n - 1]?.many ?? 'something'} ${fromPlaza(x, y)}.`,
+      placeAt(x, y, 'your garden')],
   },
   twin: {
     sign: 'gem',

@@ -10,6 +10,7 @@ import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
 import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
+import { Planting } from './planting.js';
 import * as P from './protocol.js';
 import { Races } from './races.js';
 import { Relay } from './relay.js';
@@ -64,6 +65,7 @@ export class Controls {
     this.discoveries = new Discoveries(session, hud, sound);
     this.relay = new Relay(state, session.client, hud, sound);
     this.races = new Races(state, session, hud, sound);
+    this.garden = new Planting(state, session.client, hud, sound);
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
@@ -96,6 +98,7 @@ export class Controls {
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
     this.races.look(performance.now());
+    this.garden.frame();
     this.#showCairn();
     this.#showMissing();
   }
@@ -128,7 +131,7 @@ export class Controls {
   canClick(cssX, cssY) {
     const { view } = this;
     return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.courseAt(cssX, cssY)
-      ?? view.walkerAt(cssX, cssY, true) ?? view.cairnAt(cssX, cssY)) !== null;
+      ?? view.walkerAt(cssX, cssY, true) ?? view.cairnAt(cssX, cssY)) !== null || view.boardAt(this.state, cssX, cssY);
   }
 
   /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
@@ -151,6 +154,7 @@ export class Controls {
     if (id !== null) return this.follow(id);
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
+    if (view.boardAt(state, cssX, cssY)) return this.openAlmanac();
     const { x, y } = view.tileAt(state, cssX, cssY);
     this.goTo(x, y);
   }

@@ -17,7 +17,7 @@ import { State } from './state.js';
 import { stroll } from './strollers.js';
 import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
-import { Portrait, signOf } from './view/portrait.js';
+import { Portrait, propPicture, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
 
 const READINGS_EVERY = 250;               // ms
@@ -57,6 +57,8 @@ const hud = new Hud(document.getElementById('hud'), {
   race: () => controls.races.next(),
   stopRace: () => controls.races.stop(),
   book: () => controls.openBook(),
+  sow: (kind) => controls.garden.sow(kind),
+  purse: () => controls.garden.ask(),
   almanac: () => controls.openAlmanac(),
   goToPlace: (x, y, name) => controls.goToPlace(x, y, name),
   you: () => controls.openYou(),
@@ -66,14 +68,17 @@ const hud = new Hud(document.getElementById('hud'), {
   zoom: (factor) => lookout.zoom(factor),
   whole: () => lookout.whole(),
   closeMap: () => lookout.close(),
-}, { portraitOn: (own) => new Portrait(own), signOf }, deeds, live);
+}, { portraitOn: (own) => new Portrait(own), signOf, propPicture }, deeds, live);
 const session = new Session(client, state, hud, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound());
 const input = new Input(canvas, controls);
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), net,
   spectator, live);
-client.on.message((message) => lookout.message(message));
+client.on.message((message) => {
+  lookout.message(message);
+  state.grown.take(message, client);
+});
 const measures = new Measures(state, net);
 
 let resized = true;                       // whether the window may have another size than the drawing,

@@ -16,7 +16,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden']);
 const INVITATION_LIMIT = 512;             // characters
 const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked

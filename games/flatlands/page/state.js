@@ -4,6 +4,7 @@
 import { Atlas } from './atlas.js';
 import { skyAt } from './day.js';
 import { Ember } from './ember.js';
+import { Grown } from './grown.js';
 import { Landmarks } from './landmarks.js';
 import { Terrain } from './terrain.js';
 import { Waits } from './twins.js';
@@ -137,6 +138,10 @@ export class State {
     this.plain = true;
     /** Ms by which this page's day is ahead of everybody's. */
     this.dayShift = 0;
+    /** What people have left on the ground. */
+    this.grown = new Grown();
+    /** @type {Place | null} The corner of the tile on which the next plant would stand, while one chooses it. */
+    this.bed = null;
     /** Who waits at twin stones. */
     this.waits = new Waits();
     /** Whether the grid overlay is shown. */

@@ -123,9 +123,9 @@ class Errands:
         """Return the wave of a player, and walk with it for a while if it walks on."""
         until = self._loop.now() + COMES_ALONG_FOR
         yield from self.gesture(person, guest, WAVE)
-        while BESIDE < self._away(person, guest) < SEES and self._loop.now() < until:
+        while self._away(person, guest) < SEES and self._loop.now() < until:
             player = self._player(guest)
-            if player is not None:
+            if player is not None and self._away(person, guest) > BESIDE:
                 self._walk_up(person, player)
             yield self._loop.now() + LOOK_EVERY
 

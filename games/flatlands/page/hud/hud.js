@@ -12,6 +12,7 @@ import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
 import { EmberNote } from './ember.js';
 import { Effort, Sample } from './frames.js';
+import { Garden } from './garden.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
 import { Notes } from './notes.js';
@@ -33,8 +34,8 @@ export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
-   * goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
-   * Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. `deeds` are those about things. With `live` there is only the map of everybody.
+   * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
+   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` there is only the map of everybody.
    * @param {Deed[]} deeds */
   constructor(root, on, pictures, deeds, live) {
     const focusWorld = () => this.focusWorld();
@@ -88,6 +89,8 @@ export class Hud {
       ...notes.root.children]);
     this.board = new Board(on.scores);
     this.#addAll(on, deeds);
+    this.garden = new Garden(this.sheet('Plant with a gem', { letter: 'p', sign: 'flower', label: 'Plant',
+      help: 'flowers, a hedge, a lantern or a stone, for a gem each', lasts: true }), pictures.propPicture, on);
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;

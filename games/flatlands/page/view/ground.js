@@ -6,7 +6,7 @@ import { paintPiece } from './piece.js';
 import { MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf, Lru, spriteOf } from './sprite.js';
 import { PROPS } from './props.js';
-import { Window } from './window.js';
+import { PAD, Window } from './window.js';
 
 const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or more
 const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
@@ -44,6 +44,7 @@ export class Ground {
     this.missing = 0;
     /** @type {Set<string>} The pieces 'col:row' on which something else stands than was painted. */
     this.stale = new Set();
+    this.regrown = 0;                     // how many changes of what people have left were seen
     /** @type {Map<string, { x: number, y: number }>} Around what nothing stands. */
     this.cleared = new Map();
     /** @type {{ at: Cover[], count: number }} The props that cover one
@@ -79,6 +80,22 @@ export class Ground {
     }
     this.cleared = of;
     window.cleared = places;
+  }
+
+  /** Paint again, one in a frame, the pieces on which people have left something since the last call.
+   * @param {import('../grown.js').Grown} grown */
+  regrow(grown) {
+    const { changes, forgotten } = grown, { tiles, pieces } = this;
+    if (this.regrown < forgotten) for (const key of pieces.entries.keys()) this.stale.add(key);
+    for (const { x, y } of changes.slice(Math.max(this.regrown - forgotten, 0))) {
+      for (let col = Math.floor((x - PAD) / tiles); col <= Math.floor((x + PAD) / tiles); col++) {
+        for (let row = Math.floor((y - PAD) / tiles); row <= Math.floor((y + PAD) / tiles); row++) {
+          if (pieces.entries.has(`${col}:${row}`)) this.stale.add(`${col}:${row}`);
+        }
+      }
+    }
+    this.regrown = forgotten + changes.length;
+    this.window.grown = grown;
   }
 
   /** Draw the ground under the screen. Paint missing pieces for at most `budget` ms, those nearest to

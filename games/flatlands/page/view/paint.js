@@ -38,6 +38,7 @@ export function paintGround(ctx, window, bridges, loose) {
   paintFlatDetails(ctx, window, loose);
   if (lines.land !== null) paintGrounds(ctx, window, lines.land);
   if (lines.ramp !== null) paintRamps(ctx, lines.ramp, PATH_TONES, tiles);
+  if (lines.trodden !== null) paintTrodden(ctx, lines, tiles, PATH_TONES);
   if (lines.path !== null) paintPath(ctx, lines, tiles, PATH_TONES);
   if (lines.bridge !== null) paintBridges(ctx, window, bridges, lines.bridge);
   paintPlaza(ctx, window);
@@ -133,6 +134,16 @@ function paintLand(ctx, lines, tiles, { sand, grass }) {
   fillOutline(ctx, lines.notSunny, grass.meadow, tiles);
   fillOutline(ctx, lines.lush, grass.lush, tiles);
   fillOutline(ctx, lines.wood, grass.floor, tiles);
+  ctx.restore();
+}
+
+/** Paint where feet have worn the ground: grass shows through, but on a road. */
+function paintTrodden(ctx, lines, tiles, tones) {
+  ctx.save();
+  ctx.globalAlpha = 0.45;
+  fillOutline(ctx, lines.trodden, tones.earth, tiles);
+  ctx.globalAlpha = 0.85;
+  fillOutline(ctx, lines.beaten, tones.earth, tiles);
   ctx.restore();
 }
 

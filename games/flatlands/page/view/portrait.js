@@ -4,11 +4,13 @@
 import { faceOf } from '../faces.js';
 import { Bodies } from './body.js';
 import { drawEmote } from './emotes.js';
-import { canvasOf, contextOf } from './sprite.js';
+import { NUMBERS, PROPS } from './props.js';
+import { canvasOf, contextOf, spriteOf } from './sprite.js';
 
 const TURN_MS = 5200;                     // ms for one turn
 const FEET_AT = 0.93;                     // the part of the canvas that is above the feet
 const TILES_HIGH = 1.62;                  // tiles from top to bottom
+const PROP_TILE = 34;                     // css px per tile of a prop
 const BLINK_EVERY = 3100, BLINK_MS = 130;
 
 /** Return a canvas with the sign of an emote, of `side` css px. */
@@ -19,6 +21,14 @@ export function signOf(emote, side) {
   ctx.translate(0.5, 0.5);
   drawEmote(ctx, emote);
   canvas.style.width = canvas.style.height = side + 'px';
+  return canvas;
+}
+
+/** Return a canvas with the picture of a prop, by its name. */
+export function propPicture(name) {
+  const dpr = Math.max(1, devicePixelRatio), { box, paint } = PROPS[NUMBERS[name] - 1];
+  const { canvas } = spriteOf(PROP_TILE * dpr, box, paint);
+  canvas.style.width = canvas.width / dpr + 'px';
   return canvas;
 }
 

@@ -1,10 +1,12 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
+import { NOTICE_BOARD } from '../landmarks.js';
 import { twinsOf } from '../twins.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawCourses, drawRings } from './echoes.js';
 import { drawFlag } from './flag.js';
+import { drawBed } from './garden.js';
 import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
 import { arrowAt, drawArrows, drawGoal, forgetArrows } from './marks.js';
@@ -32,6 +34,7 @@ const MOUSE_REACH = 3, TOUCH_REACH = 14;  // css px by which the mouse or a fing
 const ARROW_REACH = 8;                    // css px by which it may miss an arrow
 const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
 const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
+const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
 const RINGS_LIT = 0.6;                    // opacity of what the rings of a race light in the dark
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
 
@@ -124,6 +127,7 @@ export class View {
     ctx.setTransform(stretch, 0, 0, stretch, 0, 0);
     const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
     scale.ground.clear(twinsOf(state));
+    scale.ground.regrow(state.grown);
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
     scale.water.draw(ctx, state, screen, scale.ground);
     scale.wind.draw(ctx, state, screen, scale.ground);
@@ -161,6 +165,7 @@ export class View {
       lying.resize(scale.bodyTile);
     }
     drawCourses(ctx, state, screen);
+    drawBed(ctx, state, screen);
     if (state.goal !== null) drawGoal(ctx, state, screen);
     if (state.aim !== null) {
       drawFlag(ctx, screen.x(state.aim.x), screen.y(state.aim.y), 1.6 * wordDpr);
@@ -216,6 +221,12 @@ export class View {
   /** Return the index of the course under a css px of the board of the signpost that is read, or null. */
   courseAt(cssX, cssY) {
     return courseAt(cssX * this.dpr, cssY * this.dpr);
+  }
+
+  /** Say whether the notice board on the plaza is under a css px. */
+  boardAt(state, cssX, cssY) {
+    const { x, y } = this.tileAt(state, cssX, cssY);
+    return Math.abs(x - NOTICE_BOARD.x - 0.5) < BOARD_HALF && y > NOTICE_BOARD.y - BOARD_HIGH && y < NOTICE_BOARD.y + 1;
   }
 
   /** Return the cairn under a css px, or null. */

@@ -44,6 +44,10 @@ export class Window {
     this.posts = [];
     /** @type {{ x: number, y: number }[]} Places, in tiles, around which nothing grows. */
     this.cleared = [];
+    /** @type {import('../grown.js').Grown | null} What people have left. */
+    this.grown = null;
+    this.worn = new Uint8Array(size);
+    this.plants = new Uint8Array(size);
     this.insides = REGIONS.map(() => new Float32Array(size));
   }
 
@@ -62,7 +66,20 @@ export class Window {
     this.marks = this.landmarks.within(x0 - MARKS_WITHIN, y0 - MARKS_WITHIN, right + MARKS_WITHIN,
       bottom + MARKS_WITHIN);
     this.posts = this.landmarks.posts(left, top, right + PAD, bottom + PAD);
+    this.#grow(left, top);
     this.land.measure(left, top, side, this.woods, this.insides, this.regions);
+  }
+
+  /** Read what people have left. */
+  #grow(left, top) {
+    const { side, grown } = this;
+    this.worn.fill(0);
+    this.plants.fill(0);
+    for (let i = 0; grown !== null && grown.squares.size > 0 && i < this.worn.length; i++) {
+      const x = left + i % side, y = top + Math.floor(i / side);
+      this.worn[i] = grown.worn(x, y);
+      this.plants[i] = grown.plant(x, y);
+    }
   }
 
   #copy(cx, cy, left, top) {
@@ -96,6 +113,10 @@ export class Window {
 
   path(x, y) {
     return this.paths[(y + PAD) * this.side + x + PAD];
+  }
+
+  plant(x, y) {
+    return this.plants[(y + PAD) * this.side + x + PAD];
   }
 
   region(x, y) {
@@ -151,6 +172,8 @@ export class Window {
         : Math.min(-1, PATH_WITHIN - this.paths[i]), 0.3, 0.7),
       worn: this.#where((i) => this.kinds[i] === BRIDGE ? -4 : WORN_WITHIN - this.paths[i],
         0.05, 0.95),
+      trodden: this.#where((i) => this.worn[i] > 0 ? 1 : -1, 0.4, 0.7),
+      beaten: this.#where((i) => this.worn[i] > 1 ? 1 : -1, 0.3, 0.5),
       bridge: this.#where((i) => this.kinds[i] === BRIDGE
         ? Math.max(1, PATH_WITHIN + 1 - this.paths[i])
         : Math.min(-1, PATH_WITHIN - this.paths[i]), 0.45, 0.52),

@@ -1,0 +1,136 @@
+"""Gardens: with each gem that one has found one plants something on free ground. What nobody visits
+for a month goes back to meadow.
+
+A tile is claimed for a minute by who plants there first, then paid for, and then planted. If the
+node dies in between, whoever asks for the same again pays nothing. This module never knows who has
+planted what: the layer does, for operators.
+"""
+
+from typing import Final
+
+from flatlands import Cells, Me, Part, Record, Records, Refused, action, every, number, text
+from flatlands.games.flatlands.book.notes import Note, note
+from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.server.game import Game
+from flatlands.server.messages.table import NUMBER
+from flatlands.world.terrain import CELL, CLEARING, GRASS, SAND, WOOD
+from flatlands.world.track import Tile
+
+#: How many kinds of plants there are, from 1 on: the page knows which.
+KINDS: Final = 4
+
+#: Seconds after which a plant is gone that nobody has visited, and after which it is renewed if
+#: somebody does; and how often that is looked for.
+MONTH, DAY, LOOK = 30 * 24 * 3600, 24 * 3600, 20
+
+#: The most plants of one person.
+MOST: Final = 200
+
+#: From how many tiles one plants.
+REACH: Final = 2.5
+
+#: So many 1/16 tile from the middle of a path, and so many tiles from a landmark, nothing is
+#: planted; and within so many tiles along each axis of what lies there.
+FROM_PATH, FROM_LANDMARK, FROM_THINGS = 40, 6, 1
+
+#: Where something is planted.
+SOIL: Final = frozenset((GRASS, SAND, WOOD))
+
+
+class Purse(Record):
+    """How many gems a person has planted, and what it has paid for last."""
+
+    planted = number(0, NUMBER)
+    last = text(0, 40)
+
+
+class Claim(Record, lasts=60):
+    """Who plants on a tile just now."""
+
+    owner = text(0, 32)
+
+
+class Gardens(Part):
+    """See the module."""
+
+    plants = Cells(kept="first", per_owner=MOST, forget=MONTH)
+    purses, claims, notes = Records(Purse), Records(Claim), Records(Note)
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._landmarks = Landmarks(self.node.terrain)
+
+    @action(rate=1, burst=5)
+    def purse(self, me: Me) -> None:
+        """Answer with how many gems a player can plant."""
+        purse = self.purses.read(me.owner) if me.owner else None
+        me.tell("purse", me.rank(BOARD).n - (0 if purse is None else purse.planted))
+
+    @action(rate=1, burst=5, address=(1 / 5, 60))
+    def sow(
+        self,
+        me: Me,
+        kind: int = number(1, KINDS),
+        column: int = number(-NUMBER, NUMBER),
+        row: int = number(-NUMBER, NUMBER),
+    ) -> None:
+        """Plant something on a tile near a player, and tell it where, and how many gems it has
+        left. Raises Refused."""
+        if not me.owner:
+            raise Refused("garden", "send a key first, by which your gems are known")
+        tile = column, row
+        if not me.near(tile, REACH):
+            raise Refused("far", "you are not close enough to plant there", None)
+        self._check(tile)
+        mine = Claim(f"{column} {row}", owner=me.owner)
+        claim = self.claims.change(mine.id, lambda there: mine if there is None else None)
+        if claim is not None and claim.owner != me.owner:
+            raise Refused("garden", "somebody else plants there just now")
+        found = me.rank(BOARD).n
+        purse = self._pay(me.owner, f"{kind} {column} {row}", found)
+        me.write(self.plants, tile, kind)
+        where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
+        self.notes.add(note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where))
+        me.tell("sown", kind, column, row, found - purse.planted)
+
+    def _pay(self, owner: str, what: str, found: int) -> Purse:
+        """Take a gem of somebody who has found so many, unless it has paid for this last; return
+        its purse. Raises Refused."""
+
+        def pay(purse: Purse | None) -> Purse | None:
+            purse = Purse(owner) if purse is None else purse
+            if purse.last == what:
+                return None
+            if purse.planted >= found:
+                raise Refused("garden", "it takes a gem, and you have none left: find one")
+            return purse.again(planted=purse.planted + 1, last=what)
+
+        purse = self.purses.change(owner, pay)
+        assert purse is not None
+        return purse
+
+    def _check(self, tile: Tile) -> None:
+        """Raise Refused if nothing can be planted on a tile."""
+        column, row = tile
+        kind, _, _, path = self.node.terrain.tile(column, row)
+        if column * column + row * row < CLEARING**2:
+            raise Refused("garden", "the plaza stays as it is: walk on a little")
+        if kind not in SOIL or path < FROM_PATH:
+            raise Refused("garden", "nothing grows there: plant on meadow, sand or in a wood")
+        mark = self._landmarks.of(column // PART, row // PART)
+        if mark is not None and max(abs(mark[0] - column), abs(mark[1] - row)) <= FROM_LANDMARK:
+            raise Refused("garden", "the ground of a landmark stays free")
+        for thing in self.things_in((column // self.side, row // self.side)):
+            if max(abs(thing.tile[0] - column), abs(thing.tile[1] - row)) <= FROM_THINGS:
+                raise Refused("garden", "something lies there already")
+        if self.plants[tile]:
+            raise Refused("garden", "something grows there already")
+
+    @every(LOOK, each=True)
+    def visit(self, me: Me) -> None:
+        """Let what grows around a player not be forgotten."""
+        column, row = me.square
+        for x in (-1, 0, 1):
+            for y in (-1, 0, 1):
+                self.plants.renew((column + x, row + y), DAY)

@@ -1,0 +1,71 @@
+"""Paths: feet wear the grass. Where many people walk a path appears, and becomes a road, on which
+one is faster; in a week without feet it grows over again.
+
+Nobody counts steps. Once a second each node looks where its people walk, and wears a few of these
+tiles, so a thousand people wear no more than ten do. This module never looks at a move.
+"""
+
+import random
+from typing import Final
+
+from flatlands import Cells, Me, Part, Refused, every
+from flatlands.games.flatlands.echoes.run import LONGEST
+from flatlands.server.game import Game
+from flatlands.world.terrain import GRASS, SAND, WOOD
+from flatlands.world.track import Tile
+
+#: Seconds after which a tile is grown over that nobody has worn.
+WEEK: Final = 7 * 24 * 3600
+
+#: The most tiles that a node wears in a second.
+MOST: Final = 4
+
+#: A tile is a road from this value on: one of each five who cross a tile wears it, since they walk
+#: five tiles a second.
+ROAD: Final = 6
+
+#: How much faster one is on a road, and for how many seconds after one was seen there.
+FASTER, LASTS = 1.15, 1.5
+
+#: The ground that feet wear. Where a path was built nothing is left to wear.
+SOFT: Final = frozenset((GRASS, SAND, WOOD))
+
+
+class Paths(Part):
+    """See the module."""
+
+    worn = Cells("sum", forget=WEEK)
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        #: Where people have walked since tiles were worn last.
+        self._trodden: list[Tile] = []
+
+    @every(1, each=True)
+    def tread(self, me: Me) -> None:
+        """Note where a player walks, and let it go faster on a road, but not in a race: there all
+        go at one pace."""
+        if me.track.end <= self.now():
+            return
+        tile = me.tile
+        self._trodden.append(tile)
+        if self.worn[tile] >= ROAD and not races(me):
+            me.pace(FASTER, LASTS)
+
+    @every(1)
+    def wear(self) -> None:
+        """Wear some of the tiles on which people walk."""
+        trodden, self._trodden = self._trodden, []
+        for tile in random.sample(trodden, min(len(trodden), MOST)):
+            if self.node.terrain.kind(*tile) in SOFT:
+                try:
+                    self.worn[tile] = 1
+                except Refused:
+                    # As many tiles are worn as can be: others come when some have grown over.
+                    return
+
+
+def races(me: Me) -> bool:
+    """Say whether a player may be in a race."""
+    way = me.recorded()
+    return bool(way) and way[-1][0] < LONGEST

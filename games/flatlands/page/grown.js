@@ -1,0 +1,70 @@
+// What people have left on the ground, tile by tile, as it is drawn: how much feet have worn it, and what
+// somebody has planted there. It never touches the page and sends nothing.
+
+import * as P from './protocol.js';
+
+/** The layers of cells of the server that have it. */
+const WORN = 'Paths.worn', PLANTS = 'Gardens.plants';
+const FAINT = 2, ROAD = 6;                // values from which a tile looks worn, and is a road
+const PLANT = 4;                          // a look is PLANT times a plant, and how worn the tile is
+const MOST = 4000;                        // changes that are kept
+
+/** What one plants, from 1 on: its name, and the prop of view/props.js.
+ * @type {{ name: string, many: string, prop: string }[]} */
+export const KINDS = [{ name: 'Flowers', many: 'flowers', prop: 'flowers' },
+  { name: 'Hedge', many: 'a hedge', prop: 'hedge' }, { name: 'Lantern', many: 'a lantern', prop: 'lantern' },
+  { name: 'Stone', many: 'a stone', prop: 'standingStone' }];
+
+export class Grown {
+  constructor() {
+    /** @type {Map<string, Uint8Array>} By 'col:row' of a square: the looks of its tiles, row by row. */
+    this.squares = new Map();
+    this.side = 1;                        // of a square, in tiles
+    /** @type {{ x: number, y: number }[]} The tiles that look otherwise, the last one last, and */
+    this.changes = [];
+    this.forgotten = 0;                   // how many came before these
+  }
+
+  /** Take a message, once the client has: of the kinds CELLS and HELD, and others, which do not matter.
+   * @param {any[]} message @param {import('./client.js').Client} client */
+  take(message, client) {
+    if (message[0] === P.CELLS) this.#look(message[1], message[2], client);
+    else if (message[0] === P.HELD) {
+      const [, c0, r0, c1, r1] = message;
+      for (const key of this.squares.keys()) {
+        const [col, row] = key.split(':').map(Number);
+        if (col < c0 || col > c1 || row < r0 || row > r1) this.squares.delete(key);
+      }
+    }
+  }
+
+  /** Look at a square anew. */
+  #look(col, row, client) {
+    const side = this.side = client.layers.side, key = `${col}:${row}`, looks = new Uint8Array(side * side);
+    const known = this.squares.get(key), layers = [client.cells(WORN), client.cells(PLANTS)]
+      .map(({ number }) => client.layers.squares.get(`${number}:${key}`));
+    for (let i = 0; i < looks.length; i++) {
+      const worn = layers[0]?.[i] ?? 0, plant = Math.min(layers[1]?.[i] ?? 0, KINDS.length);
+      looks[i] = plant * PLANT + (worn >= ROAD ? 2 : worn >= FAINT ? 1 : 0);
+      if (looks[i] === (known?.[i] ?? 0)) continue;
+      this.changes.push({ x: col * side + i % side, y: row * side + Math.floor(i / side) });
+    }
+    this.squares.set(key, looks);
+    if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
+  }
+
+  #at(x, y) {
+    const { side } = this, col = Math.floor(x / side), row = Math.floor(y / side);
+    return this.squares.get(`${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
+  }
+
+  /** Return how worn a tile is: 0, 1 if one sees it, or 2 if it is a road. */
+  worn(x, y) {
+    return this.#at(x, y) % PLANT;
+  }
+
+  /** Return what grows on a tile: 0, or 1 more than its index in KINDS. */
+  plant(x, y) {
+    return Math.floor(this.#at(x, y) / PLANT);
+  }
+}

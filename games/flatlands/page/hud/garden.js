@@ -1,0 +1,33 @@
+// The sheet from which one plants: what there is, and how many gems one has for it.
+
+import { KINDS } from '../grown.js';
+import { element } from './element.js';
+
+export class Garden {
+  /** `sheet` is an empty one, `pictureOf(prop)` returns the picture of a prop, and `on` has
+   * { sow(kind), purse() }: plant, and ask how many gems are left.
+   * @param {import('./sheet.js').Sheet} sheet @param {(prop: string) => HTMLCanvasElement}
+   * pictureOf @param {{ sow: (kind: number) => void, purse: () => void }} on */
+  constructor(sheet, pictureOf, on) {
+    this.sheet = sheet;
+    this.left = element('p', { role: 'status' });
+    this.buttons = KINDS.map(({ name, prop }, i) => {
+      const button = element('button', { type: 'button' }, pictureOf(prop), name);
+      button.addEventListener('click', () => on.sow(i + 1));
+      return button;
+    });
+    sheet.root.classList.add('garden');
+    sheet.root.append(this.left, element('div', { class: 'kinds' }, ...this.buttons));
+    this.tell(null);
+    sheet.onTurn = (open) => open && on.purse();
+  }
+
+  /** Show how many gems are left; null while nobody knows.
+   * @param {number | null} gems */
+  tell(gems) {
+    for (const button of this.buttons) button.disabled = gems === null || gems < 1;
+    this.left.textContent = gems === null ? 'A gem for each.'
+      : gems < 1 ? 'Each takes a gem: find one first. They lie beside the paths.'
+        : `You have ${gems} ${gems === 1 ? 'gem' : 'gems'} to plant, on the tile before you.`;
+  }
+}

@@ -169,6 +169,9 @@ class Server:
         self.node.orders.start()
         self.node.peers.start()
         self.node.play.start()
+        logs.log_line(
+            "serve", **{name: it for name, it in self.about().items() if name != "worker"}
+        )
         if self.settings.listen_fd is None:
             self.open()
 
@@ -408,25 +411,35 @@ class Server:
             "watchers": self.node.loop.watchers(),
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
-        return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))
+        broker = asdict(self.broker.counters)
+        return metrics.Report(time.monotonic(), gauges, counted, broker, self.about())
+
+    def about(self) -> dict[str, str | int]:
+        """Return what is served, and by whom."""
+        return {
+            "version": __version__,
+            "commit": self.settings.commit,
+            "game": kept_as(type(self.node.game)),
+            "node": self.node.id,
+            "worker": self.settings.worker or 1,
+        }
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows: the gauges and counters of all workers together."""
-        workers, report = self._reports.total(sleep)
+        living, report = self._reports.total(sleep)
         return {
-            "version": __version__,
-            "node": self.node.id,
-            "game": kept_as(type(self.node.game)),
-            "workers": workers,
+            **self.about(),
+            "workers": len(living),
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
+            "each": [{**one.about, **one.gauges} for one in living],
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
-        return exposition(kept_as(type(self.node.game)), *self._reports.total(sleep))
+        return exposition(*self._reports.total(sleep))
 
 
 def _capacity(players: int, descriptors: int) -> int:

@@ -62,6 +62,9 @@ class Operated(Protocol):
     def warnings(self) -> list[str]:
         """Return what is wrong though players may come."""
 
+    def about(self) -> dict[str, str | int]:
+        """Return what is served, and by whom."""
+
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
 
@@ -94,7 +97,7 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
         shown: dict[str, Any] = {"ready": not reasons}
         if may_see():
             # The reasons name brokers and nodes, which only operators may know.
-            shown["reasons"] = reasons
+            shown |= {"reasons": reasons, **server.about()}
             if warnings := server.warnings():
                 shown["warnings"] = warnings
             if orders.seconds(DOOR):

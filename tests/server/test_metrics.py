@@ -40,8 +40,8 @@ def test_one_process_needs_no_folder():
 def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path, dead):
     write(tmp_path, f"{os.getpid()}-a.json", report(10, connections=4)._replace(written=1e12))
     write(tmp_path, f"{dead}-b.json", report(100, connections=50))
-    workers, total = Reports(str(tmp_path), lambda: report(1, connections=2)).total()
-    assert workers == 2
+    living, total = Reports(str(tmp_path), lambda: report(1, connections=2)).total()
+    assert [one.gauges["connections"] for one in living] == [2, 4]
     assert total.gauges == {"connections": 6} and total.counted == {"joins": 111}
     assert total.broker == {"dropped": 3}
 
@@ -100,14 +100,17 @@ def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, 
 
 def test_prometheus_can_read_what_it_is_shown():
     counted = {"cpu_ms": 1500, "joins": 2, "refused_flood": 3, "closed_1006": 4, "closed_other": 5}
-    gauges = dict.fromkeys(GAUGES, 2.0)
-    text = exposition("paint", 3, Report(0, gauges, counted, {"published": 6})).decode()
+    counted |= {"http_us": 2_500_000}
+    total = Report(0, dict.fromkeys(GAUGES, 2.0), counted, {"published": 6})
+    living = [total._replace(about={"game": "paint", "worker": number}) for number in (1, 2, 3)]
+    text = exposition(living, total).decode()
     samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-    assert samples["flatlands_game_info", "paint"] == 1
+    assert samples["flatlands_build_info", "paint", "3"] == 1
+    assert samples["flatlands_http_seconds_total",] == 2.5
     assert samples["flatlands_workers",] == 3
     assert samples["flatlands_loop_lag_seconds",] == 0.002
     assert samples["process_cpu_seconds_total",] == 1.5

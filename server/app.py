@@ -21,6 +21,7 @@ from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
+from flatlands.server.histogram import told
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
@@ -412,7 +413,8 @@ class Server:
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
         broker = asdict(self.broker.counters)
-        return metrics.Report(time.monotonic(), gauges, counted, broker, self.about())
+        times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
+        return metrics.Report(time.monotonic(), gauges, counted, broker, self.about(), times)
 
     def about(self) -> dict[str, str | int]:
         """Return what is served, and by whom."""
@@ -433,6 +435,7 @@ class Server:
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
             "each": [{**one.about, **one.gauges} for one in living],
+            "times": {name: told(counts) for name, counts in report.times.items()},
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }

@@ -9,19 +9,31 @@ from functools import cache
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 
 from flatlands.server.web.metrics import GAUGES, Report
 
 #: All counters with one of these beginnings are one metric; the rest of the name is its label
 #: `code`.
-LABELLED = ("refused_", "closed_", "limited_")
+LABELLED = ("refused_", "closed_", "limited_", "answered_")
+
+#: A counter that is none of them, for all its name.
+ALONE = "refused_batches"
 
 #: Counters that Prometheus gets from the start, as 0: it notices a counter's first rise only if it
 #: has seen the counter before.
 FROM_ZERO = (
     "admin_refused",
+    "batches",
+    "deliveries",
     "errors",
+    "events",
+    "flushed_bytes",
     "lagged",
     "gaps",
     "given_up",
@@ -30,12 +42,18 @@ FROM_ZERO = (
     "malformed",
     "nodes_lost",
     "refused_batches",
+    "refused_flood",
+    "refused_full",
+    "refused_hello",
     "store_errors",
     "unheard_batches",
 )
 
 #: The ends of names of counters of times -> their factor to seconds.
 SECONDS = {"_us": 1e-6, "_ms": 1e-3}
+
+#: The shortest bucket of a histogram that is shown: it ends at 2**8 us.
+FIRST = 8
 
 #: The heading of the table of numbers that rise and fall.
 NOW = "now"
@@ -92,15 +110,21 @@ class _Collector:
         for name, value in self._total.gauges.items():
             gauge = GAUGES[name]
             yield GaugeMetricFamily(gauge.metric, _help(name, True), value * gauge.scale)
-        counted = dict(self._total.counted)
+        counted = {**dict.fromkeys(FROM_ZERO, 0), **self._total.counted}
         for prefix in LABELLED:
             help = _help(f"{prefix}*")
             family = CounterMetricFamily(f"flatlands_{prefix[:-1]}", help, labels=["code"])
             for name in [name for name in counted if name.startswith(prefix)]:
-                if name not in FROM_ZERO:
+                if name != ALONE:
                     family.add_metric([name.removeprefix(prefix)], counted.pop(name))
             yield family
-        for name, value in sorted({**dict.fromkeys(FROM_ZERO, 0), **counted}.items()):
+        for name, value in sorted(counted.items()):
             yield _counter(name, value)
         for name, value in self._total.broker.items():
             yield _counter(f"broker_{name}", value)
+        for name, counts in self._total.times.items():
+            *buckets, us = counts
+            ends = range(FIRST, len(buckets) - 1)
+            pairs = [(repr((1 << end) / 1e6), float(sum(buckets[: end + 1]))) for end in ends]
+            pairs.append(("+Inf", float(sum(buckets))))
+            yield HistogramMetricFamily(f"flatlands_{name}_seconds", _help(name), pairs, us / 1e6)

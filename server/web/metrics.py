@@ -67,13 +67,15 @@ GAUGES = {
 
 class Report(NamedTuple):
     """The numbers of one worker, or of all together. `written` is a monotonic time in seconds.
-    `about` says which worker, and what it runs; nothing for all together."""
+    `about` says which worker, and what it runs; nothing for all together. `times` are counts of
+    histograms (histogram.py)."""
 
     written: float
     gauges: dict[str, float]
     counted: dict[str, int]
     broker: dict[str, int]
     about: dict[str, str | int] = {}
+    times: dict[str, list[int]] = {}
 
 
 def memory() -> int:
@@ -205,10 +207,13 @@ def _added(living: list[Report], ended: list[Report]) -> Report:
     }
     counted: Counter[str] = Counter()
     broker: Counter[str] = Counter()
+    times: dict[str, list[int]] = {}
     for report in living + ended:
         counted.update(report.counted)
         broker.update(report.broker)
-    return Report(time.monotonic(), gauges, dict(counted), dict(broker))
+        for name, counts in report.times.items():
+            times[name] = [*map(sum, zip(times.get(name, [0] * len(counts)), counts, strict=True))]
+    return Report(time.monotonic(), gauges, dict(counted), dict(broker), times=times)
 
 
 def _read_all(folder: Path, besides: str = "") -> dict[str, Report]:

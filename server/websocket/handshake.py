@@ -293,11 +293,13 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         connection.start()
 
     def log_request(self) -> None:
+        status = int((self.status or "0").split()[0])
+        self.server.stats[f"answered_{status}"] += 1
         if self.server.access_log:
             log_line(
                 "request",
                 request=self.requestline,
-                status=int((self.status or "0").split()[0]),
+                status=status,
                 ms=round((self.time_finish - self.time_start) * 1000, 1),
                 address=self._address(),
             )

@@ -65,6 +65,9 @@ class Operated(Protocol):
     def about(self) -> dict[str, str | int]:
         """Return what is served, and by whom."""
 
+    def drain(self, sleep: Callable[[float], object]) -> bool:
+        """Let all players pass on to other servers; False if there is none."""
+
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
 
@@ -127,6 +130,15 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
         )
         orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
+
+    @pages.post("/admin/drain")
+    def drain() -> Response:
+        if not has_token():
+            refuse()
+        if not server.drain(_turn().sleep):
+            abort(_answer(409, "No other server takes players of this world: stop this one."))
+        log.warning("admin: drain, ordered from %s", request.remote_addr)
+        return jsonify({"deed": "drain"})
 
     @pages.post("/admin/clear")
     def clear() -> Response:
@@ -205,7 +217,11 @@ def _read(deed: str) -> tuple[str, str, int]:
         if text is None:
             abort(_answer(400, f"text must have 1 to {TEXT_LIMIT} characters."))
         return NOTICE, text, 0
-    abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."))
+    abort(
+        _answer(
+            404, "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain."
+        )
+    )
 
 
 def _number(name: str, default: int | None, most: int) -> int:

@@ -237,6 +237,11 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             "400 Bad Request",
             f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
         )
+        yield (
+            server.drained,
+            "503 Service Unavailable",
+            "This server is drained: another one of this world takes you.",
+        )
         guest: Guest = self.socket.guest
         yield (
             not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),

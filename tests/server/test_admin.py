@@ -147,7 +147,11 @@ def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
-        ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."),
+        (
+            "dance",
+            404,
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain.",
+        ),
         ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
@@ -160,6 +164,13 @@ def test_a_wrong_order_is_refused_in_words(server, path, status, said):
     answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
     assert answer[0] == status and answer[1].startswith(said)
     assert ask(server, f"admin/{path}", token="wrong", method="POST")[0] == 401
+
+
+def test_a_server_that_is_alone_is_not_drained(server):
+    answer = ask(server, "admin/drain", token=ADMIN, method="POST")
+    assert answer == (409, "No other server takes players of this world: stop this one.\n")
+    assert ask(server, "admin/drain", token="wrong", method="POST")[0] == 401
+    assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
 def test_orders_are_given_by_post_alone(server):

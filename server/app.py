@@ -1,6 +1,7 @@
 """The server as a whole: puts a node, pages and connections together, and starts and stops them."""
 
 import logging
+import os
 import random
 import time
 from collections import Counter
@@ -21,10 +22,11 @@ from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
+from flatlands.server.histogram import told
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
-from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.messages.peer_protocol import ALIVE, DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.migration import Migration
 from flatlands.server.node import Node
@@ -60,6 +62,11 @@ DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
 
 #: The reason in their close frames.
 STOPPING = "the server restarts"
+
+#: The file among the reports by which all workers of a supervisor know that they are drained, and
+#: the reason why they are not ready.
+DRAINED_FILE = "drained"
+DRAINED = "this server is drained: stop it once /stats counts no residents"
 
 #: Seconds within which clients must answer, and other nodes must ask for their players.
 STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
@@ -123,6 +130,9 @@ class Server:
         self._started = time.monotonic()
         self._lag = 0.0
         self._draining = False
+        #: Whether its players pass on to other servers, and the file that says so.
+        self._drained = False
+        self._drained_file = settings.reports and os.path.join(settings.reports, DRAINED_FILE)
         if settings.listen_fd is None:
             self._listener = listen(settings.host, settings.port)
         else:
@@ -169,6 +179,9 @@ class Server:
         self.node.orders.start()
         self.node.peers.start()
         self.node.play.start()
+        logs.log_line(
+            "serve", **{name: it for name, it in self.about().items() if name != "worker"}
+        )
         if self.settings.listen_fd is None:
             self.open()
 
@@ -178,7 +191,7 @@ class Server:
         To call it again changes nothing: a worker that replaces another one gets the order twice.
         """
         if not self._draining:
-            if self.migration is not None:
+            if self.migration is not None and not self._drained:
                 self.migration.open()
             self._http.start()
 
@@ -189,18 +202,43 @@ class Server:
             self.migration.close()
         self._http.close()
 
+    def drain(self, sleep: Callable[[float], object] = gevent.sleep) -> bool:
+        """Let nobody in any more, and all players pass on to other servers of the world; so do all
+        workers of this one, until it is stopped. Return False, and do nothing, if there is no other
+        server. `sleep` waits."""
+        others = sum(peer.state == ALIVE for peer in self.node.peers.peers.values())
+        if others < len(self._reports.total(sleep)[0]):
+            return False
+        if self._drained_file:
+            with open(self._drained_file, "w"):
+                pass
+        self._drain()
+        return True
+
+    def _drain(self) -> None:
+        if not self._drained:
+            self._drained = self._http.drained = True
+            if self.migration is not None:
+                self.migration.close()
+            log.warning("%s", DRAINED)
+            gevent.spawn(self.node.loop.guarded, self._send_all_away)
+
+    def _send_all_away(self) -> None:
+        """Let others go on with what is played here, and close all sessions, a few at a time."""
+        self.node.play.stop()
+        self.node.peers.publish(DRAINING)
+        sessions = list(self.sessions)
+        random.shuffle(sessions)
+        at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
+        in_turns(sessions, at_once, DRAIN_PAUSE, _send_away)
+
     def stop(self) -> None:
         """Shut the server, and close all sessions, a few at a time.
 
         Returns when the clients are gone and other nodes had time to take their players over.
         """
         self.shut()
-        self.node.play.stop()
-        self.node.peers.publish(DRAINING)
-        sessions = list(self.sessions)
-        random.shuffle(sessions)
-        at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
-        in_turns(sessions, at_once, DRAIN_PAUSE, self._send_away)
+        self._send_all_away()
         self._wait(lambda: self.node.play.stopped and not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             residents, takeovers = self.node.residents.by_id, self.node.takeovers
@@ -224,11 +262,6 @@ class Server:
         self.broker.close()
         self.node.keeper.close()
 
-    def _send_away(self, session: Session) -> None:
-        if session.resident is not None:
-            session.renew_token()
-        session.connection.close(protocol.RESTART, STOPPING)
-
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
         while not done() and time.monotonic() < until:
@@ -238,7 +271,7 @@ class Server:
         """Begin a session on a connection whose handshake is done."""
         self.stats["connections"] += 1
         self.begin(connection)
-        if self._draining:
+        if self._draining or self._drained:
             # Its handshake had begun before the server was shut.
             connection.close(protocol.RESTART, STOPPING)
 
@@ -281,7 +314,7 @@ class Server:
         how = _HOW.get(code, "lost")
         if session.error is not None:
             how = "kicked" if session.error == "kicked" else "refused"
-        elif code == protocol.RESTART and self._draining:
+        elif code == protocol.RESTART and (self._draining or self._drained):
             how = "sent away"
         logs.log_line(
             "refused" if session.player is None else "leave",
@@ -304,6 +337,8 @@ class Server:
             self.stats["late_ms"] += max(round(self._lag), 0)
             logs.log_left_out()
             self.node.loop.beat()
+            if self._drained_file and os.path.exists(self._drained_file):
+                self._drain()
             # What clients sent while this process stood still is read only later.
             now = self.node.loop.now() - self.node.loop.late()
             for session in list(self._greeting):
@@ -355,6 +390,8 @@ class Server:
         reasons = []
         if self._draining:
             reasons.append("this server is stopping")
+        elif self._drained:
+            reasons.append(DRAINED)
         if self._lag > LAG_LIMIT:
             reasons.append("the event loop is late")
         if self._admission.full:
@@ -408,25 +445,44 @@ class Server:
             "watchers": self.node.loop.watchers(),
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
-        return metrics.Report(time.monotonic(), gauges, counted, asdict(self.broker.counters))
+        broker = asdict(self.broker.counters)
+        times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
+        return metrics.Report(time.monotonic(), gauges, counted, broker, self.about(), times)
+
+    def about(self) -> dict[str, str | int]:
+        """Return what is served, and by whom."""
+        return {
+            "version": __version__,
+            "commit": self.settings.commit,
+            "game": kept_as(type(self.node.game)),
+            "node": self.node.id,
+            "worker": self.settings.worker or 1,
+        }
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows: the gauges and counters of all workers together."""
-        workers, report = self._reports.total(sleep)
+        living, report = self._reports.total(sleep)
         return {
-            "version": __version__,
-            "node": self.node.id,
-            "game": kept_as(type(self.node.game)),
-            "workers": workers,
+            **self.about(),
+            "workers": len(living),
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
+            "each": [{**one.about, **one.gauges} for one in living],
+            "times": {name: told(counts) for name, counts in report.times.items()},
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
-        return exposition(kept_as(type(self.node.game)), *self._reports.total(sleep))
+        return exposition(*self._reports.total(sleep))
+
+
+def _send_away(session: Session) -> None:
+    """Send a client away with a token of where it is."""
+    if session.resident is not None:
+        session.renew_token()
+    session.connection.close(protocol.RESTART, STOPPING)
 
 
 def _capacity(players: int, descriptors: int) -> int:

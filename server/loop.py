@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import gevent
 
 from flatlands.brokers import guard
+from flatlands.server.histogram import histograms
 
 log = logging.getLogger("flatlands")
 
@@ -37,6 +38,8 @@ class Loop:
 
     def __init__(self, stats: Counter[str], offset: int | None = None) -> None:
         self.stats = stats
+        #: How long what a node does takes, by its name.
+        self.times = histograms()
         self._offset = clock_offset() if offset is None else offset
         self._loop = gevent.get_hub().loop
         self._ended = False

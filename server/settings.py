@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
-from flatlands.server import games
+from flatlands.server import commit, games
 from flatlands.server.limits import PER_ADDRESS, Proxies
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.websocket.hosts import is_origin
@@ -30,6 +30,9 @@ REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 #: The variable that Heroku sets in each dyno. The certificates of its Redis are self-signed, and a
 #: dyno's files are lost when it restarts.
 HEROKU = "DYNO"
+
+#: The variable in which it names the commit, if it is asked to (heroku labs).
+SLUG_COMMIT = "HEROKU_SLUG_COMMIT"
 
 #: The least number of characters of an admin token, so that nobody can guess it; a warning is
 #: logged if SECRET_KEY has fewer.
@@ -113,6 +116,8 @@ _certificates = _if(
     lambda text: text in ("", VERIFIED, UNVERIFIED) or os.path.isfile(text),
     f"is neither {VERIFIED!r}, {UNVERIFIED!r}, nor a file with certificates",
 )
+
+_commit = _if(re.compile(r"[\w.+/-]{0,64}", re.ASCII).fullmatch, "is no name of a commit or tag")
 
 _world = _if(
     re.compile("[a-z0-9-]{1,32}").fullmatch,
@@ -280,6 +285,11 @@ class Settings:
         _switch,
         0,
     )
+    commit: str = option(
+        "commit or tag that is served, as /stats, /metrics, /readyz and the log name it; without "
+        f"it, ${SLUG_COMMIT}, or what is checked out in this clone",
+        _commit,
+    )
     short_addresses: bool = option(
         "1 logs only the network of a client's address, its /24 or for IPv6 its /48", _switch, 0
     )
@@ -312,7 +322,7 @@ _OPTIONS = [option for option in fields(Settings) if "text" in option.metadata]
 
 def variables(game: str = games.DEFAULT) -> list[str]:
     """Return every environment variable that the server reads if it plays this game."""
-    return [*map(_variable, [*_OPTIONS, *_options_of(game)]), *REDIS_URLS, STATE]
+    return [*map(_variable, [*_OPTIONS, *_options_of(game)]), *REDIS_URLS, STATE, SLUG_COMMIT]
 
 
 def game_of(
@@ -385,6 +395,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
+    given["commit"] = commit.served(given["commit"], environment.get(SLUG_COMMIT, ""))
     values = {option.name: given.pop(option.name) for option in of_game}
     options = games.part(game, "Options")
     given["of_game"] = None if options is None else options(**values)

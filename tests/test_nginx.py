@@ -124,6 +124,8 @@ def test_nginx_does_not_shut_out_a_server_that_has_just_restarted():
     servers = [line for block in blocks for line in re.findall(r"server [\d.:]+[^;]*;", block)]
     assert len(blocks) == 2 and len(servers) >= 3
     assert all(line.endswith(" max_fails=0;") for line in servers), servers
+    # One that is drained answers 503.
+    assert "proxy_next_upstream error timeout http_503;" in location_of("/ws")
 
 
 def test_nginx_lets_a_school_in_for_which_the_limits_were_raised():

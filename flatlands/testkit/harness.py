@@ -20,6 +20,7 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
+from flatlands.server.histogram import histograms
 from flatlands.server.limits import Limits
 from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.messages.channels import WORLD
@@ -46,6 +47,7 @@ class ManualLoop:
 
     def __init__(self, clock: Clock, skew: int = 0) -> None:
         self.stats: Counter[str] = Counter()
+        self.times = histograms()
         self.clock = clock
         self.skew = skew
         self.measured = 0.0

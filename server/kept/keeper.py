@@ -138,6 +138,7 @@ class Keeper:
         answered: Callable[[Any], None],
         failed: Callable[[], None],
     ) -> None:
+        asked = self._loop.seconds()
         try:
             answer = question(store)
         except StoreError as error:
@@ -151,6 +152,8 @@ class Keeper:
             self._loop.guarded(answered, answer)
         finally:
             self.waiting -= 1
+            us = int((self._loop.seconds() - asked) * 1e6)
+            self._loop.times["store_call"].add(us)
 
     def _failed(self, trouble: str) -> None:
         if self.store is None:

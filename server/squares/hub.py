@@ -28,6 +28,9 @@ CALM: Final = 32
 BUSY: Final = 4
 LONGEST: Final = 150
 
+#: Of one in so many flushes it is measured how long ago its batches were begun.
+SAMPLED: Final = 16
+
 #: ms after which there is a flush for the moves of a crowd that had no room in the one before.
 MORE_AFTER: Final = 50
 
@@ -143,6 +146,8 @@ class Hub:
         self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
         self._more = loop.alarm(self._wait)
+        self._flush_times = loop.times["flush"]
+        self._intent_times = loop.times["intent_to_write"]
         #: Whether a flush is planned.
         self._waiting = False
         #: How many screens hold squares: those of all players with a connection.
@@ -283,13 +288,17 @@ class Hub:
         self._waiting = False
         self.number = number = self.number + 1
         now = self._loop.now()
-        writes = 0
+        begun = self._begun() if number % SAMPLED == 0 else []
+        writes = size = deliveries = 0
         own: dict[Screen, list[bytes]] = {}
         for group in self._collect(now, own):
             frames, batches, crowds = group.frames, group.batches, group.crowds
             group.frames, group.batches, group.crowds = [], [], []
             data = _joined(frames, number, now, batches, crowds)
-            writes += len(group.screens)
+            screens = len(group.screens)
+            writes += screens
+            size += len(data) * screens
+            deliveries += (len(batches) + len(crowds)) * screens
             # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
                 mine = own.get(screen) if crowds else None
@@ -301,7 +310,11 @@ class Hub:
                         screen.flush(one, number, now)
                 except Exception:
                     self._loop.failed()
-        cost = (self._loop.seconds() - started) * 1000
+        seconds = self._loop.seconds() - started
+        self._flush_times.add(int(seconds * 1e6))
+        for sent in begun:
+            self._intent_times.add((self._loop.now() - sent) * 1000)
+        cost = seconds * 1000
         self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)
         if self._crowds:
@@ -309,6 +322,12 @@ class Hub:
             self._more.set(now + MORE_AFTER)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
+        self.stats["flushed_bytes"] += size
+        self.stats["deliveries"] += deliveries
+
+    def _begun(self) -> list[int]:
+        """Return when the first event of each batch that has arrived was, in this node's time."""
+        return [sent for batches in self._arrived.values() for _, sent, _ in batches]
 
     def _made(self, makers: Iterable[Callable[[], bytes]]) -> list[bytes]:
         """Return the frames of the messages that some functions make."""

@@ -63,6 +63,12 @@ class Operated(Protocol):
     def warnings(self) -> list[str]:
         """Return what is wrong though players may come."""
 
+    def about(self) -> dict[str, str | int]:
+        """Return what is served, and by whom."""
+
+    def drain(self, sleep: Callable[[float], object]) -> bool:
+        """Let all players pass on to other servers; False if there is none."""
+
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
 
@@ -95,7 +101,7 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
         shown: dict[str, Any] = {"ready": not reasons}
         if may_see():
             # The reasons name brokers and nodes, which only operators may know.
-            shown["reasons"] = reasons
+            shown |= {"reasons": reasons, **server.about()}
             if warnings := server.warnings():
                 shown["warnings"] = warnings
             if orders.seconds(DOOR):
@@ -125,6 +131,15 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
         )
         orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
+
+    @pages.post("/admin/drain")
+    def drain() -> Response:
+        if not has_token():
+            refuse()
+        if not server.drain(_turn().sleep):
+            abort(_answer(409, "No other server takes players of this world: stop this one."))
+        log.warning("admin: drain, ordered from %s", request.remote_addr)
+        return jsonify({"deed": "drain"})
 
     @pages.post("/admin/clear")
     def clear() -> Response:
@@ -206,7 +221,11 @@ def _read(deed: str) -> tuple[str, str, int]:
         if text is None:
             abort(_answer(400, f"text must have 1 to {TEXT_LIMIT} characters."))
         return NOTICE, text, 0
-    abort(_answer(404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."))
+    abort(
+        _answer(
+            404, "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain."
+        )
+    )
 
 
 def _number(name: str, default: int | None, most: int) -> int:

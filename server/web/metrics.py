@@ -66,12 +66,16 @@ GAUGES = {
 
 
 class Report(NamedTuple):
-    """The numbers of one worker, or of all together. `written` is a monotonic time in seconds."""
+    """The numbers of one worker, or of all together. `written` is a monotonic time in seconds.
+    `about` says which worker, and what it runs; nothing for all together. `times` are counts of
+    histograms (histogram.py)."""
 
     written: float
     gauges: dict[str, float]
     counted: dict[str, int]
     broker: dict[str, int]
+    about: dict[str, str | int] = {}
+    times: dict[str, list[int]] = {}
 
 
 def memory() -> int:
@@ -119,14 +123,15 @@ class Reports:
             self._write(self._folder)
             gevent.sleep(REPORT_EVERY)
 
-    def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[int, Report]:
-        """Return the number of workers, and the report of all together.
+    def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[list[Report], Report]:
+        """Return the reports of all workers that live, this one's first, and that of all together.
 
         It waits, by `sleep`, until the others have written a new report, for WAIT_FOR_OTHERS at
         most; then their last reports count.
         """
         if self._folder is None:
-            return 1, self._own()
+            own = self._own()
+            return [own], own
         begun = time.monotonic()
         # It is written first, so that counts which were once shown are never lost.
         own = self._write(self._folder)
@@ -136,7 +141,8 @@ class Reports:
             if not stale or time.monotonic() - begun > WAIT_FOR_OTHERS:
                 break
             sleep(REPORT_EVERY / 10)
-        return 1 + len(living), _added([own, *living], ended)
+        living = [own, *living]
+        return living, _added(living, ended)
 
     def close(self) -> None:
         """Write the last report; remove the folder if the supervisor has ended."""
@@ -201,10 +207,13 @@ def _added(living: list[Report], ended: list[Report]) -> Report:
     }
     counted: Counter[str] = Counter()
     broker: Counter[str] = Counter()
+    times: dict[str, list[int]] = {}
     for report in living + ended:
         counted.update(report.counted)
         broker.update(report.broker)
-    return Report(time.monotonic(), gauges, dict(counted), dict(broker))
+        for name, counts in report.times.items():
+            times[name] = [*map(sum, zip(times.get(name, [0] * len(counts)), counts, strict=True))]
+    return Report(time.monotonic(), gauges, dict(counted), dict(broker), times=times)
 
 
 def _read_all(folder: Path, besides: str = "") -> dict[str, Report]:

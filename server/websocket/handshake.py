@@ -237,6 +237,11 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             "400 Bad Request",
             f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
         )
+        yield (
+            server.drained,
+            "503 Service Unavailable",
+            "This server is drained: another one of this world takes you.",
+        )
         guest: Guest = self.socket.guest
         yield (
             not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
@@ -293,11 +298,13 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         connection.start()
 
     def log_request(self) -> None:
+        status = int((self.status or "0").split()[0])
+        self.server.stats[f"answered_{status}"] += 1
         if self.server.access_log:
             log_line(
                 "request",
                 request=self.requestline,
-                status=int((self.status or "0").split()[0]),
+                status=status,
                 ms=round((self.time_finish - self.time_start) * 1000, 1),
                 address=self._address(),
             )

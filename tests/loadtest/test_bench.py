@@ -9,7 +9,7 @@ import tracemalloc
 import psutil
 import pytest
 
-from bench import memory, micro, overload, rows, uniform, whole
+from bench import memory, micro, overload, pairs, rows, uniform, whole
 from flatlands.loadtest.kit.processes import Trouble, children
 from flatlands.loadtest.swarm.result import Options, Result
 from flatlands.server.node import Node
@@ -34,6 +34,15 @@ def run(**what):
 
 def shapes(**changed):
     return {**{name: run() for name in whole.RUNS}, **changed}
+
+
+def test_pairs_of_costs_are_told_by_their_ratios_and_not_by_their_sums(tmp_path, capsys):
+    # What troubles both of a pair alike changes nothing.
+    found = [([10.0 * n, 5.0, 1.0], [11.0 * n, 5.0, 2.0]) for n in (1, 2, 3, 40)]
+    told = re.findall(r"^(.*?)  .* (\S+) \(middle half", "\n".join(pairs.shown(found)), re.M)
+    assert told == list(zip(pairs.COSTS, ("1.100", "1.000", "2.000"), strict=True))
+    assert pairs.main([str(tmp_path)]) == 1
+    assert "is no clone of Flatlands" in capsys.readouterr().out
 
 
 def test_all_that_went_well_has_figures():

@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from flatlands import __version__
 from flatlands.server import app
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
@@ -103,9 +104,36 @@ def test_no_proxy_keeps_what_operators_see(server):
 
 
 def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
-    assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": []}
+    told = json.loads(ask(server, "readyz")[1])
+    assert {name: told.pop(name) for name in ("ready", "reasons")} == {"ready": True, "reasons": []}
+    assert [*told] == ["commit", "game", "node", "version", "worker"]
     assert json.loads(ask(server, "readyz", X_Forwarded_For="192.0.2.1")[1]) == {"ready": True}
     assert ask(server, "healthz", X_Forwarded_For="192.0.2.1")[0] == 200
+
+
+def test_all_that_operators_read_names_the_version_the_game_and_who_serves():
+    with inside(COMMIT="0123456789abcdef" + 24 * "0", GAME="quiet") as server:
+        shown, ready = stats(server), json.loads(ask(server, "readyz")[1])
+        about = {"version": __version__, "commit": "0123456789ab", "game": "quiet", "worker": 1}
+        about["node"] = shown["node"]
+        assert about.items() <= shown.items() and about.items() <= ready.items()
+        assert [about.items() <= one.items() for one in shown["each"]] == [True]
+        labels = ",".join(f'{name}="{about[name]}"' for name in sorted(about))
+        build = re.search("^flatlands_build_info{(.*)} 1.0$", ask(server, "metrics")[1], re.M)
+        assert ",".join(sorted(build[1].split(","))) == labels
+        del about["worker"]  # where there is one process the log has no numbers of workers
+        assert lines(server, "serve ") == [
+            "serve "
+            + " ".join(f"{name}={about[name]!r}" for name in ("version", "commit", "game", "node"))
+        ]
+
+
+def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
+    text = ask(server, "metrics")[1]
+    told = dict(re.findall(r"^# HELP (\S+) (.+)$", text, re.M))
+    assert len(told) > 40 and len({*told.values()}) == len(told)
+    assert not [name for name, sentence in told.items() if "What the game counts" in sentence]
+    assert not re.search(r"^\w+_(ms|us)(_total)?\b", text, re.M)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +147,11 @@ def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
-        ("dance", 404, "There are /admin/kick, /mute, /close, /open, /notice, /clear and /undo."),
+        (
+            "dance",
+            404,
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain.",
+        ),
         ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
@@ -132,6 +164,13 @@ def test_a_wrong_order_is_refused_in_words(server, path, status, said):
     answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
     assert answer[0] == status and answer[1].startswith(said)
     assert ask(server, f"admin/{path}", token="wrong", method="POST")[0] == 401
+
+
+def test_a_server_that_is_alone_is_not_drained(server):
+    answer = ask(server, "admin/drain", token=ADMIN, method="POST")
+    assert answer == (409, "No other server takes players of this world: stop this one.\n")
+    assert ask(server, "admin/drain", token="wrong", method="POST")[0] == 401
+    assert json.loads(ask(server, "readyz")[1])["ready"]
 
 
 def test_orders_are_given_by_post_alone(server):
@@ -172,7 +211,8 @@ def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
 
 def test_a_closed_door_is_told_and_opened_again(server, clients):
     order(server, "close", minutes=5)
-    assert json.loads(ask(server, "readyz")[1]) == {"ready": True, "reasons": [], "door": "closed"}
+    told = json.loads(ask(server, "readyz")[1])
+    assert (told["ready"], told["reasons"], told["door"]) == (True, [], "closed")
     outside = SocketClient(server.port)
     clients.append(outside)
     outside.send(1, 3, "Cleo", 40, 25, None, None, None, None)

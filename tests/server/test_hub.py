@@ -5,7 +5,7 @@ import pytest
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.hub import CALM, LONGEST, Hub
+from flatlands.server.squares.hub import CALM, LONGEST, SAMPLED, Hub
 from flatlands.world.grid import Rect
 from tests.server.harness import Clock, ManualLoop, split
 from tests.server.test_outbox import run
@@ -130,6 +130,22 @@ def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
     told = [[0, 0, 0, at - now + 3, "own"], [0, 0, 7, at - now - 2, "foreign"]]
     assert flush == [protocol.FLUSH, number, at, told]
     assert east.flushes == []
+
+
+def test_it_is_measured_how_old_batches_are_and_how_long_flushes_take(hub, loop):
+    hub.move(Screen(), None, BOTH)
+    loop.cost = 0.003
+    for _ in range(SAMPLED):
+        begun = loop.now()
+        loop.clock.time += 40
+        for square in ((0, 0), (1, 0)):
+            deliver(hub, square, "text", sent=begun)
+        run(loop)
+        loop.clock.time += 1000
+    assert loop.times["intent_to_write"].counts[-1] == 2 * 40_000
+    assert sum(loop.times["flush"].counts[:-1]) == SAMPLED
+    assert loop.times["flush"].counts[-1] // 1000 in range(2 * SAMPLED, 3 * SAMPLED + 1)
+    assert loop.stats["deliveries"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
 
 
 def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):

@@ -2,17 +2,20 @@
 
 import json
 from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
 
 import pytest
 
 from flatlands.brokers import ring
 from flatlands.brokers.redis.cluster import slot_of
+from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
+from flatlands.server.messages.protocol import SUBPROTOCOL
 from flatlands.server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
-from tests.processes import ROOT, ServerProcess
-from tests.server.servers import stats
+from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.server.servers import ask, stats
 from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
@@ -154,7 +157,39 @@ def test_a_server_with_another_key_is_incompatible(redis, other):
         assert "another server has another key or none" in server.errors()
 
 
-def test_workers_of_servers_without_a_key_hear_each_other(redis):
-    with starting("--broker", url_of(redis), "--workers", "2", count=2) as servers:
-        for server in servers:
+@pytest.mark.parametrize("key", [{"SECRET_KEY": "one"}, {}], ids=["one key", "no key"])
+def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis, key):
+    options = ("--broker", url_of(redis), "--store", url_of(redis), "--workers", "2")
+    with starting(*options, count=2, WALKERS="3", ADMIN_TOKEN=PASSWORD * 2, **key) as [here, there]:
+        for server in (here, there):
             eventually(lambda server=server: stats(server)["nodes"] == 4, "cut apart")
+            eventually(lambda server=server: server.reasons() == [], "not ready")
+
+        def drained(server):
+            return ask(server, "admin/drain", token=PASSWORD * 2, method="POST")[0]
+
+        clients = [SocketClient(here.port).hello(f"P{n}") for n in range(6)]
+        eventually(lambda: stats(here)["herd"] + stats(there)["herd"] == 3, "no walkers")
+        # The other one has to say, with its next heartbeat, that it is ready.
+        eventually(lambda: drained(here) == 200, "no other server takes players")
+        for client in clients:
+            assert client.until_closed()[0] == 1012
+            token = [message[1] for message in client.messages if message[0] == 17][-1]
+            back = SocketClient(there.port).hello(client.name, token=token)
+            # Without a key they are newcomers.
+            assert (back.model.id == client.model.id) == bool(key)
+        eventually(lambda: stats(here)["residents"] == 0, "not ready to stop")
+        eventually(lambda: stats(there)["herd"] == 3, "nobody goes on with the walkers")
+        assert stats(there)["residents"] == 3 + len(clients)
+        shake = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+        shake |= {"Sec-WebSocket-Key": "c" * 22 + "==", "Sec-WebSocket-Protocol": SUBPROTOCOL}
+        for _ in range(4):
+            # Each worker knows it.
+            assert here.reasons() == [DRAINED] and there.reasons() == []
+            connection = HTTPConnection("localhost", here.port, timeout=PATIENCE)
+            connection.request("GET", "/ws", headers=shake)
+            assert connection.getresponse().status == 503
+            connection.close()
+        # The last one that takes players is not drained.
+        assert drained(there) == 409 and there.reasons() == []
+        assert not [line for line in here.errors().splitlines() if " ERROR " in line]

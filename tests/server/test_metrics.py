@@ -11,10 +11,12 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from flatlands.server.histogram import BUCKETS, MEASURED, Histogram, told
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
+from tests.inside import inside
 from tests.processes import PATIENCE, serving
-from tests.server.servers import stats
+from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 
@@ -38,10 +40,14 @@ def test_one_process_needs_no_folder():
 
 
 def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path, dead):
-    write(tmp_path, f"{os.getpid()}-a.json", report(10, connections=4)._replace(written=1e12))
-    write(tmp_path, f"{dead}-b.json", report(100, connections=50))
-    workers, total = Reports(str(tmp_path), lambda: report(1, connections=2)).total()
-    assert workers == 2
+    times = {"flush": [1] * (BUCKETS + 1)}
+    other = report(10, connections=4)._replace(written=1e12, times=times)
+    write(tmp_path, f"{os.getpid()}-a.json", other)
+    write(tmp_path, f"{dead}-b.json", report(100, connections=50)._replace(times=times))
+    mine = report(1, connections=2)._replace(times=times)
+    living, total = Reports(str(tmp_path), lambda: mine).total()
+    assert total.times == {"flush": [3] * (BUCKETS + 1)}
+    assert [one.gauges["connections"] for one in living] == [2, 4]
     assert total.gauges == {"connections": 6} and total.counted == {"joins": 111}
     assert total.broker == {"dropped": 3}
 
@@ -100,15 +106,26 @@ def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, 
 
 def test_prometheus_can_read_what_it_is_shown():
     counted = {"cpu_ms": 1500, "joins": 2, "refused_flood": 3, "closed_1006": 4, "closed_other": 5}
-    gauges = dict.fromkeys(GAUGES, 2.0)
-    text = exposition("paint", 3, Report(0, gauges, counted, {"published": 6})).decode()
+    counted |= {"http_us": 2_500_000}
+    slow = Histogram()
+    for us in (0, 256, 257, 20_000_000):
+        slow.add(us)
+    times = {"flush": slow.counts}
+    total = Report(0, dict.fromkeys(GAUGES, 2.0), counted, {"published": 6}, times=times)
+    living = [total._replace(about={"game": "paint", "worker": number}) for number in (1, 2, 3)]
+    text = exposition(living, total).decode()
     samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-    assert samples["flatlands_game_info", "paint"] == 1
+    assert samples["flatlands_build_info", "paint", "3"] == 1
+    assert samples["flatlands_http_seconds_total",] == 2.5
     assert samples["flatlands_workers",] == 3
+    buckets = [samples["flatlands_flush_seconds_bucket", le] for le in ("0.000256", "0.000512")]
+    assert [*buckets, samples["flatlands_flush_seconds_bucket", "+Inf"]] == [2, 3, 4]
+    assert samples["flatlands_flush_seconds_count",] == 4
+    assert samples["flatlands_flush_seconds_sum",] == 20.000513
     assert samples["flatlands_loop_lag_seconds",] == 0.002
     assert samples["process_cpu_seconds_total",] == 1.5
     assert samples["flatlands_joins_total",] == 2 and samples["flatlands_errors_total",] == 0
@@ -117,6 +134,33 @@ def test_prometheus_can_read_what_it_is_shown():
     assert samples["flatlands_closed_total", "other"] == 5
     assert samples["flatlands_broker_published_total",] == 6
     assert len(set(samples)) == len(samples)
+
+
+def test_times_are_told_as_what_nearly_all_did_not_exceed():
+    spread = Histogram()
+    assert told(spread.counts) == {"count": 0, "p50_ms": 0, "p99_ms": 0}
+    for us in [900] * 98 + [-5] + [70_000_000]:
+        spread.add(us)
+    assert told(spread.counts) == {"count": 100, "p50_ms": 1.024, "p99_ms": 1.024}
+    spread.add(30_000)
+    assert told(spread.counts)["p99_ms"] == 32.768 and spread.counts[-1] == 70_118_200
+
+
+def test_a_server_measures_how_long_things_take_and_counts_what_it_sends():
+    with inside("--store", "memory://", GAME="quiet") as server:
+        client = SocketClient(server.port).hello("Anna")
+
+        def measured():
+            # Of 16 flushes one is looked at.
+            client.walk(1 - 2 * (client.number % 2), 0)
+            return all(stats(server)["times"][name]["count"] for name in MEASURED)
+
+        until(measured)
+        counted = server.counted()
+        assert counted["deliveries"] >= 1 and counted["flushed_bytes"] > 10 * counted["writes"]
+        assert counted["answered_101"] == 1 and counted["answered_200"] >= 1
+        assert ask(server, "nowhere")[0] == 404 and server.counted()["answered_404"] == 1
+        client.close(None)
 
 
 def joins(server):

@@ -1,17 +1,25 @@
 """docs/operations.md explains every variable, counter and number that there is, and no other."""
 
+import json
 import re
 from contextlib import closing
 from fnmatch import fnmatchcase
+from functools import cache
+
+import pytest
 
 from flatlands.brokers.registry import open_broker
 from flatlands.server import settings
 from flatlands.server.app import Server
+from flatlands.server.histogram import MEASURED
 from flatlands.server.web.exposition import FROM_ZERO
 from flatlands.server.web.metrics import GAUGES
+from tests.inside import inside
 from tests.processes import ROOT
 
 PAGE = ROOT / "docs" / "operations.md"
+NUMBERS = ROOT / "server" / "web" / "numbers.md"
+ABOUT = ["version", "commit", "game", "node", "worker"]
 COUNTED = re.compile(r"stats\[(f?)\"([^\"]+)\"\]")
 
 
@@ -31,8 +39,7 @@ def counters():
 
 def explained():
     """Return the counters and numbers that the page has a row for."""
-    chapter = PAGE.read_text().split("\n### The numbers\n")[1].split("\n### ")[0]
-    rows = re.findall(r"^\| (`[^|]+) \| (\w[^|]{9,}\.) \|$", chapter, re.M)
+    rows = re.findall(r"^\| (`[^|]+) \| (\w[^|]{9,}\.) \|$", NUMBERS.read_text(), re.M)
     return {name for names, _ in rows for name in re.findall(r"`([^`]+)`", names)}
 
 
@@ -63,17 +70,89 @@ def test_every_variable_is_in_the_table():
 
 
 def test_nothing_is_explained_that_is_not_there():
-    there = counters() | {"version", "node", "game", "compiled", "workers", "cpu_ms", *GAUGES}
+    there = counters() | {
+        *ABOUT,
+        "compiled",
+        "workers",
+        "each",
+        "build_info",
+        "cpu_ms",
+        "times",
+        *MEASURED,
+        *GAUGES,
+    }
     assert not [name for name in explained() if not any(fnmatchcase(name, one) for one in there)]
 
 
-def test_every_rule_to_watch_is_about_a_metric_that_there_is():
-    there = {gauge.metric for gauge in GAUGES.values()}
-    there |= {f"flatlands_{re.sub('_[*]$', '', name)}_total" for name in counters()}
+def rules():
+    """Return name -> expression of the alerts in deploy/rules.yml."""
+    text = (ROOT / "deploy" / "rules.yml").read_text()
+    found = re.findall(r"- alert: (\w+)\n +expr: (.+)\n", text)
+    assert len(found) == text.count("alert:") > 10
+    return {name: expression.strip("'") for name, expression in found}
+
+
+def dashboard():
+    """Return the expressions of deploy/grafana.json, and of the labels that it asks for."""
+    board = json.loads((ROOT / "deploy" / "grafana.json").read_text())
+    targets = [target for panel in board["panels"] for target in panel["targets"]]
+    asked = re.findall(r"label_values\((\w+), (\w+)\)", json.dumps(board))
+    assert len(targets) > 20 and asked == [("flatlands_ready", "instance")]
+    return [(target["expr"], target["legendFormat"]) for target in targets]
+
+
+def labels(name):
+    """Return the labels of a metric as Prometheus stores it; None if a server that has just started
+    does not show it."""
+    found = re.findall(rf"^{name}(?:{{(.*)}})? ", fresh(), re.M)
+    named = [set(re.findall(r"(\w+)=\"(.*?)\"", each)) for each in found]
+    return named or None
+
+
+@cache
+def fresh():
+    """Return /metrics of a server that has just started."""
+    with inside(GAME="quiet") as server:
+        server.get("stats")  # so that an HTTP request was answered
+        return server.get("metrics").decode()
+
+
+@pytest.mark.parametrize("expression", [*rules().values(), *(each for each, _ in dashboard())])
+def test_each_alert_and_panel_is_about_metrics_that_a_new_server_shows(expression):
+    names = re.findall(r"\b((?:flatlands|process)_\w+)(?:{(.*?)})?", expression)
+    assert names
+    for name, matchers in names:
+        there = labels(name)
+        if there is None and re.search(r"_(limited|closed)_total$", name):
+            # There is none before something is closed or refused: its family is all there is.
+            assert f"# TYPE {name} counter" in fresh()
+            continue
+        assert there, name
+        for label, how, value in re.findall(r'(\w+)(=~?)"(.*?)"', matchers):
+            # Prometheus adds `instance` by itself.
+            values = {each for some in there for key, each in some if key == label}
+            wanted = value.split("|") if how == "=~" else [value]
+            assert label == "instance" or values >= {*wanted}, (name, label)
+
+
+def test_a_panel_tells_its_lines_apart_by_labels_that_there_are():
+    for expression, legend in dashboard():
+        kept = re.search(r"sum by \((.*?)\)", expression)
+        for label in re.findall(r"{{(\w+)}}", legend):
+            if kept:
+                assert label in kept[1]
+            elif label != "instance":
+                name = re.search(r"flatlands_\w+", expression)[0]
+                assert all(label in dict(each) for each in labels(name)), (label, name)
+
+
+def test_the_page_says_what_to_do_about_each_alert_and_about_no_other():
     watched = PAGE.read_text().split("### What to watch")[1].split("\n### ")[0]
-    names = set(re.findall(r"(?:flatlands|process)_\w+", watched))
-    assert len(names) > 10 and names <= there
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", watched, re.M)
+    assert [name for name, _, _ in rows] == [name.removeprefix("Flatlands") for name in rules()]
+    for metric in re.findall(r"(?:flatlands|process)_\w+", watched):
+        assert labels(metric), metric
 
 
 def test_what_is_shown_before_it_was_counted_exists():
-    assert set(FROM_ZERO) <= counters()
+    assert not [name for name in FROM_ZERO if not any(fnmatchcase(name, one) for one in counters())]

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from flatlands.server import settings
+from flatlands.server import commit, settings
 from tests.processes import PATIENCE, ROOT, ServerProcess, limited, serving
 
 
@@ -51,6 +51,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
             "there is no game 'chess': there are flatlands, paint, quiet, snake",
         ),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
+        (["--commit", "a b"], {}, "'a b' is no name of a commit or tag"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
@@ -59,6 +60,22 @@ def test_a_wrong_setting_is_refused_in_words(capsys, arguments, environment, sai
         settings.read(arguments, environment)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_commit_is_named_or_that_of_the_clone(tmp_path):
+    named = {"COMMIT": "v0.4.0", "HEROKU_SLUG_COMMIT": "b" * 40}
+    assert settings.read([], named).commit == "v0.4.0"
+    assert settings.read([], {**named, "COMMIT": ""}).commit == "b" * 12
+    assert commit.of_clone(tmp_path) == ""
+    (tmp_path / ".git/refs/heads").mkdir(parents=True)
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    assert commit.of_clone(tmp_path) == ""
+    (tmp_path / ".git/packed-refs").write_text(f"# pack-refs\n{'c' * 40} refs/heads/main\n")
+    assert commit.of_clone(tmp_path) == "c" * 40
+    (tmp_path / ".git/refs/heads/main").write_text(f"{'d' * 40}\n")
+    assert commit.of_clone(tmp_path) == "d" * 40
+    (tmp_path / ".git/HEAD").write_text(f"{'e' * 40}\n")
+    assert commit.of_clone(tmp_path) == "e" * 40
 
 
 def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():

@@ -1,0 +1,32 @@
+"""Which commit is served, for who looks after a server. It starts no program, and never fails."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Digits of a commit that are shown.
+DIGITS = 12
+
+
+def served(*named: str) -> str:
+    """Return the commit or tag that is served, as it is shown: the first that is named, or else the
+    one of this clone. A hash is cut."""
+    commit = next(filter(None, named), "") or of_clone()
+    return commit[:DIGITS] if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", commit) else commit
+
+
+def of_clone(root: Path = ROOT) -> str:
+    """Return the hash of the commit that is checked out in a clone; "" if this is none."""
+    git = root / ".git"
+    try:
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        branch = head.removeprefix("ref: ")
+        if (git / branch).is_file():
+            return (git / branch).read_text().strip()
+        packed = (git / "packed-refs").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), "")

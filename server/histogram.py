@@ -1,0 +1,49 @@
+"""How long things take: durations in buckets, each of which ends at twice what the one before does.
+
+To add one is one increment in a list: a library's histogram would cost a flush more than what it
+measures. Nothing here knows what is measured.
+"""
+
+from collections.abc import Mapping
+
+#: What a node measures (numbers.md explains each).
+MEASURED = ("intent_to_write", "flush", "store_call", "broker_round_trip")
+
+#: Bucket n ends at 2**n us. The last one has all that is longer than 8 s.
+BUCKETS = 25
+
+
+class Histogram:
+    """Durations of one kind. `counts` are those of each bucket, and behind them their sum in us."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self) -> None:
+        self.counts = [0] * (BUCKETS + 1)
+
+    def add(self, us: int) -> None:
+        """Count one more, of so many microseconds; less than none counts as none."""
+        us = max(us, 0)
+        self.counts[min((us - 1).bit_length() if us else 0, BUCKETS - 1)] += 1
+        self.counts[BUCKETS] += us
+
+
+def histograms() -> Mapping[str, Histogram]:
+    """Return an empty histogram of each thing that a node measures."""
+    return {name: Histogram() for name in MEASURED}
+
+
+def told(counts: list[int]) -> dict[str, float]:
+    """Return how many there were, and ms within which half of them and 99 of 100 were: at most
+    twice the true ones."""
+    most = {"p50_ms": _within(counts, 0.5), "p99_ms": _within(counts, 0.99)}
+    return {"count": sum(counts[:BUCKETS]), **most}
+
+
+def _within(counts: list[int], share: float) -> float:
+    wanted, seen = share * sum(counts[:BUCKETS]), 0
+    for bucket, count in enumerate(counts[:BUCKETS]):
+        seen += count
+        if seen and seen >= wanted:
+            return (1 << bucket) / 1000
+    return 0.0

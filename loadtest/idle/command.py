@@ -14,10 +14,9 @@ from typing import Any
 from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from flatlands.loadtest.idle.room import processes_for
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.brokers import bare
 from flatlands.loadtest.kit.machine import machine, pinned
 from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
+from flatlands.loadtest.kit.processes import Trouble, bare, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.terminal import Terminal
 
@@ -38,6 +37,10 @@ NOT_HERE = (
     "sample",
     "joins",
     "returns",
+    "fail_if",
+    "seed",
+    "csv",
+    "prometheus",
 )
 
 #: The columns of the table: heading and width.

@@ -22,11 +22,6 @@ from flatlands.loadtest.kit.processes import START, Program, Trouble, find
 Started = tuple[str, list[Program]]
 
 
-def bare(text: str) -> str:
-    """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
-    return re.sub(r"//[^/?#\s]*@", "//", text)
-
-
 def certificates() -> dict[str, str]:
     """Return the variable BROKER_TLS, if it is set, for a program in another folder."""
     given = os.environ.get("BROKER_TLS")

@@ -16,13 +16,12 @@ from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.brokers import bare
 from flatlands.loadtest.kit.compilers import find_go
 from flatlands.loadtest.kit.machine import machine, output_of
 from flatlands.loadtest.kit.options import amount, file, folder, names, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.points import measure_all
-from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.queues.measure import Options, build_worker, measure
 from flatlands.loadtest.queues.series import SERIES
 from flatlands.loadtest.queues.stamp import STAMP

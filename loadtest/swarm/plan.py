@@ -15,7 +15,7 @@ class Plan:
     `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of the
     monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are cut
     off come back. The run has so many `bots` in all processes, and `dues` is the memory for their
-    due times, see dues.py.
+    due times, see dues.py. Each bot chooses by the `seed` and its index.
     """
 
     address: tuple[str, int]
@@ -34,6 +34,7 @@ class Plan:
     returns: bool
     bots: int
     dues: Any
+    seed: int
 
     def now(self) -> int:
         """Return the time by the run's clock, in us."""

@@ -64,6 +64,7 @@ class Play:
         kind = (index * 0.6180339887498949) % 1
         viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
         bot = Bot(self, index, viewport, observes=observes, sees=chosen.see, ticket=chosen.ticket)
+        bot.random.seed(f"{self._plan.seed} {index}")
         if not observes:
             bot.deaf = 0 < kind < chosen.deaf
             bot.rude = 0 < kind < chosen.rude
@@ -146,7 +147,7 @@ class Play:
             bot.hold_nothing()
             bot.read_nothing_more()
         if self._scenario.stay:
-            stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
+            stay = bot.random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
             self._agenda.put(now + round(stay), self._part, bot, bot.asked)
         if self.moving:
             self._begin(bot, now)
@@ -215,7 +216,7 @@ class Play:
         elif self._scenario.lockstep:
             self.lockstep.begin(bot, now)
         elif self._plan.rate > 0:
-            first = now + random.random() * self._pause
+            first = now + bot.random.random() * self._pause
             self._agenda.put(round(first), self._move, bot, (bot.asked, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:

@@ -6,6 +6,7 @@ It reads the CPU and memory of their processes. It never knows anything of bots.
 import contextlib
 import http.client
 import json
+import re
 import socket
 import ssl
 import sys
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from flatlands.loadtest.kit import brokers, signals
-from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
+from flatlands.loadtest.kit.processes import START, Program, Trouble, bare, children, cost
 from flatlands.loadtest.swarm import wire
 
 
@@ -33,7 +34,7 @@ class Target:
     was running already has neither. `url` is the broker's URL as the server got it, "" if the
     server was running already. `name` is the server's host name, and `tls` is "", "checked" or
     "unchecked". `token` opens the server's numbers: "" if it needs none, and None if they are not
-    to be asked for.
+    to be asked for. `elsewhere`: a broker of the server was not started with it.
     """
 
     address: tuple[str, int]
@@ -44,8 +45,9 @@ class Target:
     name: str = "127.0.0.1"
     tls: str = ""
     token: str | None = ""
+    elsewhere: bool = False
     #: CPU seconds and MB of memory, as the server told last.
-    told: tuple[float, float] = (0.0, 0.0)
+    told: tuple[float | None, float | None] = (None, None)
 
     @property
     def died(self) -> str:
@@ -58,16 +60,17 @@ class Target:
         found = children(self.program.process).items()
         return [child for child, command in found if "flatlands.server" in command]
 
-    def cost(self) -> dict[str, float]:
-        """Return CPU seconds since the start, and MB of resident memory, of server and broker; 0
-        stands for what is not known."""
+    def cost(self) -> dict[str, float | None]:
+        """Return CPU seconds since the start, and MB of resident memory, of server and broker; None
+        stands for what is not known, and for a broker that is no process."""
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
             for child, command in children(self.program.process).items():
                 (others if "flatlands.brokers.zeromq" in command else servers).add(child)
         server_cpu, server_mb = cost(servers) if self.program is not None else self.told
-        broker_cpu, broker_mb = cost(others)
+        known = others and not self.elsewhere
+        broker_cpu, broker_mb = cost(others) if known else (None, None)
         return {
             "server_cpu": server_cpu,
             "server_mb": server_mb,
@@ -163,7 +166,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
 
     Raises Trouble if nothing answers there, or the token does not open the numbers.
     """
-    parts, url = urlsplit(url), brokers.bare(url)
+    parts, url = urlsplit(url), bare(url)
     try:
         port = parts.port or (443 if parts.scheme == "wss" else 80)
     except ValueError:
@@ -244,6 +247,7 @@ def started(
         )
         found = server.ready(r"http://\S+:(\d+)")
         target = Target(("127.0.0.1", int(found[1])), "/ws", url or OWN, server, programs)
+        target.elsewhere = bool(re.search("://[^,]", broker))
         _wait_ready(target)
         yield target
 

@@ -15,6 +15,9 @@ IDLE = ["--scenario", "idle"]
     [
         (swarm, ["--bots", "0"], "'0' is not a whole number, 1 to 100000"),
         (swarm, ["--ramp", "9..3"], "must rise"),
+        (swarm, ["--fail-if", "speed > 1"], "no figure is called 'speed': there are moves/s, "),
+        (swarm, ["--fail-if", "p99 = 1"], "'p99 = 1' is not like 'p99 > 100'"),
+        (swarm, ["redis://me:a/@pass@x"], "unrecognized arguments: redis://x"),
         (swarm, ["--viewport", "wide"], "not like 40x25"),
         (swarm, ["--url", "ws://x/ws", "--workers", "2"], "--url names a server that runs"),
         (swarm, ["--bots", "99999", "--processes", "1"], "file descriptors"),

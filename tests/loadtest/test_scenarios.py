@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ def explorer(x, y, *, halted=False):
     bot = SimpleNamespace(
         turn=0, halted=halted, place=lambda: (x, y), walk=lambda *way: walks.append(way)
     )
+    bot.random = Random(1)
     return bot, walks
 
 

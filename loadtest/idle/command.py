@@ -7,16 +7,14 @@ loop measured its own clients, 130 after Ctrl-C.
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from flatlands.loadtest.idle.room import processes_for
-from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.machine import machine, pinned
-from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import Trouble, bare, raise_descriptor_limit
+from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.points import keep
+from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.terminal import Terminal
 
@@ -73,9 +71,7 @@ def main(
     descriptors = raise_descriptor_limit()
     if lacking := check_room(options, descriptors):
         parser.error(lacking)
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/bots.py", *map(bare, arguments)],
+    facts = {
         "target": "Redis" if is_redis(options.url) else "Flatlands",
         "seconds": options.seconds,
         "rate": options.rate,
@@ -85,18 +81,13 @@ def main(
         "points": [],
         "troubles": [],
     }
-    with signals.remembered():
-        run["machine"] = machine()
-        code = _measure(options, descriptors, run)
-    if given.json is not None:
-        write_json(given.json, run)
-    if given.report is not None:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.idle import report
-
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return code
+    return keep(
+        given,
+        ["loadtest/bots.py", *arguments],
+        facts,
+        lambda run: _measure(options, descriptors, run),
+        "flatlands.loadtest.idle.report",
+    )
 
 
 def _measure(options: Options, descriptors: int, run: dict[str, Any]) -> int:

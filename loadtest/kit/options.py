@@ -16,7 +16,8 @@ class Parser(ArgumentParser):
     """The parser of a program in loadtest/, which writes its figures into files."""
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
-        usage = f"python loadtest/{prog} [--help] [OPTION ...]"
+        where = "python loadtest/" if prog.partition(" ")[0].endswith(".py") else ""
+        usage = f"{where}{prog} [--help] [OPTION ...]"
         super().__init__(prog, usage, description, epilog or None)
         if epilog:
             self.formatter_class = RawDescriptionHelpFormatter

@@ -12,7 +12,7 @@ from typing import Any
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.compilers import find_cargo, find_go
 from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, file, folder, whole
+from flatlands.loadtest.kit.options import Parser, amount, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
@@ -127,14 +127,10 @@ def _versions() -> dict[str, str]:
     return dict(found)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     names = [peer.name for peer in PEERS]
-    parser = argparse.ArgumentParser(
-        prog="python -m loadtest.peers",
-        description="Measure the same work on Flatlands and on other realtime servers, in turn.",
-        epilog=EPILOG.format(", ".join(names)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    about = "Measure the same work on Flatlands and on other realtime servers, in turn."
+    parser = Parser("python -m loadtest.peers", about, EPILOG.format(", ".join(names)))
     add = parser.add_argument
     add(
         "--players",
@@ -152,11 +148,5 @@ def _parser() -> argparse.ArgumentParser:
         help="how often each (1); the table shows medians",
     )
     add("--only", nargs="+", choices=[FLATLANDS, *names], metavar="NAME", help="only these")
-    add("--json", type=file, metavar="FILE", help="write all figures there")
-    add(
-        "--report",
-        type=folder,
-        metavar="DIR",
-        help="write a chart for each number of players there",
-    )
+    parser.add_files()
     return parser

@@ -9,18 +9,15 @@ import functools
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.compilers import find_go
-from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, file, folder, names, whole
-from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.machine import output_of
+from flatlands.loadtest.kit.options import Parser, amount, names, whole
+from flatlands.loadtest.kit.points import keep, measure_all
 from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.queues.measure import Options, build_worker, measure
 from flatlands.loadtest.queues.series import SERIES
@@ -59,13 +56,12 @@ def _url(*schemes: str) -> Any:
     return url
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of the command line."""
     cores = os.cpu_count() or 1
-    found = argparse.ArgumentParser(
-        prog="two_queues.py",
-        usage="python loadtest/two_queues.py [--help] [OPTION ...]",
-        description="Measure how many messages per second the brokers carry. A client is two "
+    found = Parser(
+        "two_queues.py",
+        "Measure how many messages per second the brokers carry. A client is two "
         "processes: one publishes to random channels as fast as it can, the other one is "
         "subscribed to all channels. CPU is that of one message at a publisher, the brokers and a "
         "subscriber.",
@@ -143,8 +139,7 @@ def parser() -> argparse.ArgumentParser:
         "variable BROKER_TLS says which certificates to accept, as for the server",
     )
     add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
-    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
+    found.add_files()
     return found
 
 
@@ -195,28 +190,23 @@ def main(arguments: list[str] | None = None) -> int:
         redis=given.redis or "",
         zeromq=given.zeromq or "",
     )
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/two_queues.py", *map(bare, arguments)],
-        "options": {
-            name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
-        },
-    }
-    with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        run["machine"] = {**machine(), "go": output_of(find_go(), "version")}
-        built = functools.cache(lambda: build_worker(Path(folder)))
+    facts = {"options": {name: n for name, n in vars(options).items() if "://" not in str(n)}}
 
-        def points(name: str) -> Iterator[dict[str, Any]]:
-            worker = built() if SERIES[name].client == "go" else ""
-            return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
+    def measure_in(run: dict[str, Any]) -> int:
+        run["machine"]["go"] = output_of(find_go(), "version")
+        with tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
+            built = functools.cache(lambda: build_worker(Path(folder)))
 
-        status = measure_all(given.series, points, check, run)
-    if given.json:
-        write_json(given.json, run)
-    if given.report:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.queues import report
+            def points(name: str) -> Iterator[dict[str, Any]]:
+                worker = built() if SERIES[name].client == "go" else ""
+                return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
 
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return status
+            return measure_all(given.series, points, check, run)
+
+    return keep(
+        given,
+        ["loadtest/two_queues.py", *arguments],
+        facts,
+        measure_in,
+        "flatlands.loadtest.queues.report",
+    )

@@ -1,6 +1,6 @@
 """One run: starts the swarm's processes, goes through the phases, and returns the result.
 
-The bots join, and move for a while that does not count. Then they move for the measured time. Then
+The bots join and move, for a while that does not count. Then they move for the measured time. Then
 they stand until everything under way has arrived. At last the oracle judges. It never prints.
 """
 
@@ -191,10 +191,15 @@ class _Run:
 
     def _phases(self, watch: Watch) -> None:
         options, result = self._options, self._result
-        late = scenario(options.scenario, options.game).late
+        chosen = scenario(options.scenario, options.game)
+        late = chosen.late
         early = sum(index % 100 >= late * 100 for index in range(options.bots))
+        # They move as they join, so that there are figures soon. In lockstep each must know all.
+        if not chosen.lockstep:
+            self._order("move")
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
-        self._order("move")
+        if chosen.lockstep:
+            self._order("move")
         self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
         self._fresh("warming up")
         window = self._window = Window(self._latest, self._target, self._target.stats())

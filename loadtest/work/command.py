@@ -4,16 +4,11 @@ The exit status is 0 if everything was measured and adds up, 1 if something did 
 options, 130 after Ctrl-C. Whatever was measured is reported in any case.
 """
 
-import argparse
 import sys
-import time
 from typing import Any
 
-from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.machine import machine
-from flatlands.loadtest.kit.options import file, folder, names, whole
-from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.points import measure_all
+from flatlands.loadtest.kit.options import Parser, names, whole
+from flatlands.loadtest.kit.points import keep, measure_all
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.work.account import fault
 from flatlands.loadtest.work.measure import Options, measure
@@ -22,12 +17,11 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 SERIES = [*TAKES, *FIFOS]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of the command line."""
-    found = argparse.ArgumentParser(
-        prog="work_queues.py",
-        usage="python loadtest/work_queues.py [--help] [OPTION ...]",
-        description=f"Measure work queues, which give each message to one consumer: what it costs "
+    found = Parser(
+        "work_queues.py",
+        f"Measure work queues, which give each message to one consumer: what it costs "
         f"to take {TAKEN} of {FILLED:,} messages in several ways, and how fast messages pass "
         "through a FIFO queue from a pusher to its pullers.",
     )
@@ -62,8 +56,7 @@ def parser() -> argparse.ArgumentParser:
         help="instead: kill N consumers, each after a second, and compare what was handed out "
         f"again with what they held ({', '.join(LASTING)}; 5, if N is not given)",
     )
-    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
+    found.add_files()
     return found
 
 
@@ -102,20 +95,10 @@ def main(arguments: list[str] | None = None) -> int:
             f"--kill is for {', '.join(LASTING)}: {', '.join(sorted(wrong))} would not hand out"
             " again, or not count, what a dead consumer held"
         )
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/work_queues.py", *arguments],
-        "options": vars(options),
-    }
-    with signals.remembered():
-        run["machine"] = machine()
-        status = measure_all(chosen, lambda name: [measure(name, options)], _check, run)
-    if given.json:
-        write_json(given.json, run)
-    if given.report:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.work import report
-
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return status
+    return keep(
+        given,
+        ["loadtest/work_queues.py", *arguments],
+        {"options": vars(options)},
+        lambda run: measure_all(chosen, lambda name: [measure(name, options)], _check, run),
+        "flatlands.loadtest.work.report",
+    )

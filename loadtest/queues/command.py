@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
+from flatlands.loadtest.kit.brokers import STARTERS
 from flatlands.loadtest.kit.compilers import find_go
 from flatlands.loadtest.kit.machine import output_of
 from flatlands.loadtest.kit.options import Parser, amount, names, whole
 from flatlands.loadtest.kit.points import keep, measure_all
 from flatlands.loadtest.kit.processes import Trouble, bare
-from flatlands.loadtest.queues.measure import Options, build_worker, measure
+from flatlands.loadtest.queues.measure import Options, build_worker, kind_of, measure
 from flatlands.loadtest.queues.series import SERIES
 from flatlands.loadtest.queues.stamp import STAMP
 from flatlands.loadtest.queues.worker import DRAIN_S
@@ -45,15 +46,13 @@ def _clients(text: str) -> list[int]:
     return sorted(found)
 
 
-def _url(*schemes: str) -> Any:
-    def url(text: str) -> str:
-        if text.partition("://")[0] not in schemes:
-            raise argparse.ArgumentTypeError(
-                f"{bare(text)!r} does not begin with {' or '.join(f'{one}://' for one in schemes)}"
-            )
-        return text
-
-    return url
+def _broker(text: str) -> str:
+    kind = kind_of(text)
+    known = {series.broker for series in SERIES.values() if series.broker in STARTERS}
+    if kind not in known or not text.partition("://")[2]:
+        urls = ", ".join(f"{one}://HOST" for one in sorted(known))
+        raise argparse.ArgumentTypeError(f"{text!r} names no broker that is measured: {urls} do")
+    return text
 
 
 def parser() -> Parser:
@@ -132,13 +131,15 @@ def parser() -> Parser:
         help="time after which they send fewer (%(default)s)",
     )
     add(
-        "--redis",
-        type=_url("redis", "rediss"),
+        "--broker",
+        type=_broker,
+        nargs="+",
+        default=[],
         metavar="URL",
-        help="use this running Redis instead of one that is started; rediss:// is TLS, and the "
-        "variable BROKER_TLS says which certificates to accept, as for the server",
+        help="use these running brokers instead of some that are started, each for the series of "
+        "its kind; a URL may have a user and a password, and rediss://, tls:// (NATS) and mqtts:// "
+        "are over TLS: BROKER_TLS says which certificates to accept, as for the server",
     )
-    add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
     found.add_files()
     return found
 
@@ -187,10 +188,9 @@ def main(arguments: list[str] | None = None) -> int:
         rate=given.rate,
         buffer=given.buffer,
         flush_ms=given.flush_ms,
-        redis=given.redis or "",
-        zeromq=given.zeromq or "",
+        brokers=tuple(given.broker),
     )
-    facts = {"options": {name: n for name, n in vars(options).items() if "://" not in str(n)}}
+    facts = {"options": {**vars(options), "brokers": [bare(url) for url in options.brokers]}}
 
     def measure_in(run: dict[str, Any]) -> int:
         run["machine"]["go"] = output_of(find_go(), "version")

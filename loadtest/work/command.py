@@ -4,17 +4,24 @@ The exit status is 0 if everything was measured and adds up, 1 if something did 
 options, 130 after Ctrl-C. Whatever was measured is reported in any case.
 """
 
+import argparse
 import sys
 from typing import Any
 
 from flatlands.loadtest.kit.options import Parser, names, whole
 from flatlands.loadtest.kit.points import keep, measure_all
-from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.work.account import fault
 from flatlands.loadtest.work.measure import Options, measure
 from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 
 SERIES = [*TAKES, *FIFOS]
+
+
+def _redis(text: str) -> str:
+    if not text.startswith(("redis://", "rediss://")):
+        raise argparse.ArgumentTypeError(f"{text!r} does not begin with redis:// or rediss://")
+    return text
 
 
 def parser() -> Parser:
@@ -56,6 +63,14 @@ def parser() -> Parser:
         help="instead: kill N consumers, each after a second, and compare what was handed out "
         f"again with what they held ({', '.join(LASTING)}; 5, if N is not given)",
     )
+    add(
+        "--redis",
+        type=_redis,
+        metavar="URL",
+        help="use this running Redis instead of some that are started, which gets keys of this run "
+        "alone and loses them again; it may have a user and a password, and rediss:// is over TLS: "
+        "the variable BROKER_TLS says which certificates to accept",
+    )
     found.add_files()
     return found
 
@@ -88,7 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     found = parser()
     given = found.parse_args(arguments)
-    options = Options(repeat=given.repeat, messages=given.messages, deaths=given.kill)
+    options = Options(
+        repeat=given.repeat, messages=given.messages, deaths=given.kill, redis=given.redis or ""
+    )
     chosen = given.series or (LASTING if given.kill else SERIES)
     if given.kill and (wrong := set(chosen).difference(LASTING)):
         found.error(
@@ -98,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
     return keep(
         given,
         ["loadtest/work_queues.py", *arguments],
-        {"options": vars(options)},
+        {"options": {**vars(options), "redis": bare(options.redis)}},
         lambda run: measure_all(chosen, lambda name: [measure(name, options)], _check, run),
         "flatlands.loadtest.work.report",
     )

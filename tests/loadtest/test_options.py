@@ -36,12 +36,18 @@ IDLE = ["--scenario", "idle"]
         (swarm, [*IDLE, "--url", "redis://", "--workers", "2"], "--url names a server that runs"),
         (queues, ["--num-clients", "two"], "'two' should look like 4, 1-4 or 1,2,8"),
         (queues, ["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-"),
-        (queues, ["--redis", "localhost"], "'localhost' does not begin with redis:// or rediss://"),
+        (queues, ["--broker", "localhost"], "'localhost' names no broker that is measured"),
+        (queues, ["--broker", "pigeon://me:a/s@cret@x"], "'pigeon://x' names no broker"),
         (queues, ["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
         (
             work,
             ["--kill", "--series", "lpop,stream"],
             "--kill is for stream, store-redis, store-sqlite: lpop would not hand out again",
+        ),
+        (
+            work,
+            ["--redis", "http://me:pass@x"],
+            "'http://x' does not begin with redis:// or rediss",
         ),
     ],
 )

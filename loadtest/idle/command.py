@@ -28,7 +28,6 @@ RATE = 1000.0
 #: The options of bots.py that make no sense here.
 NOT_HERE = (
     "admin_token",
-    "insecure",
     "compare",
     "repeat",
     "viewport",
@@ -151,7 +150,7 @@ def _row(point: dict[str, Any], loop: dict[str, Any]) -> str:
         f"{loop['per_second']:,.0f}",
         *(f"{latency[p]:.2f}" for p in ("p50", "p99", "p99.9", "p99.99", "max")),
         f"{loop['late_ms']:.1f}" if loop["loop"] == "open" else "-",
-        f"{loop['server']:.0%}",
+        "-" if loop["server"] is None else f"{loop['server']:.0%}",
         f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
         *(f"{kb[name]:.1f}" if name in kb else "-" for name in ("rss", "pss", "slab")),
     ]
@@ -186,4 +185,5 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
         given.squares,
         given.late,
         given.pin,
+        given.insecure,
     )

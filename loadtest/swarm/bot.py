@@ -175,7 +175,7 @@ class Bot(Connection, Playing):
 
     def opened(self) -> None:
         """Begin the handshake of the WebSocket."""
-        self.write(wire.handshake(self._door.host, self._door.path))
+        self.write(wire.handshake(self._door.host, self._door.path, login=self._door.login))
 
     def received(self, data: bytes, now: int) -> None:
         """Process bytes that were read at the time `now`; b"" is the end of the connection."""

@@ -43,7 +43,11 @@ class Play:
         self.dues = Dues(plan.dues, plan.bots)
         self._rules = Rules()
         self.door = Door(
-            plan.address, plan.name, wire.tls(plan.tls) if plan.tls else None, plan.path
+            plan.address,
+            plan.name,
+            wire.tls(plan.tls) if plan.tls else None,
+            plan.path,
+            plan.login,
         )
         self.span = self.drop = 0
         self.now = plan.now

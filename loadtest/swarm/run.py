@@ -148,6 +148,7 @@ class _Run:
                 name=target.name,
                 tls=target.tls,
                 path=target.path,
+                login=target.login,
                 scenario=options.scenario,
                 game=options.game,
                 rate=rate,

@@ -34,7 +34,8 @@ class Target:
     was running already has neither. `url` is the broker's URL as the server got it, "" if the
     server was running already. `name` is the server's host name, and `tls` is "", "checked" or
     "unchecked". `token` opens the server's numbers: "" if it needs none, and None if they are not
-    to be asked for. `elsewhere`: a broker of the server was not started with it.
+    to be asked for. `elsewhere`: a broker of the server was not started with it. `login` is what a
+    proxy before it asks for.
     """
 
     address: tuple[str, int]
@@ -46,6 +47,7 @@ class Target:
     tls: str = ""
     token: str | None = ""
     elsewhere: bool = False
+    login: str = ""
     #: CPU seconds and MB of memory, as the server told last.
     told: tuple[float | None, float | None] = (None, None)
 
@@ -102,7 +104,8 @@ class Target:
         host = wire.host(self.name, self.address[1], bool(self.tls))
         folder = urlsplit(self.path).path.rpartition("/")[0]
         url = f"{scheme}://{host}{folder}{page}"
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        login = f"Bearer {self.token}" if self.token else self.login
+        headers = {"Authorization": login} if login else {}
         request = urllib.request.Request(url, headers=headers)
         return urllib.request.urlopen(request, timeout=patience, context=context)
 
@@ -191,6 +194,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
         ) from error
     path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
     target = Target(address, path, name=parts.hostname, tls=tls, token=token)
+    target.login = wire.login(parts)
     if token is not None:
         try:
             target.open("/stats").close()

@@ -20,6 +20,7 @@ PLAN = Plan(
     name="",
     tls="",
     path="/ws",
+    login="",
     scenario="slow",
     game="",
     rate=1.0,

@@ -191,9 +191,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--scenario",
-        choices=[*SCENARIOS, OWN, idle.NAME],
+        type=_scenario,
         metavar="NAME",
-        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander)",
+        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander), "
+        "or a file of one's own, mine.py, with a function turn(bot) and a PLAN (docs/swarm.md)",
     )
     add(
         "--compare",
@@ -289,6 +290,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_files()
     return parser
+
+
+def _scenario(text: str) -> str:
+    known = [*SCENARIOS, OWN, idle.NAME]
+    if text not in known and not text.endswith(".py"):
+        names = ", ".join(known)
+        raise argparse.ArgumentTypeError(f"no scenario is called {text!r}: there are {names}")
+    return text
 
 
 def _ramp(text: str) -> list[int]:

@@ -228,13 +228,11 @@ class Play:
         if not self._moves(bot, life):
             return
         now, bot.due = self.now(), due
-        if not bot.sees:
-            self._scenario.move(bot)
-        elif bot.me is not None:
+        if not bot.sees or bot.me is not None:
             try:
                 self._scenario.move(bot)
             except Exception as error:
-                # It is the code of a game's author.
+                # It is the code of a game's author, or of a scenario's.
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 what = f"{type(error).__name__}: {error}"
                 self.tally.complaints[f"{frame.filename}, line {frame.lineno}: {what}"] += 1

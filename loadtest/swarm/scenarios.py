@@ -5,7 +5,9 @@ Places are in tiles. A scenario knows a bot's own place as its client does, but 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from runpy import run_path
+from typing import Any
 
 from flatlands.bot import bots_of
 from flatlands.loadtest.swarm.bot import Bot
@@ -198,11 +200,23 @@ OWN = "own"
 
 
 def scenario(name: str, game: str) -> Scenario:
-    """Return a scenario by its name. Raises ValueError if a game has no bot that has turns."""
-    if name != OWN:
+    """Return a scenario by its name, or the one in a file of Python, see docs/swarm.md. Raises
+    ValueError with a sentence if a game or a file has no function `turn(bot)`, or a wrong PLAN."""
+    if name in SCENARIOS:
         return SCENARIOS[name]
-    turn, ticket = bots_of(game)
-    if turn is None:
-        raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
-    about = "bots play by the game's own bot.py"
-    return Scenario(about, turn, rate=4, see=True, ticket=ticket, viewports=SCREENS)
+    plan: dict[str, Any] = {"rate": 4, "see": True, "viewports": SCREENS}
+    if name == OWN:
+        turn, plan["ticket"] = bots_of(game)
+        if turn is None:
+            raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
+        return Scenario("bots play by the game's own bot.py", turn, **plan)
+    try:
+        found = run_path(name)
+        turn, plan["ticket"] = found["turn"], found.get("TICKET", "")
+        return Scenario(found["__doc__"] or name, turn, **{**plan, **found.get("PLAN", {})})
+    except KeyError as error:
+        raise ValueError(f"the scenario {name} has no function turn(bot)") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        known = ", ".join(field.name for field in fields(Scenario)[2:])
+        raise ValueError(f"the scenario {name} fails: {what}; PLAN may have {known}") from error

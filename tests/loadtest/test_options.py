@@ -15,6 +15,8 @@ IDLE = ["--scenario", "idle"]
     [
         (swarm, ["--bots", "0"], "'0' is not a whole number, 1 to 100000"),
         (swarm, ["--ramp", "9..3"], "must rise"),
+        (swarm, ["--scenario", "wonder"], "no scenario is called 'wonder': there are wander, "),
+        (swarm, ["--scenario", "not/there.py"], "the scenario not/there.py fails: FileNotFound"),
         (swarm, ["--fail-if", "speed > 1"], "no figure is called 'speed': there are moves/s, "),
         (swarm, ["--fail-if", "p99 = 1"], "'p99 = 1' is not like 'p99 > 100'"),
         (swarm, ["redis://me:a/@pass@x"], "unrecognized arguments: redis://x"),

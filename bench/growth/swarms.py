@@ -9,7 +9,6 @@ from bench.growth import sizes
 from bench.growth.laws import Point
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.swarm import show
 from flatlands.loadtest.swarm.result import Options, Progress, Result
 from flatlands.loadtest.swarm.run import run as run_swarm
 
@@ -36,7 +35,7 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
                 pin=False,
             )
             result = _swarm(options, name, note)
-            found = show.figures(result)
+            found = result.figures
             us = 1e6 / found["per CPU s"] if found["per CPU s"] else None
             alone = us if number == 1 else alone
             yield {
@@ -75,7 +74,7 @@ def crowds(note: Callable[[str], None]) -> Iterator[Point]:
             pin=False,
         )
         result = _swarm(options, f"a crowd of {number:,}", note)
-        found = show.figures(result)
+        found = result.figures
         seconds = result.measured
         told, replaced = (result.server.get(name, 0) / seconds for name in ("events", "replaced"))
         yield {

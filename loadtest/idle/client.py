@@ -2,8 +2,9 @@
 
 It exchanges lines of JSON with its parent:
 
-    configuration {"kind": "game", "host", "path"} or {"kind": "redis", "url"}, and
-                  {"address": [IP, port], "sources": [IP, ..], "number", "processes", "epoch"}
+    configuration {"kind": "game", "host", "path", "login"} or {"kind": "redis", "url"}, and
+                  {"address": [IP, port], "sources": [IP, ..], "number", "processes", "epoch",
+                  "tls", "name"}: see wire.tls, "" is none; and the server's name
     parent        {"join": connections} of this process; or
                   {"loop", "request", "begin", "end", "every", "first"}
     worker        {"ready": connections} once a second while they join, and {"joined": connections}
@@ -21,6 +22,7 @@ import json
 import random
 import select
 import socket
+import ssl
 import sys
 import time
 from collections import Counter, deque
@@ -33,6 +35,7 @@ from flatlands.loadtest.idle.dialects import Dialect, Refused, Talk, dialect
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.parent import Parent
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.swarm import wire
 
 SECOND = 1_000_000
 
@@ -55,17 +58,21 @@ LOOK = SECOND // 20
 #: Sockets that are read before due requests are sent again.
 AT_ONCE = 64
 
+#: A socket can be read or written later.
+LATER = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
+
 #: The kernel chooses a port when it knows both addresses, so one address has all ports for each.
 BIND_ADDRESS_NO_PORT = 24
 
 
 @dataclass(slots=True, eq=False)
 class Link(Talk):
-    """A connection. `unsent` are bytes that the kernel has not accepted yet, and `asked` is the
-    number of requests that wait for their answers."""
+    """A connection. `unsent` are bytes that the kernel has not accepted yet, `secured` says that
+    TLS is there or not wanted, and `asked` is how many requests wait for their answers."""
 
     socket: Any = None
     unsent: bytes = b""
+    secured: bool = False
     asked: int = 0
 
 
@@ -83,6 +90,8 @@ class Client:
         self._dialect = dialect
         self._address = (config["address"][0], config["address"][1])
         self._sources, self._epoch = config["sources"], int(config["epoch"])
+        self._tls = wire.tls(config["tls"]) if config["tls"] else None
+        self._name = config["name"]
         self._number, self._processes = config["number"], config["processes"]
         self._links: dict[int, Link] = {}
         #: The connections on which requests are sent. How many were ever opened, and were ready.
@@ -149,7 +158,7 @@ class Client:
         made = socket.socket(socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(socket=made)
+        link = Link(socket=made, secured=self._tls is None)
         try:
             if self._sources:
                 turn = self._number + self._opened * self._processes
@@ -260,6 +269,9 @@ class Client:
             link = self._links.get(fd)
             if link is None:
                 continue
+            if not link.secured:
+                self._secure(link)
+                continue
             if mask & select.EPOLLOUT:
                 self._epoll.modify(fd, select.EPOLLIN)
                 self._write(link, b"")
@@ -274,10 +286,34 @@ class Client:
             self._next_round = self._now() + ROUND
             self._go_round()
 
+    def _secure(self, link: Link) -> None:
+        """Go on with the handshake of TLS."""
+        assert self._tls is not None
+        fd = link.socket.fileno()
+        try:
+            if not isinstance(link.socket, ssl.SSLSocket):
+                link.socket = self._tls.wrap_socket(
+                    link.socket, server_hostname=self._name, do_handshake_on_connect=False
+                )
+            link.socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self._epoll.modify(fd, select.EPOLLIN)
+        except ssl.SSLWantWriteError:
+            self._epoll.modify(fd, select.EPOLLOUT)
+        except OSError as error:
+            self._lose(link, f"TLS: {error}", again=not isinstance(error, ssl.SSLError))
+        else:
+            link.secured = True
+            self._epoll.modify(fd, select.EPOLLIN)
+            self._write(link, b"")
+
     def _read(self, link: Link, came: "deque[tuple[Link, bytes, int]]") -> None:
         try:
             data = link.socket.recv(READ)
-        except BlockingIOError:
+            # TLS may have read more than it returned, of which epoll gives no sign.
+            while self._tls is not None and data and link.socket.pending():
+                data += link.socket.recv(READ)
+        except LATER:
             return
         except OSError as error:
             self._lose(link, error.strerror or "it was reset", again=True)
@@ -314,7 +350,7 @@ class Client:
             return
         try:
             sent = link.socket.send(data)
-        except BlockingIOError:
+        except LATER:
             sent = 0
         except OSError as error:
             self._lose(link, error.strerror or "it was reset", again=True)

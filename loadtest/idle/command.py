@@ -7,16 +7,13 @@ loop measured its own clients, 130 after Ctrl-C.
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from flatlands.loadtest.idle.room import processes_for
-from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.brokers import bare
-from flatlands.loadtest.kit.machine import machine, pinned
-from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.points import keep
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.terminal import Terminal
@@ -31,13 +28,16 @@ RATE = 1000.0
 #: The options of bots.py that make no sense here.
 NOT_HERE = (
     "admin_token",
-    "insecure",
     "compare",
     "repeat",
     "viewport",
     "sample",
     "joins",
     "returns",
+    "fail_if",
+    "seed",
+    "csv",
+    "prometheus",
 )
 
 #: The columns of the table: heading and width.
@@ -70,9 +70,7 @@ def main(
     descriptors = raise_descriptor_limit()
     if lacking := check_room(options, descriptors):
         parser.error(lacking)
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/bots.py", *map(bare, arguments)],
+    facts = {
         "target": "Redis" if is_redis(options.url) else "Flatlands",
         "seconds": options.seconds,
         "rate": options.rate,
@@ -82,18 +80,13 @@ def main(
         "points": [],
         "troubles": [],
     }
-    with signals.remembered():
-        run["machine"] = machine()
-        code = _measure(options, descriptors, run)
-    if given.json is not None:
-        write_json(given.json, run)
-    if given.report is not None:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.idle import report
-
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return code
+    return keep(
+        given,
+        ["loadtest/bots.py", *arguments],
+        facts,
+        lambda run: _measure(options, descriptors, run),
+        "flatlands.loadtest.idle.report",
+    )
 
 
 def _measure(options: Options, descriptors: int, run: dict[str, Any]) -> int:
@@ -157,7 +150,7 @@ def _row(point: dict[str, Any], loop: dict[str, Any]) -> str:
         f"{loop['per_second']:,.0f}",
         *(f"{latency[p]:.2f}" for p in ("p50", "p99", "p99.9", "p99.99", "max")),
         f"{loop['late_ms']:.1f}" if loop["loop"] == "open" else "-",
-        f"{loop['server']:.0%}",
+        "-" if loop["server"] is None else f"{loop['server']:.0%}",
         f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
         *(f"{kb[name]:.1f}" if name in kb else "-" for name in ("rss", "pss", "slab")),
     ]
@@ -192,4 +185,5 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
         given.squares,
         given.late,
         given.pin,
+        given.insecure,
     )

@@ -72,18 +72,18 @@ class Dialect(Protocol):
 
 
 class Game:
-    """A player of Flatlands who stands still. `host` and `path` are those of its WebSocket, and its
-    screen is `screen` tiles wide and high."""
+    """A player of Flatlands who stands still. `host`, `path` and `login` are those of its
+    WebSocket, and its screen is `screen` tiles wide and high."""
 
     requests: tuple[str, ...] = ("ping",)
 
-    def __init__(self, host: str, path: str, screen: int = SCREEN) -> None:
-        self._host, self._path = host, path
+    def __init__(self, host: str, path: str, login: str = "", screen: int = SCREEN) -> None:
+        self._opening = host, path, "flatlands", login
         self._hello = (wire.HELLO, wire.VERSION, NAME, screen, screen, *[None] * 4)
 
     def begin(self) -> bytes:
         """See Dialect."""
-        return wire.handshake(self._host, self._path)
+        return wire.handshake(*self._opening)
 
     def ask(self, talk: Talk, request: str, due: int) -> bytes:
         """See Dialect. A ping acknowledges the last flush, too."""
@@ -221,5 +221,5 @@ def _command(words: list[str]) -> bytes:
 def dialect(config: dict[str, Any]) -> Dialect:
     """Return the dialect of a configuration, see client.py."""
     if config["kind"] == "game":
-        return Game(config["host"], config["path"])
+        return Game(config["host"], config["path"], config["login"])
     return Redis(config["url"])

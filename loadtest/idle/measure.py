@@ -24,8 +24,9 @@ from flatlands.loadtest.kit import brokers
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned, shared_out
-from flatlands.loadtest.kit.processes import Program, Trouble, children, cost
+from flatlands.loadtest.kit.processes import Program, Trouble, bare, children, cost
 from flatlands.loadtest.swarm import target as targets
+from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
@@ -71,6 +72,7 @@ class Options:
     squares: int | None
     late: float
     pin: bool | None
+    insecure: bool = False
 
 
 @dataclass
@@ -99,7 +101,7 @@ Say = Callable[[str], None]
 
 def is_redis(url: str | None) -> bool:
     """Say whether a URL names a Redis."""
-    return (url or "").startswith("redis://")
+    return (url or "").startswith(("redis://", "rediss://"))
 
 
 def check_room(options: Options, descriptors: int) -> str:
@@ -142,7 +144,7 @@ def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
             yield ground
         return
     if options.url:
-        yield _game(targets.there(options.url), brokers.bare(options.url), ())
+        yield _game(targets.there(options.url, options.insecure), bare(options.url), ())
         return
     server_cpus, client_cpus = pinned(options.pin, options.workers, options.processes)
     squares = options.squares or -(-max(options.counts) // SHARE)
@@ -154,9 +156,7 @@ def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
 
 def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
     program = target.program
-    host = f"{target.name}:{target.address[1]}"
-    if target.tls:
-        raise Trouble("connections over TLS are not measured here: give a ws:// address")
+    host = wire.host(target.name, target.address[1], bool(target.tls))
 
     def processes() -> list[psutil.Process]:
         if program is None:
@@ -168,7 +168,8 @@ def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
             return []
         return target.workers() or [program.process]
 
-    config = {"kind": "game", "host": host, "path": target.path}
+    config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
+    config |= {"tls": target.tls, "name": target.name}
     return Ground(
         name,
         config,
@@ -196,18 +197,21 @@ def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
                 server_cpus, client_cpus = shared_out()
                 os.sched_setaffinity(program.process.pid, server_cpus or range(os.cpu_count() or 1))
         try:
-            client: Any = redis.Redis.from_url(url)
+            client = brokers.open_redis(url)
             client.set(KEY, VALUE, ex=86_400)
             stack.callback(_forget, client)
             clients = client.info("clients")
             place = client.connection_pool.connection_kwargs
             address = _resolved((place["host"], place["port"]))
         except (redis.RedisError, OSError, ValueError) as error:
-            raise Trouble(f"{brokers.bare(options.url)} cannot be measured: {error}") from error
+            raise Trouble(f"{options.url} cannot be measured: {error}") from error
         most_clients = clients.get("maxclients")
+        which = brokers.certificates().get("BROKER_TLS", "verified")
+        which = {"verified": "checked", "unverified": "unchecked"}.get(which, which)
+        tls = which if url.startswith("rediss://") else ""
         yield Ground(
-            "Redis" if program else options.url.rpartition("@")[2],
-            {"kind": "redis", "url": url},
+            "Redis" if program else bare(options.url),
+            {"kind": "redis", "url": url, "tls": tls, "name": place["host"]},
             Redis.requests,
             address,
             lambda: [program.process] if program else [],
@@ -355,7 +359,8 @@ class _Ramp:
         cpus = [self._cpu_at(begin), self._cpu_at(end)]
         (then, used), (now, more) = cpus
         reports = self._family.answers(self._clients, options.seconds + ANSWER)
-        server = (more - used) / max(now - then, 1e-9)
+        known = self._ground.processes()
+        server = (more - used) / max(now - then, 1e-9) if known else None
         found = figures(loop, request, reports, options.seconds, server, options.late)
         if sum(found["lost"].values()) >= count:
             raise Trouble(f"all connections were lost: {next(iter(found['lost']))}")
@@ -376,7 +381,7 @@ def figures(
     request: str,
     reports: Sequence[dict[str, Any]],
     seconds: float,
-    server: float,
+    server: float | None,
     late: float,
 ) -> dict[str, Any]:
     """Return the figures of a loop, from the reports of all processes (see client.py).
@@ -409,7 +414,7 @@ def figures(
         "latency": {**latency.summary(), "p99.99": round(latency.percentile(99.99), 3)},
         "percentiles": [round(latency.percentile(level), 3) for level in LEVELS],
         "late_ms": round(late_ms, 3),
-        "server": round(server, 3),
+        "server": None if server is None else round(server, 3),
         "clients": round(busiest, 3),
         "bound": busiest > BUSY,
         "unanswered": sum(report["open"] for report in reports),

@@ -15,16 +15,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from redis import Redis
+
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import START, Program, Trouble, find
 
 #: A broker's URL, and the programs that were started for it.
 Started = tuple[str, list[Program]]
-
-
-def bare(text: str) -> str:
-    """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
-    return re.sub(r"//[^/?#\s]*@", "//", text)
 
 
 def certificates() -> dict[str, str]:
@@ -35,14 +32,14 @@ def certificates() -> dict[str, str]:
     return {"BROKER_TLS": os.path.abspath(given) if os.path.isfile(given) else given}
 
 
-def redis_options(url: str) -> dict[str, Any]:
-    """Return which certificates redis-py accepts from a server at a URL, by BROKER_TLS."""
+def open_redis(url: str, **options: Any) -> Any:
+    """Return redis-py's client of a Redis; BROKER_TLS says which certificates it accepts."""
     which = certificates().get("BROKER_TLS", "verified")
-    if not url.startswith("rediss://") or which == "verified":
-        return {}
-    if which == "unverified":
-        return {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
-    return {"ssl_ca_certs": which}
+    if url.startswith("rediss://") and which == "unverified":
+        options |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+    elif url.startswith("rediss://") and which != "verified":
+        options["ssl_ca_certs"] = which
+    return Redis.from_url(url, **options)
 
 
 def start(stack: ExitStack, url: str) -> Started:

@@ -1,12 +1,36 @@
-"""Reads the values of command line options, and refuses bad ones in one sentence.
+"""Reads the options of a command line, and refuses bad values in one sentence.
 
 Each function is an argument for `type` of argparse's add_argument, or returns one.
 """
 
 import os
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NoReturn
+
+from flatlands.loadtest.kit.processes import bare
+
+
+class Parser(ArgumentParser):
+    """The parser of a program in loadtest/, which writes its figures into files."""
+
+    def __init__(self, prog: str, description: str, epilog: str = "") -> None:
+        where = "python loadtest/" if prog.partition(" ")[0].endswith(".py") else ""
+        usage = f"{where}{prog} [--help] [OPTION ...]"
+        super().__init__(prog, usage, description, epilog or None)
+        if epilog:
+            self.formatter_class = RawDescriptionHelpFormatter
+
+    def add_files(self) -> None:
+        """Add --json and --report."""
+        self.add_argument("--json", type=file, metavar="FILE", help="write all figures to FILE")
+        about = "write a page with charts into DIR"
+        self.add_argument("--report", type=folder, metavar="DIR", help=about)
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with a sentence, without the passwords of URLs in it."""
+        super().error(bare(message))
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:

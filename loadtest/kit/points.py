@@ -1,14 +1,49 @@
-"""Measures the points of a benchmark: one series after the other, each as far as it goes.
+"""Measures the points of a benchmark, one series after the other, and keeps them as files.
 
 It never knows what is measured. A point is a dictionary for the report.
 """
 
+import argparse
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
-from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.machine import machine
+from flatlands.loadtest.kit.page import write_json
+from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.kit.signals import Interrupted
+
+
+def keep(
+    given: argparse.Namespace,
+    command: Sequence[str],
+    facts: dict[str, Any],
+    measure: Callable[[dict[str, Any]], int],
+    report: str,
+) -> int:
+    """Let `measure` fill a run, and write it as the options `given` ask; return its exit status.
+
+    `command` is the command line after "python", `facts` are kept with the run, and `report` is the
+    module that writes its page.
+    """
+    run: dict[str, Any] = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": ["python", *map(bare, command)],
+        **facts,
+    }
+    with signals.remembered():
+        run["machine"] = machine()
+        status = measure(run)
+    if given.json:
+        write_json(given.json, run)
+    if given.report:
+        # It is imported only now because matplotlib takes a second to load.
+        import_module(report).write(run, given.report)
+        print(f"The report is {given.report / 'index.html'}.")
+    return status
 
 
 def measure_all(

@@ -45,11 +45,20 @@ PASSED_ON = (
 )
 
 
+def bare(text: str) -> str:
+    """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
+    # All up to the last @ of a URL, since a password that is not quoted may have one in it.
+    return re.sub(r"//((?!,[a-z+]+://)\S)*@", "//", text)
+
+
 class Trouble(Exception):
     """Something cannot be measured, for example because a program has ended.
 
-    The text is a sentence for people, without its full stop.
+    The text is a sentence for people, without its full stop, and without passwords.
     """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(bare(text))
 
 
 def clean_environment() -> dict[str, str]:

@@ -3,6 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
+from flatlands.loadtest.kit.processes import bare
+
 #: Characters that a line may have if standard output is no terminal.
 WIDTH = 250
 
@@ -16,8 +18,8 @@ class Terminal:
             self.console.width = WIDTH
 
     def say(self, text: str) -> None:
-        """Print a sentence."""
-        self.console.print(text, markup=False, soft_wrap=True)
+        """Print a sentence, without the passwords of URLs in it."""
+        self.console.print(bare(text), markup=False, soft_wrap=True)
 
     def print(self, table: Table) -> None:
         """Print a table."""

@@ -12,14 +12,22 @@ from typing import Any
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.compilers import find_cargo, find_go
 from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, file, folder, whole
+from flatlands.loadtest.kit.options import Parser, amount, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.peers import report
+from flatlands.loadtest.peers.dialect import Dialect, load
 from flatlands.loadtest.peers.programs import PEERS, PYTHON, SERVERS, Peer, absent, build
-from flatlands.loadtest.peers.rows import FLATLANDS, Row, measure_flatlands, measure_peer
+from flatlands.loadtest.peers.rows import (
+    FLATLANDS,
+    Row,
+    measure_flatlands,
+    measure_peer,
+    measure_target,
+)
+from flatlands.loadtest.swarm.target import there
 
 EPILOG = """names: flatlands, {}
 
@@ -29,8 +37,16 @@ options, 130 after Ctrl-C, which still tells what was measured until then."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what the command line asks for; return the exit code."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
     terminal = Terminal()
+    if bool(given.url) != bool(given.dialect):
+        parser.error("--url names a server, and --dialect what is said to it: give both, or none")
+    if given.url and (given.only or given.report):
+        parser.error(
+            "--url names a server that runs, of which no CPU is known: --only and --report "
+            "are for those that are started"
+        )
     limit = raise_descriptor_limit()
     if max(given.players) + SPARE_DESCRIPTORS > limit:
         terminal.say(
@@ -38,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{limit} that a process may have here: raise it (ulimit -n)"
         )
         return 2
-    names = given.only or [FLATLANDS, *(peer.name for peer in PEERS)]
+    names = [] if given.url else given.only or [FLATLANDS, *(peer.name for peer in PEERS)]
     wanted = [peer for peer in PEERS if peer.name in names]
     left_out = absent(wanted)
     rows: list[Row] = []
@@ -46,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with signals.remembered():
         here = machine()
         try:
+            if given.url:
+                target = there(given.url, given.insecure)
+                for players in given.players * given.repeat:
+                    row = measure_target(target, given.dialect, players, given.seconds)
+                    _keep(rows, row, terminal)
             left_out |= _build([peer for peer in wanted if peer.name not in left_out], terminal)
             for why in dict.fromkeys(left_out.values()):
                 which = [peer.name for peer in wanted if left_out.get(peer.name) == why]
@@ -57,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     for peer in wanted:
                         if peer.name not in left_out:
                             _keep(rows, measure_peer(peer, players, given.seconds), terminal)
+        except Trouble as trouble:
+            terminal.say(f"peers: {trouble}")
+            return 1
         except Interrupted:
             terminal.say("peers: interrupted")
             code = 130
@@ -127,14 +151,17 @@ def _versions() -> dict[str, str]:
     return dict(found)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _dialect(text: str) -> Dialect:
+    try:
+        return load(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _parser() -> Parser:
     names = [peer.name for peer in PEERS]
-    parser = argparse.ArgumentParser(
-        prog="python -m loadtest.peers",
-        description="Measure the same work on Flatlands and on other realtime servers, in turn.",
-        epilog=EPILOG.format(", ".join(names)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    about = "Measure the same work on Flatlands and on other realtime servers, in turn."
+    parser = Parser("python -m loadtest.peers", about, EPILOG.format(", ".join(names)))
     add = parser.add_argument
     add(
         "--players",
@@ -152,11 +179,14 @@ def _parser() -> argparse.ArgumentParser:
         help="how often each (1); the table shows medians",
     )
     add("--only", nargs="+", choices=[FLATLANDS, *names], metavar="NAME", help="only these")
-    add("--json", type=file, metavar="FILE", help="write all figures there")
+    add("--url", help="instead measure this server, ws://HOST:PORT/PATH or wss://, by a --dialect")
     add(
-        "--report",
-        type=folder,
-        metavar="DIR",
-        help="write a chart for each number of players there",
+        "--dialect",
+        type=_dialect,
+        metavar="FILE",
+        help="what is said to it: a file of one's own (docs/peers.md), or a name of those in "
+        "loadtest/peers/dialects/",
     )
+    add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
+    parser.add_files()
     return parser

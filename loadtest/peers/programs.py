@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flatlands.loadtest.kit.compilers import build_go, build_rust, find_cargo, find_go
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, cost
-from flatlands.loadtest.peers.dialects import Address, Colyseus, Dialect, PlainJson, SocketIo
+from flatlands.loadtest.peers.dialect import Address
 
 SERVERS = Path(__file__).resolve().parent / "servers"
 
@@ -24,13 +24,13 @@ DYING = 0.3
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: a `program` in servers/ with its `options`. The suffix says what runs or builds it:
-    .py, .mjs (Node), .go or .rs."""
+    """A server: a `program` in servers/ with its `options`, and its dialect. The suffix says what
+    runs or builds it: .py, .mjs (Node), .go or .rs."""
 
     name: str
     title: str
     program: str
-    dialect: type[Dialect]
+    dialect: str
     options: tuple[str, ...] = ()
 
     @property
@@ -45,20 +45,20 @@ class Peer:
 
 
 PEERS = (
-    Peer("flask-socketio", "Flask-SocketIO, gevent", "flask_socketio_server.py", SocketIo),
-    Peer("websockets", "websockets, broadcast()", "websockets_server.py", PlainJson),
-    Peer("socket.io", "Socket.IO, rooms", "socketio.mjs", SocketIo),
-    Peer("ws", "ws, by hand", "ws.mjs", PlainJson),
-    Peer("colyseus", "Colyseus, a view a player", "colyseus.mjs", Colyseus),
+    Peer("flask-socketio", "Flask-SocketIO, gevent", "flask_socketio_server.py", "socketio"),
+    Peer("websockets", "websockets, broadcast()", "websockets_server.py", "plain_json"),
+    Peer("socket.io", "Socket.IO, rooms", "socketio.mjs", "socketio"),
+    Peer("ws", "ws, by hand", "ws.mjs", "plain_json"),
+    Peer("colyseus", "Colyseus, a view a player", "colyseus.mjs", "colyseus"),
     Peer(
         "colyseus-shared",
         "Colyseus, a view a square",
         "colyseus.mjs",
-        Colyseus,
+        "colyseus",
         ("--shared-views",),
     ),
-    Peer("go", "Go, gobwas/ws", "go/main.go", PlainJson),
-    Peer("rust", "Rust, tokio-tungstenite", "rust/src/main.rs", PlainJson),
+    Peer("go", "Go, gobwas/ws", "go/main.go", "plain_json"),
+    Peer("rust", "Rust, tokio-tungstenite", "rust/src/main.rs", "plain_json"),
 )
 
 

@@ -66,11 +66,11 @@ def _cells(row: Row, ours: Row | None) -> list[str]:
     return [
         _percent(row.share),
         f"{row.per_second:,.0f}",
-        f"{row.per_cpu_second or 0:,.0f}",
+        _whole(row.per_cpu_second),
         ratio(ours, row),
         *(f"{row.latency.get(name, 0.0):,.1f}" for name in SHOWN),
         _percent(row.core),
-        f"{row.mb or 0:,.0f}",
+        _whole(row.mb),
     ]
 
 
@@ -89,6 +89,8 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
     )
     if any(row.name == FLATLANDS for row in rows):
         yield "Flatlands is measured by its own swarm (loadtest/bots.py --scenario mill)"
+    if any(row.per_second is not None and row.core is None for row in rows):
+        yield "CPU and memory of a server that was not started for the run are not known"
     for row in rows:
         for sentence in ([row.trouble] if row.trouble else []) + row.notes:
             yield f"{row.title}, {row.players:,} players: {sentence}"
@@ -100,7 +102,7 @@ def line(row: Row) -> str:
         return f"{row.title}, {row.players:,} players: not measured: {row.trouble}"
     return (
         f"{row.title}, {row.players:,} players: {row.per_second:,.0f} deliveries/s, "
-        f"{row.per_cpu_second or 0:,.0f} per CPU s, p50 {row.latency.get('p50', 0.0):,.1f} ms, "
+        f"{_whole(row.per_cpu_second)} per CPU s, p50 {row.latency.get('p50', 0.0):,.1f} ms, "
         f"{_percent(row.share)} delivered"
     )
 
@@ -130,6 +132,10 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
                 bars, f"{players:,} players, 20 a square", "deliveries per CPU second of the server"
             )
             charts.save(figure, folder, f"peers-{players}")
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
 
 
 def _percent(share: float | None) -> str:

@@ -1,16 +1,18 @@
 """Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import Trouble, on_cores
 from flatlands.loadtest.peers import programs
-from flatlands.loadtest.peers.client import Client, Measured, block
-from flatlands.loadtest.peers.dialects import Refused
+from flatlands.loadtest.peers.client import Client, Cost, Measured, block
+from flatlands.loadtest.peers.dialect import Dialect, Refused, load
 from flatlands.loadtest.peers.programs import Peer
 from flatlands.loadtest.swarm.kept import run_apart
+from flatlands.loadtest.swarm.target import Target
 
 FLATLANDS = "flatlands"
 
@@ -54,27 +56,52 @@ def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
     server_cpus, client_cpus = shared_out()
     try:
         with programs.started(programs.command(peer), server_cpus) as server:
-            made = contextlib.closing(Client(server.address, peer.dialect()))
-            with on_cores(client_cpus), made as client:
-                try:
-                    client.join(block(players, SHARE))
-                    found = client.measure(seconds, server.cost)
-                except Refused as error:
-                    raise Trouble(server.death() or str(error)) from error
-                if death := server.death():
-                    row.notes.append(death)
-        _fill(row, found)
+            dialect, target = load(peer.dialect), Target(server.address, "/")
+            with on_cores(client_cpus):
+                _measure(row, target, dialect, seconds, server.cost, server.death)
+            if death := server.death():
+                row.notes.append(death)
     except (Trouble, OSError) as error:
         row.trouble = str(error)
     return row
+
+
+def measure_target(target: Target, dialect: Dialect, players: int, seconds: float) -> Row:
+    """Measure a server that runs already, whose CPU and memory are not known."""
+    title = f"{target.name}:{target.address[1]}"
+    row = Row(title, title, players)
+    try:
+        _measure(row, target, dialect, seconds, lambda: (None, None), str)
+    except (Trouble, OSError) as error:
+        row.trouble = str(error)
+    return row
+
+
+def _measure(
+    row: Row,
+    target: Target,
+    dialect: Dialect,
+    seconds: float,
+    cost: Callable[[], Cost],
+    death: Callable[[], str],
+) -> None:
+    with contextlib.closing(Client(target, dialect)) as client:
+        try:
+            client.join(block(row.players, SHARE))
+            found = client.measure(seconds, cost)
+        except Refused as error:
+            raise Trouble(death() or str(error)) from error
+    _fill(row, found)
 
 
 def _fill(row: Row, found: Measured) -> None:
     row.raw = asdict(found)
     row.share = found.delivered / found.expected if found.expected else 0.0
     row.per_second = found.arrived / found.seconds
-    row.per_cpu_second = found.arrived / found.cpu if found.cpu else 0.0
-    row.core, row.mb, row.latency = found.cpu / found.seconds, found.mb, found.latency
+    row.mb, row.latency = found.mb, found.latency
+    if found.cpu is not None:
+        row.per_cpu_second = found.arrived / found.cpu if found.cpu else None
+        row.core = found.cpu / found.seconds
     if found.lost:
         row.notes.append(f"{found.lost} players lost their connection")
     if found.late_p99 > LATE:

@@ -20,7 +20,7 @@ import zmq
 from flatlands.brokers.base import VERIFIED, Message
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.zeromq.wire import addresses_of
-from flatlands.loadtest.kit.brokers import redis_options
+from flatlands.loadtest.kit.brokers import open_redis
 
 #: Seconds within which a broker of the game must accept a message, or it counts as gone.
 GONE_S = 3.0
@@ -107,15 +107,11 @@ class BrokerClient(Subscriber):
         return ""
 
 
-def _redis(url: str, **options: Any) -> redis.Redis:
-    return redis.Redis.from_url(url, **options, **redis_options(url))
-
-
 class RedisPublisher(Publisher):
     """redis-py with one round trip for each message."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._redis = _redis(config["url"])
+        self._redis = open_redis(config["url"])
         self._redis.ping()
 
     def publish(self, channel: str, payload: bytes) -> bool:
@@ -127,7 +123,7 @@ class BufferedRedisPublisher(Publisher):
     """redis-py with a pipeline: one round trip for `buffer` messages, or after `flush_ms`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        client = _redis(config["url"])
+        client = open_redis(config["url"])
         client.ping()
         self._pipeline = client.pipeline(transaction=False)
         self._most, self._longest = config["buffer"], config["flush_ms"] / 1000
@@ -158,7 +154,7 @@ class Redis2013(Subscriber):
 
     def __init__(self, config: dict[str, Any]) -> None:
         # The article's redis.Redis(host) tries again after an error; from_url() alone does not.
-        client = _redis(config["url"], retry=redis.Redis().get_retry())
+        client = open_redis(config["url"], retry=redis.Redis().get_retry())
         client.ping()
         self._pubsub = client.pubsub(ignore_subscribe_messages=True)
         self._pipeline = client.pipeline()

@@ -9,21 +9,18 @@ import functools
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.brokers import bare
+from flatlands.loadtest.kit.brokers import STARTERS
 from flatlands.loadtest.kit.compilers import find_go
-from flatlands.loadtest.kit.machine import machine, output_of
-from flatlands.loadtest.kit.options import amount, file, folder, names, whole
-from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.points import measure_all
-from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.queues.measure import Options, build_worker, measure
+from flatlands.loadtest.kit.machine import output_of
+from flatlands.loadtest.kit.options import Parser, amount, names, whole
+from flatlands.loadtest.kit.points import keep, measure_all
+from flatlands.loadtest.kit.processes import Trouble, bare
+from flatlands.loadtest.queues.measure import Options, build_worker, kind_of, measure
 from flatlands.loadtest.queues.series import SERIES
 from flatlands.loadtest.queues.stamp import STAMP
 from flatlands.loadtest.queues.worker import DRAIN_S
@@ -49,24 +46,21 @@ def _clients(text: str) -> list[int]:
     return sorted(found)
 
 
-def _url(*schemes: str) -> Any:
-    def url(text: str) -> str:
-        if text.partition("://")[0] not in schemes:
-            raise argparse.ArgumentTypeError(
-                f"{bare(text)!r} does not begin with {' or '.join(f'{one}://' for one in schemes)}"
-            )
-        return text
-
-    return url
+def _broker(text: str) -> str:
+    kind = kind_of(text)
+    known = {series.broker for series in SERIES.values() if series.broker in STARTERS}
+    if kind not in known or not text.partition("://")[2]:
+        urls = ", ".join(f"{one}://HOST" for one in sorted(known))
+        raise argparse.ArgumentTypeError(f"{text!r} names no broker that is measured: {urls} do")
+    return text
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of the command line."""
     cores = os.cpu_count() or 1
-    found = argparse.ArgumentParser(
-        prog="two_queues.py",
-        usage="python loadtest/two_queues.py [--help] [OPTION ...]",
-        description="Measure how many messages per second the brokers carry. A client is two "
+    found = Parser(
+        "two_queues.py",
+        "Measure how many messages per second the brokers carry. A client is two "
         "processes: one publishes to random channels as fast as it can, the other one is "
         "subscribed to all channels. CPU is that of one message at a publisher, the brokers and a "
         "subscriber.",
@@ -137,15 +131,16 @@ def parser() -> argparse.ArgumentParser:
         help="time after which they send fewer (%(default)s)",
     )
     add(
-        "--redis",
-        type=_url("redis", "rediss"),
+        "--broker",
+        type=_broker,
+        nargs="+",
+        default=[],
         metavar="URL",
-        help="use this running Redis instead of one that is started; rediss:// is TLS, and the "
-        "variable BROKER_TLS says which certificates to accept, as for the server",
+        help="use these running brokers instead of some that are started, each for the series of "
+        "its kind; a URL may have a user and a password, and rediss://, tls:// (NATS) and mqtts:// "
+        "are over TLS: BROKER_TLS says which certificates to accept, as for the server",
     )
-    add("--zeromq", type=_url("zeromq"), metavar="URL", help="use this running forwarder likewise")
-    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
+    found.add_files()
     return found
 
 
@@ -193,31 +188,25 @@ def main(arguments: list[str] | None = None) -> int:
         rate=given.rate,
         buffer=given.buffer,
         flush_ms=given.flush_ms,
-        redis=given.redis or "",
-        zeromq=given.zeromq or "",
+        brokers=tuple(given.broker),
     )
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/two_queues.py", *map(bare, arguments)],
-        "options": {
-            name: value for name, value in vars(options).items() if name not in ("redis", "zeromq")
-        },
-    }
-    with signals.remembered(), tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
-        run["machine"] = {**machine(), "go": output_of(find_go(), "version")}
-        built = functools.cache(lambda: build_worker(Path(folder)))
+    facts = {"options": {**vars(options), "brokers": [bare(url) for url in options.brokers]}}
 
-        def points(name: str) -> Iterator[dict[str, Any]]:
-            worker = built() if SERIES[name].client == "go" else ""
-            return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
+    def measure_in(run: dict[str, Any]) -> int:
+        run["machine"]["go"] = output_of(find_go(), "version")
+        with tempfile.TemporaryDirectory(prefix="two-queues-") as folder:
+            built = functools.cache(lambda: build_worker(Path(folder)))
 
-        status = measure_all(given.series, points, check, run)
-    if given.json:
-        write_json(given.json, run)
-    if given.report:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.queues import report
+            def points(name: str) -> Iterator[dict[str, Any]]:
+                worker = built() if SERIES[name].client == "go" else ""
+                return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
 
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return status
+            return measure_all(given.series, points, check, run)
+
+    return keep(
+        given,
+        ["loadtest/two_queues.py", *arguments],
+        facts,
+        measure_in,
+        "flatlands.loadtest.queues.report",
+    )

@@ -34,8 +34,7 @@ class Options:
 
     `seconds` are measured after `warm_up` seconds, `size` is the bytes of a message, and `rate` the
     messages a second of each publisher (0: as many as it can). redis-py sends a buffer of `buffer`
-    messages, or one that is `flush_ms` old. `redis` and `zeromq` are the URLs of running brokers,
-    or empty.
+    messages, or one that is `flush_ms` old. `brokers` are the URLs of running brokers.
     """
 
     seconds: int = 10
@@ -45,8 +44,7 @@ class Options:
     rate: int = 0
     buffer: int = 1000
     flush_ms: int = 200
-    redis: str = ""
-    zeromq: str = ""
+    brokers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,12 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
     return publishers + [Job(command, series.client, [], [n]) for n in everybody]
 
 
+def kind_of(url: str) -> str:
+    """Return the scheme under which a broker is started that speaks as the one at a URL does."""
+    scheme = url.partition("://")[0]
+    return {"rediss": "redis", "tls": "nats", "mqtts": "mqtt"}.get(scheme, scheme)
+
+
 def open_brokers(
     series: Series, options: Options, children: Children, go: str
 ) -> tuple[str, list[Program]]:
@@ -103,11 +107,11 @@ def open_brokers(
         program = children.worker("the broker of 2013", [*command, str(pull), str(pub)])
         program.ready("^ready")
         return f"zeromq://127.0.0.1:{pull}?pub={pub}", [program]
-    given = {"redis": options.redis, "zeromq": options.zeromq}.get(series.broker)
+    given = [url for url in options.brokers if kind_of(url) == series.broker]
+    if given and len(given) < series.brokers:
+        raise Trouble(f"{series.name} needs {series.brokers} brokers: name as many, or none")
     if given:
-        if series.brokers > 1:
-            raise Trouble(f"{series.name} is measured with brokers of its own only")
-        return given, []
+        return ",".join(given[: series.brokers]), []
     return children.broker(",".join([f"{series.broker}://"] * series.brokers))
 
 

@@ -27,9 +27,8 @@ import gevent
 import redis
 
 from flatlands.brokers.base import BrokerClosed
-from flatlands.loadtest.kit.brokers import bare
 from flatlands.loadtest.kit.parent import LOOK_S, Parent
-from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.queues.clients import (
     PUBLISHERS,
     SUBSCRIBERS,

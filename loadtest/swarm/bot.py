@@ -5,6 +5,7 @@ loadtest/swarm/scenarios.py does, or the bot of a game. For these it is a player
 is; what others do it follows only if it `sees`, since that costs as much as all the rest.
 """
 
+import random
 from itertools import product
 from typing import Any, Protocol
 
@@ -125,6 +126,8 @@ class Bot(Connection, Playing):
         self.home = (0.0, 0.0)
         self.heading = (1, 0)
         self.turn = 0
+        #: All that it chooses is drawn from here: its process seeds it.
+        self.random = random.Random(index)
         #: When its next move is due, and how the game lets players walk.
         self.due, self.walking = 0, "free"
         self._looked: list[Look] = []
@@ -172,7 +175,7 @@ class Bot(Connection, Playing):
 
     def opened(self) -> None:
         """Begin the handshake of the WebSocket."""
-        self.write(wire.handshake(self._door.host, self._door.path))
+        self.write(wire.handshake(self._door.host, self._door.path, login=self._door.login))
 
     def received(self, data: bytes, now: int) -> None:
         """Process bytes that were read at the time `now`; b"" is the end of the connection."""

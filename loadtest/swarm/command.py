@@ -10,11 +10,12 @@ from flatlands.bot import bots_of
 from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import pinned
-from flatlands.loadtest.kit.options import amount, file, folder, whole
+from flatlands.loadtest.kit.options import Parser, amount, file, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.swarm import kept, show
+from flatlands.loadtest.kit.thresholds import CROSSED, threshold
+from flatlands.loadtest.swarm import compare, kept, show
 from flatlands.loadtest.swarm.result import LATE, Options, Result
 from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
@@ -26,15 +27,19 @@ EPILOG = """scenarios:
 A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://, mqtt://)
 starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
 0 if everything was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm
-itself was too slow for its figures to be believed, 130 after Ctrl-C."""
+itself was too slow for its figures to be believed, 99 if a threshold of --fail-if was crossed, 130
+after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["compare"]:
+        return compare.main(arguments[1:])
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.scenario == idle.NAME:
-        return idle.main(given, parser, sys.argv[1:] if arguments is None else arguments)
+        return idle.main(given, parser, arguments)
     try:
         plans = _plans(given)
     except ValueError as error:
@@ -47,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for number, options in enumerate(plans, 1):
                 title = show.title(options, number, len(plans))
                 with display.following(title, options) as following:
+                    if given.prometheus is not None:
+                        following = kept.telling(given.prometheus, following)
                     done.append(run(options, following, target=target))
                 if done[-1].error == "interrupted":
                     break
@@ -66,6 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _keep(given: argparse.Namespace, done: list[Result]) -> None:
     if given.json is not None:
         write_json(given.json, kept.as_json(done, given.admin_token or ""))
+    if given.csv is not None:
+        kept.write_csv(given.csv, done)
+    if given.prometheus is not None:
+        kept.write_prometheus(given.prometheus, done)
     if given.report is not None:
         kept.write_report(given.report, done, given.admin_token or "")
 
@@ -82,6 +93,10 @@ def _judge(done: list[Result], display: show.Display) -> int:
                 "use fewer bots, or --processes on a machine with more cores"
             )
             code = code or 3
+    for name, runs in show.grouped(done).items():
+        for why in show.crossed(runs):
+            display.say(f"crossed: {name}: {why}")
+            code = code or CROSSED
     if any(result.error == "interrupted" for result in done):
         return 130
     if code == 0:
@@ -137,13 +152,11 @@ def _parser() -> argparse.ArgumentParser:
     scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
     scenarios += f"\n  {OWN:15}bots play by the function turn(bot) of the game's bot.py"
     scenarios += f"\n  {idle.NAME:15}{idle.ABOUT}"
-    parser = argparse.ArgumentParser(
-        prog="bots.py",
-        usage="python loadtest/bots.py [--help] [OPTION ...]",
-        description="Measure a Flatlands server with a swarm of clients (bots), and check\nwhether "
+    parser = Parser(
+        "bots.py",
+        "Measure a Flatlands server with a swarm of clients (bots), and check\nwhether "
         "each was told what it had to be told.",
-        epilog=EPILOG.format(scenarios),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EPILOG.format(scenarios),
     )
     add = parser.add_argument
     add(
@@ -178,9 +191,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--scenario",
-        choices=[*SCENARIOS, OWN, idle.NAME],
+        type=_scenario,
         metavar="NAME",
-        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander)",
+        help=f"what the bots do: one of those below ({OWN} if the game has such bots, or wander), "
+        "or a file of one's own, mine.py, with a function turn(bot) and a PLAN (docs/swarm.md)",
     )
     add(
         "--compare",
@@ -251,9 +265,39 @@ def _parser() -> argparse.ArgumentParser:
         help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
         f"({LATE:g})",
     )
-    add("--json", type=file, metavar="FILE", help="write all results to FILE")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
+    add(
+        "--fail-if",
+        type=threshold(show.VALUES),
+        action="append",
+        default=[],
+        metavar="THRESHOLD",
+        help="such as 'p99 > 100' or 'server >= 80%%': end with exit code 99 if that is so of a "
+        "run, or of the median of several; may be given again; of "
+        f"{', '.join(show.VALUES)}",
+    )
+    add(
+        "--seed",
+        type=whole(0, 2**32 - 1),
+        help="let each bot choose as in another run with this seed (a new one, kept in --json)",
+    )
+    add("--csv", type=file, metavar="FILE", help="write a row for each run to FILE")
+    add(
+        "--prometheus",
+        type=file,
+        metavar="FILE",
+        help="write the figures to FILE as Prometheus reads them, twice a second while a run goes "
+        "on, and all at the end",
+    )
+    parser.add_files()
     return parser
+
+
+def _scenario(text: str) -> str:
+    known = [*SCENARIOS, OWN, idle.NAME]
+    if text not in known and not text.endswith(".py"):
+        names = ", ".join(known)
+        raise argparse.ArgumentTypeError(f"no scenario is called {text!r}: there are {names}")
+    return text
 
 
 def _ramp(text: str) -> list[int]:

@@ -24,12 +24,13 @@ CONNECTING, SECURING, SHAKING, GREETING, PLAYING, CLOSED = range(6)
 @dataclass(frozen=True)
 class Door:
     """Where a server is: (IP address, port), its name, how its certificate is checked (None: there
-    is no TLS), and the path of the WebSocket."""
+    is no TLS), the path of the WebSocket, and the login that a proxy asks for."""
 
     address: tuple[str, int]
     name: str
     tls: ssl.SSLContext | None
     path: str
+    login: str = ""
 
     @property
     def host(self) -> str:

@@ -7,6 +7,7 @@ slow generator would measure itself.
 
 import gc
 import os
+import random
 import select
 import socket
 import time
@@ -40,6 +41,8 @@ def main(pipe: Any, plan: Plan) -> None:
     raise_descriptor_limit()
     if plan.cpus:
         os.sched_setaffinity(0, plan.cpus)
+    # By it the bots of a game choose, which know none of their own.
+    random.seed(f"{plan.seed} {plan.indices.start}")
     generator = Generator(pipe, plan)
     try:
         generator.run()

@@ -1,5 +1,7 @@
-"""Keeps the results of runs as JSON and as a page; runs the swarm for other programs."""
+"""Keeps the results of runs: as JSON, CSV, text for Prometheus, and as a page; runs the swarm for
+other programs."""
 
+import csv
 import json
 import shlex
 import sys
@@ -10,12 +12,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from flatlands.loadtest.kit.brokers import bare
+from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+
 from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import PARTING, Program, Trouble
-from flatlands.loadtest.swarm.result import Result
-from flatlands.loadtest.swarm.show import figures
+from flatlands.loadtest.kit.processes import PARTING, Program, Trouble, bare
+from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm.result import Progress, Result, Show
 
 
 def as_dict(result: Result) -> dict[str, Any]:
@@ -29,7 +32,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "screens": _screens(result),
         "adds_up": verdict.adds_up if verdict else None,
         "faults": result.faults,
-        "figures": {key: round(value, 4) for key, value in figures(result).items()},
+        "figures": {key: n if n is None else round(n, 4) for key, n in result.figures.items()},
     }
 
 
@@ -47,8 +50,86 @@ def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
     return {
         "command": shlex.join(["python", *command]),
         "machine": machine(),
+        "crossed": {name: show.crossed(runs) for name, runs in show.grouped(done).items()},
         "runs": [as_dict(result) for result in done],
     }
+
+
+def _labels(result: Result) -> dict[str, Any]:
+    options = result.options
+    return {
+        "scenario": options.scenario,
+        "bots": options.bots,
+        "target": show.target(options),
+        "workers": options.workers,
+    }
+
+
+def write_csv(path: Path, done: Sequence[Result]) -> None:
+    """Write a row for each run, with its verdict, all figures, and the account of deliveries. What
+    is not known is empty."""
+    faults = [key for _, key in show.FAULTS]
+    with path.open("w", newline="") as file:
+        columns = ["scenario", "bots", "target", "workers", "seed", "verdict", "seconds"]
+        rows = csv.DictWriter(file, [*columns, *show.VALUES, *faults])
+        rows.writeheader()
+        for result in done:
+            found = {"seed": result.seed, "verdict": show.state(result)}
+            found |= {"seconds": result.measured, **_labels(result), **show.values(result)}
+            found |= {key: getattr(result.verdict, key, None) for key in faults}
+            rows.writerow(found)
+
+
+#: Figure -> its name for Prometheus, and how many of its units are one there.
+METRICS = {
+    "moves/s": ("moves_per_second", 1),
+    "deliveries/s": ("deliveries_per_second", 1),
+    "server": ("server_cpu_cores", 1),
+    "broker": ("broker_cpu_cores", 1),
+    "swarm": ("process_cpu_cores", 1),
+    "per CPU s": ("deliveries_per_server_cpu_second", 1),
+    "MB": ("server_memory_bytes", 2**20),
+    **{key: (f"deliveries_{key}", 1) for _, key in show.ACCOUNT},
+}
+
+
+def write_prometheus(path: Path, done: Sequence[Result]) -> None:
+    """Write the figures of runs as Prometheus reads them, of several with one name those of the
+    last one. What is not known is left out. Whoever reads the file meanwhile sees it whole."""
+    registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
+
+    def tell(name: str, about: str, value: float | None, labels: dict[str, Any]) -> None:
+        if name not in gauges:
+            gauges[name] = Gauge(f"flatlands_swarm_{name}", about, labels, registry=registry)
+        if value is not None:
+            gauges[name].labels(**labels).set(value)
+
+    for result in done:
+        labels = _labels(result)
+        tell("measured_seconds", "Seconds that were measured.", result.measured, labels)
+        right = show.state(result) == "all right"
+        tell("right", "Whether nothing is wrong, and the figures may be believed.", right, labels)
+        for key, value in show.values(result).items():
+            if key in METRICS:
+                name, scale = METRICS[key]
+                scaled = value if value is None else value * scale
+                tell(name, f"What the swarm's table has as: {key}.", scaled, labels)
+            elif value is not None:
+                quantile = {"quantile": f"{float(key[1:]) / 100:g}" if key != "max" else "1"}
+                about = "Seconds from when a move was due until a bot was told of it."
+                tell("latency_seconds", about, value / 1000, {**labels, **quantile})
+    write_to_textfile(str(path), registry)
+
+
+def telling(path: Path, further: Show) -> Show:
+    """Return a function that writes a run's progress for Prometheus, and shows it further."""
+
+    def tell(progress: Progress) -> None:
+        write_prometheus(path, [progress.so_far])
+        further(progress)
+
+    return tell
 
 
 def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:

@@ -92,6 +92,9 @@ class Observer:
         #: batch.
         self._begun: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
+        #: Squares that were a crowd. There the server makes batches of its own, of moves that it
+        #: tells exactly, and these are begun when they are written: others are begun before.
+        self._crowds: set[Square] = set()
         # The log has a row for each event or snapshot's entry of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
         self._kinds, self._sources, self._news_seqs = array("b"), array("l"), array("q")
@@ -117,7 +120,7 @@ class Observer:
         square, source = batch.square, batch.source
         before = self._begun.get((square, source), batch.sent)
         # A batch of the own node is begun when the one before it has been published.
-        late = batch.sent < before - (ADJUSTED if source else 0)
+        late = batch.sent < before - (ADJUSTED if source else 0) and square not in self._crowds
         if batch.sent > before or (square, source) not in self._begun:
             self._begun[square, source] = batch.sent
         row = len(self._rows)
@@ -169,6 +172,7 @@ class Observer:
         self._rows.append((now, *square, crowd.events, crowd.replaced))
         if not self._holds(square):
             return
+        self._crowds.add(square)
         for source, sketch in crowd.sketches:
             known = self._named((square, source, sketch[0]), now)
             if known is None:
@@ -232,6 +236,7 @@ class Observer:
                 self._remove(player, now)
         for place in [place for place in self._places if not self._holds(place[0])]:
             del self._places[place]
+        self._crowds = {square for square in self._crowds if self._holds(square)}
         for table in (self._begun, self._seqs):
             for key in [key for key in table if not self._holds(key[0])]:
                 del table[key]
@@ -244,6 +249,7 @@ class Observer:
         self._places.clear()
         self._begun.clear()
         self._seqs.clear()
+        self._crowds.clear()
         self.held = None
 
     def link(self, up: bool, now: int) -> None:

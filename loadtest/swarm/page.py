@@ -1,5 +1,7 @@
 """Makes a page of the results of runs: charts and tables, in one file that needs no other."""
 
+import math
+import statistics
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -18,12 +20,13 @@ from flatlands.loadtest.swarm.show import (
     ACCOUNT,
     FAULTS,
     FIGURES,
-    figures,
+    crossed,
     grouped,
     heading,
     medians,
     name,
     praise,
+    shown,
     target,
     unknown,
 )
@@ -64,9 +67,12 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
 
 def _judgement(done: Sequence[Result]) -> str:
     lines = []
+    # What the medians cross is told of the last run of several.
+    limits = {id(runs[-1]): crossed(runs) for runs in grouped(done).values()}
     for result in done:
         whys = [("Failed", why) for why in result.faults]
         whys += [("Not valid", why) for why in result.invalid]
+        whys += [("Crossed", why) for why in limits.get(id(result), ())]
         for word, why in whys:
             run = escape(name(result.options))
             lines.append(f'<p class="bad">{word}: {run}: {escape(why)}.</p>')
@@ -82,12 +88,9 @@ def _judgement(done: Sequence[Result]) -> str:
 
 def _table(groups: dict[str, list[Result]]) -> str:
     headings = (escape(heading(runs)).replace("\n", "<br>") for runs in groups.values())
-    found = [medians(runs) for runs in groups.values()]
+    found = [medians([run.figures for run in runs]) for runs in groups.values()]
     verdicts = [_verdict(runs) for runs in groups.values()]
-    rows = [
-        (what, *(form.format(row[key]) if row[key] else "–" for row in found))
-        for what, key, form in FIGURES
-    ]
+    rows = [(what, *(shown(form, row[key]) for row in found)) for what, key, form in FIGURES]
     rows += [
         (what, *(f"{getattr(v, key):,}" if v else "–" for v in verdicts))
         for what, key in (*ACCOUNT, *FAULTS)
@@ -113,7 +116,7 @@ def _colour(broker: str) -> str:
 
 def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
     """Return charts with bars that compare brokers."""
-    shown = []
+    drawn = []
     for key, what, form in (
         ("per CPU s", "Deliveries for each second of the server's CPU", "{:,.0f}"),
         ("p50", "Latency, p50, ms", "{:.1f}"),
@@ -122,16 +125,18 @@ def _comparison(groups: dict[str, list[Result]], draw: Draw) -> str:
     ):
         bars = []
         for runs in groups.values():
-            value = medians(runs)[key]
+            spread = [n for run in runs if (n := run.figures[key]) is not None]
+            if not spread:
+                continue
+            value = statistics.median(spread)
             own = target(runs[0].options)
-            spread = [figures(run)[key] for run in runs]
             text = form.format(value)
             if len(spread) > 1:
                 text += f"  ({form.format(min(spread))} to {form.format(max(spread))})"
             bars.append(Bar(own, _colour(own), value, text, _doubtful(runs)))
         if any(bar.value for bar in bars):
-            shown.append(draw(charts.bar_chart(bars, what, "")))
-    return "<h2>Compared</h2>" + "".join(shown)
+            drawn.append(draw(charts.bar_chart(bars, what, "")))
+    return "<h2>Compared</h2>" + "".join(drawn)
 
 
 def _doubtful(runs: Sequence[Result]) -> bool:
@@ -148,7 +153,7 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
                 label,
                 colour,
                 seconds,
-                [row[key] * scale for row in result.series],
+                [_known(row[key]) * scale for row in result.series],
                 is_past=bool(result.invalid),
                 marker="",
             )
@@ -174,10 +179,12 @@ def _over_time(kind: str, result: Result, draw: Draw) -> str:
 def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     """Return charts of rate, CPU and latency against the number of bots."""
     bots = [runs[0].options.bots for runs in steps]
-    found = [medians(runs) for runs in steps]
+    found = [medians([run.figures for run in runs]) for runs in steps]
 
     def line(label: str, key: str, colour: str, scale: float = 1.0) -> Line:
-        return Line(label, colour, bots, [row[key] * scale for row in found], hollow=doubtful)
+        return Line(
+            label, colour, bots, [_known(row[key]) * scale for row in found], hollow=doubtful
+        )
 
     colour, doubtful = _colour(broker), [_doubtful(runs) for runs in steps]
     cpu = [
@@ -201,7 +208,7 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
         zip(bots, found, strict=True), list(zip(bots, found, strict=True))[1:], strict=False
     ):
         for p in PERCENTILES:
-            if less[p] and more[p] / less[p] > JUMP:
+            if less[p] and more[p] and more[p] / less[p] > JUMP:
                 jumps.append(
                     f"<p class='bad'>{p} grows {more[p] / less[p]:.0f}-fold "
                     f"from {before:,} to {after:,} bots.</p>"
@@ -213,10 +220,15 @@ def _ramp(broker: str, steps: list[list[Result]], draw: Draw) -> str:
     )
 
 
+def _known(value: float | None) -> float:
+    """Return a value for a line, which has a gap where it is not known."""
+    return math.nan if value is None else value
+
+
 def _surface(bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]) -> Figure:
     """Return a chart of latency by percentile and number of bots, as coloured cells; those of runs
     that are `doubtful` are named so."""
-    grid = np.array([[max(row[p], 0.1) for row in found] for p in PERCENTILES])
+    grid = np.array([[max(row[p] or 0, 0.1) for row in found] for p in PERCENTILES])
     with rc_context(charts.STYLE):
         figure, axes = charts.blank("Latency by percentile and concurrency", "ms")
         axes.pcolormesh(grid, norm=LogNorm(1, 1000), cmap="YlOrRd", edgecolors=charts.PAPER)

@@ -10,18 +10,20 @@ class Plan:
     """See the module.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
-    "unchecked". `game` has the bots, if they are its own. `rate` is in moves a second of each bot,
+    "unchecked", and `login` what a proxy before it asks for. `game` has the bots, if they are its
+    own. `rate` is in moves a second of each bot,
     `joins` in bots a second. `viewports` are in tiles, and bots have them in equal shares.
     `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of the
     monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are cut
     off come back. The run has so many `bots` in all processes, and `dues` is the memory for their
-    due times, see dues.py.
+    due times, see dues.py. Each bot chooses by the `seed` and its index.
     """
 
     address: tuple[str, int]
     name: str
     tls: str
     path: str
+    login: str
     scenario: str
     game: str
     rate: float
@@ -34,6 +36,7 @@ class Plan:
     returns: bool
     bots: int
     dues: Any
+    seed: int
 
     def now(self) -> int:
         """Return the time by the run's clock, in us."""

@@ -43,7 +43,11 @@ class Play:
         self.dues = Dues(plan.dues, plan.bots)
         self._rules = Rules()
         self.door = Door(
-            plan.address, plan.name, wire.tls(plan.tls) if plan.tls else None, plan.path
+            plan.address,
+            plan.name,
+            wire.tls(plan.tls) if plan.tls else None,
+            plan.path,
+            plan.login,
         )
         self.span = self.drop = 0
         self.now = plan.now
@@ -64,6 +68,7 @@ class Play:
         kind = (index * 0.6180339887498949) % 1
         viewport = self._plan.viewports[int(kind * len(self._plan.viewports))]
         bot = Bot(self, index, viewport, observes=observes, sees=chosen.see, ticket=chosen.ticket)
+        bot.random.seed(f"{self._plan.seed} {index}")
         if not observes:
             bot.deaf = 0 < kind < chosen.deaf
             bot.rude = 0 < kind < chosen.rude
@@ -146,7 +151,7 @@ class Play:
             bot.hold_nothing()
             bot.read_nothing_more()
         if self._scenario.stay:
-            stay = random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
+            stay = bot.random.uniform(0.5, 1.5) * self._scenario.stay * SECOND
             self._agenda.put(now + round(stay), self._part, bot, bot.asked)
         if self.moving:
             self._begin(bot, now)
@@ -215,7 +220,7 @@ class Play:
         elif self._scenario.lockstep:
             self.lockstep.begin(bot, now)
         elif self._plan.rate > 0:
-            first = now + random.random() * self._pause
+            first = now + bot.random.random() * self._pause
             self._agenda.put(round(first), self._move, bot, (bot.asked, first))
 
     def _move(self, bot: Bot, due: int, state: tuple[int, float]) -> None:
@@ -223,13 +228,11 @@ class Play:
         if not self._moves(bot, life):
             return
         now, bot.due = self.now(), due
-        if not bot.sees:
-            self._scenario.move(bot)
-        elif bot.me is not None:
+        if not bot.sees or bot.me is not None:
             try:
                 self._scenario.move(bot)
             except Exception as error:
-                # It is the code of a game's author.
+                # It is the code of a game's author, or of a scenario's.
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 what = f"{type(error).__name__}: {error}"
                 self.tally.complaints[f"{frame.filename}, line {frame.lineno}: {what}"] += 1

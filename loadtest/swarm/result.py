@@ -1,9 +1,10 @@
 """The options of a run, its progress while it goes on, and its result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from flatlands.loadtest.kit.thresholds import Threshold
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.screens import Returns, Screens
 
@@ -27,7 +28,8 @@ class Options:
     stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
     server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `returns`: bots
     that are cut off come back. `insecure`: any certificate is accepted. `late` is in ms, see LATE.
-    `warm_up` are the seconds in which bots move before the measured time, if not WARM_UP.
+    `warm_up` are the seconds in which bots move before the measured time, if not WARM_UP. With a
+    `seed` the bots choose as in another run with it. `fail_if` is what the figures must not be.
     """
 
     bots: int = 1000
@@ -49,6 +51,8 @@ class Options:
     insecure: bool = False
     late: float = LATE
     warm_up: float | None = None
+    seed: int | None = None
+    fail_if: tuple[Threshold, ...] = ()
 
 
 @dataclass
@@ -64,10 +68,10 @@ class Result:
     error: str | None = None
     verdict: Verdict | None = None
     measured: float = 0.0
-    totals: dict[str, float] = field(default_factory=dict)
+    totals: dict[str, float | None] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
     joining: dict[str, float] = field(default_factory=dict)
-    series: list[dict[str, float]] = field(default_factory=list)
+    series: list[dict[str, float | None]] = field(default_factory=list)
     server: dict[str, Any] = field(default_factory=dict)
     complaints: dict[str, int] = field(default_factory=dict)
     cuts: dict[str, int] = field(default_factory=dict)
@@ -75,8 +79,15 @@ class Result:
     returns: Returns | None = None
     #: Reasons why the swarm was too slow for the figures to be believed. Then nothing is judged.
     invalid: list[str] = field(default_factory=list)
+    #: By which its bots have chosen.
+    seed: int = 0
     #: Whether `error` counts even if the run is not valid.
     certain: bool = False
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The figures for tables and charts; see the function."""
+        return figures(self.totals, self.latency, self.measured, self.options.processes)
 
     @property
     def faults(self) -> list[str]:
@@ -103,23 +114,49 @@ class Result:
         return found
 
 
+def figures(
+    totals: Mapping[str, float | None],
+    latency: Mapping[str, float],
+    seconds: float,
+    processes: int,
+) -> dict[str, float | None]:
+    """Return the figures for tables and charts of what happened within so many seconds.
+
+    `totals` and `latency` are those of a Result. Latencies are in ms, CPU in cores. `per CPU s` is
+    the number of deliveries in each second of the server's CPU. None stands for what is not known.
+    """
+
+    def rate(name: str, of: float = 1.0) -> float | None:
+        total = totals.get(name)
+        return None if total is None else total / (seconds or 1.0) / of
+
+    cpu, deliveries = totals.get("server_cpu"), totals.get("deliveries") or 0
+    percentiles = ("p50", "p90", "p99", "p99.9", "max")
+    return {
+        "moves/s": rate("moves"),
+        "deliveries/s": rate("deliveries"),
+        **{key: latency.get(key) if deliveries else None for key in percentiles},
+        "server": rate("server_cpu"),
+        "broker": rate("broker_cpu"),
+        "swarm": rate("swarm_cpu", processes),
+        "per CPU s": deliveries / cpu if cpu else None,
+        "MB": totals.get("server_mb"),
+    }
+
+
 @dataclass
 class Progress:
     """What is shown while a run goes on.
 
-    Rates, per second, are those of about the last second; `p99` is in ms, and `server`, `broker`
-    and `swarm` are in cores.
+    `now` are the figures of about the last second. `so_far` is the result since the measured time
+    began, or before that since the beginning; nothing in it is judged by the oracle yet.
     """
 
     phase: str
     seconds: float
     bots: int
-    moves: float = 0.0
-    deliveries: float = 0.0
-    p99: float = 0.0
-    server: float = 0.0
-    broker: float = 0.0
-    swarm: float = 0.0
+    now: dict[str, float | None]
+    so_far: Result
 
 
 #: Called now and then with the progress of a run.

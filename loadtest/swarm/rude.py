@@ -1,8 +1,6 @@
 """The ways in which a rude bot breaks the rules. Answers are not looked at here."""
 
 import math
-import os
-import random
 
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.bot import Bot
@@ -10,11 +8,11 @@ from flatlands.loadtest.swarm.bot import Bot
 
 def offend(bot: Bot) -> None:
     """Break one of the rules, at random."""
-    way = random.randrange(7)
+    way = bot.random.randrange(7)
     if way == 0:
-        bot.write(os.urandom(400))
+        bot.write(bot.random.randbytes(400))
     elif way == 1:
-        bot.write(wire.client_frame(os.urandom(200)))
+        bot.write(wire.client_frame(bot.random.randbytes(200)))
     elif way == 2:
         bot.write(wire.client_frame(b"text", wire.TEXT))
     elif way == 3:

@@ -1,10 +1,11 @@
 """One run: starts the swarm's processes, goes through the phases, and returns the result.
 
-The bots join, and move for a while that does not count. Then they move for the measured time. Then
+The bots join and move, for a while that does not count. Then they move for the measured time. Then
 they stand until everything under way has arrived. At last the oracle judges. It never prints.
 """
 
 import multiprocessing
+import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from flatlands.loadtest.swarm.generator import main as generate
 from flatlands.loadtest.swarm.ground import compare
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
-from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
+from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
 from flatlands.loadtest.swarm.target import Target, Watch
@@ -125,13 +126,16 @@ class _Run:
         self._pipes: list[Connection] = []
         self._latest = Latest(options.processes)
         self._reports: list[dict[str, Any]] = []
-        self._result = Result(options, broker=target.url)
+        seed = random.getrandbits(32) if options.seed is None else options.seed
+        self._result = Result(options, broker=target.url, seed=seed)
         self._shown = 0.0
         self._phase_began: tuple[str, float] = ("", 0.0)
         self._alone_since: float | None = None
         self._deed_failed = ""
         self._ordering = threading.Lock()
-        self._last: tuple[float, dict[str, Any], Histogram] | None = None
+        #: What `_progress` tells of: all until now, and since it was told last; and when that was.
+        self._window = Window(self._latest, target, {})
+        self._recent, self._told = Window(self._latest, target, {}), 0
         chosen = scenario(options.scenario, options.game)
         viewports = (options.viewport,) if options.viewport else chosen.viewports
         rate = chosen.rate if options.rate is None else options.rate
@@ -144,6 +148,7 @@ class _Run:
                 name=target.name,
                 tls=target.tls,
                 path=target.path,
+                login=target.login,
                 scenario=options.scenario,
                 game=options.game,
                 rate=rate,
@@ -156,6 +161,7 @@ class _Run:
                 returns=options.returns,
                 bots=options.bots,
                 dues=memory,
+                seed=self._result.seed,
             )
             process = context.Process(target=generate, args=(theirs, plan), daemon=True)
             process.start()
@@ -186,14 +192,18 @@ class _Run:
 
     def _phases(self, watch: Watch) -> None:
         options, result = self._options, self._result
-        late = scenario(options.scenario, options.game).late
+        chosen = scenario(options.scenario, options.game)
+        late = chosen.late
         early = sum(index % 100 >= late * 100 for index in range(options.bots))
+        # They move as they join, so that there are figures soon. In lockstep each must know all.
+        if not chosen.lockstep:
+            self._order("move")
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
-        self._order("move")
+        if chosen.lockstep:
+            self._order("move")
         self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)
         self._fresh("warming up")
-        stats = self._target.stats()
-        window = Window(self._latest, self._target, stats, result)
+        window = self._window = Window(self._latest, self._target, self._target.stats())
         if late:
             self._order("storm")
         deed = threading.Thread(target=self._do_deed, daemon=True)
@@ -205,10 +215,10 @@ class _Run:
             ) > 0 or deed.is_alive():
                 self._wait("measuring", min(1.0 - HOUSEKEEPING / SECOND, max(left, 0.1)))
                 self._fresh("measuring")
-                window.add_row()
+                result.series.append(window.row())
         finally:
             # If the run ends early, what was measured until then is reported.
-            window.sum_up()
+            window.sum_up(result, self._target.stats())
         self._order("stop")
         self._wait("settling", SETTLE)
         self._wait(
@@ -307,32 +317,20 @@ class _Run:
     # What is shown, and what is kept.
 
     def _progress(self, phase: str, seconds: float, total: dict[str, Any]) -> None:
-        now = time.monotonic()
-        if now - self._shown < 0.5:
+        now, at = time.monotonic(), self._latest.at()
+        # The processes may have told nothing since.
+        if now - self._shown < 0.5 or at == self._told:
             return
-        at = self._latest.at()
-        if self._last is not None and at == self._last[1]["at"]:
-            # The processes have told nothing since.
-            return
-        self._shown = now
-        total = {**total, **self._target.cost(), "at": at}
-        latency, _ = self._latest.histograms()
-        shown = Progress(phase, seconds, total["playing"])
-        if self._last is not None:
-            then, before, histogram = self._last
-            past = now - then
-            told = (at - before["at"]) / SECOND
-            shown.moves = (total["moves"] - before["moves"]) / told
-            shown.deliveries = (total["deliveries"] - before["deliveries"]) / told
-            shown.p99 = (latency - histogram).percentile(99)
-            # The CPU time of a process that has ended is no longer counted. A server elsewhere is
-            # asked too seldom for this.
-            if self._target.program is not None:
-                shown.server = max(total["server_cpu"] - before["server_cpu"], 0.0) / past
-            shown.broker = max(total["broker_cpu"] - before["broker_cpu"], 0.0) / past
-            shown.swarm = (total["cpu"] - before["cpu"]) / told / len(self._pipes)
-        self._last = now, total, latency
-        self._show(shown)
+        self._shown, self._told = now, at
+        options, latest = self._options, self._recent.row()
+        latest |= {"swarm_cpu": latest["cpu"], "server_mb": None}
+        recent = figures(latest, latest, 1.0, options.processes)
+        if self._target.program is None:
+            # A server elsewhere is asked too seldom for this.
+            recent["server"] = None
+        done = self._result.measured > 0
+        so_far = self._result if done else self._window.sum_up(Result(options))
+        self._show(Progress(phase, seconds, total["playing"], recent, so_far))
 
     def _sum_up_joining(self) -> None:
         lives = [life for report in self._reports for life in report["lives"] if life["ready"]]

@@ -4,9 +4,10 @@ Places are in tiles. A scenario knows a bot's own place as its client does, but 
 """
 
 import math
-import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from runpy import run_path
+from typing import Any
 
 from flatlands.bot import bots_of
 from flatlands.loadtest.swarm.bot import Bot
@@ -19,22 +20,22 @@ def wander(bot: Bot) -> None:
     back = _homewards(bot, 6)
     if back is not None:
         bot.walk(*back)
-    elif random.random() < 0.2:
+    elif bot.random.random() < 0.2:
         bot.walk(0, 0)
     else:
-        bot.walk(*random.choice(AROUND))
+        bot.walk(*bot.random.choice(AROUND))
 
 
 def mill(bot: Bot) -> None:
     """Go to and fro within the square in which the bot began."""
     low = [home // bot.side * bot.side for home in bot.home]
-    bot.go(*(random.uniform(at + 2, at + bot.side - 2) for at in low))
+    bot.go(*(bot.random.uniform(at + 2, at + bot.side - 2) for at in low))
 
 
 def pace(bot: Bot) -> None:
     """Walk to and fro by keys: each move turns back."""
     if bot.turn == 0:
-        bot.heading = random.choice(AROUND[::2])
+        bot.heading = bot.random.choice(AROUND[::2])
     bot.turn += 1
     dx, dy = bot.heading
     bot.heading = -dx, -dy
@@ -47,13 +48,13 @@ def march(bot: Bot) -> None:
     back = _homewards(bot, 96)
     bot.turn += 1
     if bot.turn == 1:
-        bot.heading = random.choice(AROUND[::2])
+        bot.heading = bot.random.choice(AROUND[::2])
     elif back is not None:
         # It goes along the axis on which home is farther.
         far_in_x = abs(x - bot.home[0]) >= abs(y - bot.home[1])
         bot.heading = (back[0], 0) if far_in_x else (0, back[1])
     elif bot.halted:
-        bot.heading = random.choice(AROUND[::2])
+        bot.heading = bot.random.choice(AROUND[::2])
     dx, dy = bot.heading
     # Every other move is diagonal, since a walk in the same direction would be no new move.
     if bot.turn % 2:
@@ -68,7 +69,7 @@ def explore(bot: Bot) -> None:
     outwards = round(math.atan2(y, x) / math.tau * len(AROUND))
     bot.turn += 1
     if bot.halted:
-        bot.walk(*random.choice(AROUND))
+        bot.walk(*bot.random.choice(AROUND))
     else:
         # A walk in the same direction would be no new move.
         bot.walk(*AROUND[(outwards + bot.turn % 2) % len(AROUND)])
@@ -93,8 +94,8 @@ def hop(bot: Bot) -> None:
     dx, dy = _homewards(bot, 24) or (0, 0)
     reach = 10
     bot.go(
-        x + random.uniform(-reach, reach) + dx * reach,
-        y + random.uniform(-reach, reach) + dy * reach,
+        x + bot.random.uniform(-reach, reach) + dx * reach,
+        y + bot.random.uniform(-reach, reach) + dy * reach,
     )
 
 
@@ -199,11 +200,23 @@ OWN = "own"
 
 
 def scenario(name: str, game: str) -> Scenario:
-    """Return a scenario by its name. Raises ValueError if a game has no bot that has turns."""
-    if name != OWN:
+    """Return a scenario by its name, or the one in a file of Python, see docs/swarm.md. Raises
+    ValueError with a sentence if a game or a file has no function `turn(bot)`, or a wrong PLAN."""
+    if name in SCENARIOS:
         return SCENARIOS[name]
-    turn, ticket = bots_of(game)
-    if turn is None:
-        raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
-    about = "bots play by the game's own bot.py"
-    return Scenario(about, turn, rate=4, see=True, ticket=ticket, viewports=SCREENS)
+    plan: dict[str, Any] = {"rate": 4, "see": True, "viewports": SCREENS}
+    if name == OWN:
+        turn, plan["ticket"] = bots_of(game)
+        if turn is None:
+            raise ValueError(f"the game {game} has no bot.py with a function turn(bot)")
+        return Scenario("bots play by the game's own bot.py", turn, **plan)
+    try:
+        found = run_path(name)
+        turn, plan["ticket"] = found["turn"], found.get("TICKET", "")
+        return Scenario(found["__doc__"] or name, turn, **{**plan, **found.get("PLAN", {})})
+    except KeyError as error:
+        raise ValueError(f"the scenario {name} has no function turn(bot)") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        known = ", ".join(field.name for field in fields(Scenario)[2:])
+        raise ValueError(f"the scenario {name} fails: {what}; PLAN may have {known}") from error

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
-from flatlands.loadtest.kit.brokers import bare
 from flatlands.loadtest.kit.machine import pinned
+from flatlands.loadtest.kit.processes import bare
 from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 
@@ -64,6 +66,8 @@ FAULTS = (
     ("last move unanswered", "unanswered"),
     ("tiles and things that differ", "differ"),
 )
+#: All that a threshold may be of.
+VALUES = tuple(key for _, key, *_ in (*FIGURES, *ACCOUNT))
 #: The rows about bots that were cut off or sent away. They are shown if there were any.
 RETURNS = (
     ("sent away, or cut off", "cuts"),
@@ -101,27 +105,6 @@ def _cores(which: Sequence[int]) -> str:
     return f"core{'s' if len(which) > 1 else ''} {', '.join(map(str, which))}"
 
 
-def figures(result: Result) -> dict[str, float]:
-    """Return the figures of a run for tables and charts.
-
-    Latencies are in ms, CPU in cores. `per CPU s` is the number of deliveries in each second of the
-    server's CPU.
-    """
-    totals, seconds = result.totals, result.measured or 1
-    cpu = totals.get("server_cpu", 0.0)
-    deliveries = totals.get("deliveries", 0)
-    return {
-        "moves/s": totals.get("moves", 0) / seconds,
-        "deliveries/s": deliveries / seconds,
-        **{key: result.latency.get(key, 0.0) for key in ("p50", "p90", "p99", "p99.9", "max")},
-        "server": cpu / seconds,
-        "broker": totals.get("broker_cpu", 0.0) / seconds,
-        "swarm": totals.get("swarm_cpu", 0.0) / seconds / result.options.processes,
-        "per CPU s": deliveries / cpu if cpu else 0.0,
-        "MB": totals.get("server_mb", 0.0),
-    }
-
-
 def praise(done: Sequence[Result]) -> str:
     """Return a sentence that says what was right in runs without a fault."""
     expected = sum(run.verdict.expected for run in done if run.verdict)
@@ -137,16 +120,49 @@ def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
     return groups
 
 
-def medians(results: Sequence[Result]) -> dict[str, float]:
+def values(result: Result) -> dict[str, float | None]:
+    """Return all that a threshold may be of: the figures of a run, and the account of deliveries;
+    None stands for what is not known."""
+    verdict = result.verdict
+    counts = {key: getattr(verdict, key) if verdict else None for _, key in ACCOUNT}
+    return {**result.figures, **counts}
+
+
+def medians(rows: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
     """Return the medians of each figure over several runs."""
-    rows = [figures(result) for result in results]
-    return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+    found = {}
+    for key in rows[0]:
+        known = [row[key] for row in rows if row[key] is not None]
+        found[key] = statistics.median(known) if known else None
+    return found
+
+
+def crossed(runs: Sequence[Result]) -> list[str]:
+    """Return sentences about the thresholds that the medians of runs of one name cross. What is
+    not to be believed crosses none."""
+    found = medians([values(run) for run in runs])
+    if any(run.invalid for run in runs):
+        return []
+    limits = runs[0].options.fail_if
+    return [sentence for limit in limits if (sentence := limit.crossed(found))]
+
+
+def shown(form: str, value: float | None) -> str:
+    """Return a figure as a table has it."""
+    return "-" if value is None else form.format(value)
+
+
+def state(result: Result) -> str:
+    """Return a run's verdict in a word or two."""
+    if result.faults:
+        return "failed"
+    return "not valid" if result.invalid else "all right"
 
 
 def unknown(done: Sequence[Result]) -> list[str]:
     """Return sentences that say why figures of runs are not known; none if all are."""
     found = []
-    if any(run.options.url and run.measured and not figures(run)["server"] for run in done):
+    if any(run.options.url and run.measured and run.figures["server"] is None for run in done):
         found.append(
             "CPU and memory of the server are not known: it was not started for the run, and tells "
             "them only with --admin-token."
@@ -175,12 +191,12 @@ class Display(Terminal):
         """Yield a function that shows a run's progress while the block runs."""
         self.say(title)
         if not self.console.is_terminal:
-            yield self._lines(options)
+            yield self._lines()
             return
         with Live(console=self.console, transient=True, auto_refresh=False) as live:
-            yield lambda progress: live.update(_board(progress, options), refresh=True)
+            yield lambda progress: live.update(_board(progress), refresh=True)
 
-    def _lines(self, options: Options) -> Show:
+    def _lines(self) -> Show:
         last = [0.0, ""]
 
         def line(progress: Progress) -> None:
@@ -191,10 +207,10 @@ class Display(Terminal):
             if now - last[0] < LINE_EVERY:
                 return
             last[:] = now, progress.phase
+            figures = " ".join(f"{what} {value}" for what, value, _ in _lively(progress))
             self.say(
-                f"  {progress.phase} {progress.seconds:.0f} s: {progress.bots:,} bots, "
-                f"{progress.moves:,.0f} moves/s, {progress.deliveries:,.0f} deliveries/s, "
-                f"p99 {progress.p99:.0f} ms, CPU {_cpu(progress)}"
+                f"  {progress.phase} {progress.seconds:.0f} s: {progress.bots:,} bots {figures}; "
+                f"{so_far(progress)}"
             )
 
         return line
@@ -209,9 +225,9 @@ class Display(Terminal):
         table.add_column("")
         for runs in groups.values():
             table.add_column(heading(runs), justify="right")
-        found = [medians(runs) for runs in groups.values()]
+        found = [medians([run.figures for run in runs]) for runs in groups.values()]
         for what, key, form in FIGURES:
-            table.add_row(what, *(form.format(row[key]) if row[key] else "-" for row in found))
+            table.add_row(what, *(shown(form, row[key]) for row in found))
         table.add_section()
         if any(run.verdict for runs in groups.values() for run in runs):
             for rows in (ACCOUNT, FAULTS):
@@ -242,25 +258,45 @@ def _sum(runs: Sequence[Result], key: str) -> str:
     return f"{sum(getattr(verdict, key) for verdict in verdicts):,}" if verdicts else "-"
 
 
-def _cpu(progress: Progress) -> str:
-    parts = ("server", progress.server), ("broker", progress.broker), ("swarm", progress.swarm)
-    return " ".join(f"{what} {f'{cores:.0%}' if cores else '-'}" for what, cores in parts)
+def so_far(progress: Progress) -> str:
+    """Return the verdict until now: what is wrong, and else that nothing is. The oracle judges at
+    the end, and so is only then known what it counts."""
+    result = progress.so_far
+    wrong = [f"failed: {fault}" for fault in result.faults]
+    if progress.phase in ("measuring", "settling", "reporting"):
+        wrong += [f"not valid: {why}" for why in result.invalid]
+        known = values(result)
+        limits = [limit for limit in result.options.fail_if if known[limit.figure] is not None]
+        wrong += [f"crossed: {why}" for limit in limits if (why := limit.crossed(known))]
+    return "; ".join(wrong) or "all right so far"
 
 
-def _board(progress: Progress, options: Options) -> Any:
+#: The figures that are shown while a run goes on, by their names there.
+LIVELY = {
+    **{key: key for key in ("moves/s", "deliveries/s", "p50", "p90", "p99", "p99.9", "max")},
+    "CPU server": "server",
+    "broker": "broker",
+    "swarm": "swarm",
+}
+_FORMS = {key: form for _, key, form in FIGURES}
+
+
+def _lively(progress: Progress) -> list[tuple[str, str, str]]:
+    """Return names and values, of the last second and so far."""
+    then = progress.so_far.figures
+    return [
+        (name, shown(_FORMS[key], progress.now[key]), shown(_FORMS[key], then[key]))
+        for name, key in LIVELY.items()
+    ]
+
+
+def _board(progress: Progress) -> Any:
+    seconds, options = f"{progress.seconds:.0f} s", progress.so_far.options
+    if progress.phase == "measuring":
+        seconds += f" of {options.seconds:.0f}"
     table = Table.grid(padding=(0, 2))
-    rows = (
-        (
-            progress.phase,
-            f"{progress.seconds:.0f} s"
-            + (f" of {options.seconds:.0f}" if progress.phase == "measuring" else ""),
-        ),
-        ("bots", f"{progress.bots:,} of {options.bots:,}"),
-        ("moves/s", f"{progress.moves:,.0f}"),
-        ("deliveries/s", f"{progress.deliveries:,.0f}"),
-        ("p99", f"{progress.p99:.1f} ms"),
-        ("CPU", _cpu(progress)),
-    )
-    for key, value in rows:
-        table.add_row(f"  {key}", value)
-    return table
+    bots = f"{progress.bots:,} of {options.bots:,}"
+    heads = (progress.phase, seconds, ""), ("bots", bots, ""), ("", "last second", "so far")
+    for what, *cells in (*heads, *_lively(progress)):
+        table.add_row(f"  {what}", *cells)
+    return Group(table, Text(f"  {so_far(progress)}"))

@@ -6,6 +6,7 @@ It reads the CPU and memory of their processes. It never knows anything of bots.
 import contextlib
 import http.client
 import json
+import re
 import socket
 import ssl
 import sys
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from flatlands.loadtest.kit import brokers, signals
-from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
+from flatlands.loadtest.kit.processes import START, Program, Trouble, bare, children, cost
 from flatlands.loadtest.swarm import wire
 
 
@@ -33,7 +34,8 @@ class Target:
     was running already has neither. `url` is the broker's URL as the server got it, "" if the
     server was running already. `name` is the server's host name, and `tls` is "", "checked" or
     "unchecked". `token` opens the server's numbers: "" if it needs none, and None if they are not
-    to be asked for.
+    to be asked for. `elsewhere`: a broker of the server was not started with it. `login` is what a
+    proxy before it asks for.
     """
 
     address: tuple[str, int]
@@ -44,8 +46,10 @@ class Target:
     name: str = "127.0.0.1"
     tls: str = ""
     token: str | None = ""
+    elsewhere: bool = False
+    login: str = ""
     #: CPU seconds and MB of memory, as the server told last.
-    told: tuple[float, float] = (0.0, 0.0)
+    told: tuple[float | None, float | None] = (None, None)
 
     @property
     def died(self) -> str:
@@ -58,16 +62,17 @@ class Target:
         found = children(self.program.process).items()
         return [child for child, command in found if "flatlands.server" in command]
 
-    def cost(self) -> dict[str, float]:
-        """Return CPU seconds since the start, and MB of resident memory, of server and broker; 0
-        stands for what is not known."""
+    def cost(self) -> dict[str, float | None]:
+        """Return CPU seconds since the start, and MB of resident memory, of server and broker; None
+        stands for what is not known, and for a broker that is no process."""
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
             for child, command in children(self.program.process).items():
                 (others if "flatlands.brokers.zeromq" in command else servers).add(child)
         server_cpu, server_mb = cost(servers) if self.program is not None else self.told
-        broker_cpu, broker_mb = cost(others)
+        known = others and not self.elsewhere
+        broker_cpu, broker_mb = cost(others) if known else (None, None)
         return {
             "server_cpu": server_cpu,
             "server_mb": server_mb,
@@ -99,7 +104,8 @@ class Target:
         host = wire.host(self.name, self.address[1], bool(self.tls))
         folder = urlsplit(self.path).path.rpartition("/")[0]
         url = f"{scheme}://{host}{folder}{page}"
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        login = f"Bearer {self.token}" if self.token else self.login
+        headers = {"Authorization": login} if login else {}
         request = urllib.request.Request(url, headers=headers)
         return urllib.request.urlopen(request, timeout=patience, context=context)
 
@@ -163,7 +169,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
 
     Raises Trouble if nothing answers there, or the token does not open the numbers.
     """
-    parts, url = urlsplit(url), brokers.bare(url)
+    parts, url = urlsplit(url), bare(url)
     try:
         port = parts.port or (443 if parts.scheme == "wss" else 80)
     except ValueError:
@@ -188,6 +194,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
         ) from error
     path = (parts.path or "/ws") + (f"?{parts.query}" if parts.query else "")
     target = Target(address, path, name=parts.hostname, tls=tls, token=token)
+    target.login = wire.login(parts)
     if token is not None:
         try:
             target.open("/stats").close()
@@ -244,6 +251,7 @@ def started(
         )
         found = server.ready(r"http://\S+:(\d+)")
         target = Target(("127.0.0.1", int(found[1])), "/ws", url or OWN, server, programs)
+        target.elsewhere = bool(re.search("://[^,]", broker))
         _wait_ready(target)
         yield target
 

@@ -82,20 +82,25 @@ class Latest:
             result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
 
 
+def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float | None:
+    """Return how much a count has grown; None if it is not known. The CPU time of a process that
+    has ended is no longer counted."""
+    if before[name] is None or after[name] is None:
+        return None
+    return max(after[name] - before[name], 0)
+
+
 class Window:
-    """The measured time, which begins now. Its figures are written into `result`.
+    """The measured time, which begins now, or any other.
 
     `stats` are the server's counters just before. Times are in us of the run's clock.
     """
 
-    def __init__(
-        self, latest: Latest, target: Target, stats: dict[str, Any], result: Result
-    ) -> None:
-        self._latest, self._target, self._stats, self._result = latest, target, stats, result
+    def __init__(self, latest: Latest, target: Target, stats: dict[str, Any]) -> None:
+        self._latest, self._target, self._stats = latest, target, stats
         self.begin = latest.at()
-        self._before = self._look()
+        self._before = self._row = self._look()
         self._late = latest.histograms()[1]
-        self._row = self._before
 
     def _look(self) -> dict[str, Any]:
         """Return the counts until now, and the CPU and memory of server and broker."""
@@ -108,46 +113,47 @@ class Window:
         """The time of the last row."""
         return int(self._row["at"])
 
-    def add_row(self) -> None:
-        """Add a row to the series: what has happened since the last row."""
+    def row(self) -> dict[str, float | None]:
+        """Return a row of the series: what has happened since the last row."""
         before, row = self._row, self._look()
         self._row = row
-        past = (row["at"] - before["at"]) / SECOND
-        rates = ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
-        self._result.series.append(
-            {
-                "second": round((row["at"] - self.begin) / SECOND, 2),
-                "bots": row["playing"],
-                # The CPU time of a process that has ended is no longer counted.
-                **{name: round(max(row[name] - before[name], 0) / past, 4) for name in rates},
-                "server_mb": round(row["server_mb"], 1),
-                **(row["latency"] - before["latency"]).summary(),
-            }
-        )
+        past = max((row["at"] - before["at"]) / SECOND, 0.001)
+        grown = {
+            name: _growth(before, row, name)
+            for name in ("moves", "deliveries", "bytes", "server_cpu", "broker_cpu", "cpu")
+        }
+        return {
+            "second": round((row["at"] - self.begin) / SECOND, 2),
+            "bots": row["playing"],
+            **{name: n if n is None else round(n / past, 4) for name, n in grown.items()},
+            "server_mb": row["server_mb"],
+            **(row["latency"] - before["latency"]).summary(),
+        }
 
-    def sum_up(self) -> None:
-        """Write the figures of the whole measured time into the result."""
-        # A server elsewhere tells its CPU time with them.
-        now = self._target.stats()
-        result, before, after = self._result, self._before, self._look()
+    def sum_up(self, result: Result, server: dict[str, Any] | None = None) -> Result:
+        """Write the figures of the whole time into a result, and return that.
+
+        `server` are the counters of the server now: before they are asked for, it has told less.
+        """
+        before, after = self._before, self._look()
         past = result.measured = max((after.pop("at") - self.begin) / SECOND, 0.001)
         result.latency = (after.pop("latency") - before["latency"]).summary()
         # These are given as they were at the end; of the others, the growth is given.
         as_it_was = ("lost", "sent_away", "playing", "server_mb", "broker_mb")
         total = {
-            name: value if name in as_it_was else value - before[name]
+            name: value if name in as_it_was else _growth(before, after, name)
             for name, value in after.items()
             if name not in ("unanswered", "away")
         }
-        for name in ("server_cpu", "broker_cpu"):
-            total[name] = max(total[name], 0.0)
         total["swarm_cpu"] = total.pop("cpu")
         lateness = (self._latest.histograms()[1] - self._late).percentile(99)
         total["late_p99"] = lateness
-        result.totals = {name: round(value, 3) for name, value in total.items()}
+        result.totals = {name: n if n is None else round(n, 3) for name, n in total.items()}
         result.complaints = self._latest.words("complaints")
         result.cuts = self._latest.words("cuts")
-        result.server = {name: n - self._stats.get(name, 0) for name, n in sorted(now.items())}
-        self._latest.check_busy(result, total["swarm_cpu"], past)
+        if server is not None:
+            result.server = {n: of - self._stats.get(n, 0) for n, of in sorted(server.items())}
+        self._latest.check_busy(result, total["swarm_cpu"] or 0.0, past)
         if lateness > result.options.late:
             result.invalid.append(f"one move in a hundred was sent {lateness:.0f} ms late")
+        return result

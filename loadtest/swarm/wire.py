@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from math import isqrt
 from random import getrandbits
 from typing import Any
+from urllib.parse import SplitResult, unquote
 
 import msgpack
 
@@ -58,21 +59,33 @@ def host(name: str, port: int, secure: bool) -> str:
 
 
 def tls(kind: str) -> ssl.SSLContext:
-    """Return a context for TLS in which certificates are "checked" or "unchecked"."""
-    context = ssl.create_default_context()
+    """Return a context for TLS in which certificates are "checked" or "unchecked", or those in the
+    file with this path are trusted."""
+    trusted = None if kind in ("checked", "unchecked") else kind
+    context = ssl.create_default_context(cafile=trusted)
     if kind == "unchecked":
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def handshake(host: str, path: str) -> bytes:
-    """Return the request that opens a WebSocket."""
+def login(parts: SplitResult) -> str:
+    """Return the user and password of a URL as HTTP has them, or an empty text."""
+    if parts.username is None:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+def handshake(host: str, path: str, protocol: str = "flatlands", login: str = "") -> bytes:
+    """Return the request that opens a WebSocket: of a protocol, with a login, if they are named."""
+    more = f"Sec-WebSocket-Protocol: {protocol}\r\n" if protocol else ""
+    more += f"Authorization: {login}\r\n" if login else ""
     key = base64.b64encode(os.urandom(16)).decode()
     return (
         f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
+        f"Sec-WebSocket-Key: {key}\r\n{more}\r\n"
     ).encode()
 
 

@@ -6,15 +6,11 @@ options, 130 after Ctrl-C. Whatever was measured is reported in any case.
 
 import argparse
 import sys
-import time
 from typing import Any
 
-from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.machine import machine
-from flatlands.loadtest.kit.options import file, folder, names, whole
-from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.points import measure_all
-from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.options import Parser, names, whole
+from flatlands.loadtest.kit.points import keep, measure_all
+from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.work.account import fault
 from flatlands.loadtest.work.measure import Options, measure
 from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
@@ -22,12 +18,17 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 SERIES = [*TAKES, *FIFOS]
 
 
-def parser() -> argparse.ArgumentParser:
+def _redis(text: str) -> str:
+    if not text.startswith(("redis://", "rediss://")):
+        raise argparse.ArgumentTypeError(f"{text!r} does not begin with redis:// or rediss://")
+    return text
+
+
+def parser() -> Parser:
     """Return the parser of the command line."""
-    found = argparse.ArgumentParser(
-        prog="work_queues.py",
-        usage="python loadtest/work_queues.py [--help] [OPTION ...]",
-        description=f"Measure work queues, which give each message to one consumer: what it costs "
+    found = Parser(
+        "work_queues.py",
+        f"Measure work queues, which give each message to one consumer: what it costs "
         f"to take {TAKEN} of {FILLED:,} messages in several ways, and how fast messages pass "
         "through a FIFO queue from a pusher to its pullers.",
     )
@@ -62,8 +63,15 @@ def parser() -> argparse.ArgumentParser:
         help="instead: kill N consumers, each after a second, and compare what was handed out "
         f"again with what they held ({', '.join(LASTING)}; 5, if N is not given)",
     )
-    add("--json", type=file, metavar="FILE", help="write all figures to FILE")
-    add("--report", type=folder, metavar="DIR", help="write a page with charts into DIR")
+    add(
+        "--redis",
+        type=_redis,
+        metavar="URL",
+        help="use this running Redis instead of some that are started, which gets keys of this run "
+        "alone and loses them again; it may have a user and a password, and rediss:// is over TLS: "
+        "the variable BROKER_TLS says which certificates to accept",
+    )
+    found.add_files()
     return found
 
 
@@ -95,27 +103,19 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     found = parser()
     given = found.parse_args(arguments)
-    options = Options(repeat=given.repeat, messages=given.messages, deaths=given.kill)
+    options = Options(
+        repeat=given.repeat, messages=given.messages, deaths=given.kill, redis=given.redis or ""
+    )
     chosen = given.series or (LASTING if given.kill else SERIES)
     if given.kill and (wrong := set(chosen).difference(LASTING)):
         found.error(
             f"--kill is for {', '.join(LASTING)}: {', '.join(sorted(wrong))} would not hand out"
             " again, or not count, what a dead consumer held"
         )
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": ["python", "loadtest/work_queues.py", *arguments],
-        "options": vars(options),
-    }
-    with signals.remembered():
-        run["machine"] = machine()
-        status = measure_all(chosen, lambda name: [measure(name, options)], _check, run)
-    if given.json:
-        write_json(given.json, run)
-    if given.report:
-        # It is imported here because matplotlib takes a second to load.
-        from flatlands.loadtest.work import report
-
-        report.write(run, given.report)
-        print(f"The report is {given.report / 'index.html'}.")
-    return status
+    return keep(
+        given,
+        ["loadtest/work_queues.py", *arguments],
+        {"options": {**vars(options), "redis": bare(options.redis)}},
+        lambda run: measure_all(chosen, lambda name: [measure(name, options)], _check, run),
+        "flatlands.loadtest.work.report",
+    )

@@ -5,16 +5,18 @@ Each has a server or file of its own, so that no message of another one can be t
 
 import json
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
 import redis
 
+from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START, Program, Trouble
@@ -35,22 +37,38 @@ LIFE_S = 1.0
 @dataclass(frozen=True)
 class Options:
     """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
-    queue, and how many consumers die (0: nothing else is to be done)."""
+    queue, how many consumers die (0: nothing else is to be done), and the URL of a running Redis
+    ("": some are started)."""
 
     repeat: int = 10
     messages: int = 200_000
     deaths: int = 0
+    redis: str = ""
 
 
 class Ground:
-    """The processes of a point. The server has a core of its own, if the machine has several."""
+    """The processes of a point. The server has a core of its own, if the machine has several.
 
-    def __init__(self, children: Children) -> None:
-        self.children = children
+    `redis` is the URL of one that runs already, or empty. All keys there have the name `queue` in
+    them, which nobody else has, and are gone in the end.
+    """
+
+    def __init__(self, redis: str) -> None:
+        self.children, self._redis = Children(), redis
+        self.queue = f"work-queues-{random.getrandbits(64):016x}"
         self._server_cpus, self._client_cpus = shared_out()
 
+    def close(self) -> None:
+        """Remove what is left in a Redis that goes on."""
+        if self._redis:
+            client = open_redis(self._redis)
+            for key in client.scan_iter(f"*{self.queue}*", 1000):
+                client.unlink(key)
+
     def server(self) -> str:
-        """Start a redis-server and return its URL."""
+        """Start a redis-server and return its URL, or that of the one that runs already."""
+        if self._redis:
+            return self._redis
         url, [program] = self.children.broker("redis://")
         if self._server_cpus:
             os.sched_setaffinity(program.process.pid, self._server_cpus)
@@ -65,7 +83,8 @@ class Ground:
 
     def worker(self, name: str, config: dict[str, Any]) -> Program:
         """Start a worker."""
-        command = [sys.executable, "-m", "flatlands.loadtest.work.worker", json.dumps(config)]
+        config = json.dumps({"queue": self.queue, **config})
+        command = [sys.executable, "-m", "flatlands.loadtest.work.worker", config]
         return self.children.worker(name, command, self._client_cpus)
 
     def begin(self, workers: list[Program]) -> None:
@@ -84,8 +103,7 @@ def measure(name: str, options: Options) -> dict[str, Any]:
 
     All processes have ended when it returns or raises.
     """
-    with Children() as children:
-        ground = Ground(children)
+    with _told(), closing(Ground(options.redis)) as ground, ground.children:
         if options.deaths:
             return _kill(TAKES[name], options.deaths, ground)
         if name in TAKES:
@@ -122,31 +140,31 @@ def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
 
 def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
     url = ground.server()
-    dues = due_of(shape, messages)
+    dues = due_of(shape, messages, ground.queue)
     common = {"url": url, "shape": shape.name}
     pusher = ground.worker("the pusher", {**common, "role": "push", "messages": messages})
     pullers = [
         ground.worker("a puller", {**common, "role": "pull", "queue": queue, "due": len(due)})
         for queue, due in dues.items()
     ]
-    with _told():
-        client: Any = redis.Redis.from_url(url)
-        before = server_cpu(client)
-        ground.begin([*pullers, pusher])
-        [pushed] = ground.answers([pusher], messages)
-        for puller in pullers:
-            puller.send({"pushed": True})
-        pulled = ground.answers(pullers, messages)
-        used = server_cpu(client) - before
-        waiting = [client.llen(queue) for queue in dues]
+    client = open_redis(url)
+    before = server_cpu(client)
+    ground.begin([*pullers, pusher])
+    [pushed] = ground.answers([pusher], messages)
+    for puller in pullers:
+        puller.send({"pushed": True})
+    pulled = ground.answers(pullers, messages)
+    used = server_cpu(client) - before
+    waiting = [client.llen(queue) for queue in dues]
     return fifo_figures(shape.name, list(dues.values()), pushed, pulled, waiting, used)
 
 
-def due_of(shape: Fifo, messages: int) -> dict[str, list[int]]:
-    """Return the queues of a shape, each with the numbers of its messages."""
-    found: dict[str, list[int]] = {f"queue:{n}": [] for n in range(shape.pullers)}
+def due_of(shape: Fifo, messages: int, name: str) -> dict[str, list[int]]:
+    """Return the queues of a shape, whose names begin alike, each with the numbers of its
+    messages."""
+    found: dict[str, list[int]] = {f"{name}:{n}": [] for n in range(shape.pullers)}
     for number in range(messages):
-        found[queue_of(number, shape.pulled, shape.pullers)].append(number)
+        found[queue_of(name, number, shape.pulled, shape.pullers)].append(number)
     return found
 
 
@@ -205,8 +223,8 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
                 return True
         return False
 
-    with ground.store(series) as url, _told():
-        way: Any = WAYS[series.name](url)
+    with ground.store(series) as url:
+        way: Any = WAYS[series.name](url, ground.queue)
         for first in range(0, put, 1000):
             way.put([message(n) for n in range(first, min(first + 1000, put))])
         config = {"role": "consume", "url": url, "way": series.name}

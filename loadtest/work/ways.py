@@ -8,13 +8,12 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import redis
-
+from flatlands.loadtest.kit.brokers import certificates, open_redis
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 
-#: The name of the queue, of the list of messages that are held, and of a stream's group.
-QUEUE, HELD, GROUP = "queue", "queue:held", "consumers"
+#: The name of a stream's group.
+GROUP = "consumers"
 
 #: ms of a lease that ends in no measurement.
 LEASE = 600_000
@@ -27,7 +26,11 @@ Claim = tuple[Sequence[Any], Sequence[bytes]]
 
 
 class Way:
-    """A queue, and one connection to it."""
+    """A queue, and one connection to it: to the server or file at `url`. All keys of a server begin
+    with the name `queue`, or have it in them."""
+
+    def __init__(self, url: str, queue: str) -> None:
+        raise NotImplementedError
 
     def put(self, bodies: Sequence[bytes]) -> None:
         """Add messages, at most 1,000, at the end of the queue."""
@@ -63,11 +66,11 @@ class Lasting(Way):
 class Popped(Way):
     """A Redis list. A message is gone when it is claimed."""
 
-    def __init__(self, url: str) -> None:
-        self.redis: Any = redis.Redis.from_url(url)
+    def __init__(self, url: str, queue: str) -> None:
+        self.redis, self.queue = open_redis(url), queue
 
     def put(self, bodies: Sequence[bytes]) -> None:
-        self.redis.rpush(QUEUE, *bodies)
+        self.redis.rpush(self.queue, *bodies)
 
     def claim(self, most: int) -> Claim:
         bodies = self.pop(most)
@@ -78,14 +81,14 @@ class Popped(Way):
         raise NotImplementedError
 
     def left(self) -> tuple[int, int]:
-        return self.redis.llen(QUEUE), 0
+        return self.redis.llen(self.queue), 0
 
 
 class OneByOne(Popped):
     """LPOP with a round trip for each message."""
 
     def pop(self, most: int) -> list[bytes]:
-        found = (self.redis.lpop(QUEUE) for _ in range(most))
+        found = (self.redis.lpop(self.queue) for _ in range(most))
         return [body for body in found if body is not None]
 
 
@@ -95,15 +98,15 @@ class Pipelined(Popped):
     def pop(self, most: int) -> list[bytes]:
         pipeline = self.redis.pipeline(transaction=False)
         for _ in range(most):
-            pipeline.lpop(QUEUE)
+            pipeline.lpop(self.queue)
         return [body for body in pipeline.execute() if body is not None]
 
 
 class Scripted(Popped):
     """LRANGE and LTRIM in a script, as in 2016."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, queue: str) -> None:
+        super().__init__(url, queue)
         self._script = self.redis.register_script(
             "local found = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)"
             " redis.call('LTRIM', KEYS[1], ARGV[1], -1)"
@@ -111,21 +114,21 @@ class Scripted(Popped):
         )
 
     def pop(self, most: int) -> list[bytes]:
-        return self._script(keys=[QUEUE], args=[most])
+        return self._script(keys=[self.queue], args=[most])
 
 
 class Counted(Popped):
     """LPOP with a count, which Redis has had since 6.2."""
 
     def pop(self, most: int) -> list[bytes]:
-        return self.redis.lpop(QUEUE, most) or []
+        return self.redis.lpop(self.queue, most) or []
 
 
 class Multiple(Popped):
     """LMPOP, which Redis has had since 7.0."""
 
     def pop(self, most: int) -> list[bytes]:
-        found = self.redis.lmpop(1, QUEUE, direction="LEFT", count=most)
+        found = self.redis.lmpop(1, self.queue, direction="LEFT", count=most)
         return found[1] if found else []
 
 
@@ -135,7 +138,7 @@ class Moved(Popped):
     def pop(self, most: int) -> list[bytes]:
         found: list[bytes] = []
         while len(found) < most:
-            body = self.redis.blmove(QUEUE, HELD, WAIT_S, "LEFT", "RIGHT")
+            body = self.redis.blmove(self.queue, f"{self.queue}:held", WAIT_S, "LEFT", "RIGHT")
             if body is None:
                 break
             found.append(body)
@@ -143,93 +146,94 @@ class Moved(Popped):
 
     def done(self, claimed: Sequence[Any]) -> None:
         for body in claimed:
-            self.redis.lrem(HELD, 1, body)
+            self.redis.lrem(f"{self.queue}:held", 1, body)
 
     def left(self) -> tuple[int, int]:
-        return self.redis.llen(QUEUE), self.redis.llen(HELD)
+        return self.redis.llen(self.queue), self.redis.llen(f"{self.queue}:held")
 
 
 class Streamed(Lasting):
     """A stream with a group of consumers: XREADGROUP, then XACK and XDEL in one round trip."""
 
-    def __init__(self, url: str) -> None:
-        self._redis: Any = redis.Redis.from_url(url)
+    def __init__(self, url: str, queue: str) -> None:
+        self._redis, self.queue = open_redis(url), queue
         #: Who claims: this object.
         self._name = f"{random.getrandbits(64):016x}"
-        if not self._redis.exists(QUEUE):
-            self._redis.xgroup_create(QUEUE, GROUP, "0", mkstream=True)
+        if not self._redis.exists(self.queue):
+            self._redis.xgroup_create(self.queue, GROUP, "0", mkstream=True)
 
     def put(self, bodies: Sequence[bytes]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         for body in bodies:
-            pipeline.xadd(QUEUE, {"body": body})
+            pipeline.xadd(self.queue, {"body": body})
         pipeline.execute()
 
     def claim(self, most: int) -> Claim:
-        found = self._redis.xreadgroup(GROUP, self._name, {QUEUE: ">"}, count=most)
+        found = self._redis.xreadgroup(GROUP, self._name, {self.queue: ">"}, count=most)
         entries = found[0][1] if found else []
         return [id for id, _ in entries], [fields[b"body"] for _, fields in entries]
 
     def done(self, claimed: Sequence[Any]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
-        pipeline.xack(QUEUE, GROUP, *claimed)
-        pipeline.xdel(QUEUE, *claimed)
+        pipeline.xack(self.queue, GROUP, *claimed)
+        pipeline.xdel(self.queue, *claimed)
         pipeline.execute()
 
     def left(self) -> tuple[int, int]:
-        held = self._redis.xpending(QUEUE, GROUP)["pending"]
-        return self._redis.xlen(QUEUE) - held, held
+        held = self._redis.xpending(self.queue, GROUP)["pending"]
+        return self._redis.xlen(self.queue) - held, held
 
     def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
-        _, entries, _ = self._redis.xautoclaim(QUEUE, GROUP, self._name, lease, count=most)
+        _, entries, _ = self._redis.xautoclaim(self.queue, GROUP, self._name, lease, count=most)
         bodies = {id: fields[b"body"] for id, fields in entries}
         if not bodies:
             bodies = dict(zip(*self.claim(most), strict=True))
-        pending = self._redis.xpending_range(QUEUE, GROUP, "-", "+", most, self._name)
+        pending = self._redis.xpending_range(self.queue, GROUP, "-", "+", most, self._name)
         return [(p["message_id"], bodies[p["message_id"]], p["times_delivered"]) for p in pending]
 
     def held(self) -> list[bytes]:
-        pending = self._redis.xpending_range(QUEUE, GROUP, "-", "+", 1000)
+        pending = self._redis.xpending_range(self.queue, GROUP, "-", "+", 1000)
         ids = [one["message_id"] for one in pending]
-        return [self._redis.xrange(QUEUE, id, id)[0][1][b"body"] for id in ids]
+        return [self._redis.xrange(self.queue, id, id)[0][1][b"body"] for id in ids]
 
 
 class Stored(Lasting):
     """A store of the game: a claim with a lease, and an acknowledgement."""
 
-    def __init__(self, url: str) -> None:
-        self._store = open_store(url, "work-queues")
+    def __init__(self, url: str, queue: str) -> None:
+        tls = certificates().get("BROKER_TLS", "verified")
+        self._store, self.queue = open_store(url, queue, tls), "queue"
         self._put = 0
 
     def put(self, bodies: Sequence[bytes]) -> None:
         # Of items that are due in the same ms the store gives the one with the least id first.
         first, self._put = self._put, self._put + len(bodies)
         self._store.put(
-            QUEUE, [Item(f"{first + n:09}", 0, "", body) for n, body in enumerate(bodies)]
+            self.queue, [Item(f"{first + n:09}", 0, "", body) for n, body in enumerate(bodies)]
         )
 
     def claim(self, most: int) -> Claim:
-        found = self._store.claim(QUEUE, most, LEASE)
+        found = self._store.claim(self.queue, most, LEASE)
         return [one.id for one in found], [one.body for one in found]
 
     def done(self, claimed: Sequence[Any]) -> None:
-        self._store.done(QUEUE, claimed)
+        self._store.done(self.queue, claimed)
 
     def left(self) -> tuple[int, int]:
         held = len(self.held())
-        return self._store.count(QUEUE) - held, held
+        return self._store.count(self.queue) - held, held
 
     def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
-        found = self._store.claim(QUEUE, most, lease)
+        found = self._store.claim(self.queue, most, lease)
         return [(one.id, one.body, one.tries) for one in found]
 
     def held(self) -> list[bytes]:
         # Messages are put without delay, so one that is not due yet is held.
-        return [item.body for item in self._store.group(QUEUE, "") if item.delay > 0]
+        return [item.body for item in self._store.group(self.queue, "") if item.delay > 0]
 
 
 #: Name of a series -> how it takes.
-WAYS: dict[str, Callable[[str], Way]] = {
+WAYS: dict[str, Callable[[str, str], Way]] = {
     "lpop": OneByOne,
     "pipeline": Pipelined,
     "script": Scripted,

@@ -2,10 +2,10 @@
 
 It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of JSON with its parent:
 
-    configuration {"role": "take", "url", "way", "repeat"}, or
-                  {"role": "push", "url", "shape", "messages"}, or
-                  {"role": "pull", "url", "shape", "queue", "due"}, or
-                  {"role": "consume", "url", "way"}, all in one argument
+    configuration {"role": "take", "url", "queue", "way", "repeat"}, or
+                  {"role": "push", "url", "queue", "shape", "messages"}, or
+                  {"role": "pull", "url", "queue", "shape", "due"}, or
+                  {"role": "consume", "url", "queue", "way"}, all in one argument
     parent        {"go": true} when all are ready, {"pushed": true} when the pusher has ended
     worker        {"ready": true}, and then its report; or {"trouble": "a sentence"} instead of
                   either, and exit status 1
@@ -24,7 +24,9 @@ from typing import Any
 
 import redis
 
+from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.parent import Parent
+from flatlands.loadtest.kit.processes import bare
 from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN
 from flatlands.loadtest.work.ways import WAYS, Way
 from flatlands.stores.base import StoreError
@@ -65,7 +67,7 @@ class Meter:
     """Adds up the CPU seconds of this process and of a redis-server, if there is one."""
 
     def __init__(self, url: str) -> None:
-        self._server: Any = redis.Redis.from_url(url) if url.startswith("redis://") else None
+        self._server: Any = open_redis(url) if url.startswith("redis") else None
         self.client = 0.0
         self.server = 0.0
 
@@ -107,7 +109,7 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
 
 def take(config: dict[str, Any], parent: Parent) -> Report:
     """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted."""
-    way, meter = WAYS[config["way"]](config["url"]), Meter(config["url"])
+    way, meter = WAYS[config["way"]](config["url"], config["queue"]), Meter(config["url"])
     begin(parent)
     times: list[list[int]] = []
     got: list[int] = []
@@ -131,23 +133,23 @@ def take(config: dict[str, Any], parent: Parent) -> Report:
 
 def push(config: dict[str, Any], parent: Parent) -> Report:
     """Push messages to the queues of a shape, in turn, as fast as it can."""
-    client: Any = redis.Redis.from_url(config["url"])
+    client = open_redis(config["url"])
     client.ping()
-    shape, messages = FIFOS[config["shape"]], config["messages"]
+    shape, messages, name = FIFOS[config["shape"]], config["messages"], config["queue"]
     begin(parent)
     started, cpu = clock(), time.process_time()
     for first in range(0, messages, shape.pushed):
         numbers = range(first, min(first + shape.pushed, messages))
         if shape.pulled > 1:
-            queue = queue_of(first, shape.pulled, shape.pullers)
+            queue = queue_of(name, first, shape.pulled, shape.pullers)
             client.rpush(queue, *(message(n) for n in numbers))
         elif shape.pushed > 1:
             pipeline = client.pipeline(transaction=False)
             for n in numbers:
-                pipeline.rpush(queue_of(n, 1, shape.pullers), message(n))
+                pipeline.rpush(queue_of(name, n, 1, shape.pullers), message(n))
             pipeline.execute()
         else:
-            queue = queue_of(first, 1, shape.pullers)
+            queue = queue_of(name, first, 1, shape.pullers)
             client.rpush(queue, message(first))
             if shape.trims:
                 # It keeps as many as there are at all, so that none is lost.
@@ -155,14 +157,14 @@ def push(config: dict[str, Any], parent: Parent) -> Report:
     return {"from": started, "to": clock(), "cpu": time.process_time() - cpu}
 
 
-def queue_of(number: int, together: int, queues: int) -> str:
+def queue_of(name: str, number: int, together: int, queues: int) -> str:
     """Return the queue of a message: so many of them go to each queue in turn."""
-    return f"queue:{number // together % queues}"
+    return f"{name}:{number // together % queues}"
 
 
 def pull(config: dict[str, Any], parent: Parent) -> Report:
     """Pull messages until all that are due were pulled, or no more can come."""
-    client: Any = redis.Redis.from_url(config["url"])
+    client = open_redis(config["url"])
     client.ping()
     most, queue = FIFOS[config["shape"]].pulled, config["queue"]
     got: list[int] = []
@@ -186,7 +188,7 @@ def pull(config: dict[str, Any], parent: Parent) -> Report:
 
 def consume(config: dict[str, Any], parent: Parent) -> Report:
     """Claim, work and acknowledge until the queue is empty."""
-    way: Any = WAYS[config["way"]](config["url"])
+    way: Any = WAYS[config["way"]](config["url"], config["queue"])
     begin(parent)
     while True:
         claimed = way.claim_for(CLAIMED, LEASE)
@@ -221,7 +223,7 @@ def main(arguments: list[str]) -> int:
     try:
         parent.send(ROLES[config["role"]](config, parent))
     except (OSError, redis.RedisError, StoreError) as error:
-        parent.send({"trouble": str(error)})
+        parent.send({"trouble": bare(str(error))})
         return 1
     parent.stay()
     return 0

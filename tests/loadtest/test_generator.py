@@ -20,6 +20,7 @@ PLAN = Plan(
     name="",
     tls="",
     path="/ws",
+    login="",
     scenario="slow",
     game="",
     rate=1.0,
@@ -31,6 +32,7 @@ PLAN = Plan(
     cpus=(),
     returns=True,
     bots=2,
+    seed=1,
     dues=room(2),
 )
 
@@ -79,6 +81,16 @@ def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afte
         course.moved((0, 0), seq, ack, tracks[at % 5], at)
     assert [row[:2] for row in course.timeline] == [(1, 0), (2, 100), (4, 200), (5, 200)]
     assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
+
+
+def test_bots_with_one_seed_choose_alike_whoever_else_is_in_their_process(pipe):
+    def choices(seed, indices):
+        plan = replace(PLAN, seed=seed, indices=indices, bots=9, dues=room(9))
+        return {bot.index: bot.random.random() for bot in Generator(pipe[1], plan).play.bots}
+
+    found = choices(1, range(9))
+    assert choices(1, range(2, 9, 3)) == {index: found[index] for index in (2, 5, 8)}
+    assert len({*found.values(), *choices(2, range(9)).values()}) == 18
 
 
 def test_in_lockstep_nobody_waits_for_who_is_no_bot(pipe):

@@ -16,6 +16,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
+from tests.brokers.servers import QUOTED, certify
 
 load = pytest.mark.load
 
@@ -277,15 +278,15 @@ def test_a_redis_is_asked_for_ping_and_get_in_both_loops_from_one_address(out, m
 
 
 @load
-def test_a_redis_that_takes_fewer_clients_ends_the_ramp_there(out, capsys):
-    with running() as server:
-        url = f"redis://127.0.0.1:{server.port}"
-        with redis.Redis.from_url(url) as client:
-            client.config_set("maxclients", 40)
+def test_a_redis_behind_tls_that_takes_fewer_clients_ends_the_ramp_there(out, capsys, monkeypatch):
+    monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
+    with running("--maxclients", "40", tls=True, login=True) as server:
+        url = server.url.partition("?")[0]
         status, run = measure(out, "--ramp", "1..100/2", "--url", url)
-        with redis.Redis.from_url(url) as client:
-            assert client.exists(KEY) == 0
-    assert status == 0
+        assert server.ask("EXISTS", KEY.decode()) == "0"
+    assert status == 0 and QUOTED not in out.read_text()
+    # It was not started for the run.
+    assert {loop["server"] for point in run["points"] for loop in point["loops"]} == {None}
     first, second = (point["connections"] for point in run["points"])
     assert first == 1 and 30 < second < 40
     sentence = f"takes {second} connections more (its maxclients), and not 100: the ramp ends there"

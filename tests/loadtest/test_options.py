@@ -15,6 +15,11 @@ IDLE = ["--scenario", "idle"]
     [
         (swarm, ["--bots", "0"], "'0' is not a whole number, 1 to 100000"),
         (swarm, ["--ramp", "9..3"], "must rise"),
+        (swarm, ["--scenario", "wonder"], "no scenario is called 'wonder': there are wander, "),
+        (swarm, ["--scenario", "not/there.py"], "the scenario not/there.py fails: FileNotFound"),
+        (swarm, ["--fail-if", "speed > 1"], "no figure is called 'speed': there are moves/s, "),
+        (swarm, ["--fail-if", "p99 = 1"], "'p99 = 1' is not like 'p99 > 100'"),
+        (swarm, ["redis://me:a/@pass@x"], "unrecognized arguments: redis://x"),
         (swarm, ["--viewport", "wide"], "not like 40x25"),
         (swarm, ["--url", "ws://x/ws", "--workers", "2"], "--url names a server that runs"),
         (swarm, ["--bots", "99999", "--processes", "1"], "file descriptors"),
@@ -33,12 +38,18 @@ IDLE = ["--scenario", "idle"]
         (swarm, [*IDLE, "--url", "redis://", "--workers", "2"], "--url names a server that runs"),
         (queues, ["--num-clients", "two"], "'two' should look like 4, 1-4 or 1,2,8"),
         (queues, ["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-"),
-        (queues, ["--redis", "localhost"], "'localhost' does not begin with redis:// or rediss://"),
+        (queues, ["--broker", "localhost"], "'localhost' names no broker that is measured"),
+        (queues, ["--broker", "pigeon://me:a/s@cret@x"], "'pigeon://x' names no broker"),
         (queues, ["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
         (
             work,
             ["--kill", "--series", "lpop,stream"],
             "--kill is for stream, store-redis, store-sqlite: lpop would not hand out again",
+        ),
+        (
+            work,
+            ["--redis", "http://me:pass@x"],
+            "'http://x' does not begin with redis:// or rediss",
         ),
     ],
 )

@@ -1,24 +1,30 @@
 """What is told of runs: the page of charts, the exit code, and what is wrong with the options."""
 
+import csv
+import json
+
 import pytest
 
-from flatlands.loadtest.swarm.command import _judge
+from flatlands.loadtest.kit.thresholds import threshold
+from flatlands.loadtest.swarm import kept, show
+from flatlands.loadtest.swarm.command import _judge, main
+from flatlands.loadtest.swarm.compare import verdict
 from flatlands.loadtest.swarm.oracle import Verdict
 from flatlands.loadtest.swarm.result import Options, Result
 from tests.loadtest.test_swarm import run
 
 
-def result(bots=100, broker="memory://", p99=10.0, **verdict):
+def result(bots=100, broker="memory://", p99=10.0, fail_if=(), **verdict):
     counts = {"expected": 50, "delivered": 50, **verdict}
-    row = {"second": 1.0, "deliveries": 500.0, "server_cpu": 0.1, "broker_cpu": 0.0, "cpu": 0.2}
+    row = {"second": 1.0, "deliveries": 500.0, "server_cpu": 0.1, "broker_cpu": None, "cpu": 0.2}
     latency = {"p50": 1.0, "p90": 2.0, "p99": p99, "p99.9": 20.0, "max": 30.0}
     return Result(
-        Options(bots=bots, broker=broker),
+        Options(bots=bots, broker=broker, fail_if=tuple(map(threshold(show.VALUES), fail_if))),
         broker,
         None,
         Verdict(**counts),
         10.0,
-        {"moves": 100, "deliveries": 5000, "server_cpu": 1.0, "broker_cpu": 0.0, "lost": 0},
+        {"moves": 100, "deliveries": 5000, "server_cpu": 1.0, "broker_cpu": None, "lost": 0},
         latency,
         series=[{**row, **latency}, {**row, **latency, "second": 2.0}],
     )
@@ -51,6 +57,75 @@ def test_a_swarm_that_was_too_slow_is_not_believed():
     run.invalid.append("the swarm itself used 95% of its cores")
     assert _judge([run], said) == 3
     assert any(line.startswith("not valid") for line in said.lines)
+
+
+@pytest.mark.parametrize(
+    ("p99s", "limit", "code", "word"),
+    [
+        ([10, 30, 12], "p99 > 11.9", 99, "crossed: wander, 100 bots, memory://: p99 > 11.9: 12"),
+        ([10, 30, 12], "p99 >= 12.1", 0, "all right"),
+        ([10], "server >= 10%", 99, "server >= 0.1: 0.1"),
+        # Nobody is to believe that it was looked at.
+        ([10], "broker > 1", 99, "broker > 1: broker is not known"),
+    ],
+)
+def test_a_threshold_is_of_the_median_and_what_is_not_known_crosses_it(p99s, limit, code, word):
+    said, runs = Said(), [result(p99=float(p99), fail_if=[limit]) for p99 in p99s]
+    assert _judge(runs, said) == code
+    assert any(word in line for line in said.lines), said.lines
+    # What is wrong is more than what is slow, and what cannot be believed is not judged.
+    runs[0].invalid.append("the swarm itself used 95% of its cores")
+    assert _judge(runs, Said()) == 3
+    assert _judge([result(fail_if=[limit], ghosts=1)], Said()) == 1
+
+
+def test_runs_are_kept_for_spreadsheets_and_for_prometheus(tmp_path):
+    runs = [result(), result(bots=200)]
+    kept.write_csv(tmp_path / "runs.csv", runs)
+    first, second = csv.DictReader((tmp_path / "runs.csv").read_text().splitlines())
+    assert (first["bots"], second["bots"], first["p99"], first["broker"]) == (
+        "100",
+        "200",
+        "10.0",
+        "",
+    )
+    kept.write_prometheus(tmp_path / "runs.prom", runs)
+    said = (tmp_path / "runs.prom").read_text()
+    labels = 'bots="200",quantile="0.99",scenario="wander",target="memory://",workers="1"'
+    assert f"flatlands_swarm_latency_seconds{{{labels}}} 0.01\n" in said
+    assert "broker_cpu_cores{" not in said and "flatlands_swarm_deliveries_expected{" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "word"),
+    [
+        ("p99", [10, 11, 12, 12, 12], [20, 21, 19, 20, 20], "worse"),
+        ("p99", [20, 21, 19, 20, 20], [10, 11, 12, 12, 12], "better"),
+        ("per CPU s", [20, 21, 19, 20, 20], [10, 11, 12, 12, 12], "worse"),
+        ("moves/s", [20, 21, 19, 20, 20], [10, 11, 12, 12, 12], "differs"),
+        ("p99", [10, 11, 12, 11, 11], [12, 21, 22, 21, 21], ""),
+        ("p99", [10, 15, 19, 14, 16], [20, 21, 22, 21, 21], ""),
+        ("MB", [100.0, 100.1, 100.2, 100.1, 100.1], [100.4, 100.5, 100.6, 100.5, 100.5], ""),
+        ("p99", [10, 11, 12, 12], [20, 21, 19, 20], ""),
+    ],
+)
+def test_only_what_differs_beyond_the_spread_is_said_to_differ(key, before, after, word):
+    assert verdict(key, before, after) == word
+
+
+def test_two_files_are_compared(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(kept, "machine", lambda: {"cores": 2})
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, p99 in zip(files, (10.0, 50.0), strict=True):
+        file.write_text(json.dumps(kept.as_json([result(p99=p99 + n) for n in range(5)])))
+    assert main(["compare", *map(str, files)]) == 99
+    said = capsys.readouterr().out
+    assert "12.0 (10.0 to 14.0)" in said and "+333.3%" in said and said.count("worse") == 1, said
+    assert main(["compare", *map(str, files[:1] * 2)]) == 0
+    files[0].write_text("[]")
+    with pytest.raises(SystemExit):
+        main(["compare", *map(str, files)])
+    assert "has no runs that bots.py has kept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

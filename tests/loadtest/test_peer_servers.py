@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from flatlands.loadtest.peers import client
-from flatlands.loadtest.peers.dialects import PlainJson
+from flatlands.loadtest.peers.command import main
+from flatlands.loadtest.peers.dialect import FOLDER, as_bytes, load
 from flatlands.loadtest.peers.marker import marker
 from flatlands.loadtest.peers.programs import PEERS, absent, build, command, started
 from flatlands.loadtest.peers.rows import measure_peer
@@ -30,7 +31,8 @@ def is_here(peer):
     return not absent([peer]) and Path(command(peer)[0]).exists()
 
 
-HERE = [peer for peer in PEERS if peer.dialect is PlainJson and is_here(peer)]
+PLAIN = load("plain_json")
+HERE = [peer for peer in PEERS if peer.dialect == "plain_json" and is_here(peer)]
 
 
 @pytest.fixture(params=HERE, ids=lambda peer: peer.name)
@@ -60,7 +62,7 @@ class Player:
         assert self.stream.readline().startswith(b"HTTP/1.1 101")
         while self.stream.readline() != b"\r\n":
             pass
-        [(_, request), _] = PlainJson().lines(square)
+        [(_, request), _] = PLAIN.lines(square)
         self.send(request)
         assert self.messages() == [{"type": "joined"}]
 
@@ -69,10 +71,10 @@ class Player:
         self.socket.close()
 
     def send(self, payload, opcode=TEXT):
-        self.socket.sendall(client_frame(payload, opcode))
+        self.socket.sendall(client_frame(as_bytes(payload), opcode))
 
     def move(self, x, y, due):
-        self.send(PlainJson().move(x, y, marker(due)))
+        self.send(PLAIN.move(x, y, marker(due)))
 
     def frame(self):
         """Return the opcode and the payload of the next frame."""
@@ -119,7 +121,9 @@ def test_a_move_is_told_around_its_square_alone_also_when_somebody_has_left(join
 
 
 @pytest.mark.parametrize("withheld", [False, True])
-def test_all_deliveries_come_and_what_a_server_withholds_is_missing(peer, monkeypatch, withheld):
+def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
+    peer, monkeypatch, withheld, tmp_path, capsys
+):
     monkeypatch.setattr(client, "WARM_UP", 0.2)
     # Nobody waits longer than for the last, which may take its time on a busy machine.
     monkeypatch.setattr(client, "DRAIN", 0.5 if withheld else PATIENCE)
@@ -131,3 +135,17 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(peer, monkey
     row = measure_peer(peer, 60, 1.0)
     assert row.trouble is None and row.share == pytest.approx(0.75 if withheld else 1, abs=0.02)
     assert withheld or (row.share, row.raw["lost"]) == (1.0, 0)
+    if withheld:
+        return
+    # So it is if it runs already, and somebody brings the dialect.
+    mine, out = tmp_path / "mine.py", tmp_path / "run.json"
+    mine.write_text((FOLDER / "plain_json.py").read_text())
+    with started(command(peer)) as server:
+        url = f"ws://me:secret@127.0.0.1:{server.address[1]}/"
+        options = ["--players", "60", "--seconds", "1", "--json", str(out)]
+        assert main(["--url", url, "--dialect", str(mine), *options]) == 0
+    [found] = json.loads(out.read_text())["rows"]
+    assert (found["share"], found["trouble"], found["core"], found["mb"]) == (1.0, None, None, None)
+    said = capsys.readouterr().out
+    assert "CPU and memory of a server that was not started for the run are not known" in said
+    assert "secret" not in said + out.read_text()

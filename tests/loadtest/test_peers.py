@@ -10,11 +10,12 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.peers import command as peers_command
 from flatlands.loadtest.peers import programs, rows
 from flatlands.loadtest.peers.client import Client, audiences, block, whole_frames
-from flatlands.loadtest.peers.dialects import Colyseus, PlainJson, Refused, SocketIo
+from flatlands.loadtest.peers.dialect import FOLDER, Refused, as_bytes, load
 from flatlands.loadtest.peers.marker import SIZE, Tally, find, marker
 from flatlands.loadtest.peers.programs import PEERS, absent
 from flatlands.loadtest.peers.rows import measure_peer
 from flatlands.loadtest.swarm import kept
+from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 
@@ -92,9 +93,27 @@ def test_the_audience_is_who_is_in_the_squares_around():
     assert (heard[0, 0], heard[1, 0], heard[1, 1]) == (80, 120, 180)
 
 
-@pytest.mark.parametrize("dialect", [PlainJson(), SocketIo(), Colyseus()])
-def test_every_dialect_passes_the_marker_on_as_it_is(dialect):
-    assert find(dialect.move(1, 16_383, marker(42)))[1].tolist() == [42]
+@pytest.mark.parametrize("name", [path.stem for path in FOLDER.glob("*.py")])
+def test_every_dialect_passes_the_marker_on_as_it_is(name):
+    assert find(as_bytes(load(name).move(1, 16_383, marker(42))))[1].tolist() == [42]
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("def lines(square): return ()", "has no function move"),
+        ("1 / 0", "fails: ZeroDivisionError: division by zero"),
+        (
+            "def lines(s): return ()\ndef move(x, y, m): return str(x)",
+            "pass its marker on as it is",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(SystemExit):
+        peers_command.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.load
@@ -115,7 +134,7 @@ def test_who_speaks_no_websocket_is_refused_and_gone_afterwards():
     script = f"{page}; print(s.server_port, flush=True); s.serve_forever()"
     with programs.started([sys.executable, "-c", script]) as server:
         assert server.cost()[1] > 1
-        players = Client(server.address, SocketIo())
+        players = Client(Target(server.address, "/"), load("socketio"))
         with pytest.raises(Refused, match="404"):
             players.join([(0, 0)])
         players.close()

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ def explorer(x, y, *, halted=False):
     bot = SimpleNamespace(
         turn=0, halted=halted, place=lambda: (x, y), walk=lambda *way: walks.append(way)
     )
+    bot.random = Random(1)
     return bot, walks
 
 
@@ -33,6 +35,23 @@ def test_an_explorer_whose_way_is_blocked_tries_other_ways():
     for _ in range(300):
         SCENARIOS["explore"].move(bot)
     assert set(walks) == set(AROUND)
+
+
+def test_a_file_is_a_scenario_with_a_plan_of_its_own(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text("PLAN = {'rate': 9, 'stay': 5}\ndef turn(bot):\n    bot.walk(0, 1)\n")
+    bot, walks = explorer(0, 0)
+    own = scenario(str(mine), "")
+    own.move(bot)
+    assert (walks, own.rate, own.stay, own.see, own.share) == ([(0, 1)], 9, 5, True, 20)
+    for code, sentence in (
+        ("PLAN = {}", "has no function turn"),
+        ("PLAN = {'speed': 1}\ndef turn(bot): 0", "unexpected keyword argument 'speed'; PLAN may "),
+        ("1 / 0", "fails: ZeroDivisionError: division by zero"),
+    ):
+        mine.write_text(code)
+        with pytest.raises(ValueError, match=sentence):
+            scenario(str(mine), "")
 
 
 def test_the_bots_of_a_game_have_turns(tmp_path):

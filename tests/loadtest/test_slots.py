@@ -2,6 +2,7 @@
 
 import multiprocessing
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
@@ -368,6 +369,10 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
     tell(found, 4, batch(HERE, record(3, 3)), now=1200)
     assert (found.reordered, found.players[50].seq) == (2, 4)
     assert news(found)[-1] == (50, 0, 1, 3)
+    # In a crowd the server begins batches of its own when it writes them.
+    found.crowd(SimpleNamespace(square=HERE, sketches=[], events=0, replaced=0, sent=1300), 5)
+    tell(found, 6, batch(HERE, record(4, 3)), now=1000)
+    assert (found.reordered, found.players[51].seq) == (2, 3)
 
 
 def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(town):

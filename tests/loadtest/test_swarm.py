@@ -209,8 +209,25 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"] + 3
 
 
-@pytest.mark.parametrize("scenario", ["slow", "flood"])
+#: A file of one's own, as the scenario `slow` is, but one in ten fails at its first turn.
+MINE = """
+from flatlands.loadtest.swarm.scenarios import wander
+
+PLAN = {"rate": 2, "see": False, "deaf": 0.1, "viewports": ((24, 24),)}
+
+
+def turn(bot):
+    bot.notes["turns"] = bot.notes.get("turns", 0) + 1
+    assert bot.index != 3 or bot.notes["turns"] > 1, "the first turn"
+    wander(bot)
+"""
+
+
+@pytest.mark.parametrize("scenario", ["mine.py", "flood"])
 def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
+    if scenario == "mine.py":
+        scenario = str(tmp_path / scenario)
+        (tmp_path / "mine.py").write_text(MINE)
     code, result = judged(
         tmp_path,
         "--url",
@@ -220,8 +237,12 @@ def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
         "--sample",
         "6",
     )
-    assert code == 0, result["faults"]
-    assert (result["totals"]["offences"] > 5) == (scenario == "flood")
+    if scenario == "flood":
+        assert code == 0 and result["totals"]["offences"] > 5, result["faults"]
+    else:
+        # What fails in a turn is told with its line, and nothing else has failed.
+        assert code == 1 and result["adds_up"]
+        assert result["faults"] == [f"1 times: {scenario}, line 9: AssertionError: the first turn"]
 
 
 def test_a_server_that_will_not_do_gets_a_sentence(crowd):

@@ -127,7 +127,7 @@ def test_a_redis_behind_tls_is_measured_with_every_client(out, monkeypatch):
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
     with running(tls=True, login=True) as redis:
         url = redis.url.partition("?")[0]
-        assert measure(out, series, "--redis", url, "--rate", str(RATE)) == 0
+        assert measure(out, series, "--broker", url, "--rate", str(RATE)) == 0
     points, troubles = points_of(out)
     assert list(points) == series.split(",") and not troubles
     assert all(point["account"]["delivered"] > 0 for point in points.values())
@@ -138,7 +138,7 @@ def test_a_redis_behind_tls_is_measured_with_every_client(out, monkeypatch):
 @pytest.mark.parametrize("series", ["redis", "go-redis"])
 def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series, out):
     with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:
-        more = "--redis", f"redis://127.0.0.1:{redis.port}", "--message-size", "2000"
+        more = "--broker", f"redis://127.0.0.1:{redis.port}", "--message-size", "2000"
         with measuring(out, series, *more, seconds=4) as (process, seen):
             seen += children_at_work(process, 2, busy=0.3)
             # Without the subscriber, whichever it is, what is published piles up.
@@ -174,7 +174,7 @@ def test_without_redis_and_go_the_rest_is_measured(out, capsys, monkeypatch):
 def test_a_broker_that_is_not_there_is_told(out, capsys):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert measure(out, "redis-unbuffered", "--redis", f"redis://u:secret@127.0.0.1:{port}") == 1
+    assert measure(out, "redis-unbuffered", "--broker", f"redis://u:secret@127.0.0.1:{port}") == 1
     told = capsys.readouterr().err
     assert "Connection refused" in told and len(told.splitlines()) == 1
     assert "secret" not in told + out.read_text()
@@ -183,7 +183,7 @@ def test_a_broker_that_is_not_there_is_told(out, capsys):
 @pytest.mark.load
 def test_a_running_forwarder_is_used_and_left_running(out):
     with forwarding() as forwarder:
-        assert measure(out, "zeromq", "--zeromq", forwarder.url, "--rate", str(RATE)) == 0
+        assert measure(out, "zeromq", "--broker", forwarder.url, "--rate", str(RATE)) == 0
         assert forwarder.process.poll() is None
     points, _ = points_of(out)
     assert points["zeromq"]["account"]["delivered"] > 0

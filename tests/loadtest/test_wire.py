@@ -1,6 +1,8 @@
 """The bytes of version 2: what a frame, a flush and a batch are made of."""
 
+import base64
 import struct
+from urllib.parse import urlsplit
 
 import msgpack
 import pytest
@@ -187,3 +189,13 @@ def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_cor
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32, 2**53 - 1])
 def test_a_packed_number_is_found_without_decoding_the_rest(number):
     assert wire.number_at(msgpack.packb([wire.FLUSH, number, "rest"]), 2) == number
+
+
+def test_the_user_of_a_url_logs_in_at_a_proxy_as_http_has_it():
+    assert wire.login(urlsplit("wss://my.site/ws")) == ""
+    login = wire.login(urlsplit("wss://me:a%40b@my.site/ws"))
+    assert base64.b64decode(login.removeprefix("Basic ")) == b"me:a@b"
+    lines = wire.handshake("my.site", "/ws", login=login).decode().split("\r\n")
+    assert f"Authorization: {login}" in lines and "Sec-WebSocket-Protocol: flatlands" in lines
+    plain = wire.handshake("my.site", "/ws", "")
+    assert b"Authorization" not in plain and b"Protocol" not in plain

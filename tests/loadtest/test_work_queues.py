@@ -1,9 +1,11 @@
 """The benchmark of work queues, run as users run it, and its account."""
 
 import json
+from contextlib import closing
 
 import pytest
 
+from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.work.account import account, fault
 from flatlands.loadtest.work.command import main
 from flatlands.loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
@@ -11,6 +13,7 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 from flatlands.loadtest.work.ways import WAYS, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running
+from tests.brokers.servers import QUOTED, certify
 
 load = pytest.mark.load
 
@@ -91,7 +94,7 @@ WRONG = {
 def test_a_way_that_does_not_do_what_it_should_is_found():
     for way, sentence in WRONG.items():
         with running() as server:
-            queue = way(f"redis://127.0.0.1:{server.port}")
+            queue = way(f"redis://127.0.0.1:{server.port}", "queue")
             queue.put([message(n) for n in range(100)])
             times, got = take_all(queue, 100, 50)
             waiting, held = queue.left()
@@ -104,7 +107,7 @@ def test_a_way_that_does_not_do_what_it_should_is_found():
 
 
 def test_a_fifo_queue_has_an_order_of_its_own():
-    dues = list(due_of(FIFOS["1x5-by-50"], 500).values())
+    dues = list(due_of(FIFOS["1x5-by-50"], 500, "queue").values())
     assert [due[0] for due in dues] == [0, 50, 100, 150, 200]
     assert sorted(sum(dues, [])) == list(range(500))
     pushed = {"from": 0, "to": 10**9, "cpu": 0.5}
@@ -176,9 +179,17 @@ def test_what_is_handed_out_again_is_what_the_dead_held(claims, sentence):
 
 
 @load
-def test_what_dead_consumers_held_is_handed_out_again(out, capsys):
+def test_what_dead_consumers_held_is_handed_out_again_by_any_redis(out, capsys, monkeypatch):
+    monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
     options = ["--kill", "2", "--json", str(out), "--report", str(out.parent)]
-    assert (main(options), capsys.readouterr().err) == (0, "")
+    with running(tls=True, login=True) as server:
+        url = server.url.partition("?")[0]
+        assert measure(out, "1x5-by-5,script", "--redis", url) == 0
+        assert (main([*options, "--redis", url]), capsys.readouterr().err) == (0, "")
+        with closing(open_redis(url)) as client:
+            assert client.keys() == []
+    assert f"rediss://localhost:{server.port}" in out.read_text()
+    assert QUOTED not in out.read_text() + (out.parent / "index.html").read_text()
     points, troubles = points_of(out)
     assert list(points) == LASTING and not troubles
     for point in points.values():

@@ -1,0 +1,48 @@
+"""Thresholds: what a figure must not be, written as "p99 > 100". It never knows what is measured.
+
+What crosses one is told in a sentence, and so is a figure that is not known: nobody is to believe
+that it was looked at.
+"""
+
+import operator
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+#: The exit code of a run in which all was right, but a threshold was crossed: that of k6.
+CROSSED = 99
+
+_CROSSED_IF = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A figure's name, a key of _CROSSED_IF, and the bound."""
+
+    figure: str
+    sign: str
+    bound: float
+
+    def crossed(self, figures: Mapping[str, float | None]) -> str:
+        """Return a sentence that says how figures cross it; an empty text if they do not."""
+        value = figures[self.figure]
+        wanted = f"{self.figure} {self.sign} {self.bound:g}"
+        if value is None:
+            return f"{wanted}: {self.figure} is not known"
+        return f"{wanted}: {value:.4g}" if _CROSSED_IF[self.sign](value, self.bound) else ""
+
+
+def threshold(known: Collection[str]) -> Callable[[str], Threshold]:
+    """Return a type of option: thresholds of figures with these names."""
+
+    def convert(text: str) -> Threshold:
+        found = re.fullmatch(r"\s*(.+?)\s*(>=|<=|>|<)\s*(\d+\.?\d*)(%?)\s*", text)
+        if found is None:
+            raise ArgumentTypeError(f"{text!r} is not like 'p99 > 100'")
+        figure, sign, number, percent = found.groups()
+        if figure not in known:
+            raise ArgumentTypeError(f"no figure is called {figure!r}: there are {', '.join(known)}")
+        return Threshold(figure, sign, float(number) / (100 if percent else 1))
+
+    return convert

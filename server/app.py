@@ -239,11 +239,11 @@ class Server:
         """
         self.shut()
         self._send_all_away()
-        self._wait(lambda: self.node.play.stopped and not self.sessions, STOP_WITHIN)
+        _wait(lambda: self.node.play.stopped and not self.sessions, STOP_WITHIN)
         if self.node.peers.peers:
             residents, takeovers = self.node.residents.by_id, self.node.takeovers
             # Until all players who are to come back at another node are there.
-            self._wait(
+            _wait(
                 lambda: (
                     not takeovers.expects
                     and all(r.view is not None or r.dimmed for r in residents.values())
@@ -252,7 +252,7 @@ class Server:
             )
         self.node.takeovers.stop()
         self.node.outbox.publish_all()
-        self._wait(self.node.play.finish, STOP_WITHIN)
+        _wait(self.node.play.finish, STOP_WITHIN)
         self.node.peers.publish(DRAINING)
         # A broker that is closed drops what waits to be sent.
         gevent.sleep(LAST_WORDS)
@@ -261,11 +261,6 @@ class Server:
         self._reports.close()
         self.broker.close()
         self.node.keeper.close()
-
-    def _wait(self, done: Callable[[], bool], seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not done() and time.monotonic() < until:
-            gevent.sleep(0.02)
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
@@ -476,6 +471,12 @@ class Server:
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same for Prometheus."""
         return exposition(*self._reports.total(sleep))
+
+
+def _wait(done: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not done() and time.monotonic() < until:
+        gevent.sleep(0.02)
 
 
 def _send_away(session: Session) -> None:

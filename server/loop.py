@@ -93,6 +93,10 @@ class Loop:
         """Return a clock's time in seconds, for measuring durations only."""
         return time.perf_counter()
 
+    def took(self, what: str, us: int) -> None:
+        """Note that something, a name of `times`, took so many microseconds."""
+        self.times[what].add(us)
+
     def watchers(self) -> int:
         """Return how many timers and sockets the loop watches, those of sleeping greenlets too.
 

@@ -6,7 +6,7 @@ sessions write. It knows no game.
 
 import random
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Any
@@ -20,7 +20,6 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.histogram import histograms
 from flatlands.server.limits import Limits
 from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.messages.channels import WORLD
@@ -47,7 +46,8 @@ class ManualLoop:
 
     def __init__(self, clock: Clock, skew: int = 0) -> None:
         self.stats: Counter[str] = Counter()
-        self.times = histograms()
+        #: What was measured -> the us that it took, each time.
+        self.durations: defaultdict[str, list[int]] = defaultdict(list)
         self.clock = clock
         self.skew = skew
         self.measured = 0.0
@@ -91,6 +91,9 @@ class ManualLoop:
     def seconds(self) -> float:
         self.measured += self.cost
         return self.measured
+
+    def took(self, what: str, us: int) -> None:
+        self.durations[what].append(us)
 
     def soon(self, callback: Callable[[], object]) -> None:
         self._soon.append(callback)

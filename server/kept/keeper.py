@@ -152,8 +152,7 @@ class Keeper:
             self._loop.guarded(answered, answer)
         finally:
             self.waiting -= 1
-            us = int((self._loop.seconds() - asked) * 1e6)
-            self._loop.times["store_call"].add(us)
+            self._loop.took("store_call", int((self._loop.seconds() - asked) * 1e6))
 
     def _failed(self, trouble: str) -> None:
         if self.store is None:

@@ -146,8 +146,6 @@ class Hub:
         self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
         self._more = loop.alarm(self._wait)
-        self._flush_times = loop.times["flush"]
-        self._intent_times = loop.times["intent_to_write"]
         #: Whether a flush is planned.
         self._waiting = False
         #: How many screens hold squares: those of all players with a connection.
@@ -311,9 +309,9 @@ class Hub:
                 except Exception:
                     self._loop.failed()
         seconds = self._loop.seconds() - started
-        self._flush_times.add(int(seconds * 1e6))
+        self._loop.took("flush", int(seconds * 1e6))
         for sent in begun:
-            self._intent_times.add((self._loop.now() - sent) * 1000)
+            self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
         cost = seconds * 1000
         self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
         self.not_before = now + round(self.interval)

@@ -27,6 +27,9 @@ MONTH, DAY, LOOK = 30 * 24 * 3600, 24 * 3600, 20
 #: The most plants of one person.
 MOST: Final = 200
 
+#: The most tiles from the origin.
+FAR: Final = 2**30
+
 #: From how many tiles one plants.
 REACH: Final = 2.5
 
@@ -72,8 +75,8 @@ class Gardens(Part):
         self,
         me: Me,
         kind: int = number(1, KINDS),
-        column: int = number(-NUMBER, NUMBER),
-        row: int = number(-NUMBER, NUMBER),
+        column: int = number(-FAR, FAR),
+        row: int = number(-FAR, FAR),
     ) -> None:
         """Plant something on a tile near a player, and tell it where, and how many gems it has
         left. Raises Refused."""

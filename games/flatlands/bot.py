@@ -1,0 +1,43 @@
+"""A player of Flatlands that is a bot: it goes to gems and twin stones, takes the ember along, races
+from signpost to signpost, plants what it has found gems for, and leaves cairns.
+
+python -m flatlands.games.flatlands.bot http://localhost:8000
+"""
+
+import random
+
+from flatlands.bot import Playing, play, turns
+
+#: The chances, at each turn of the bot, that it sets out somewhere, and that it does something.
+SETS_OUT, DOES = 0.15, 0.3
+
+#: How far it walks where nothing lies, in tiles, and how far a twin stone is from its gem.
+FAR, STONE = 12, 2
+
+
+def turn(bot: Playing) -> None:
+    """Do something."""
+    x, y = bot.place()
+    if random.random() < SETS_OUT:
+        gems = [(gem.x, gem.y) for gem in bot.things("Gem")]
+        stones = [(gem.x + STONE, gem.y) for gem in bot.things("Twin")]
+        away = x + random.uniform(-FAR, FAR), y + random.uniform(-FAR, FAR)
+        bot.go(*random.choice([away, (0, 0), *gems[:3], *stones[:3]]))
+    if random.random() < DOES:
+        side, tile = random.randrange(4), (round(x), round(y))
+        others = [id for id, other in bot.players.items() if not other.clockwork]
+        deeds = [
+            ("take", random.choice([0, *others])),
+            ("light",),
+            ("race", 0, 0, side),
+            ("arrive", 0, 0, side),
+            ("sow", random.randint(1, 4), *tile),
+            ("emote", 1),
+            ("build", "a bot was here"),
+            ("scores",),
+        ]
+        bot.do(*random.choice(deeds))
+
+
+if __name__ == "__main__":
+    play("Walking Bot", turns(turn))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from flatlands.loadtest.swarm import kept, show
 from flatlands.loadtest.swarm.command import _judge, main
 from flatlands.loadtest.swarm.compare import verdict
 from flatlands.loadtest.swarm.oracle import Verdict
-from flatlands.loadtest.swarm.result import Options, Result
+from flatlands.loadtest.swarm.result import Options, Progress, Result
 from tests.loadtest.test_swarm import run
 
 
@@ -94,6 +95,32 @@ def test_runs_are_kept_for_spreadsheets_and_for_prometheus(tmp_path):
     labels = 'bots="200",quantile="0.99",scenario="wander",target="memory://",workers="1"'
     assert f"flatlands_swarm_latency_seconds{{{labels}}} 0.01\n" in said
     assert "broker_cpu_cores{" not in said and "flatlands_swarm_deliveries_expected{" in said
+
+
+@pytest.mark.parametrize(
+    ("phase", "changed", "verdict"),
+    [
+        ("measuring", {}, "all right so far"),
+        ("measuring", {"fail_if": ["p99 > 9"]}, "crossed: p99 > 9: 10"),
+        # What is not known until the end is nobody's fault before.
+        ("measuring", {"fail_if": ["late > 0", "broker > 1"]}, "all right so far"),
+        ("joining", {"fail_if": ["p99 > 9"]}, "all right so far"),
+    ],
+)
+def test_a_verdict_so_far_is_shown_and_written_while_a_run_goes_on(
+    phase, changed, verdict, tmp_path, capsys
+):
+    until_now = replace(result(**changed), verdict=None)
+    progress = Progress(phase, 3.0, 90, until_now.figures, until_now)
+    display = show.Display()
+    with display.following("a run", until_now.options) as following:
+        display.console.print(show._board(progress))
+        kept.telling(tmp_path / "now.prom", following)(progress)
+    said = capsys.readouterr().out
+    assert f"{verdict}\n" in said and "90 of 100" in said and "10.0" in said, said
+    assert "flatlands_swarm_right{" in (tmp_path / "now.prom").read_text()
+    until_now.totals["lost"] = 2
+    assert show.so_far(progress).startswith("failed: 2 times a bot lost its connection")
 
 
 @pytest.mark.parametrize(

@@ -327,3 +327,13 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
         told.append(capsys.readouterr().out.partition("AssertionError: ")[2])
     assert told[0] == told[1] and told[0].startswith("it is crowded\nseed: 11, ")
     assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]
+
+
+def test_who_tries_to_leave_what_it_may_not_takes_nothing_twice():
+    world = World("flatlands", nodes=1)
+    ada = world.join("Ada", at=(30, 30))
+    for _ in range(3):
+        ada.do("build", "here")
+        world.run(3)
+    assert len(ada.things("Cairn")) == 1 and len(ada.errors()) == 2
+    world.check()

@@ -1,5 +1,5 @@
-"""A player of Flatlands that is a bot: it goes to gems and twin stones, takes the ember along, races
-from signpost to signpost, plants what it has found gems for, and leaves cairns.
+"""A player of Flatlands that is a bot: it goes to gems and twin stones, takes the ember, races from
+signpost to signpost, plants what it has found gems for, and leaves cairns.
 
 python -m flatlands.games.flatlands.bot http://localhost:8000
 """
@@ -26,17 +26,18 @@ def turn(bot: Playing) -> None:
     if random.random() < DOES:
         side, tile = random.randrange(4), (round(x), round(y))
         others = [id for id, other in bot.players.items() if not other.clockwork]
-        deeds = [
-            ("take", random.choice([0, *others])),
-            ("light",),
-            ("race", 0, 0, side),
-            ("arrive", 0, 0, side),
-            ("sow", random.randint(1, 4), *tile),
-            ("emote", 1),
-            ("build", "a bot was here"),
-            ("scores",),
-        ]
-        bot.do(*random.choice(deeds))
+        deeds: dict[str, list[int | str]] = {
+            "take": [random.choice([0, *others])],
+            "light": [],
+            "race": [0, 0, side],
+            "arrive": [0, 0, side],
+            "sow": [random.randint(1, 4), *tile],
+            "emote": [1],
+            "build": ["a bot was here"],
+            "scores": [],
+        }
+        deed, fields = random.choice(list(deeds.items()))
+        bot.do(deed, *fields)
 
 
 if __name__ == "__main__":

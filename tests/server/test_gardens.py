@@ -213,6 +213,7 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     ada = world.join("Ada", 0, at=MEADOW)
     give(world, ada, 9)
     assert sow(world, ada, 4) == "you are not close enough to plant there"
+    assert ask(world, ada, "sow", 1, -(2**30), 2**30) == "you are not close enough to plant there"
     near = [(x, y) for y in range(-60, 60) for x in range(-60, 60)]
     path = next(
         tile for tile in near if 20**2 < tile[0] ** 2 + tile[1] ** 2 and TERRAIN.kind(*tile) == PATH

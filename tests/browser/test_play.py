@@ -158,8 +158,8 @@ def test_a_touch_walks_to_the_spot_a_held_finger_walks_on_and_the_stick_steers(a
 
     await_camera(page)
     x, y = place(page)
-    page.touchscreen.tap(195, 422 - 110)
-    eventually(lambda: place(page)[1] < y - 2, "it walks where it was touched")
+    page.touchscreen.tap(195, 422 + 110)
+    eventually(lambda: place(page)[1] > y + 2, "it walks where it was touched")
     wait_for(page, ARRIVED)
     x, y = place(page)
     send("touchStart", (195, 422 - 90))

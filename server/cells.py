@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, Final
 
-from flatlands.server.kept.layer import Declared, Layer
+from flatlands.server.kept.layer import Declared, Layer, merged
 from flatlands.server.kept.rows import NOBODY, VALUES
 from flatlands.server.things import check_tile
 from flatlands.stores.base import NEVER
@@ -88,6 +88,17 @@ class Cells:
         does not receive its square, which no player here is near."""
         square, place = self._place(tile)
         return self.layer.value(square, place)
+
+    def read(self, tile: Tile) -> int:
+        """Return the value of a tile (column, row) as the store has it, also far from this
+        node's players. It waits for the store. Raises Away."""
+        (square, place), layer = self._place(tile), self.layer
+        if layer.store is None:
+            return layer.value(square, place)
+        writes: bytes = layer.keeper.wait(
+            lambda store: layer.load(store, [square]).get(square, b"")
+        )
+        return merged(layer, square, writes).values[place]
 
     def renew(self, square: Square, older: float) -> None:
         """Let what has not been written for so many seconds in a square count as written now, with

@@ -383,6 +383,15 @@ class Layer:
         self._replicas.let_go(done)
 
 
+def merged(layer: Layer, square: Square, writes: bytes) -> Tiles:
+    """Return the tiles of a square: what the store has there, and what this node knows."""
+    there = Tiles(layer.side**2, layer.rule)
+    there.apply(writes)
+    if known := layer.known(square):
+        there.apply(known.pack())
+    return there
+
+
 def squares_of(tiles: int, side: int) -> int:
     """Return how many squares have so many tiles together, at least 1; `side` is that of one."""
     return max(tiles // side**2, 1)

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from flatlands.server.kept.layer import Layer, squares_of
+from flatlands.server.kept.layer import Layer, merged, squares_of
 from flatlands.server.kept.rows import NOBODY, Put
 from flatlands.stores.base import BATCH_LIMIT
 from flatlands.world.grid import Rect, Square
-from flatlands.world.tiles import LAST, SUM, Tiles
+from flatlands.world.tiles import LAST, SUM
 
 #: How many tiles are looked at in one turn of the loop.
 READ = 2048
@@ -22,10 +22,7 @@ def wipe(layer: Layer, square: Square) -> None:
     """Write 0 on all tiles of a square that have another value."""
 
     def answered(writes: bytes) -> None:
-        there = Tiles(layer.side**2, layer.rule)
-        there.apply(writes)
-        if known := layer.known(square):
-            there.apply(known.pack())
+        there = merged(layer, square, writes)
         for place, value in enumerate(there.values):
             if value:
                 _, at = there.get(place)

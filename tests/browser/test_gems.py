@@ -5,16 +5,7 @@ import re
 
 import pytest
 
-from tests.browser.acts import (
-    ARRIVED,
-    COUNT_SOUNDS,
-    TONES,
-    click_tile,
-    enter,
-    place,
-    tab_to,
-    walk,
-)
+from tests.browser.acts import ARRIVED, COUNT_SOUNDS, TONES, click_tile, enter, place, tab_to, walk
 from tests.browser.conftest import eventually, use_tool, wait_for
 from tests.inside import inside
 

@@ -47,8 +47,18 @@ test('it is known which tiles look otherwise, also if some of that is forgotten'
 
 test('what is not held any more is forgotten', () => {
   const { grown, take } = grownBy(cells(0, 0, WORN, 5, 0, 2), cells(3, 0, WORN, 5, 0, 2));
+  const before = grown.changes.length;
   take([P.HELD, 0, 0, 1, 1]);
   assert.deepEqual([grown.worn(1, 1), grown.worn(13, 1)], [1, 0]);
+  assert.deepEqual(grown.changes.slice(before), [{ x: 13, y: 1 }], 'it is painted anew when one comes back');
+});
+
+test('after a resync there is only what is told again', () => {
+  const { grown, take } = grownBy(cells(0, 0, WORN, 5, 0, 2), cells(0, 0, PLANTS, 6, 0, 1));
+  take([P.RESYNC]);
+  assert.deepEqual([grown.worn(1, 1), grown.plant(2, 1), grown.changes.length], [0, 0, 4]);
+  take(cells(0, 0, PLANTS, 6, 0, 1));
+  assert.deepEqual([grown.worn(1, 1), grown.plant(2, 1)], [0, 1]);
 });
 
 test('a plant stands where it was planted, and nothing else does', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Guide, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
+import { Guide, placesNear, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
 import { stand } from '../../static/track.js';
 import { nothing } from './people.js';
 
@@ -20,6 +20,16 @@ function stateWith(...walkers) {
   state.walkers = walkers;
   return state;
 }
+
+test('a goal that is in view is listed once', () => {
+  const state = stateWith(), mark = /** @type {any} */ ({ x: 9, y: 0, name: 'Gull Light' });
+  state.marks = [mark];
+  for (const label of ['Gull Light', 'Elm Arch']) {
+    state.aim = { x: 9.5, y: 0.5, reach: 2, label };
+    assert.deepEqual(placesNear(state).map(({ name }) => name),
+      ['The plaza', 'Gull Light', ...label === 'Elm Arch' ? [label] : []]);
+  }
+});
 
 test('a way is told in tiles and one of eight directions', () => {
   assert.equal(wayTo(3, 0), '3 tiles east');

@@ -7,14 +7,7 @@ import pytest
 
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.server.atlas import census, counts, views
-from flatlands.server.atlas.dots import (
-    SQUARES,
-    TOTALS,
-    WORLD,
-    dot_at,
-    parts_around,
-    patches_within,
-)
+from flatlands.server.atlas.dots import SQUARES, TOTALS, WORLD, dot_at, parts_around, patches_within
 from flatlands.server.clients import session
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import GRAIN_MOST

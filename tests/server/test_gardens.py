@@ -6,7 +6,14 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands.games.flatlands.gardens import gardens
-from flatlands.games.flatlands.gardens.gardens import DAY, KINDS, LOOK, MONTH, Gardens
+from flatlands.games.flatlands.gardens.gardens import (
+    FROM_PATH,
+    KINDS,
+    LOOK,
+    MONTH,
+    SOIL,
+    Gardens,
+)
 from flatlands.games.flatlands.gardens.paths import FASTER, ROAD, WEEK, Paths
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
@@ -15,7 +22,8 @@ from flatlands.server.kept.boards import board_name
 from flatlands.stores.base import Score
 from flatlands.testkit import World
 from flatlands.world.grid import Rect
-from flatlands.world.terrain import GRASS, PATH, SAND, WOOD, Terrain
+from flatlands.world.terrain import GRASS, PATH, Terrain
+from tests.processes import ROOT
 
 TERRAIN = Terrain(2013)
 
@@ -35,14 +43,10 @@ def meadow():
 MEADOW = meadow()
 
 
-def lonely(nodes=2, **more):
-    """Return a world without computer players and gems."""
-    return World("flatlands", nodes, options=Options(walkers=0, deer=0, gems=0, twins=0), **more)
-
-
 @pytest.fixture
 def world():
-    return lonely()
+    """Two nodes, without computer players and gems."""
+    return World("flatlands", 2, options=Options(walkers=0, deer=0, gems=0, twins=0))
 
 
 def part(world, kind, node=0):
@@ -214,17 +218,10 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     give(world, ada, 9)
     assert sow(world, ada, 4) == "you are not close enough to plant there"
     assert ask(world, ada, "sow", 1, -(2**30), 2**30) == "you are not close enough to plant there"
-    near = [(x, y) for y in range(-60, 60) for x in range(-60, 60)]
-    path = next(
-        tile for tile in near if 20**2 < tile[0] ** 2 + tile[1] ** 2 and TERRAIN.kind(*tile) == PATH
-    )
-    beside = next(
-        tile
-        for tile in near
-        if 20**2 < tile[0] ** 2 + tile[1] ** 2
-        and TERRAIN.kind(*tile) in (GRASS, SAND, WOOD)
-        and TERRAIN.tile(*tile)[3] < 40
-    )
+    far = [(x, y) for y in range(-60, 60) for x in range(-60, 60) if x * x + y * y > 400]
+    path = next(tile for tile in far if TERRAIN.kind(*tile) == PATH)
+    soil = (tile for tile in far if TERRAIN.kind(*tile) in SOIL)
+    beside = next(tile for tile in soil if TERRAIN.tile(*tile)[3] < FROM_PATH)
     mark = Landmarks(TERRAIN).of(0, 0)
     refusals = {
         (8, 0): "the plaza stays as it is: walk on a little",
@@ -235,10 +232,12 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     for tile, why in refusals.items():
         put(world, ada, tile)
         assert ask(world, ada, "sow", 1, *tile) == why
-    put(world, ada, MEADOW)
+    # Also if that lies in the next square.
+    border = -MEADOW[0] % world.game(0).side
+    put(world, ada, east(border - 1))
     assert ask(world, ada, "build", "here") == ""
-    assert sow(world, ada, 1) == "something lies there already"
-    assert sow(world, ada, 2) == ""
+    assert sow(world, ada, border) == "something lies there already"
+    assert sow(world, ada, border + 1) == ""
     ask(world, ada, "purse")
     assert ada.told("purse") == [8]
 
@@ -310,7 +309,7 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, mon
     square, place = part(world, Gardens).plants._place(east(1))
     before = layer.known(square).get(place)[1]
     world.run(20 + 2 * LOOK)
-    assert layer.known(square).get(place)[1] > before and DAY > 3600
+    assert layer.known(square).get(place)[1] > before
     play = world.game(1).node.play
     owner = world.game(0).node.residents.by_id[ada.id].owner[:16]
     found = play.undo(None, Rect(*square, *square))
@@ -318,3 +317,40 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, mon
     assert play.undo(owner, Rect(*square, *square)) == {owner: 1}
     world.run(1)
     assert grows(world, 1) == {0} and grows(world, 2) == {1}
+
+
+def test_who_comes_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
+    world, monkeypatch
+):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=(-900, 0))
+    give(world, ada, 1), give(world, bob, 1)
+    assert sow(world, ada, 1, 2) == ""
+    put(world, ada, (900, 0))
+    world.run(120)
+    # What the node asks the store for all of its squares is still to be answered.
+    monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "loaded", lambda *_: None)
+    put(world, bob, MEADOW)
+    assert grows(world, 1) == {0}
+    assert sow(world, bob, 1, 3) == "something grows there already"
+    put(world, ada, east(3))
+    assert ada.cell("Gardens.plants", *east(1)) == 2
+    ask(world, bob, "purse")
+    assert bob.told("purse") == [1]
+
+
+def test_one_person_who_plays_twice_plants_a_gem_once(world):
+    ada, twin = world.join("Ada", 0, at=MEADOW), world.join("Ada", 1, at=east(2))
+    residents = [world.game(one.node).node.residents.by_id[one.id] for one in (ada, twin)]
+    residents[1].owner = residents[0].owner
+    give(world, ada, 1)
+    ada.do("sow", 1, *east(1)), twin.do("sow", 2, *east(3))
+    world.run(1)
+    assert sorted(map(str, ada.errors() + twin.errors())) == [
+        "it takes a gem, and you have none left: find one"
+    ]
+    assert sorted([*grows(world, 1), *grows(world, 3)]) in ([0, 1], [0, 2])
+
+
+def test_the_page_draws_roads_where_they_are_and_all_that_is_planted():
+    page = (ROOT / "games/flatlands/page/grown.js").read_text()
+    assert f"ROAD = {ROAD};" in page and page.count("prop: '") == KINDS

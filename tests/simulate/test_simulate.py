@@ -1,5 +1,6 @@
 """The simulator itself: its worlds are right, it finds what is wrong, and it plays it again."""
 
+import json
 import random
 import time
 
@@ -14,6 +15,7 @@ from flatlands.server.squares.square import HeardSquare
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit.search import SHORT, Deed
 from flatlands.world import batches
+from tests.processes import ROOT
 from tests.simulate.__main__ import play, search
 from tests.simulate.deeds import WHAT, Plan, World, plan
 
@@ -40,75 +42,16 @@ def test_a_world_is_the_same_when_it_is_played_again():
     assert states[0] == states[1]
 
 
-def test_a_computer_player_that_went_on_while_a_link_was_down_is_no_ghost():
-    deeds = (
-        Deed(0, "join", 1, 1, 0),
-        Deed(0, "join", 3, 3, 0),
-        Deed(0, "join", 4, 4, 0),
-        Deed(3591, "go", 601, 3638, 8140),
-        Deed(0, "quiet", 0, 0, 0),
-        Deed(0, "all_down", 0, 0, 0),
-        Deed(0, "walk", 4580, 1701, 9492),
-        Deed(1291, "remember", 6539, 6300, 6449),
-        Deed(3286, "walk", 9895, 1991, 7252),
-        Deed(4673, "go", 7439, 6409, 8636),
+#: What was wrong once -> the world in which it was: seed, nodes, skew and free; what it has; deeds.
+GHOSTS = json.loads((ROOT / "tests/vectors/ghosts.json").read_text())
+
+
+@pytest.mark.parametrize("what", GHOSTS)
+def test_what_was_wrong_once_is_right(what):
+    plan, has, deeds = GHOSTS[what]
+    assert (
+        fails(Plan(*plan, tuple([Deed(*deed) for deed in deeds]), **dict.fromkeys(has, True))) == ""
     )
-    assert fails(Plan(286, 3, 3_600_000, False, deeds, herd=True, rare=True)) == ""
-
-
-def test_who_comes_to_a_node_while_it_stops_is_kept_like_its_other_players():
-    deeds = (
-        *(Deed(0, "join", n, n, 0) for n in range(5)),
-        Deed(0, "join", 2689, 4020, 279),
-        Deed(0, "come_twice", 4702, 5743, 4945),
-        Deed(4901, "come_and_hang_up", 138, 9834, 5114),
-        Deed(2127, "delay", 5423, 324, 7776),
-        Deed(0, "move_on", 1333, 3688, 5502),
-        Deed(0, "stop", 8932, 3054, 8913),
-    )
-    assert fails(Plan(900684, 3, 0, True, deeds)) == ""
-
-
-def test_who_is_at_two_nodes_when_one_stops_may_be_shown_as_that_one_had_it():
-    deeds = (
-        Deed(0, "join", 0, 0, 0),
-        Deed(0, "join", 2, 2, 0),
-        Deed(500, "cut", 1, 2, 0),
-        Deed(0, "come_back", 1, 0, 0),
-        Deed(600, "stop", 1, 0, 0),
-    )
-    assert fails(Plan(1, 3, 0, True, deeds)) == ""
-
-
-def test_a_computer_player_is_at_one_node_though_the_nodes_have_not_heard_heartbeats():
-    assert fails(Plan(5023356, 2, 7000, True, (), herd=True, rare=True, crowds=True)) == ""
-
-
-def test_a_node_that_died_unheard_and_was_met_in_the_store_is_feared_for_a_while():
-    deeds = (
-        Deed(1737, "cut", 4701, 6626, 3774),
-        Deed(733, "start", 9743, 1847, 4417),
-        Deed(4168, "view", 8894, 8730, 3119),
-        Deed(4887, "go", 8504, 1557, 4562),
-        Deed(1973, "join", 8787, 237, 8269),
-        Deed(0, "kill", 1316, 1115, 3093),
-    )
-    assert fails(Plan(5023299, 4, 7000, True, deeds, herd=True)) == ""
-
-
-def test_who_came_twice_at_once_is_no_ghost_at_the_node_that_gave_up():
-    deeds = (
-        Deed(0, "join", 0, 0, 0),
-        Deed(0, "join", 1, 1, 0),
-        Deed(0, "walk", 7791, 668, 2574),
-        Deed(4141, "up", 3220, 541, 3764),
-        Deed(4668, "come_twice", 8871, 2272, 7568),
-    )
-    assert fails(Plan(32593, 4, 0, True, deeds, rare=True)) == ""
-
-
-def test_a_computer_player_that_was_passed_on_a_moment_ago_is_no_ghost():
-    assert fails(plan(5023355)) == ""
 
 
 def test_every_deed_can_be_done_in_an_empty_world():

@@ -3,16 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
-from flatlands.world.events import (
-    ENTER,
-    GONE,
-    LEAVE,
-    SAY,
-    EnterEvent,
-    GoneEvent,
-    Player,
-    SayEvent,
-)
+from flatlands.world.events import ENTER, GONE, LEAVE, SAY, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
 from flatlands.world.replica import REMEMBERED, Departed, Replica, Whereabouts
 from flatlands.world.track import REACH, Track, duration, stand

@@ -90,6 +90,8 @@ class Gardens(Part):
         claim = self.claims.change(mine.id, lambda there: mine if there is None else None)
         if claim is not None and claim.owner != me.owner:
             raise Refused("garden", "somebody else plants there just now")
+        if self.plants.read(tile):
+            raise Refused("garden", "something grows there already")
         found = me.rank(BOARD).n
         purse = self._pay(me.owner, f"{kind} {column} {row}", found)
         me.write(self.plants, tile, kind)
@@ -124,11 +126,11 @@ class Gardens(Part):
         mark = self._landmarks.of(column // PART, row // PART)
         if mark is not None and max(abs(mark[0] - column), abs(mark[1] - row)) <= FROM_LANDMARK:
             raise Refused("garden", "the ground of a landmark stays free")
-        for thing in self.things_in((column // self.side, row // self.side)):
-            if max(abs(thing.tile[0] - column), abs(thing.tile[1] - row)) <= FROM_THINGS:
-                raise Refused("garden", "something lies there already")
-        if self.plants[tile]:
-            raise Refused("garden", "something grows there already")
+        near = range(-FROM_THINGS, FROM_THINGS + 1)
+        tiles = {(column + x, row + y) for x in near for y in near}
+        squares = {(x // self.side, y // self.side) for x, y in tiles}
+        if any(thing.tile in tiles for square in squares for thing in self.things_in(square)):
+            raise Refused("garden", "something lies there already")
 
     @every(LOOK, each=True)
     def visit(self, me: Me) -> None:

@@ -25,31 +25,34 @@ export class Grown {
     this.forgotten = 0;                   // how many came before these
   }
 
-  /** Take a message, once the client has: of the kinds CELLS and HELD, and others, which do not matter.
+  /** Take a message, once the client has: CELLS, and those after which the client knows less.
    * @param {any[]} message @param {import('./client.js').Client} client */
   take(message, client) {
-    if (message[0] === P.CELLS) this.#look(message[1], message[2], client);
-    else if (message[0] === P.HELD) {
-      const [, c0, r0, c1, r1] = message;
+    if (message[0] === P.CELLS) this.#look(`${message[1]}:${message[2]}`, client);
+    else if ([P.WELCOME, P.HELD, P.RESYNC].includes(message[0])) {
+      // What is told of them later may be less, and of an empty square nothing is told.
       for (const key of this.squares.keys()) {
-        const [col, row] = key.split(':').map(Number);
-        if (col < c0 || col > c1 || row < r0 || row > r1) this.squares.delete(key);
+        if (this.#layers(key, client).every((known) => known === undefined)) this.#look(key, client);
       }
     }
   }
 
-  /** Look at a square anew. */
-  #look(col, row, client) {
-    const side = this.side = client.layers.side, key = `${col}:${row}`, looks = new Uint8Array(side * side);
-    const known = this.squares.get(key), layers = [client.cells(WORN), client.cells(PLANTS)]
-      .map(({ number }) => client.layers.squares.get(`${number}:${key}`));
+  #layers(key, client) {
+    return [WORN, PLANTS].map((name) => client.layers.squares.get(`${client.cells(name).number}:${key}`));
+  }
+
+  /** Look at a square anew, 'col:row'. */
+  #look(key, client) {
+    const side = this.side = client.layers.side, looks = new Uint8Array(side * side), [worn, plants] = this.#layers(key, client);
+    const known = this.squares.get(key), [col, row] = key.split(':').map(Number);
     for (let i = 0; i < looks.length; i++) {
-      const worn = layers[0]?.[i] ?? 0, plant = Math.min(layers[1]?.[i] ?? 0, KINDS.length);
-      looks[i] = plant * PLANT + (worn >= ROAD ? 2 : worn >= FAINT ? 1 : 0);
+      const value = worn?.[i] ?? 0, plant = Math.min(plants?.[i] ?? 0, KINDS.length);
+      looks[i] = plant * PLANT + (value >= ROAD ? 2 : value >= FAINT ? 1 : 0);
       if (looks[i] === (known?.[i] ?? 0)) continue;
       this.changes.push({ x: col * side + i % side, y: row * side + Math.floor(i / side) });
     }
-    this.squares.set(key, looks);
+    if (worn === undefined && plants === undefined) this.squares.delete(key);
+    else this.squares.set(key, looks);
     if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
   }
 

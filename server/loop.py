@@ -114,8 +114,8 @@ class Loop:
 
     def every(self, ms: int, do: Callable[[], None], after: int | None = None) -> "Alarm":
         """Call `do` in `ms`, or `after` so many, and `ms` after each call again, until the timer
-        that is returned is set to None. What is done every so many seconds is done together with
-        what else is, up to a second earlier, so that an idle server wakes up once for all."""
+        that is returned is set to None. Whatever is called every so many full seconds is called in
+        one turn, the first time up to a second earlier, so that an idle server seldom wakes up."""
         together = 1000 if ms % 1000 == 0 else 1
 
         def plan(ms: int) -> None:

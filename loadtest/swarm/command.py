@@ -111,7 +111,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"the bot.py of the game {given.game} fails: {what}") from error
-    # Flatlands is what brokers are measured by, and its own bot does much besides to walk.
+    # Brokers are measured by walks, and the bot of Flatlands itself does much else.
     given.scenario = given.scenario or (OWN if turn and given.game else "wander")
     scenario(given.scenario, given.game)
     starts = given.compare or given.broker or given.store

@@ -51,6 +51,8 @@ class Players:
             "host": f"{target.name}:{target.address[1]}",
             "path": target.path,
             "address": target.address,
+            "tls": target.tls,
+            "name": target.name,
             "sources": [],
             "number": 0,
             "processes": 1,

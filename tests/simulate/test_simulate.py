@@ -145,12 +145,12 @@ FAULTS = [
     (forget_partings, 224),
     (let_go_for_nothing, 595),
     (leave_gems, 639),
-    (believe_nobody_again, 12),
+    (believe_nobody_again, 79),
     *(
         pytest.param(fault, first, marks=pytest.mark.interpreted)
         for fault, first in (
-            (name_another_slot, 1),
-            (never_say_it_again, 171),
+            (name_another_slot, 19),
+            (never_say_it_again, 221),
             (never_miss_anybody, 120),
         )
     ),

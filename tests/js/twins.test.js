@@ -9,12 +9,12 @@ import { nothing } from './people.js';
 
 const OWN = 90_001, ADA = 90_002, CLOCKWORK = 7;
 
-/** A state with twin stones around (10, 5), and players at places: [id, x, y]. The first one is the own. */
+/** A state with twin stones around (10.5, 5.5), and players at places: [id, x, y]. The first one is the own. */
 function at(...players) {
   const state = nothing();
   state.replica.learn([['thing', 2, 'Twin', []]]);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
-  state.replica.apply([P.THINGS, 0, 0, [[2, 'Twin:0:0:0', 1, 10 * 1024, 5 * 1024]]], 0);
+  state.replica.apply([P.THINGS, 0, 0, [[2, 'Twin:0:0:0', 1, 10.5 * 1024, 5.5 * 1024]]], 0);
   state.ownId = OWN;
   stand(state, players, 0);
   return state;
@@ -47,7 +47,7 @@ test('the page says what is missing, and nothing once that is there', () => {
   assert.match(say(0, [OWN, 10, 6], [ADA, 8, 5]), /somebody waits for you/);
   assert.match(say(100, [OWN, 8, 5]), /a second person, on the other stone/);
   assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /Clockwork does not count/);
-  state.waits.take([OWN, 'Me', 9, 4, true], 300);
+  state.waits.take([OWN, 'Me', 10, 5, true], 300);
   assert.match(say(300, [OWN, 8, 5]), /all within 200 tiles know/);
   assert.equal(say(400, [OWN, 8, 5], [ADA, 12, 5]), null);
   assert.match(say(3000, [OWN, 8, 5], [ADA, 12, 5]), /as soon as the server reaches its store/);
@@ -55,6 +55,7 @@ test('the page says what is missing, and nothing once that is there', () => {
   assert.match(say(3100, [OWN, 8, 5], [ADA, 12, 5]), /You are on both stones/);
   // Whoever was told so and goes away, and waits again, is told anew.
   say(3200, [OWN, 20, 5]);
+  state.waits.take([OWN, 'Me', 10, 5, false], 3250);
   assert.match(say(3300, [OWN, 8, 5]), /a second person/);
 });
 

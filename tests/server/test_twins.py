@@ -1,19 +1,21 @@
 """Twin stones: they open for two persons, each of whom has a half once, whatever dies meanwhile."""
 
 import random
+from itertools import combinations
+from math import dist
 
 import pytest
 
 from flatlands.games.flatlands.options import Options
-from flatlands.games.flatlands.twins.twins import ASIDE, NEAR, TELL_EVERY
+from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY
 from flatlands.testkit import World
 
 KEY = 10
 
 
-def start(nodes=2, gem_pause=10**4, **more):
+def start(nodes=2, gem_pause=10**4, twins=2, **more):
     """Return a world with twin stones, and no other gems."""
-    options = Options(walkers=0, deer=0, gems=0, twins=2, gem_pause=gem_pause)
+    options = Options(walkers=0, deer=0, gems=0, twins=twins, gem_pause=gem_pause)
     return World("flatlands", nodes, options=options, **more)
 
 
@@ -49,6 +51,16 @@ def partners(player):
     player._world.run(6)
     player.do("book")
     return [who for kind, _, who, *_ in player.told("book")[0] if kind == "twin"]
+
+
+def test_nobody_can_be_at_two_of_a_cell():
+    world = start(1, twins=100)
+    scout, _ = found(world)
+    cells = {}
+    for twin in scout.things("Twin"):
+        cells.setdefault(twin.id.rpartition(":")[0], []).append((twin.x, twin.y))
+    gaps = [dist(*pair) for twins in cells.values() for pair in combinations(twins, 2)]
+    assert len(gaps) > 20 and min(gaps) > APART
 
 
 def test_two_who_stand_on_the_stones_at_two_nodes_have_it_both_and_a_third_has_not():

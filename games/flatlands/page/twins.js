@@ -20,9 +20,9 @@ const SLOW = 2500;                        // ms that the server may take to open
  * @typedef {{ id: number, name: string, x: number, y: number, at: number }} Waiting */
 
 /** The twin stones at (x, y), at which the own player is: `on` is on which side it stands on a stone, as in
- * sideOf, since a performance time, ms. `other` is since when another person stands on the other one, or on any
- * of them if the own player does not; null if nobody does. `clockwork`: only a computer player does.
- * @typedef {{ x: number, y: number, on: number, since: number, other: number | null, clockwork: boolean }} Stones
+ * sideOf. `other` is since which performance time, ms, another person stands on the other one, or on any of them if
+ * the own player does not; null if nobody does. `clockwork`: only a computer player does.
+ * @typedef {{ x: number, y: number, on: number, other: number | null, clockwork: boolean }} Stones
  */
 
 export class Waits {
@@ -91,7 +91,7 @@ export function advanceTwins(state) {
   }
   const { x, y } = twin, sides = standing(state, twin), company = on === 0 ? Math.max(...sides) : sides[on < 0 ? 1 : 0];
   const same = before !== null && before.x === x && before.y === y && before.on === on;
-  state.stones = { x, y, on, since: same ? before.since : now, clockwork: company === 1,
+  state.stones = { x, y, on, clockwork: company === 1,
     other: company < 2 ? null : same ? before.other ?? now : now };
 }
 
@@ -99,7 +99,7 @@ export function advanceTwins(state) {
  * @param {State} state @returns {string | null} */
 export function missing({ stones, waits, ownId, now }) {
   if (stones === null) return null;
-  const { on, other, since, clockwork } = stones;
+  const { x, y, on, other, clockwork } = stones;
   if (on === 0) {
     return other === null ? 'Step onto a stone: the gem opens while two people stand on both.'
       : 'Step onto the free stone: somebody waits for you.';
@@ -107,9 +107,9 @@ export function missing({ stones, waits, ownId, now }) {
   if (waits.alone) return 'You are on both stones: it takes another person.';
   if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
   if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
-  const { at } = waits.all.get(ownId ?? 0) ?? { at: -Infinity };
-  return at < since ? 'It takes a second person, on the other stone.'
-    : `Stay: all within ${NEAR} tiles know that you wait for a second person.`;
+  const told = waits.all.get(ownId ?? 0);
+  return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you wait for a second person.`
+    : 'It takes a second person, on the other stone.';
 }
 
 /** Say whether the id of a thing is that of a half. */

@@ -44,9 +44,10 @@ NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1
 KNOWN_FOR, UNKNOWN_FOR, KNOWN = 600_000, 2000, 1000
 
 #: The tiles around a gem, to the sides and up and down, that are open ground, and how often a place
-#: is looked for where they are. It is farther than so many tiles from the plaza and a landmark.
+#: is looked for where they are. It is farther than so many tiles from the plaza, a landmark, and
+#: the cell's other gems, so that nobody is at two.
 SIDES, ACROSS, TRIES = 3, 1, 32
-FROM_PLAZA, FROM_LANDMARK = 14, 12
+FROM_PLAZA, FROM_LANDMARK, APART = 14, 12, 10
 
 
 #: What a player is told who is on both stones.
@@ -103,8 +104,11 @@ class Twins(Part):
 
     def plant(self, cell: Tile) -> list[Twin]:
         """Return the twin stones of a cell."""
-        places = [self._choose(cell) for _ in range(self.game.options.twins)]
-        return [Twin(place) for place in places if place is not None]
+        places: list[Tile] = []
+        for place in filter(None, (self._choose(cell) for _ in range(self.game.options.twins))):
+            if all(dist(place, other) > APART for other in places):
+                places.append(place)
+        return [Twin(place) for place in places]
 
     def on_touch(self, me: Me, thing: Twin | Half) -> None:
         """Take that a player has come to twin stones, or to its half."""

@@ -17,7 +17,7 @@ import gevent
 
 with packages("play"):
     from flatlands.brokers.registry import open_broker
-    from flatlands.server.query import options, prompt, show
+    from flatlands.server.query import options, show
     from flatlands.server.query.ask import Asker, Wrong
     from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
     from flatlands.server.query.tables import Source, tables
@@ -48,8 +48,10 @@ def main() -> int:
 
 
 def _ask(given: argparse.Namespace) -> None:
+    if bool(given.statement) == bool(given.into):
+        raise ValueError("give a statement, such as 'SELECT * FROM node', or --into FILE")
     to = given.to and (given.to[0], form(given.to[1]))
-    if to and given.statement is None:
+    if to and given.into:
         raise ValueError("--to needs a statement whose rows become objects")
     objects = given.from_redis and from_redis(given.from_redis[0], form(given.from_redis[1]))
     if given.broker in ("", "memory://"):
@@ -69,7 +71,9 @@ def _ask(given: argparse.Namespace) -> None:
         asker = Asker(source, tables(given.game), given.seconds, given.rows)
         if objects:
             asker.add_table("redis", objects)
-        if to:
+        if given.into:
+            asker.copy(given.into)
+        elif to:
             count = to_redis(*to, asker.ask(given.statement))
             print(f"{count} objects were written", file=sys.stderr)
         else:
@@ -77,11 +81,8 @@ def _ask(given: argparse.Namespace) -> None:
 
 
 def _print(given: argparse.Namespace, asker: Asker) -> None:
-    """Print answers: to what is typed, or to the statement that is given, maybe again and again."""
+    """Print the answer to the statement that is given, maybe again and again."""
     print_answer = show.as_csv if given.csv else show.as_json if given.json else show.as_table
-    if given.statement is None:
-        prompt.ask_on(asker, print_answer)
-        return
     table = print_answer is show.as_table
     while True:
         answer = asker.ask(given.statement)

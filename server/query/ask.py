@@ -7,6 +7,7 @@ network.
 import os
 import re
 import sqlite3
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from gevent import get_hub
@@ -87,6 +88,19 @@ class Asker:
         self._run(_COMPILE + statement)
         fill(self._database, self.tables, sorted(self._read & self.tables.keys()), self._source)
         return self._run(statement)
+
+    def copy(self, path: str) -> None:
+        """Write all tables as they are now into a new file. Raises Wrong, StoreError and Silent."""
+        self._source.living.check()
+        fill(self._database, self.tables, self.tables, self._source)
+        try:
+            open(path, "x").close()
+            with closing(sqlite3.connect(path)) as file:
+                self._database.backup(file)
+        except FileExistsError:
+            raise Wrong(f"{path} is there already: name a new file") from None
+        except (OSError, sqlite3.Error) as error:
+            raise Wrong(f"{path} cannot be written: {error}") from None
 
     def _run(self, statement: str) -> Answer:
         """Return the answer to a statement, or end the program if it cannot be stopped in time.

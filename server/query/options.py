@@ -10,7 +10,7 @@ from flatlands.server.query.tables import tables
 COMMAND = "python -m server.query"
 
 DESCRIPTION = """Ask the world in SQL: every player of every server, and what the store keeps.
-Without a statement there is a prompt. It changes nothing."""
+It changes nothing."""
 
 
 def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -33,6 +33,11 @@ def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         type=seconds,
         metavar="SECONDS",
         help="ask again and again, with so many seconds between, until Ctrl-C",
+    )
+    option(
+        "--into",
+        metavar="FILE",
+        help="write all tables into a new file, which sqlite3 and others read, instead of asking",
     )
     option(
         "--to",

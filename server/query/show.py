@@ -4,29 +4,34 @@ import csv
 import json
 import sys
 from typing import TextIO
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from unicodedata import combining, east_asian_width
 
 from flatlands.server.query.ask import Answer
 
 
 def as_table(answer: Answer, out: TextIO = sys.stdout) -> None:
     """Print a table, and below it how many rows it has."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for number, name in enumerate(answer.columns):
-        numeric = all(isinstance(row[number], int | float | None) for row in answer.rows)
-        table.add_column(name, justify="right" if numeric and answer.rows else "left")
-    for row in answer.rows:
-        # Names and texts are the players': they must not be taken for markup.
-        table.add_row(*(_cell(value).replace("[", r"\[") for value in row))
-    console = Console(file=out, highlight=False)
-    if not console.is_terminal:
-        # What is piped into another program is not broken to some width.
-        console.width = 1000
-    console.print(table)
-    console.print(count(answer), style="dim")
+    columns = list(zip(answer.columns, *answer.rows, strict=True))
+    shown = [_column(name, values) for name, *values in columns]
+    for row in zip(*shown, strict=True):
+        print("  ".join(row).rstrip(), file=out)
+    print(count(answer), file=out)
+
+
+def _column(name: str, values: list[object]) -> list[str]:
+    """Return the cells of a column below its name and a line, all of one width: numbers are on the
+    right."""
+    cells = [name, *map(_cell, values)]
+    width = max(map(_width, cells))
+    numeric = bool(values) and all(isinstance(value, int | float | None) for value in values)
+    gaps = [" " * (width - _width(cell)) for cell in cells]
+    padded = [gap + cell if numeric else cell + gap for cell, gap in zip(cells, gaps, strict=True)]
+    return [padded[0], "-" * width, *padded[1:]]
+
+
+def _width(text: str) -> int:
+    """Return how many places of a terminal a text takes."""
+    return sum(0 if combining(one) else 1 + (east_asian_width(one) in "WF") for one in text)
 
 
 def count(answer: Answer) -> str:

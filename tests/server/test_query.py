@@ -4,12 +4,12 @@ import csv
 import io
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from contextlib import closing
-from functools import partial
 from itertools import count
 
 import gevent
@@ -21,7 +21,7 @@ from flatlands.server.games import Maker
 from flatlands.server.loop import Loop, clock_offset
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
-from flatlands.server.query import prompt, show
+from flatlands.server.query import show
 from flatlands.server.query.ask import Answer, Asker, Wrong
 from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
 from flatlands.server.query.options import read
@@ -240,34 +240,49 @@ def test_the_world_goes_on_while_a_statement_runs(settled):
     assert len(turns) > 5
 
 
-ANSWER = Answer(["name", "gems", "x"], [("[red]Wr,en", 3, 1.239), ('Tit"', None, None)], cut=True)
+ANSWER = Answer(
+    ["name", "gems", "x"], [("[red]Wr,en", 3, 1.239), ('\u6771\u4eac"', None, None)], cut=True
+)
 
 
 def test_answers_are_shown_as_tables_lines_or_objects():
     out = io.StringIO()
     show.as_table(ANSWER, out)
-    assert "[red]Wr,en" in out.getvalue() and "1.24" in out.getvalue()
-    assert "the first 2 rows: --rows shows more" in out.getvalue()
+    assert out.getvalue().splitlines() == [
+        "name        gems     x",
+        "----------  ----  ----",
+        "[red]Wr,en     3  1.24",
+        '\u6771\u4eac"',
+        "the first 2 rows: --rows shows more",
+    ]
     out = io.StringIO(newline="")
     show.as_csv(ANSWER, out)
     assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [
         ["name", "gems", "x"],
         ["[red]Wr,en", "3", "1.239"],
-        ['Tit"', "", ""],
+        ['\u6771\u4eac"', "", ""],
     ]
     out = io.StringIO()
     show.as_json(ANSWER, out)
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [
         {"name": "[red]Wr,en", "gems": 3, "x": 1.239},
-        {"name": 'Tit"', "gems": None, "x": None},
+        {"name": '\u6771\u4eac"', "gems": None, "x": None},
     ]
 
 
-def test_names_of_tables_and_columns_are_completed():
-    completed = partial(prompt.completed, TABLES)
-    assert completed("play", 0) == "player" and completed("play", 1) == "players"
-    assert completed("clock", 0) == "clock_ms" and completed("sel", 0) == "SELECT"
-    assert completed("zzz", 0) is None and completed("", 0) is None
+def test_all_tables_are_written_into_a_new_file(settled, tmp_path):
+    file = tmp_path / "world.db"
+    settled.asker().copy(str(file))
+    with closing(sqlite3.connect(file)) as database:
+        for name in TABLES:
+            asked = settled.asker().ask(f"SELECT count(*) FROM {name}")
+            assert database.execute(f"SELECT count(*) FROM {name}").fetchall() == asked.rows
+        assert database.execute("SELECT count(*) FROM player").fetchone() > (0,)
+    before = file.read_bytes()
+    for path, said in ((file, "is there already"), (tmp_path / "no" / "folder", "cannot be")):
+        with pytest.raises(Wrong, match=said):
+            settled.asker().copy(str(path))
+    assert file.read_bytes() == before
 
 
 def test_the_page_has_all_tables_with_all_columns():

@@ -187,6 +187,20 @@ def click_tile(page, x, y):
     page.mouse.click(640 + dx * share, 400 + dy * share)
 
 
+def go(page, x, y):
+    """Click towards a place until the page's own walker stands there: one click leads as far as the
+    screen reaches."""
+    for _ in range(12):
+        # Whoever still walks may only come through.
+        wait_for(page, ARRIVED)
+        if math.dist(place(page), (x, y)) < 0.8:
+            return
+        click_tile(page, x, y)
+        # It sets out with the next frame.
+        page.wait_for_timeout(300)
+    raise AssertionError(f"({x}, {y}) cannot be walked to: {place(page)}")
+
+
 def set_out(page, key, tiles):
     """Press a key, and return once the page's own walker has gone so many tiles where it leads."""
     (x, y), (dx, dy) = place(page), WAYS[key]

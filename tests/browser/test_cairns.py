@@ -2,7 +2,7 @@
 
 import time
 
-from tests.browser.acts import ARRIVED, MAY_NOT_COPY, click_tile, enter, place, seen, walk
+from tests.browser.acts import MAY_NOT_COPY, click_tile, enter, go, place, seen, walk
 from tests.browser.conftest import eventually, wait_for
 
 #: The cairns that are drawn: [text, stones, x, y].
@@ -33,8 +33,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
     # However far the keys lead afterwards, it is not into another square.
     for y in (-5.5, -10.5):
-        click_tile(ada, 0.5, y)
-        wait_for(ada, f"() => {ARRIVED} && Math.abs(flatlands.state.here.y - {y}) < 0.1")
+        go(ada, 0.5, y)
     leave(ada, "The lake is east <b>of</b> here.")
     wait_for(ada, f"({CAIRNS})().length === 1")
     # From below it, its line is read above it.
@@ -84,8 +83,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     click_tile(bob, x, y - 0.2)
     card.get_by_text("The lake is east <b>of</b> here.").wait_for()
     assert card.get_by_role("button", name="Add a stone").is_hidden()
-    click_tile(bob, x, y + 1.6)
-    wait_for(bob, ARRIVED)
+    go(bob, x, y + 1.6)
     card.get_by_role("button", name="Add a stone").click()
     card.get_by_text("2 stones").wait_for()
     wait_for(ada, f"({CAIRNS})()[0][1] === 2")

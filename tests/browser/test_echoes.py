@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.acts import PHONE, all_apart, boxes, click_tile, walk_to
+from tests.browser.acts import PHONE, all_apart, boxes, go, walk_to
 from tests.browser.conftest import eventually, wait_for
 from tests.browser.test_cairns import LASTING
 from tests.inside import inside
@@ -31,9 +31,9 @@ def near_post():
 
 
 def come(page):
-    """Walk to the signpost on the plaza, which is read from there."""
+    """Go home, to the signpost on the plaza, which is read from there."""
     wait_for(page, LASTING)
-    click_tile(page, 0.5, 2)
+    page.keyboard.press("h")
     wait_for(page, f"{READ} && flatlands.state.walk.arrived")
 
 
@@ -56,8 +56,7 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
     label = ada.evaluate("flatlands.state.aim.label")
     assert ada.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 0
     # Not the shortest way.
-    click_tile(ada, 7.5, -4.5)
-    wait_for(ada, "flatlands.state.walk.arrived && flatlands.state.here.y < -4")
+    go(ada, 7.5, -4.5)
     walk_to(ada, label)
     note.get_by_text(f"Nobody was here before you: the way to {label} is yours.").wait_for()
     assert ada.evaluate(ECHO) is None
@@ -88,9 +87,7 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
 
 def test_on_a_phone_a_touch_of_the_board_begins_a_race_and_no_panel_is_covered(near_post, play):
     page = play("Ada", url=near_post.url, **PHONE)
-    wait_for(page, LASTING)
-    page.touchscreen.tap(195, 460)
-    wait_for(page, f"{READ} && flatlands.state.walk.arrived && flatlands.state.walk.number > 0")
+    come(page)
     page.get_by_role("button", name="Race").wait_for()
     # The own walker is in the middle, below its head.
     panels = ".race", ".strip", ".tools", ".map", ".log li", ".stick"

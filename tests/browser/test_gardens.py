@@ -1,8 +1,6 @@
 """Gardens: a gem becomes flowers, which all see; and the notice board, which opens the almanac."""
 
-import math
-
-from tests.browser.acts import ARRIVED, PHONE, click_tile, place
+from tests.browser.acts import PHONE, click_tile, go
 from tests.browser.conftest import use_tool, wait_for
 from tests.browser.test_gems import find_gem, garden, gems_lie
 
@@ -16,21 +14,11 @@ DRAWN = "flatlands.view.normal.ground.stale.size === 0"
 MEADOW = (-2.5, 12.6)
 
 
-def walk(page):
-    """Walk home, and from there to the meadow, also if the picture moves still."""
-    page.keyboard.press("h")
-    for _ in range(9):
-        wait_for(page, ARRIVED)
-        if math.dist(place(page), MEADOW) < 1:
-            return
-        click_tile(page, *MEADOW)
-        page.wait_for_timeout(300)
-    raise AssertionError(f"it is at {place(page)}")
-
-
 def test_who_has_found_a_gem_plants_with_it_and_another_one_sees_what(garden, play):
     ada, bob = play("Ada", url=garden.url), play("Bob", url=garden.url, **PHONE)
     gems_lie(ada)
+    # The meadow is below it on its screen.
+    bob.keyboard.press("h")
     ada.keyboard.press("p")
     sheet = ada.get_by_role("dialog", name="Plant")
     sheet.get_by_text("Each takes a gem: find one first.").wait_for()
@@ -38,7 +26,8 @@ def test_who_has_found_a_gem_plants_with_it_and_another_one_sees_what(garden, pl
     find_gem(ada)
     sheet.get_by_text("to plant, on the tile before you.").wait_for()
     had = sheet.get_by_role("status").inner_text()
-    walk(ada)
+    ada.keyboard.press("h")
+    go(ada, *MEADOW)
     bed = ada.evaluate("[flatlands.state.bed.x, flatlands.state.bed.y]")
     sheet.get_by_role("button", name="Hedge").click()
     for page in (ada, bob):

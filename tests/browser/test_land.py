@@ -7,10 +7,10 @@ from PIL import ImageStat
 from flatlands.world.terrain import PLATEAU, RAMP, ROCK
 from tests.browser.acts import (
     TURN_TO,
-    click_tile,
     count_colour,
     enter,
     far,
+    go,
     picture,
     place,
     set_out,
@@ -91,14 +91,13 @@ def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_n
     # In this world an oak stands beside the square in which newcomers begin.
     by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
     with inside(*by_the_oak, "--store", "memory://") as server:
-        # A click on a walker would not lead there.
         first = "You are the first to find Kettle Oak: your name is carved there."
         second = "You are the second to find Kettle Oak. Hen was the first. Landmarks found: 1."
         for name, told, x in (("Hen", first, 72.5), ("Jay", second, 68.5)):
             page = play(name, server.url, cut_off=True)
             oak = "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'"
             wait_for(page, oak)
-            click_tile(page, x, 17)
+            go(page, x, 17)
             wait_for(page, "flatlands.state.found !== null")
             page.get_by_text(told).wait_for()
         page.reload()

@@ -1,11 +1,10 @@
 """Twin stones as two people open them, on a real server with a store in memory."""
 
-import math
 import re
 
 import pytest
 
-from tests.browser.acts import ARRIVED, COUNT_SOUNDS, TONES, click_tile, place
+from tests.browser.acts import COUNT_SOUNDS, TONES, go
 from tests.browser.conftest import wait_for
 from tests.inside import inside
 
@@ -22,17 +21,6 @@ def stones():
         "--gems", "0", "--twins", "4", "--gem-pause", "3600", STORE_URL="memory://"
     ) as server:
         yield server
-
-
-def go(page, x, y):
-    """Click towards a place until the page's player stands there."""
-    for _ in range(12):
-        # Whoever still walks may only come through.
-        wait_for(page, ARRIVED)
-        if math.dist(place(page), (x, y)) < 0.8:
-            return
-        click_tile(page, x, y)
-    raise AssertionError(f"({x}, {y}) cannot be walked to: {place(page)}")
 
 
 def test_who_waits_is_found_by_who_is_told_and_both_have_a_gem(stones, play):

@@ -145,7 +145,7 @@ export class Session {
     if (state.muted.has(id) || isDeer(id) || !isEmote(emote)) return;
     const other = showEmote(state, id, emote, performance.now());
     this.onHeard(id, emote);
-    const name = (who) => state.names.get(who) ?? '';
+    const name = (who) => state.names.get(who) ?? state.replica.players.get(who)?.name ?? '';
     if (other !== null && (id === state.ownId || other === state.ownId)) {
       this.onSpark(id === state.ownId ? other : id);
       this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);

@@ -56,7 +56,7 @@ def await_reset(broker: Broker, *channels: str) -> set[str]:
     reset: set[str] = set()
     deadline = time.monotonic() + PATIENCE
     while not reset.issuperset(channels):
-        assert time.monotonic() < deadline, f"no Reset of {set(channels) - reset}"
+        assert time.monotonic() < deadline, f"no Reset of {set(channels) - reset}: {broker.links()}"
         item = broker.receive(0.1)
         assert not isinstance(item, Message) or item.channel not in set(channels) - reset
         if isinstance(item, Reset):

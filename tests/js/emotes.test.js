@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DANCE, EMOTES, showEmote, WAVE } from '../../games/flatlands/page/emotes.js';
+import { DANCE, EMOTES, isWavedTo, showEmote, WAVE } from '../../games/flatlands/page/emotes.js';
 import { advanceScene, showSaying } from '../../games/flatlands/page/scene.js';
 import { strollersAt } from '../../games/flatlands/page/strollers.js';
 import { motionOf } from '../../games/flatlands/page/view/emotes.js';
@@ -25,8 +25,15 @@ test('an emote is shown in a bubble, and gives way to what is said later', () =>
 
 test('a wave that is returned within three seconds gives both a spark, once', () => {
   const state = among([[1, 0], [2, 3], [3, 4]]);
+  assert.equal(isWavedTo(state, 900), false);
   assert.equal(showEmote(state, 1, WAVE, 1000), null);
+  // The own player, who made it, has nothing to return; another one has, for so long.
+  state.ownId = 1;
+  assert.equal(isWavedTo(state, 1000), false);
+  state.ownId = 2;
+  assert.deepEqual([1000, 4000, 4001].map((at) => isWavedTo(state, at)), [true, true, false]);
   assert.equal(showEmote(state, 2, WAVE, 4000), 1);
+  assert.equal(isWavedTo(state, 4000), false);
   assert.deepEqual(sparks(state), [1, 2]);
   // Both waves are used up.
   assert.equal(showEmote(state, 3, WAVE, 4100), null);

@@ -3,7 +3,7 @@
 
 import { unitsAt } from './client.js';
 import { Discoveries } from './discoveries.js';
-import { WAVE } from './emotes.js';
+import { isWavedTo, WAVE } from './emotes.js';
 import { isComputer } from './faces.js';
 import { Footsteps } from './footsteps.js';
 import { letterOf } from './keys.js';
@@ -70,6 +70,8 @@ export class Controls {
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
     this.scoresAt = this.stoneAt = -Infinity;
+    /** @type {Map<string, number>} Id of a cairn -> its stones when this window added one. */
+    this.stoned = new Map();
     this.hummedAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
     hud.setSound(sound.on);
@@ -129,9 +131,9 @@ export class Controls {
 
   /** The mouse is over a css px of the world: return whether a click does more there than walk. */
   canClick(cssX, cssY) {
-    const { view } = this;
+    const { view, state } = this, walker = view.walkerAt(cssX, cssY, true);
     return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.courseAt(cssX, cssY)
-      ?? view.walkerAt(cssX, cssY, true) ?? view.cairnAt(cssX, cssY)) !== null || view.boardAt(this.state, cssX, cssY);
+      ?? (walker === state.ownId ? null : walker) ?? view.cairnAt(cssX, cssY)) !== null || view.boardAt(state, cssX, cssY);
   }
 
   /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
@@ -147,7 +149,7 @@ export class Controls {
     const course = view.courseAt(cssX, cssY);
     if (course !== null) return this.races.next(course);
     const id = view.walkerAt(cssX, cssY, byMouse);
-    if (id !== null && id === state.ownId) return this.openYou();
+    if (id !== null && id === state.ownId) return;   // it stays where it is
     if (id !== null && id === state.followed && standsBeside(state, id)) {
       return this.#showMenu(id, cssX, cssY);
     }
@@ -193,6 +195,13 @@ export class Controls {
     this.emotesAt.shift();
     this.emotesAt.push(now);
     this.client.do.emote(emote);
+  }
+
+  /** Return the wave of somebody near; return whether there was one. */
+  waveBack() {
+    const waited = isWavedTo(this.state, performance.now());
+    if (waited) this.emote(WAVE);
+    return waited;
   }
 
   /** Open the player's book. */
@@ -241,6 +250,7 @@ export class Controls {
     this.hud.focusWorld();
     if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
     this.stoneAt = now;
+    this.stoned.set(cairn.thing.id, cairn.thing.values.stones);
     this.client.do.stone(...cairn.thing.square);
   }
 
@@ -348,13 +358,13 @@ export class Controls {
   #showCairn() {
     const { state } = this, { cairn } = state;
     if (cairn === null) return this.hud.hideCairn();
-    const others = cairn.thing.values.player !== state.ownId;
+    const { id, values: { player, stones } } = cairn.thing, others = player !== state.ownId;
+    const may = { stone: others && state.cairnNear && stones <= (this.stoned.get(id) ?? Infinity), hide: others };
     // The card must not cover the own player.
     const below = state.here.y < cairn.y - 0.5;
     const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
     const tip = this.view.pointOf(state, cairn.x, foot);
-    this.hud.showCairn(cairn.thing, { stone: others && state.cairnNear, hide: others },
-      { ...tip, below });
+    this.hud.showCairn(cairn.thing, may, { ...tip, below });
   }
 
   /** Say what is missing on the stone where the player stands, and let it hum. */

@@ -44,6 +44,13 @@ export function showEmote(state, id, emote, at) {
   return other.id;
 }
 
+/** Say whether somebody near waits for the own player to wave back, at performance time `at`, ms.
+ * @param {State} state */
+export function isWavedTo(state, at) {
+  const own = state.drawn.get(state.ownId ?? 0);
+  return own !== undefined && whomAnswered(state, own, at) !== null;
+}
+
 /** Return the walker near by whose wave is the newest that nobody has returned yet, or null. A person
  * beside another one waves to people only, whatever clockwork does.
  * @param {State} state @param {Walker} walker */

@@ -54,6 +54,7 @@ const hud = new Hud(document.getElementById('hud'), {
   stick: (dx, dy) => input.stick(dx, dy),
   typing: () => input.rest(),
   emote: (emote) => controls.emote(emote),
+  waveBack: () => controls.waveBack(),
   race: () => controls.races.next(),
   stopRace: () => controls.races.stop(),
   book: () => controls.openBook(),

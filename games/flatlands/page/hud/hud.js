@@ -62,7 +62,9 @@ export class Hud {
     this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
-    this.tools = new Tools({ chat: () => this.openChat(), emote: () => this.ring.toggle() }, focusWorld);
+    // A wave is returned at once.
+    this.emote = () => on.waveBack() || this.ring.toggle();
+    this.tools = new Tools({ chat: () => this.openChat(), emote: this.emote }, focusWorld);
     const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
       title: 'Map of everybody (O)' }, icon('globe'));
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
@@ -107,7 +109,7 @@ export class Hud {
   #addAll(on, deeds) {
     const add = (letter, sign, label, help, act, more = {}) =>
       this.deed({ letter, sign, label, help, act, ...more });
-    add('e', 'emote', 'Wave', 'ring of emotes', () => this.ring.toggle(), { elsewhere: true });
+    add('e', 'emote', 'Wave', 'ring of emotes', this.emote, { elsewhere: true });
     add('o', 'globe', 'Map', 'who is where in the world', on.map, { elsewhere: true });
     add('m', 'people', 'Near', 'who and what is near', on.near, { elsewhere: true });
     add('h', 'home', 'Home', 'to the plaza, and back again', on.home);

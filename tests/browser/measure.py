@@ -154,6 +154,7 @@ def main() -> None:
     add("--walkers", type=int, nargs="*", default=[], help="draw among so many clients")
     add("--slow", type=float, default=1, help="the CPU is so many times slower")
     add("--phone", action="store_true", help="a screen of 390 x 844 with 2 px per css px")
+    add("--map", action="store_true", help="with the map of the world open")
     add("--seconds", type=float, default=24, help="measure drawing for so long (24)")
     options = parser.parse_args()
     with sync_playwright() as playwright:
@@ -177,12 +178,14 @@ def main() -> None:
                 serving("--max-per-address", "0") as server,
                 Program([*bots, "--url", f"ws://localhost:{server.port}/ws"], "the bots"),
             ):
-                desktop = {"viewport": {"width": 1280, "height": 800}}
+                desktop = {"viewport": {"width": 1440, "height": 900}}
                 context = browser.new_context(**(PHONE if options.phone else desktop))
                 page = context.new_page()
                 page.goto(server.url)
                 enter(page, "Meter")
                 wait_for(page, f"flatlands.state.walkers.length >= {walkers}")
+                if options.map:
+                    page.keyboard.press("o")
                 page.wait_for_timeout(8000)
                 draw(page, options.seconds, options.slow)
                 context.close()

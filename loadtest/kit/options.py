@@ -74,6 +74,14 @@ def names(known: Collection[str]) -> Callable[[str], list[str]]:
     return convert
 
 
+def endpoint(text: str) -> tuple[str, int]:
+    """Return HOST and PORT of HOST:PORT, or of PORT, which is one of this machine alone."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ArgumentTypeError(f"{text!r} is not like HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 def folder(text: str) -> Path:
     """Return the folder with this path, made if it does not exist. It must be writable."""
     path = Path(text)

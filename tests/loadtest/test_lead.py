@@ -1,0 +1,260 @@
+"""A swarm on several machines: who may join, what clocks are told, and whose moves are whose."""
+
+import contextlib
+import socket
+import threading
+from dataclasses import replace
+from itertools import chain, repeat
+
+import numpy as np
+import pytest
+
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.swarm import join, lead
+from flatlands.loadtest.swarm.command import main
+from flatlands.loadtest.swarm.dues import Dues, room
+from flatlands.loadtest.swarm.line import SECRET, STRANGER, Line
+from flatlands.loadtest.swarm.reader import Flush
+from flatlands.loadtest.swarm.result import Options, Result
+from flatlands.loadtest.swarm.tally import Tally
+from flatlands.loadtest.swarm.window import Latest
+from tests.brokers.servers import free_port
+from tests.loadtest.test_generator import PLAN
+
+
+@pytest.fixture
+def lines():
+    """Both ends of a line whose ends know each other."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = Line(socket.create_connection(server.getsockname()))
+        far = Line(server.accept()[0])
+    with contextlib.closing(near), contextlib.closing(far):
+        near.trust()
+        far.trust()
+        yield near, far
+
+
+def test_arrays_sets_and_keys_of_several_parts_come_as_they_were(lines):
+    near, far = lines
+    rows = np.arange(-6, 6).reshape(4, 3)
+    near.send({("things", (1, -2)): {(1, 2.5), ("a", b"b")}, 7: [rows, rows[:0], rows[1, 1]]})
+    got = far.recv()
+    assert got["things", (1, -2)] == {(1, 2.5), ("a", b"b")}
+    same, empty, one = got[7]
+    assert (same == rows).all() and empty.shape == (0, 3) and one == -2
+    same[0, 0] = 1
+
+
+@pytest.mark.parametrize("content", [(STRANGER + 1).to_bytes(4, "big"), b"\0\0\0\1\xc1"])
+def test_no_end_reads_a_message_that_is_too_long_or_broken(content):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as stranger:
+            stranger.sendall(content)
+            with contextlib.closing(Line(server.accept()[0])) as line:
+                with pytest.raises(OSError, match="too long|broken"):
+                    line.recv()
+
+
+def led(joiners, count=1, secret=b"", patience=20.0):
+    """Lead `count` generators, which functions play in threads; return what they did: the hands
+    or the trouble, what the leader said, and what each joiner got."""
+    port, said, got = free_port(), [], []
+
+    def knock(joiner):
+        try:
+            got.append(joiner(("127.0.0.1", port)))
+        except (Trouble, OSError) as trouble:
+            got.append(trouble)
+
+    threads = [threading.Thread(target=knock, args=(joiner,)) for joiner in joiners]
+    for thread in threads:
+        thread.start()
+    try:
+        with lead.gathered(("127.0.0.1", port), count, secret, said.append, patience) as hands:
+            found = [(hand.name, hand.processes) for hand in hands]
+    except Trouble as trouble:
+        found = str(trouble)
+    for thread in threads:
+        thread.join()
+    for line in got:
+        if isinstance(line, Line):
+            line.close()
+    return found, said, got
+
+
+def test_who_knows_the_secret_joins_and_two_of_one_name_are_told_apart(monkeypatch):
+    monkeypatch.setenv(SECRET, "geheim")
+    found, said, _ = led([lambda at: join.knock(at, "box", 2)] * 2, 2, b"geheim")
+    assert found == [("box", 2), ("box'", 2)]
+    assert "2 generators" in said[0] and "geheim" not in "".join(said)
+
+
+def test_who_has_another_secret_is_sent_away_with_a_sentence_and_holds_up_nobody(monkeypatch):
+    monkeypatch.setenv(SECRET, "falsch")
+    found, said, [trouble] = led([lambda at: join.knock(at, "box", 1)], 1, b"geheim", 2.0)
+    assert "only 0 of 1 generators have joined" in found
+    assert "somebody with another SWARM_SECRET was sent away" in said
+    assert "another SWARM_SECRET" in str(trouble)
+
+
+def test_a_leader_that_does_not_know_the_secret_leads_nobody(lines, monkeypatch):
+    monkeypatch.setenv(SECRET, "geheim")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def pretend():
+            line = Line(server.accept()[0])
+            line.send(b"n" * 16)
+            line.recv()
+            line.send((b"guessed", ""))
+            line.close()
+
+        thread = threading.Thread(target=pretend)
+        thread.start()
+        with pytest.raises(Trouble, match="does not know the SWARM_SECRET"):
+            join.knock(server.getsockname(), "box", 1)
+        thread.join()
+
+
+def test_a_generator_of_another_version_ends_the_run_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(join, "edition", lambda: "other")
+    found, _, [trouble] = led([lambda at: join.knock(at, "box", 1)])
+    assert found == str(trouble)
+    assert found == "the generator box has another version of the swarm: give both the same"
+
+
+def plan(**what):
+    """Return a plan of a process of a generator."""
+    return replace(PLAN, scenario="wander", dues=None, elsewhere=True, **what)
+
+
+@pytest.fixture
+def hand(lines, monkeypatch):
+    """A function that returns a generator, which a thread plays without processes; its clock is
+    ahead by so many us before its run, and by so many after it."""
+    near, far = lines
+    monkeypatch.setattr(join, "launch", lambda plans, stack: told.extend(plans) or [])
+    told, troubles = [], []
+
+    def obey():
+        try:
+            while (order := join.next_order(far))[0] == "play":
+                join.play(far, *order[1:])
+        except Trouble as trouble:
+            troubles.append(str(trouble))
+
+    thread = threading.Thread(target=obey)
+
+    def begun(before, after, playbook, **what):
+        ahead = chain([before] * lead.TRIPS, repeat(after))
+        monkeypatch.setattr(join, "clock", lambda: lead.clock() + next(ahead))
+        thread.start()
+        made = lead.Hand(near, "box", 1)
+        made.begin([plan(**what)], playbook)
+        return made
+
+    begun.told, begun.troubles = told, troubles
+    yield begun
+    near.close()
+    thread.join()
+
+
+WANDER = lead.book("wander", "")
+
+
+def test_a_clock_is_compared_before_and_after_and_what_it_moved_is_told(hand):
+    made = hand(5_000_000, 5_007_000, WANDER, epoch=1000, indices=range(1, 9, 2))
+    made.finish()
+    made.finish()
+    trip = max(trip for _, trip in made.clocks)
+    assert abs(made.clocks[0][0] - 5_000_000) <= trip and len(made.clocks) == 2
+    assert abs(made.told()["moved_ms"] - 7) <= 2 * trip / 1000
+    assert 7000 - 2 * trip <= made.uncertain <= 7000 + 3 * trip
+    [got] = hand.told
+    assert got.indices == range(1, 9, 2) and len(got.dues) == 257 * got.bots
+    assert abs(got.epoch - 5_001_000) <= trip
+
+
+def test_a_generator_with_another_game_says_so_and_the_run_has_failed(hand):
+    made = hand(0, 0, "another")
+    with pytest.raises(Trouble) as trouble:
+        made.recv()
+    assert str(trouble.value) == f"the generator box: {hand.troubles[0]}"
+    assert hand.troubles == ["wander is another one here than at the leader"]
+
+
+def test_a_generator_that_hangs_up_is_named(lines):
+    near, far = lines
+    far.close()
+    with pytest.raises(Trouble, match="the generator box has ended in the middle of the run"):
+        lead.Hand(near, "box", 1).recv()
+
+
+def test_moves_of_bots_elsewhere_are_deliveries_without_a_latency():
+    dues = Dues(room(1), 1, elsewhere=True)
+    dues.name(0, 7)
+    dues.put(0, 3, 1000)
+    assert [dues.get(7, 3), dues.get(8, 3), dues.get(8, 0)] == [1000, -3, 0]
+    assert Dues(room(1), 1).get(8, 3) == 0
+    tally, flush = Tally(), Flush(1, [], 0, None, b"")
+    flush.dues, flush.arrivals = [1000, -3], [5000, 7000]
+    tally._ready = [flush]
+    tally.count()
+    assert tally.progress()["deliveries"] == 4
+    counts = dict(zip(*tally.progress()["latency"], strict=True))
+    assert sum(counts.values()) == 2
+
+
+def life(id, welcomed, due, news=()):
+    """Return what a bot did, and was told: rows of (time, id, due, row)."""
+    rows = [(at, of, due, 1, row, 0) for at, of, due, row in news]
+    observed = {"news": np.array(rows, dtype=np.int64).reshape(-1, 6)}
+    observed["beliefs"] = observed["news"][:, [1, 0, 2]]
+    kept = {"id": id, "welcomed": welcomed, "intents": np.array(due), "node": 5}
+    return {**kept, "observed": observed if news else None}
+
+
+def test_what_observers_elsewhere_were_told_gets_the_time_at_which_it_was_due():
+    news = [(1000, 1, 900, 0), (2400, 2, -2, 0), (2500, 2, -2, 1), (9000, 2, -1, -1)]
+    mine = {"who": "a", "lives": [life(1, 10, [900], [*news, (9100, 2, -9, 0), (9200, 3, -1, 0)])]}
+    theirs = {"who": "b", "lives": [life(2, 8000, [8500]), life(2, 50, [2000, 2100])]}
+    took = lead.settle([mine, theirs], (1000, 8600))
+    observed = mine["lives"][0]["observed"]
+    assert observed["news"][:, 2].tolist() == [900, 2100, 2100, 8500, 0, 0]
+    assert observed["beliefs"][:, 2].tolist() == [900, 0, 0, 8500, 0, 0]
+    # Once, and not what a snapshot has shown.
+    assert took.total == 1 and took.most == pytest.approx(0.3, rel=0.01)
+    assert mine["lives"][0]["node"] == ("a", 5) != theirs["lives"][0]["node"]
+
+
+def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
+    latest = Latest({"the generator a": 1, "the generator b": 2})
+    before = latest.each()
+    late = Histogram()
+    late.add(np.full(10, 70_000))
+    for who, number, cpu, sent in (("a", 0, 9.6, []), ("b", 0, 9.6, late), ("b", 1, 0.1, [])):
+        told = {"cpu": cpu, "late": (sent or Histogram()).sparse(), "cuts": {"gone": 1}}
+        latest.update(f"the generator {who}", number, told)
+    result = Result(Options())
+    latest.check(result, before, 10.0)
+    assert result.invalid == [
+        "the generator a used 96% of its cores",
+        "one move in a hundred was sent 70 ms late by the generator b",
+    ]
+    assert latest.words("cuts") == {"the generator a: gone": 1, "the generator b: gone": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], "--lead needs a --url"),
+        (["--url", "ws://h/ws", "--scenario", "life"], "cannot have bots in lockstep"),
+        (["--url", "ws://h/ws", "--lead", "0.0.0.0:1"], f"set {SECRET} here"),
+        (["--lead", "nowhere:1"], "'nowhere' is not an IP address"),
+    ],
+)
+def test_a_leader_whom_nobody_could_follow_says_why(options, why, capsys, monkeypatch):
+    monkeypatch.delenv(SECRET, raising=False)
+    with pytest.raises(SystemExit):
+        main(["--lead", "9", *options])
+    assert why in capsys.readouterr().err

@@ -7,8 +7,6 @@ were told names a move by its number, and the leader finds out when that was due
 """
 
 import contextlib
-import hmac
-import secrets
 import socket
 import time
 from collections import defaultdict
@@ -23,7 +21,7 @@ import numpy as np
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.swarm.line import Line, digest, edition, proof
+from flatlands.loadtest.swarm.line import Line, digest, edition
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.scenarios import scenario
 
@@ -44,56 +42,37 @@ def clock() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Hand:
-    """A generator that has joined. Its methods raise Trouble if it cannot go on.
+class Hand(Line):
+    """A generator that has joined.
 
-    `who` names it in sentences. `clocks` has (its clock minus the leader's, by how much that may
-    be wrong), in us, before and after a run. `heard` is when it was heard last, in seconds.
+    `clocks` has (its clock minus the leader's, by how much that may be wrong), in us, before and
+    after a run. `heard` is when it was heard last, in seconds.
     """
 
-    def __init__(self, line: Line, name: str, processes: int) -> None:
-        self._line, self.name, self.processes = line, name, processes
-        self.who = f"the generator {name}"
+    def __init__(self, end: socket.socket, names: Sequence[str]) -> None:
+        super().__init__(end, "who wants to join", leads=True)
+        self.edition, self.name, self.processes = super().recv()
+        while self.name in names:
+            self.name += "'"
+        self.who = f"the generator {self.name}"
         self.clocks: list[tuple[int, int]] = []
         self.heard = time.monotonic()
         self._plays = False
 
-    @contextlib.contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            raise Trouble(f"{self.who} has ended in the middle of the run ({error})") from error
-
-    def fileno(self) -> int:
-        """Return the descriptor of its connection."""
-        return self._line.fileno()
-
-    def send(self, order: tuple[Any, ...]) -> None:
-        """Send an order for all its processes."""
-        with self._reached():
-            self._line.send(order)
-
-    def recv(self) -> tuple[str, Any, int]:
+    def recv(self) -> Any:
         """Return what the next message is, its content, and the number of its process."""
-        with self._reached():
-            kind, content, number = self._line.recv()
+        told = super().recv()
         self.heard = time.monotonic()
-        if kind == "trouble":
-            raise Trouble(f"{self.who}: {content}")
-        return kind, content, number
+        return told
 
     def begin(self, plans: Sequence[Plan], playbook: str) -> None:
         """Let its processes begin a run, each by a plan whose `epoch` is of the leader's clock."""
         self.clocks = [self._compare()]
-        offset = self.clocks[0][0]
-        told = [
-            {
-                **asdict(replace(plan, epoch=plan.epoch + offset)),
-                "indices": (plan.indices.start, plan.indices.stop, plan.indices.step),
-            }
-            for plan in plans
-        ]
+        told = []
+        for plan in plans:
+            of = plan.indices
+            there = asdict(replace(plan, epoch=plan.epoch + self.clocks[0][0]))
+            told.append({**there, "indices": (of.start, of.stop, of.step)})
         self.send(("play", told, playbook))
         self._plays = True
 
@@ -111,97 +90,66 @@ class Hand:
         for _ in range(TRIPS):
             before = clock()
             self.send(("clock",))
-            there = self.recv()[1]
-            after = clock()
+            there, after = self.recv()[1], clock()
             trips.append((after - before, there - (before + after) // 2))
         trip, offset = min(trips)
         return offset, trip // 2 + 1
 
-    @property
-    def uncertain(self) -> int:
-        """By how many us its times may be wrong: half a trip, and how far its clock has moved."""
-        (before, trip), (after, back) = self.clocks[0], self.clocks[-1]
-        return max(trip, back) + abs(after - before)
-
     def told(self) -> dict[str, Any]:
-        """Return what JSON has of it."""
-        moved = self.clocks[-1][0] - self.clocks[0][0]
-        return {
-            "name": self.name,
-            "processes": self.processes,
-            "trip_ms": round(2 * max(trip for _, trip in self.clocks) / 1000, 3),
-            "moved_ms": round(moved / 1000, 3),
-            "uncertain_ms": round(self.uncertain / 1000, 3),
-        }
+        """Return what JSON has of it: its times may be wrong by half a trip, and by how far its
+        clock has moved."""
+        (before, trip), (after, back) = self.clocks[0], self.clocks[-1]
+        trip = max(trip, back)
+        found = {"trip": 2 * trip, "moved": after - before, "uncertain": trip + abs(after - before)}
+        times = {f"{what}_ms": us / 1000 for what, us in found.items()}
+        return {"name": self.name, "processes": self.processes, **times}
 
 
 @contextlib.contextmanager
 def gathered(
-    address: tuple[str, int],
-    count: int,
-    secret: bytes,
-    say: Callable[[str], None],
-    patience: float = JOIN_WITHIN,
+    address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_WITHIN
 ) -> Iterator[list[Hand]]:
     """Wait until so many generators have joined, and yield them; they end with the block.
 
     Raises Trouble, and Interrupted.
     """
-    host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        server = socket.create_server(address, family=family)
-    except OSError as error:
-        raise Trouble(f"nobody can join at {host}:{port} ({error}): choose another port") from error
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     hands: list[Hand] = []
-    with server, contextlib.ExitStack() as stack:
-        port = server.getsockname()[1]
-        say(f"waiting for {count} generators: python loadtest/bots.py join {host}:{port}")
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(socket.create_server(address, family=family))
+        except OSError as error:
+            raise Trouble(
+                f"nobody can join at {address[0]} ({error}): choose another port"
+            ) from error
+        say(f"waiting for {count} generators: bots.py join {address[0]}:{server.getsockname()[1]}")
         until = time.monotonic() + patience
         while len(hands) < count:
             signals.check()
+            names = [hand.name for hand in hands]
             if time.monotonic() > until:
-                names = ", ".join(hand.name for hand in hands) or "none"
                 raise Trouble(
                     f"only {len(hands)} of {count} generators have joined within {patience:.0f} s "
-                    f"({names}): start bots.py join on the other machines"
+                    f"({', '.join(names) or 'none'}): start bots.py join on the other machines"
                 )
             if wait([server], 0.25):
-                line = Line(server.accept()[0])
-                stack.callback(line.close)
-                if hand := _admit(line, secret, [hand.name for hand in hands], say):
-                    hands.append(hand)
+                try:
+                    hand = Hand(server.accept()[0], names)
+                except Trouble as trouble:
+                    say(f"sent away: {trouble}")
+                    continue
+                hands.append(stack.enter_context(contextlib.closing(hand)))
+                if hand.edition != edition():
+                    why = f"{hand.who} has another version of the swarm: give both the same"
+                    hand.send(("trouble", why))
+                    raise Trouble(why)
+                say(f"{hand.name} has joined, with {hand.processes} of its processes")
         server.close()
         yield hands
-
-
-def _admit(
-    line: Line, secret: bytes, names: Sequence[str], say: Callable[[str], None]
-) -> Hand | None:
-    """Return who is at the other end of a line, or None if that is nobody who knows the secret."""
-    nonce = secrets.token_bytes(16)
-    try:
-        line.send(nonce)
-        theirs, shown, version, name, processes = line.recv()
-        if not hmac.compare_digest(shown, proof(secret, b"join", nonce, theirs)):
-            line.send((b"", "the leader has another SWARM_SECRET: give both the same"))
-            say("somebody with another SWARM_SECRET was sent away")
-            return None
-        why = ""
-        if version != edition():
-            why = f"the generator {name} has another version of the swarm: give both the same"
-        line.send((proof(secret, b"lead", nonce, theirs), why))
-    except (OSError, ValueError, TypeError):
-        say("somebody who is no generator was sent away")
-        line.close()
-        return None
-    if why:
-        raise Trouble(why)
-    line.trust()
-    while name in names:
-        name += "'"
-    say(f"{name} has joined, with {processes} process{'es' * (processes > 1)}")
-    return Hand(line, name, processes)
+        for hand in hands:
+            with contextlib.suppress(Trouble):
+                # Who has ended was told already.
+                hand.send(("over",))
 
 
 def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Histogram:

@@ -1,26 +1,26 @@
-"""Messages between the leader of a swarm and its generators: MessagePack over a socket.
+"""Messages between the leader of a swarm and a generator: MessagePack over TCP.
 
-Each message has four bytes before it that say how long it is. Arrays of numbers and sets stay what
-they are; lists come as tuples. Both ends prove that they know the same secret, and never send it.
-It never knows what the messages mean.
+Arrays of whole numbers and sets stay what they are, and lists come as tuples. Both ends prove that
+they know the same secret, and never send it. Nothing that comes is ever run.
 """
 
 import hashlib
-import hmac
 import os
 import socket
-from contextlib import suppress
+import struct
+from collections.abc import Iterable
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import numpy as np
 
-#: Bytes of a message, at most: of a stranger, and of who has shown that it knows the secret.
-STRANGER, KNOWN = 4096, 2**28
+from flatlands.loadtest.kit.processes import Trouble
 
-#: Seconds that a stranger may take for a message, and that a message which has begun may take.
-GREETING, PATIENCE = 5.0, 30.0
+#: Bytes of a message at most, and seconds that the other end may take in the middle of one.
+MOST, PATIENCE = 2**28, 10
 
 #: The variable that has the secret.
 SECRET = "SWARM_SECRET"
@@ -28,93 +28,74 @@ SECRET = "SWARM_SECRET"
 _ARRAY, _SET = 1, 2
 
 
+def secret() -> bytes:
+    """Return the secret that the environment has, or an empty one."""
+    return os.environ.get(SECRET, "").encode()
+
+
 class Line:
-    """One end of a connection. All methods raise OSError if it is lost, or broken."""
+    """One end of a connection; `who` is at the other one, as sentences have it.
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket, self._most = connection, STRANGER
-        connection.settimeout(GREETING)
-        with suppress(OSError):
-            # Whether a quiet leader is still there is asked by TCP.
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    Its methods raise Trouble if that has ended, or sends "trouble" with a sentence.
+    """
 
-    def trust(self) -> None:
-        """Allow the long messages of who knows the secret."""
-        self._most = KNOWN
-        self._socket.settimeout(PATIENCE)
+    def __init__(self, end: socket.socket, who: str, *, leads: bool) -> None:
+        patience = struct.pack("ll", PATIENCE, 0)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            end.setsockopt(socket.SOL_SOCKET, option, patience)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end.setblocking(True)
+        self._end, self.who = Connection(end.detach()), who
+        self.fileno, self.close = self._end.fileno, self._end.close
+        try:
+            for prove in (deliver_challenge, answer_challenge)[:: 1 if leads else -1]:
+                prove(self._end, secret())
+        except (AuthenticationError, OSError, EOFError) as error:
+            self.close()
+            raise Trouble(f"{who} has another {SECRET}: give both the same ({error})") from error
 
-    def fileno(self) -> int:
-        """Return the socket's descriptor, by which `wait` finds that a message has come."""
-        return self._socket.fileno()
-
-    def send(self, message: Any) -> None:
-        """Send a message."""
-        data = msgpack.packb(message, default=_pack)
-        if len(data) > self._most:
-            raise OSError(f"a message of {len(data)} bytes is too long")
-        self._socket.sendall(len(data).to_bytes(4, "big") + data)
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Send a message: what it is, as a word, and what belongs to it."""
+        try:
+            self._end.send_bytes(msgpack.packb(message, default=_pack))
+        except OSError as error:
+            raise Trouble(f"{self.who} has ended in the middle of the run ({error})") from error
 
     def recv(self) -> Any:
-        """Return the next message; wait for it."""
-        size = int.from_bytes(self._read(4), "big")
-        if size > self._most:
-            raise OSError(f"a message of {size} bytes is too long")
-        data = self._read(size)
+        """Wait for the next message, and return it."""
         try:
-            return msgpack.unpackb(data, use_list=False, strict_map_key=False, ext_hook=_unpack)
-        except (ValueError, TypeError) as error:
-            raise OSError(f"a message is broken: {error}") from error
-
-    def _read(self, size: int) -> bytearray:
-        found = bytearray()
-        while len(found) < size:
-            part = self._socket.recv(min(size - len(found), 2**20))
-            if not part:
-                raise ConnectionError("the other end has hung up")
-            found += part
-        return found
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
+            data = self._end.recv_bytes(MOST)
+            told = msgpack.unpackb(data, use_list=False, strict_map_key=False, ext_hook=_unpack)
+        except (OSError, EOFError, ValueError) as error:
+            why = str(error) or "it has hung up"
+            raise Trouble(f"{self.who} has ended in the middle of the run ({why})") from error
+        if told[0] == "trouble":
+            raise Trouble(f"{self.who} says: {told[1]}")
+        return told
 
 
 def _pack(value: Any) -> Any:
-    if isinstance(value, np.integer):
-        return int(value)
+    if isinstance(value, set):
+        return msgpack.ExtType(_SET, msgpack.packb(list(value), default=_pack))
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value, dtype="<i8")
         return msgpack.ExtType(_ARRAY, msgpack.packb((array.shape, array.tobytes())))
-    assert isinstance(value, set), value
-    return msgpack.ExtType(_SET, msgpack.packb(list(value), default=_pack))
+    return int(value)
 
 
 def _unpack(code: int, data: bytes) -> Any:
     found = msgpack.unpackb(data, use_list=False)
     if code == _SET:
         return set(found)
-    shape, content = found
-    return np.frombuffer(content, dtype="<i8").reshape(shape).copy()
+    return np.frombuffer(found[1], dtype="<i8").reshape(found[0]).copy()
 
 
-def secret() -> bytes:
-    """Return the secret that the environment has, or an empty one."""
-    return os.environ.get(SECRET, "").encode()
-
-
-def proof(secret: bytes, who: bytes, *nonces: bytes) -> bytes:
-    """Return what only `who` can know that has the secret, and for this connection only."""
-    return hmac.digest(secret, b"\0".join((who, *nonces)), "sha256")
-
-
-def digest(paths: "list[Path]") -> str:
+def digest(paths: Iterable[Path]) -> str:
     """Return a short text that differs if files do."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
 def edition() -> str:
-    """Return which version of the swarm this is: its own code, and that of bots."""
-    here = Path(__file__).resolve().parent
-    files = [path for of in (here, here.parent / "kit") for path in sorted(of.glob("*.py"))]
-    return digest([*files, here.parent.parent / "flatlands" / "bot.py"])
+    """Return which version of the swarm this is."""
+    return digest(sorted(Path(__file__).resolve().parent.parent.rglob("*.py")))

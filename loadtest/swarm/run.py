@@ -22,9 +22,8 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm import target as targets
-from flatlands.loadtest.swarm.generator import HOUSEKEEPING
+from flatlands.loadtest.swarm.generator import HOUSEKEEPING, launch
 from flatlands.loadtest.swarm.ground import compare
-from flatlands.loadtest.swarm.launch import launch
 from flatlands.loadtest.swarm.lead import SILENT, Hand, book, settle
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
@@ -49,8 +48,8 @@ JOINING, REPORTING = 30.0, 120.0
 #: Seconds without any playing bot after which a run is given up.
 ALONE = 30.0
 
-#: us by which the clock of a generator may be wrong: half of what the oracle allows for.
-CLOCKS = GRAIN // 2
+#: ms by which the clock of a generator may be wrong: half of what the oracle allows for.
+CLOCKS = GRAIN / 2000
 
 #: Seconds within which bots that were cut off must be back.
 BACK_WITHIN = 20.0
@@ -245,8 +244,7 @@ class _Run:
         watch.look()
         for hand in self._hands:
             hand.finish()
-            if hand.uncertain > CLOCKS:
-                off = hand.uncertain / 1000
+            if (off := hand.told()["uncertain_ms"]) > CLOCKS:
                 result.invalid.append(f"the clock of {hand.who} may be {off:.0f} ms off")
         self._sum_up_joining()
         if not result.invalid:
@@ -282,18 +280,15 @@ class _Run:
 
     def _hear(self, pipe: Connection | Hand) -> None:
         """Receive what a process has told."""
-        if isinstance(pipe, Hand):
-            who, (kind, content, number) = pipe.who, pipe.recv()
-        else:
-            who, number = ITSELF, self._pipes.index(pipe)
-            try:
-                kind, content = pipe.recv()
-            except (EOFError, OSError) as error:
-                raise _Ended("a process of the swarm has died", certain=True) from error
+        who = pipe.who if isinstance(pipe, Hand) else ITSELF
+        try:
+            kind, content, *number = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise _Ended("a process of the swarm has died", certain=True) from error
         if kind == "report":
             self._reports.append({**content, "who": who})
         else:
-            self._latest.update(who, number, content)
+            self._latest.update(who, *(number or [self._pipes.index(pipe)]), content)
 
     def _wait(
         self,

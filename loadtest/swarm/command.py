@@ -31,7 +31,8 @@ A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://
 starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
 0 if everything was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm
 itself was too slow for its figures to be believed, 99 if a threshold of --fail-if was crossed, 130
-after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json."""
+after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json, and
+`bots.py join HOST:PORT` plays a part of the swarm of a --lead on another machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

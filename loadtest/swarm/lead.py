@@ -24,6 +24,7 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.swarm.line import Line, digest, edition
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.scenarios import scenario
+from flatlands.loadtest.swarm.wire import TRACK
 
 #: Seconds within which all generators must have joined, and after which a silent one is given up.
 JOIN_WITHIN, SILENT = 60.0, 15.0
@@ -156,7 +157,8 @@ def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Hist
     """Write into reports when the moves were due of which observers at other generators were told,
     where these have a number below 0, and tell nodes of different generators apart.
 
-    Returns how long the moves of the time `measured`, in us, were under way to them by batches.
+    Returns how long the moves of the time `measured`, in us, were under way to them, as far as
+    batches told of them by tracks.
     """
     lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
     took: list[int] = []
@@ -181,7 +183,8 @@ def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Hist
             news[row, 2] = when = due(id, -number, at)
             if measured[0] <= when < measured[1] and (id, when) not in first:
                 first.add((id, when))
-                if news[row, 4] >= 0:
+                # Who comes into view is told with its last move, whenever that was.
+                if news[row, 3] == TRACK and news[row, 4] >= 0:
                     took.append(at - when)
         for row in np.flatnonzero(beliefs[:, 2] < 0).tolist():
             beliefs[row, 2] = due(int(beliefs[row, 0]), -int(beliefs[row, 2]), 2**62)

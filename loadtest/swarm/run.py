@@ -249,7 +249,8 @@ class _Run:
         self._sum_up_joining()
         if not result.invalid:
             self._judge((window.begin, window.end), watch)
-        self._order("end")
+        if not self._hands:
+            self._order("end")
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result

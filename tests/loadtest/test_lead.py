@@ -21,6 +21,7 @@ from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.result import Options, Result
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.window import Latest
+from flatlands.loadtest.swarm.wire import TRACK
 from tests.brokers.servers import free_port
 from tests.loadtest.test_generator import PLAN
 
@@ -166,7 +167,7 @@ def hand(lines, monkeypatch):
         made.begin([plan(**what)], playbook)
         return made
 
-    begun.told, begun.troubles = told, troubles
+    begun.told, begun.troubles, begun.thread = told, troubles, thread
     yield begun
     near.close()
     thread.join()
@@ -192,6 +193,7 @@ def test_a_generator_with_another_game_says_so_and_the_run_has_failed(hand):
     made = hand(0, 0, "another")
     with pytest.raises(Trouble) as trouble:
         made.recv()
+    hand.thread.join()
     why = "wander is another one here than at the leader: give both the same"
     assert hand.troubles == [why] and str(trouble.value) == f"the generator box says: {why}"
 
@@ -212,8 +214,8 @@ def test_moves_of_bots_elsewhere_are_deliveries_without_a_latency():
 
 
 def life(id, welcomed, due, news=()):
-    """Return what a bot did, and was told: rows of (time, id, due, row)."""
-    rows = [(at, of, due, 1, row, 0) for at, of, due, row in news]
+    """Return what a bot did, and was told: rows of (time, id, due, row), of the bot 4 its enter."""
+    rows = [(at, of, due, 0 if of == 4 else TRACK, row, 0) for at, of, due, row in news]
     observed = {"news": np.array(rows, dtype=np.int64).reshape(-1, 6)}
     observed["beliefs"] = observed["news"][:, [1, 0, 2]]
     kept = {"id": id, "welcomed": welcomed, "intents": np.array(due), "node": 5}
@@ -222,12 +224,13 @@ def life(id, welcomed, due, news=()):
 
 def test_what_observers_elsewhere_were_told_gets_the_time_at_which_it_was_due():
     news = [(1000, 1, 900, 0), (2400, 2, -2, 0), (2500, 2, -2, 1), (9000, 2, -1, -1)]
-    mine = {"who": "a", "lives": [life(1, 10, [900], [*news, (9100, 2, -9, 0), (9200, 3, -1, 0)])]}
+    news += (9100, 2, -9, 0), (9200, 3, -1, 0), (9300, 4, -1, 0)
+    mine = {"who": "a", "lives": [life(1, 10, [900], news), life(4, 10, [1500])]}
     theirs = {"who": "b", "lives": [life(2, 8000, [8500]), life(2, 50, [2000, 2100])]}
     took = lead.settle([mine, theirs], (1000, 8600))
     observed = mine["lives"][0]["observed"]
-    assert observed["news"][:, 2].tolist() == [900, 2100, 2100, 8500, 0, 0]
-    assert observed["beliefs"][:, 2].tolist() == [900, 0, 0, 8500, 0, 0]
+    assert observed["news"][:, 2].tolist() == [900, 2100, 2100, 8500, 0, 0, 1500]
+    assert observed["beliefs"][:, 2].tolist() == [900, 0, 0, 8500, 0, 0, 1500]
     # Once, and not what a snapshot has shown.
     assert took.total == 1 and took.most == pytest.approx(0.3, rel=0.01)
     assert mine["lives"][0]["node"] == ("a", 5) != theirs["lives"][0]["node"]

@@ -15,7 +15,7 @@ from flatlands.loadtest.kit.options import Parser, amount, endpoint, file, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.kit.thresholds import CROSSED, threshold
+from flatlands.loadtest.kit.thresholds import CROSSED
 from flatlands.loadtest.swarm import compare, join, kept, show
 from flatlands.loadtest.swarm.lead import Hand, gathered
 from flatlands.loadtest.swarm.line import SECRET, secret
@@ -298,16 +298,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
         f"({LATE:g})",
     )
-    add(
-        "--fail-if",
-        type=threshold(show.VALUES),
-        action="append",
-        default=[],
-        metavar="THRESHOLD",
-        help="such as 'p99 > 100' or 'server >= 80%%': end with exit code 99 if that is so of a "
-        "run, or of the median of several; may be given again; of "
-        f"{', '.join(show.VALUES)}",
-    )
+    parser.add_fail_if(show.VALUES, "a run, or of the median of several ('server >= 80%%' too)")
     add(
         "--seed",
         type=whole(0, 2**32 - 1),

@@ -1,7 +1,7 @@
 """The command `bots.py --scenario idle`: checks its options, prints each step, and writes files.
 
 The exit code is that of every scenario: 0 if all was right, 1 if something failed, 3 if an open
-loop measured its own clients, 130 after Ctrl-C.
+loop measured its own clients, 99 if a threshold was crossed, 130 after Ctrl-C.
 """
 
 import argparse
@@ -12,11 +12,13 @@ from typing import Any
 
 from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
 from flatlands.loadtest.idle.room import processes_for
+from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.points import keep
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.terminal import Terminal
+from flatlands.loadtest.kit.thresholds import CROSSED, Threshold, all_crossed
 
 #: What the scenario is called, and what it does.
 NAME = "idle"
@@ -34,7 +36,6 @@ NOT_HERE = (
     "sample",
     "joins",
     "returns",
-    "fail_if",
     "seed",
     "csv",
     "prometheus",
@@ -84,12 +85,14 @@ def main(
         given,
         ["loadtest/bots.py", *arguments],
         facts,
-        lambda run: _measure(options, descriptors, run),
+        lambda run: _measure(options, descriptors, run, given.fail_if),
         "flatlands.loadtest.idle.report",
     )
 
 
-def _measure(options: Options, descriptors: int, run: dict[str, Any]) -> int:
+def _measure(
+    options: Options, descriptors: int, run: dict[str, Any], limits: Sequence[Threshold]
+) -> int:
     """Measure into `run`, and print each step; return the exit code."""
     terminal = Terminal()
     shown = False
@@ -119,11 +122,17 @@ def _measure(options: Options, descriptors: int, run: dict[str, Any]) -> int:
         run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
         terminal.say("bots: interrupted; what was measured is reported")
         return 130
-    return _judge(run, terminal)
+    return judge(run, terminal, limits)
 
 
-def _judge(run: dict[str, Any], terminal: Terminal) -> int:
-    code = 0
+#: Figure that a threshold may be of -> the one of a loop. Closed loops are as slow as they can be.
+FIGURES = {"server": "server", "swarm": "clients"}
+
+
+def judge(run: dict[str, Any], terminal: Terminal, limits: Sequence[Threshold]) -> int:
+    """Say what is wrong with a run, and which thresholds its open loops cross; return the exit
+    code."""
+    code, run["crossed"] = 0, []
     for point in run["points"]:
         for loop in point["loops"]:
             name = f"{point['connections']:,} connections, {loop['request']}, {loop['loop']} loop"
@@ -136,6 +145,12 @@ def _judge(run: dict[str, Any], terminal: Terminal) -> int:
             for why in loop["invalid"]:
                 terminal.say(f"not valid: {name}: {why}")
                 code = code or 3
+            if loop["loop"] == "open" and not loop["invalid"]:
+                known = {**loop["latency"], **{key: loop[of] for key, of in FIGURES.items()}}
+                run["crossed"] += all_crossed(limits, known, name)
+    for why in run["crossed"]:
+        terminal.say(f"crossed: {why}")
+        code = code or CROSSED
     if code == 0:
         most = run["points"][-1]["connections"]
         terminal.say(f"all right: every request was answered, at up to {most:,} connections")
@@ -163,6 +178,12 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
         if getattr(given, name) != parser.get_default(name):
             option = {"returns": "no-return"}.get(name, name).replace("_", "-")
             raise ValueError(f"--scenario {NAME} does not know --{option}")
+    known = [*FIGURES, *Histogram().summary()]
+    for limit in given.fail_if:
+        if limit.figure not in known:
+            raise ValueError(
+                f"--scenario {NAME} has no figure {limit.figure!r}: there are {', '.join(known)}"
+            )
     if given.url and (given.broker or given.workers != 1 or given.squares):
         raise ValueError("--url names a server that runs: --broker, --workers, --squares start one")
     counts = given.ramp or [given.bots]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from flatlands.loadtest.kit.processes import bare
+from flatlands.loadtest.kit.thresholds import threshold
 
 
 class Parser(ArgumentParser):
@@ -27,6 +28,18 @@ class Parser(ArgumentParser):
         self.add_argument("--json", type=file, metavar="FILE", help="write all figures to FILE")
         about = "write a page with charts into DIR"
         self.add_argument("--report", type=folder, metavar="DIR", help=about)
+
+    def add_fail_if(self, figures: Collection[str], of: str) -> None:
+        """Add --fail-if, for thresholds of these figures of a run, or of some part of it."""
+        self.add_argument(
+            "--fail-if",
+            type=threshold(figures),
+            action="append",
+            default=[],
+            metavar="THRESHOLD",
+            help=f"such as 'p99 > 100': end with exit code 99 if that is so of {of}; may be given "
+            f"again; of {', '.join(figures)}",
+        )
 
     def error(self, message: str) -> NoReturn:
         """End the program with a sentence, without the passwords of URLs in it."""
@@ -72,6 +85,14 @@ def names(known: Collection[str]) -> Callable[[str], list[str]]:
         return found
 
     return convert
+
+
+def endpoint(text: str) -> tuple[str, int]:
+    """Return HOST and PORT of HOST:PORT, or of PORT, which is one of this machine alone."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ArgumentTypeError(f"{text!r} is not like HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def folder(text: str) -> Path:

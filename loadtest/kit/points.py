@@ -15,6 +15,7 @@ from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import Trouble, bare
 from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit.thresholds import CROSSED
 
 
 def keep(
@@ -51,14 +52,16 @@ def measure_all(
     points: Callable[[str], Iterable[dict[str, Any]]],
     check: Callable[[dict[str, Any]], str],
     run: dict[str, Any],
+    crossed: Callable[[dict[str, Any]], list[str]] = lambda point: [],
 ) -> int:
     """Measure one series after the other into `run`, and return the exit status.
 
     `points` measures the points of a series. `check` returns the line that is printed for a point,
-    and raises Trouble if the point shows a fault. `run` gets "points" and "troubles". A series in
-    trouble ends early, and the next one is measured.
+    and raises Trouble if the point shows a fault. `crossed` returns sentences about the thresholds
+    that a point crosses. `run` gets "points", "troubles" and "crossed". A series in trouble ends
+    early, and the next one is measured.
     """
-    run["points"], run["troubles"] = [], []
+    run["points"], run["troubles"], run["crossed"] = [], [], []
     try:
         for name in names:
             if sys.stderr.isatty():
@@ -68,6 +71,9 @@ def measure_all(
                 for point in points(name):
                     run["points"].append(point)
                     print(check(point), flush=True)
+                    for why in crossed(point):
+                        run["crossed"].append(why)
+                        print(f"crossed: {why}", file=sys.stderr, flush=True)
             except Trouble as trouble:
                 run["troubles"].append({"series": name, "trouble": str(trouble)})
                 print(f"{name}: {trouble}.", file=sys.stderr, flush=True)
@@ -75,4 +81,6 @@ def measure_all(
         run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
         print("Stopped. What was measured is reported.", file=sys.stderr)
         return 128 + interrupted.number
-    return 1 if run["troubles"] else 0
+    if run["troubles"]:
+        return 1
+    return CROSSED if run["crossed"] else 0

@@ -48,7 +48,8 @@ PASSED_ON = (
 def bare(text: str) -> str:
     """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
     # All up to the last @ of a URL, since a password that is not quoted may have one in it.
-    return re.sub(r"//((?!,[a-z+]+://)\S)*@", "//", text)
+    # What has no // was meant to be a URL.
+    return re.sub(r"(//)((?!,[a-z+]+://)\S)*@|(?<![^\s'\"])[^\s'\"/]+:(?!//)\S*@", r"\1", text)
 
 
 class Trouble(Exception):

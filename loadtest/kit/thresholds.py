@@ -7,7 +7,7 @@ that it was looked at.
 import operator
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 #: The exit code of a run in which all was right, but a threshold was crossed: that of k6.
@@ -31,6 +31,13 @@ class Threshold:
         if value is None:
             return f"{wanted}: {self.figure} is not known"
         return f"{wanted}: {value:.4g}" if _CROSSED_IF[self.sign](value, self.bound) else ""
+
+
+def all_crossed(
+    limits: Iterable[Threshold], figures: Mapping[str, float | None], of: str
+) -> list[str]:
+    """Return sentences that say which thresholds the figures of something cross, with its name."""
+    return [f"{of}: {why}" for limit in limits if (why := limit.crossed(figures))]
 
 
 def threshold(known: Collection[str]) -> Callable[[str], Threshold]:

@@ -1,7 +1,8 @@
 """The command line: chooses the points to measure, prints them, and decides the exit status.
 
 The exit status is 0 if everything was measured and adds up, 1 if something did not, 2 for bad
-options, 130 after Ctrl-C. Whatever was measured is reported in any case.
+options, 99 if a threshold was crossed, 130 after Ctrl-C. Whatever was measured is reported in any
+case.
 """
 
 import argparse
@@ -9,7 +10,8 @@ import functools
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from flatlands.loadtest.kit.machine import output_of
 from flatlands.loadtest.kit.options import Parser, amount, names, whole
 from flatlands.loadtest.kit.points import keep, measure_all
 from flatlands.loadtest.kit.processes import Trouble, bare
+from flatlands.loadtest.kit.thresholds import Threshold, all_crossed
 from flatlands.loadtest.queues.measure import Options, build_worker, kind_of, measure
 from flatlands.loadtest.queues.series import SERIES
 from flatlands.loadtest.queues.stamp import STAMP
@@ -140,8 +143,27 @@ def parser() -> Parser:
         "its kind; a URL may have a user and a password, and rediss://, tls:// (NATS) and mqtts:// "
         "are over TLS: BROKER_TLS says which certificates to accept, as for the server",
     )
+    found.add_fail_if(FIGURES, "a point")
     found.add_files()
     return found
+
+
+#: Figure that a threshold may be of -> where a point has it. CPU is in microseconds a message.
+FIGURES = {
+    "per client": ("per_client",),
+    "published/s": ("publishes",),
+    "delivered/s": ("deliveries",),
+    **{name: ("latency_ms", name) for name in ("p50", "p90", "p99", "p99.9")},
+    "max": ("latency_ms", "pmax"),
+    **{name: ("cpu_us", name) for name in ("publishers", "brokers", "subscribers")},
+    **{name: ("account", name) for name in ("dropped", "lost")},
+}
+
+
+def crossed(point: dict[str, Any], limits: Iterable[Threshold]) -> list[str]:
+    """Return sentences about the thresholds that a point crosses."""
+    found = {figure: functools.reduce(getitem, way, point) for figure, way in FIGURES.items()}
+    return all_crossed(limits, found, f"{point['series']} with {point['clients']} clients")
 
 
 def check(point: dict[str, Any]) -> str:
@@ -201,7 +223,12 @@ def main(arguments: list[str] | None = None) -> int:
                 worker = built() if SERIES[name].client == "go" else ""
                 return (measure(SERIES[name], n, options, worker) for n in given.num_clients)
 
-            return measure_all(given.series, points, check, run)
+            status = measure_all(
+                given.series, points, check, run, lambda point: crossed(point, given.fail_if)
+            )
+            if options.brokers:
+                print("CPU of running brokers is not known: they were not started for the run.")
+            return status
 
     return keep(
         given,

@@ -4,18 +4,21 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 
 from flatlands.bot import bots_of
 from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import pinned
-from flatlands.loadtest.kit.options import Parser, amount, file, whole
+from flatlands.loadtest.kit.options import Parser, amount, endpoint, file, whole
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.kit.thresholds import CROSSED, threshold
-from flatlands.loadtest.swarm import compare, kept, show
+from flatlands.loadtest.kit.thresholds import CROSSED
+from flatlands.loadtest.swarm import compare, join, kept, show
+from flatlands.loadtest.swarm.lead import Hand, gathered
+from flatlands.loadtest.swarm.line import SECRET, secret
 from flatlands.loadtest.swarm.result import LATE, Options, Result
 from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
@@ -28,7 +31,8 @@ A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://
 starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
 0 if everything was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm
 itself was too slow for its figures to be believed, 99 if a threshold of --fail-if was crossed, 130
-after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json."""
+after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json, and
+`bots.py join HOST:PORT` plays a part of the swarm of a --lead on another machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["compare"]:
         return compare.main(arguments[1:])
+    if arguments[:1] == ["join"]:
+        return join.main(arguments[1:])
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.scenario == idle.NAME:
@@ -46,15 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     done: list[Result] = []
     display = show.Display()
-    with signals.remembered():
+    with signals.remembered(), ExitStack() as stack:
         try:
             target = there(given.url, given.insecure, given.admin_token) if given.url else None
+            hands: list[Hand] = []
+            if given.lead:
+                hands = stack.enter_context(gathered(given.lead, given.generators, display.say))
+                processes = sum(hand.processes for hand in hands)
+                plans = [replace(options, processes=processes) for options in plans]
             for number, options in enumerate(plans, 1):
                 title = show.title(options, number, len(plans))
                 with display.following(title, options) as following:
                     if given.prometheus is not None:
                         following = kept.telling(given.prometheus, following)
-                    done.append(run(options, following, target=target))
+                    done.append(run(options, following, target=target, hands=hands))
                 if done[-1].error == "interrupted":
                     break
         except Trouble as trouble:
@@ -127,6 +138,8 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         raise ValueError("--url names a server that runs: --pin is for one started")
     if given.insecure and not given.url:
         raise ValueError("--insecure is for a --url that begins with wss://")
+    if given.lead:
+        _check_lead(given)
     if given.admin_token and not given.url:
         raise ValueError("--admin-token is for a --url: a server that is started needs none")
     # Each field of Options is an option's value.
@@ -136,7 +149,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
     counts = given.ramp or [given.bots]
     limit = raise_descriptor_limit()
     room = (limit - SPARE_DESCRIPTORS) * given.processes
-    if max(counts) > room:
+    if max(counts) > room and not given.lead:
         raise ValueError(
             f"{max(counts)} bots need more file descriptors than the {limit} that a process may "
             "have here: raise it (ulimit -n), or use more --processes"
@@ -147,6 +160,18 @@ def _plans(given: argparse.Namespace) -> list[Options]:
         for count in counts
         for _ in range(given.repeat)
     ]
+
+
+def _check_lead(given: argparse.Namespace) -> None:
+    """Raise ValueError with a sentence if generators elsewhere cannot play by the options."""
+    if not given.url:
+        raise ValueError("--lead needs a --url that the generators can reach")
+    if scenario(given.scenario, given.game).lockstep:
+        raise ValueError("--lead cannot have bots in lockstep: take another scenario")
+    if given.lead[0] not in ("127.0.0.1", "::1", "localhost") and not secret():
+        raise ValueError(
+            f"--lead listens to others than this machine: set {SECRET} here and for bots.py join"
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -182,6 +207,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="store of the server that is started (none, or a new one for bots of the game's own)",
     )
+    add(
+        "--lead",
+        type=endpoint,
+        metavar="[ADDRESS:]PORT",
+        help="let the bots be those of generators that join here, by `bots.py join HOST:PORT`",
+    )
+    add("--generators", type=whole(1, 64), default=1, metavar="N", help="number of these (1)")
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")
     add("--seconds", type=amount(1, 86_400), default=30.0, help="number of seconds to measure (30)")
     add(
@@ -266,16 +298,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a run is not valid if one move in a hundred was sent more than MS milliseconds late "
         f"({LATE:g})",
     )
-    add(
-        "--fail-if",
-        type=threshold(show.VALUES),
-        action="append",
-        default=[],
-        metavar="THRESHOLD",
-        help="such as 'p99 > 100' or 'server >= 80%%': end with exit code 99 if that is so of a "
-        "run, or of the median of several; may be given again; of "
-        f"{', '.join(show.VALUES)}",
-    )
+    parser.add_fail_if(show.VALUES, "a run, or of the median of several ('server >= 80%%' too)")
     add(
         "--seed",
         type=whole(0, 2**32 - 1),

@@ -20,9 +20,11 @@ def room(bots: int) -> Any:
 
 
 class Dues:
-    """See the module. `memory` is what `room` returned for so many bots."""
+    """See the module. `memory` is what `room` returned for so many bots; `elsewhere`: there are
+    more at other machines."""
 
-    def __init__(self, memory: Any, bots: int) -> None:
+    def __init__(self, memory: Any, bots: int, elsewhere: bool = False) -> None:
+        self._elsewhere = elsewhere
         cells = memoryview(memory).cast("B").cast("q")
         #: The id of each bot's player, by the bot's index; 0 if it has none yet.
         self._ids = np.frombuffer(cells[:bots], dtype=np.int64)
@@ -46,7 +48,8 @@ class Dues:
         """Return when the intent with this number of a player was due.
 
         It is 0 for the number 0, for players that are no bots, and for intents of a bot that were
-        not noted.
+        not noted. If there are bots elsewhere, it is the number below 0 for players that are none
+        here.
         """
         if not number:
             return 0
@@ -55,4 +58,6 @@ class Dues:
             found = np.flatnonzero(self._ids == id)
             # A bot is named before its first intent, so who is no bot now never will be.
             row = self._rows[id] = int(found[-1]) * KEPT if len(found) else -1
-        return self._cells[row + number % KEPT] if row >= 0 else 0
+        if row < 0:
+            return -number if self._elsewhere else 0
+        return self._cells[row + number % KEPT]

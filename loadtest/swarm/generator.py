@@ -6,12 +6,16 @@ slow generator would measure itself.
 """
 
 import gc
+import multiprocessing
 import os
 import random
 import select
 import socket
 import time
 from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -33,6 +37,28 @@ HOUSEKEEPING = SECOND // 2
 
 #: Sockets that are read before the agenda is looked at again.
 AT_ONCE = 64
+
+
+def launch(plans: Sequence[Plan], stack: ExitStack) -> list[Connection]:
+    """Start a process of the swarm for each plan; return their pipes. They end with the stack."""
+    context = multiprocessing.get_context("spawn")
+    pipes = []
+    for plan in plans:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=main, args=(theirs, plan), daemon=True)
+        process.start()
+        theirs.close()
+        pipes.append(ours)
+        stack.callback(_end, process, ours)
+    return pipes
+
+
+def _end(process: Any, pipe: Connection) -> None:
+    pipe.close()
+    process.join(5)
+    if process.is_alive():
+        process.kill()
+        process.join()
 
 
 def main(pipe: Any, plan: Plan) -> None:

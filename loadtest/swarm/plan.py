@@ -16,7 +16,8 @@ class Plan:
     `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of the
     monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are cut
     off come back. The run has so many `bots` in all processes, and `dues` is the memory for their
-    due times, see dues.py. Each bot chooses by the `seed` and its index.
+    due times, see dues.py; `elsewhere`: some of them are at other machines. Each bot chooses by the
+    `seed` and its index.
     """
 
     address: tuple[str, int]
@@ -36,6 +37,7 @@ class Plan:
     returns: bool
     bots: int
     dues: Any
+    elsewhere: bool
     seed: int
 
     def now(self) -> int:

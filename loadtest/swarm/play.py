@@ -40,7 +40,7 @@ class Play:
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda
         self.sockets, self.tally = sockets, tally
-        self.dues = Dues(plan.dues, plan.bots)
+        self.dues = Dues(plan.dues, plan.bots, plan.elsewhere)
         self._rules = Rules()
         self.door = Door(
             plan.address,

@@ -81,6 +81,10 @@ class Result:
     invalid: list[str] = field(default_factory=list)
     #: By which its bots have chosen.
     seed: int = 0
+    #: The generators on other machines, see `Hand.told`; and how long moves were under way between
+    #: them, as `latency` has it.
+    generators: list[dict[str, Any]] = field(default_factory=list)
+    between: dict[str, float] = field(default_factory=dict)
     #: Whether `error` counts even if the run is not valid.
     certain: bool = False
 

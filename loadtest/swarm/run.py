@@ -4,12 +4,11 @@ The bots join and move, for a while that does not count. Then they move for the 
 they stand until everything under way has arrived. At last the oracle judges. It never prints.
 """
 
-import multiprocessing
 import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,17 +22,17 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.swarm import dues
 from flatlands.loadtest.swarm import target as targets
-from flatlands.loadtest.swarm.generator import HOUSEKEEPING
-from flatlands.loadtest.swarm.generator import main as generate
+from flatlands.loadtest.swarm.generator import HOUSEKEEPING, launch
 from flatlands.loadtest.swarm.ground import compare
+from flatlands.loadtest.swarm.lead import SILENT, Hand, book, settle
 from flatlands.loadtest.swarm.oracle import judge
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show, figures
 from flatlands.loadtest.swarm.scenarios import scenario
 from flatlands.loadtest.swarm.screens import look, returns
 from flatlands.loadtest.swarm.target import Target, Watch
-from flatlands.loadtest.swarm.window import Latest, Window
-from flatlands.loadtest.swarm.world import World
+from flatlands.loadtest.swarm.window import ITSELF, Latest, Window
+from flatlands.loadtest.swarm.world import GRAIN, World
 
 SECOND = 1_000_000
 
@@ -48,6 +47,9 @@ JOINING, REPORTING = 30.0, 120.0
 
 #: Seconds without any playing bot after which a run is given up.
 ALONE = 30.0
+
+#: ms by which the clock of a generator may be wrong: half of what the oracle allows for.
+CLOCKS = GRAIN / 2000
 
 #: Seconds within which bots that were cut off must be back.
 BACK_WITHIN = 20.0
@@ -80,13 +82,18 @@ Deed = Callable[[Field], None]
 
 
 def run(
-    options: Options, show: Show, deed: Deed | None = None, target: Target | None = None
+    options: Options,
+    show: Show,
+    deed: Deed | None = None,
+    target: Target | None = None,
+    hands: Sequence[Hand] = (),
 ) -> Result:
     """Do one run and return its result. `show` is called with its progress.
 
     `deed` is done during the measured time, and may end and start the server. `target` is a running
-    server; without it, one is started. Raises Trouble and Interrupted until the server runs. Later
-    failures are in the result, with everything that was measured before them.
+    server; without it, one is started. `hands` are the generators that play, if these are on other
+    machines; they have the processes of the options. Raises Trouble and Interrupted until the
+    server runs. Later failures are in the result, with everything that was measured before them.
     """
     with ExitStack() as stack:
         swarm_cpus: Sequence[int] = ()
@@ -106,7 +113,7 @@ def run(
                     game=options.game,
                 )
             )
-        return _Run(options, target, swarm_cpus, show, stack, deed).do()
+        return _Run(options, target, swarm_cpus, show, stack, deed, hands).do()
 
 
 class _Run:
@@ -118,13 +125,15 @@ class _Run:
         show: Show,
         stack: ExitStack,
         deed: Deed | None,
+        hands: Sequence[Hand],
     ) -> None:
         self._options, self._target, self._show = options, target, show
         #: With a deed, the server may end in the middle of the run.
         self._deed = deed
         self._epoch = time.monotonic_ns() // 1000 - SECOND
-        self._pipes: list[Connection] = []
-        self._latest = Latest(options.processes)
+        self._hands = hands
+        sizes = {hand.who: hand.processes for hand in hands} or {ITSELF: options.processes}
+        self._latest = Latest(sizes)
         self._reports: list[dict[str, Any]] = []
         seed = random.getrandbits(32) if options.seed is None else options.seed
         self._result = Result(options, broker=target.url, seed=seed)
@@ -133,17 +142,16 @@ class _Run:
         self._alone_since: float | None = None
         self._deed_failed = ""
         self._ordering = threading.Lock()
+        self._nothing = self._latest.each()
         #: What `_progress` tells of: all until now, and since it was told last; and when that was.
         self._window = Window(self._latest, target, {})
         self._recent, self._told = Window(self._latest, target, {}), 0
         chosen = scenario(options.scenario, options.game)
         viewports = (options.viewport,) if options.viewport else chosen.viewports
         rate = chosen.rate if options.rate is None else options.rate
-        context = multiprocessing.get_context("spawn")
-        memory = dues.room(options.bots)
-        for number in range(options.processes):
-            ours, theirs = context.Pipe()
-            plan = Plan(
+        memory = None if hands else dues.room(options.bots)
+        plans = [
+            Plan(
                 address=target.address,
                 name=target.name,
                 tls=target.tls,
@@ -161,13 +169,17 @@ class _Run:
                 returns=options.returns,
                 bots=options.bots,
                 dues=memory,
+                elsewhere=bool(hands),
                 seed=self._result.seed,
             )
-            process = context.Process(target=generate, args=(theirs, plan), daemon=True)
-            process.start()
-            theirs.close()
-            self._pipes.append(ours)
-            stack.callback(_end, process, ours)
+            for number in range(options.processes)
+        ]
+        self._pipes: list[Connection | Hand] = []
+        for hand in hands:
+            first, plans = plans[: hand.processes], plans[hand.processes :]
+            hand.begin(first, book(options.scenario, options.game))
+            self._pipes.append(hand)
+        self._pipes += launch(plans, stack)
 
     def _now(self) -> int:
         return time.monotonic_ns() // 1000 - self._epoch
@@ -181,13 +193,16 @@ class _Run:
         except _Ended as ended:
             self._result.error, self._result.certain = str(ended), ended.certain
             if not self._result.measured:
-                self._latest.check_busy(
-                    self._result, self._latest.total()["cpu"], time.monotonic() - began
-                )
+                self._latest.check(self._result, self._nothing, time.monotonic() - began)
         except Trouble as trouble:
             self._result.error, self._result.certain = str(trouble), True
         except Interrupted:
             self._result.error, self._result.certain = "interrupted", True
+        for hand in self._hands:
+            with suppress(Trouble):
+                # Who has ended was told already, and others may play in the next run.
+                hand.finish()
+        self._result.generators = [hand.told() for hand in self._hands]
         return self._result
 
     def _phases(self, watch: Watch) -> None:
@@ -225,15 +240,22 @@ class _Run:
             "settling", ANSWERED, lambda all: not all["unanswered"] + all["away"], ends=False
         )
         self._order("report")
-        self._wait("reporting", REPORTING, lambda _: len(self._reports) == len(self._pipes))
+        self._wait("reporting", REPORTING, lambda _: len(self._reports) == options.processes)
         watch.look()
+        for hand in self._hands:
+            hand.finish()
+            if (off := hand.told()["uncertain_ms"]) > CLOCKS:
+                result.invalid.append(f"the clock of {hand.who} may be {off:.0f} ms off")
         self._sum_up_joining()
         if not result.invalid:
             self._judge((window.begin, window.end), watch)
-        self._order("end")
+        if not self._hands:
+            self._order("end")
 
     def _judge(self, measured: tuple[int, int], watch: Watch) -> None:
         result = self._result
+        if self._hands:
+            result.between = settle(self._reports, measured).summary()
         world = World(self._reports, measured, watch.losses)
         result.verdict = judge(world)
         result.returns = returns(world, until=world.ended - round(BACK_WITHIN * SECOND))
@@ -257,6 +279,18 @@ class _Run:
             except OSError as error:
                 raise _Ended("a process of the swarm has died", certain=True) from error
 
+    def _hear(self, pipe: Connection | Hand) -> None:
+        """Receive what a process has told."""
+        who = pipe.who if isinstance(pipe, Hand) else ITSELF
+        try:
+            kind, content, *number = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise _Ended("a process of the swarm has died", certain=True) from error
+        if kind == "report":
+            self._reports.append({**content, "who": who})
+        else:
+            self._latest.update(who, *(number or [self._pipes.index(pipe)]), content)
+
     def _wait(
         self,
         phase: str,
@@ -275,15 +309,11 @@ class _Run:
         while (left := started + seconds - time.monotonic()) > 0:
             signals.check()
             for pipe in wait(self._pipes, min(left, 0.25)):
-                assert isinstance(pipe, Connection)
-                try:
-                    kind, content = pipe.recv()
-                except (EOFError, OSError) as error:
-                    raise _Ended("a process of the swarm has died", certain=True) from error
-                if kind == "report":
-                    self._reports.append(content)
-                else:
-                    self._latest.update(self._pipes.index(pipe), content)
+                assert isinstance(pipe, Connection | Hand)
+                self._hear(pipe)
+            for hand in self._hands:
+                if phase != "reporting" and time.monotonic() - hand.heard > SILENT:
+                    raise _Ended(f"{hand.who} has told nothing for {SILENT:.0f} s", certain=True)
             if self._target.died and self._deed is None:
                 raise _Ended(f"{self._target.died} in the middle of the run", certain=True)
             if self._deed_failed:
@@ -340,11 +370,3 @@ class _Run:
         self._result.joining = histogram.summary()
         changes = sum(life["held_changes"] for life in lives)
         self._result.totals["held_changes"] = changes
-
-
-def _end(process: Any, pipe: Connection) -> None:
-    pipe.close()
-    process.join(5)
-    if process.is_alive():
-        process.kill()
-        process.join()

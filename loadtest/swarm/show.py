@@ -172,6 +172,27 @@ def unknown(done: Sequence[Result]) -> list[str]:
     return found
 
 
+def generators(done: Sequence[Result]) -> list[str]:
+    """Return sentences about the generators on other machines, and what is known between them."""
+    found = []
+    for run in done:
+        for it in run.generators:
+            found.append(
+                f"{it['name']}: {it['processes']} process(es). Its clock was compared by trips of "
+                f"{it['trip_ms']:.2f} ms, and has moved by {it['moved_ms']:.2f} ms meanwhile: its "
+                f"times are right to {it['uncertain_ms']:.2f} ms."
+            )
+        if run.generators and run.between:
+            p50, p99 = run.between["p50"], run.between["p99"]
+            off = sum(sorted(it["uncertain_ms"] for it in run.generators)[-2:])
+            found.append(
+                "The latencies above are within each generator, by its own clock. From one to "
+                f"another, as observers were told: p50 {p50:.1f} ms, p99 {p99:.1f} ms, right to "
+                f"{off:.2f} ms."
+            )
+    return found
+
+
 def heading(runs: Sequence[Result]) -> str:
     """Return the heading of the column for runs of one name, in several lines."""
     options = runs[0].options
@@ -239,7 +260,7 @@ class Display(Terminal):
                 table.add_row(what, *(_returned(runs, key) for runs in groups.values()))
             table.add_section()
         self.print(table)
-        for why in unknown(results):
+        for why in [*unknown(results), *generators(results)]:
             self.say(why)
 
 

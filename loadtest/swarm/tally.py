@@ -24,6 +24,8 @@ class Tally:
     def __init__(self) -> None:
         self.reader = Reader()
         self.bytes = self.events = self.snapshots = self.resyncs = self.moves = 0
+        #: Deliveries of moves of bots elsewhere.
+        self._foreign = 0
         #: Counts by name; errors and lost connections by their sentences.
         self.counted: Counter[str] = Counter()
         self.complaints: Counter[str] = Counter()
@@ -70,7 +72,9 @@ class Tally:
             some.append(flush)
             most -= len(flush.dues) * len(flush.arrivals)
         if some:
-            self._latency.add(_latencies(some))
+            took, foreign = _latencies(some)
+            self._latency.add(took)
+            self._foreign += foreign
         return self.reader.forget() or bool(self._ready)
 
     def progress(self) -> dict[str, Any]:
@@ -78,7 +82,7 @@ class Tally:
         return {
             "moves": self.moves,
             "joins": self.counted["joins"],
-            "deliveries": self._latency.total,
+            "deliveries": self._latency.total + self._foreign,
             "events": self.events,
             "bytes": self.bytes,
             "snapshots": self.snapshots,
@@ -92,8 +96,9 @@ class Tally:
         }
 
 
-def _latencies(flushes: list[Flush]) -> Any:
-    """Return for each arrival of a flush, and each move in it, how many us it was under way."""
+def _latencies(flushes: list[Flush]) -> tuple[Any, int]:
+    """Return for each arrival of a flush, and each move in it, how many us it was under way, and of
+    how many this is not known here: they have the numbers of moves below 0."""
     flushes = [flush for flush in flushes if flush.dues and flush.arrivals]
     arrivals = np.array([at for flush in flushes for at in flush.arrivals], dtype=np.int64)
     dues = np.array([due for flush in flushes for due in flush.dues], dtype=np.int64)
@@ -104,4 +109,6 @@ def _latencies(flushes: list[Flush]) -> Any:
     first = np.repeat(np.cumsum(sizes) - sizes, times)
     ends = np.cumsum(several)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - several, several)
-    return np.repeat(arrivals, several) - dues[np.repeat(first, several) + within]
+    due = dues[np.repeat(first, several) + within]
+    known = due > 0
+    return (np.repeat(arrivals, several) - due)[known], len(due) - int(known.sum())

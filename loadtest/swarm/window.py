@@ -12,17 +12,21 @@ SECOND = 1_000_000
 #: A run is not valid if a process of the swarm used more than this share of a core.
 BUSY = 0.9
 
+#: Who plays, if that is this machine.
+ITSELF = "the swarm itself"
+
 
 class Latest:
     """The latest progress of each process: counts of everything since its start."""
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: dict[str, int]) -> None:
+        #: Who plays, as sentences have it -> the number of its processes.
         self._processes = processes
-        self._latest: dict[int, dict[str, Any]] = {}
+        self._latest: dict[tuple[str, int], dict[str, Any]] = {}
 
-    def update(self, process: int, progress: dict[str, Any]) -> None:
-        """Store the latest progress of the process with this index."""
-        self._latest[process] = progress
+    def update(self, who: str, process: int, progress: dict[str, Any]) -> None:
+        """Store the latest progress of somebody's process with this number."""
+        self._latest[who, process] = progress
 
     def all_since(self, moment: int) -> bool:
         """Say whether the progress of each process is of this time, in us, or later."""
@@ -60,26 +64,41 @@ class Latest:
     def words(self, what: str) -> dict[str, int]:
         """Return the sums of counts that have sentences as keys: "complaints" or "cuts"."""
         total: Counter[str] = Counter()
-        for progress in self._latest.values():
-            total.update(progress[what])
+        for (who, _), progress in self._latest.items():
+            of = "" if who == ITSELF else f"{who}: "
+            total.update({of + words: count for words, count in progress[what].items()})
         return dict(total)
 
-    def histograms(self) -> tuple[Histogram, Histogram]:
-        """Return the latencies of moves, and how late moves were sent, both since the start."""
-        pair = Histogram(), Histogram()
+    def latency(self) -> Histogram:
+        """Return the latencies of moves since the start."""
+        found = Histogram()
         for progress in self._latest.values():
-            for histogram, name in zip(pair, ("latency", "late"), strict=True):
-                histogram += Histogram.of(*progress[name])
-        return pair
+            found += Histogram.of(*progress["latency"])
+        return found
 
-    def check_busy(self, result: Result, cpu: float, seconds: float) -> None:
-        """Mark a run as not valid if the swarm was too busy.
+    def each(self) -> dict[str, tuple[float, Histogram]]:
+        """Return of each who plays the CPU seconds, and how late moves were sent."""
+        found = {who: (0.0, Histogram()) for who in self._processes}
+        for (who, _), progress in self._latest.items():
+            cpu, late = found[who]
+            late += Histogram.of(*progress["late"])
+            found[who] = cpu + progress["cpu"], late
+        return found
 
-        `cpu` are the CPU seconds that its processes used within so many `seconds`.
-        """
-        busy = cpu / max(seconds, 1.0) / self._processes
-        if busy > BUSY:
-            result.invalid.append(f"the swarm itself used {busy:.0%} of its cores")
+    def check(
+        self, result: Result, before: dict[str, tuple[float, Histogram]], past: float
+    ) -> None:
+        """Mark a run as not valid if somebody who plays was too busy or too late within so many
+        seconds, since `each` was `before`."""
+        for who, (cpu, late) in self.each().items():
+            busy = (cpu - before[who][0]) / max(past, 1.0) / self._processes[who]
+            if busy > BUSY:
+                result.invalid.append(f"{who} used {busy:.0%} of its cores")
+            lateness = (late - before[who][1]).percentile(99)
+            if lateness > result.options.late:
+                result.invalid.append(
+                    f"one move in a hundred was sent {lateness:.0f} ms late by {who}"
+                )
 
 
 def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float | None:
@@ -100,13 +119,12 @@ class Window:
         self._latest, self._target, self._stats = latest, target, stats
         self.begin = latest.at()
         self._before = self._row = self._look()
-        self._late = latest.histograms()[1]
+        self._each = latest.each()
 
     def _look(self) -> dict[str, Any]:
         """Return the counts until now, and the CPU and memory of server and broker."""
-        latency, _ = self._latest.histograms()
         counts = {**self._latest.total(), **self._target.cost()}
-        return {**counts, "at": self._latest.at(), "latency": latency}
+        return {**counts, "at": self._latest.at(), "latency": self._latest.latency()}
 
     @property
     def end(self) -> int:
@@ -146,14 +164,14 @@ class Window:
             if name not in ("unanswered", "away")
         }
         total["swarm_cpu"] = total.pop("cpu")
-        lateness = (self._latest.histograms()[1] - self._late).percentile(99)
-        total["late_p99"] = lateness
+        late = Histogram()
+        for who, (_, lateness) in self._latest.each().items():
+            late += lateness - self._each[who][1]
+        total["late_p99"] = late.percentile(99)
         result.totals = {name: n if n is None else round(n, 3) for name, n in total.items()}
         result.complaints = self._latest.words("complaints")
         result.cuts = self._latest.words("cuts")
         if server is not None:
             result.server = {n: of - self._stats.get(n, 0) for n, of in sorted(server.items())}
-        self._latest.check_busy(result, total["swarm_cpu"] or 0.0, past)
-        if lateness > result.options.late:
-            result.invalid.append(f"one move in a hundred was sent {lateness:.0f} ms late")
+        self._latest.check(result, self._each, past)
         return result

@@ -4,6 +4,7 @@ Each has a server or file of its own, so that no message of another one can be t
 """
 
 import json
+import math
 import os
 import random
 import sys
@@ -280,5 +281,8 @@ def _told() -> Iterator[None]:
 
 
 def _per_message(seconds: dict[str, float | None], messages: int) -> dict[str, float | None]:
-    """Return microseconds a message from seconds of all messages."""
-    return {name: None if used is None else used * 1e6 / messages for name, used in seconds.items()}
+    """Return microseconds a message from seconds of all messages; None for what is not known."""
+    return {
+        name: None if used is None or math.isnan(used) else used * 1e6 / messages
+        for name, used in seconds.items()
+    }

@@ -16,6 +16,7 @@ Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
 """
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -57,9 +58,9 @@ def number_of(body: bytes) -> int:
 
 
 def server_cpu(client: Any) -> float:
-    """Return the CPU seconds that a redis-server has used."""
+    """Return the CPU seconds that a redis-server has used; NaN if it does not tell."""
     found = client.info("cpu")
-    used: float = found["used_cpu_user"] + found["used_cpu_sys"]
+    used: float = found.get("used_cpu_user", math.nan) + found.get("used_cpu_sys", math.nan)
     return used
 
 

@@ -34,6 +34,7 @@ PLAN = Plan(
     bots=2,
     seed=1,
     dues=room(2),
+    elsewhere=False,
 )
 
 

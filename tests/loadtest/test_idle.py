@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import redis
 
+from flatlands.loadtest.idle.command import judge
 from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
 from flatlands.loadtest.idle.measure import LEVELS, figures
 from flatlands.loadtest.idle.report import draw, surface_of
 from flatlands.loadtest.idle.room import processes_for, sources, why_not
 from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.terminal import Terminal
+from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
@@ -235,6 +238,24 @@ def test_a_run_that_measured_its_own_clients_says_so():
     # In a closed loop they are as busy as they can be; its rate is then theirs.
     found = figures("closed", "ping", [busy], 1.0, 0.2, 50)
     assert found["bound"] and found["invalid"] == []
+
+
+def test_thresholds_are_of_open_loops_that_can_be_believed():
+    loops = [
+        figures(loop, "ping", [report_of([9000] * 99)], 1.0, None, 50)
+        for loop in ("open", "closed", "open")
+    ]
+    loops[2]["invalid"] = ["it was late"]
+    run = {"points": [{"connections": 7, "loops": loops[:2]}]}
+    limits = [threshold(["p99", "server"])(text) for text in ("p99 > 5", "p99 > 50", "server > 1")]
+    assert judge(run, Terminal(), limits) == 99
+    name = "7 connections, ping, open loop"
+    assert run["crossed"] == [
+        f"{name}: p99 > 5: {loops[0]['latency']['p99']:.4g}",
+        f"{name}: server > 1: server is not known",
+    ]
+    run["points"][0]["loops"] = loops[2:]
+    assert judge(run, Terminal(), limits) == 3 and run["crossed"] == []
 
 
 # Runs.

@@ -36,9 +36,12 @@ IDLE = ["--scenario", "idle"]
         (swarm, [*IDLE, "--rate", "0"], "--rate 0 asks for nothing"),
         (swarm, [*IDLE, "--sample", "5"], "--scenario idle does not know --sample"),
         (swarm, [*IDLE, "--url", "redis://", "--workers", "2"], "--url names a server that runs"),
+        (swarm, [*IDLE, "--fail-if", "MB > 1"], "has no figure 'MB': there are server, swarm, p50"),
+        (queues, ["--fail-if", "MB > 1"], "no figure is called 'MB': there are per client, "),
         (queues, ["--num-clients", "two"], "'two' should look like 4, 1-4 or 1,2,8"),
         (queues, ["--series", "rabbitmq"], "no series is called 'rabbitmq': there are redis-"),
         (queues, ["--broker", "localhost"], "'localhost' names no broker that is measured"),
+        (queues, ["--broker", "redis:a/s@cret@x"], "'x' names no broker that is measured"),
         (queues, ["--broker", "pigeon://me:a/s@cret@x"], "'pigeon://x' names no broker"),
         (queues, ["--json", "/dev/null/x/run.json"], "nothing can be written to /dev/null/x"),
         (

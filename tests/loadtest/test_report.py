@@ -2,7 +2,9 @@
 
 import pytest
 
+from flatlands.loadtest.kit.points import measure_all
 from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.queues import command
 from flatlands.loadtest.queues.series import SERIES
 
@@ -43,3 +45,18 @@ def test_who_has_not_finished_is_trouble_whatever_the_series_promises(series):
     late["account"]["unfinished"] = 3
     with pytest.raises(Trouble, match=f"^{series} with 1 clients: 3 of the subscribers were still"):
         command.check(late)
+
+
+def test_a_point_that_crosses_a_threshold_is_told_and_the_next_one_is_measured(capsys):
+    limits = [threshold(command.FIGURES)(text) for text in ("p50 > 1", "brokers > 1", "lost > 1")]
+    points, run = [point("redis", 2), point("redis", 3)], {}
+    for one in points:
+        one["latency_ms"] |= {"p90": 2.0, "p99.9": 20.0, "pmax": 30.0}
+    points[1]["latency_ms"]["p50"] = 0.5
+    done = measure_all(
+        ["redis"], lambda _: points, str, run, lambda one: command.crossed(one, limits[::2])
+    )
+    assert done == 99 and run["crossed"] == ["redis with 2 clients: p50 > 1: 1.5"]
+    assert "crossed: redis with 2 clients: p50 > 1: 1.5" in capsys.readouterr().err
+    [unknown] = command.crossed(points[1], limits)
+    assert unknown == "redis with 3 clients: brokers > 1: brokers is not known"

@@ -273,6 +273,30 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     assert result["totals"]["moves"] > 40 and result["verdict"] is None
 
 
+def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_path, crowd):
+    path = tmp_path / "runs.json"
+    port = str(free_port())
+    led = "--lead", port, "--generators", "2", "--url", url(crowd), "--json", str(path)
+    leader = swarm(*led, *"--bots 20 --seconds 6 --repeat 2 --late 400".split())
+    one, other = (swarm("join", f"127.0.0.1:{port}", "--name", name) for name in ("one", "other"))
+    said = ""
+    with leader, one, other:
+        while "(2 of 2)" not in said:
+            said += (line := leader.stdout.readline())
+            assert line, said
+        measuring(leader)
+        other.kill()
+        said += leader.communicate(timeout=PATIENCE)[0]
+        assert one.wait(PATIENCE) == 0, one.stdout.read()
+    assert leader.returncode == 1
+    assert "the generator other has ended in the middle of the run" in said
+    whole, broken = json.loads(path.read_text())["runs"]
+    assert whole["faults"] == [] and (whole["invalid"] or whole["adds_up"]), said
+    assert whole["totals"]["playing"] == 20 and whole["figures"]["deliveries/s"] > 200
+    assert sorted(it["name"] for it in whole["generators"]) == ["one", "other"]
+    assert broken["totals"]["moves"] > 0 and broken["verdict"] is None
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_who_ends_a_swarm_gets_a_report_if_it_can_give_one_and_leaves_no_process(number):
     process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())

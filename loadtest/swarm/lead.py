@@ -1,0 +1,193 @@
+"""The leader of a swarm on several machines: it admits generators, and compares their clocks.
+
+A generator's processes get plans as those of one machine do, and tell the same progress and
+reports, on the leader's clock: so there is one result, and one oracle that judges everybody. How
+long a move was under way is measured where its own bot is, by one clock. What observers elsewhere
+were told names a move by its number, and the leader finds out when that was due.
+"""
+
+import contextlib
+import socket
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.histogram import Histogram
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.swarm.line import Line, digest, edition
+from flatlands.loadtest.swarm.plan import Plan
+from flatlands.loadtest.swarm.scenarios import scenario
+from flatlands.loadtest.swarm.wire import TRACK
+
+#: Seconds within which all generators must have joined, and after which a silent one is given up.
+JOIN_WITHIN, SILENT = 60.0, 15.0
+
+#: Messages there and back by which a clock is compared: the quickest counts.
+TRIPS = 50
+
+
+def book(name: str, game: str) -> str:
+    """Return a short text that differs if the code does by which bots play a scenario or game."""
+    return digest([Path(scenario(name, game).move.__code__.co_filename)])
+
+
+def clock() -> int:
+    """Return this machine's monotonic clock, in us."""
+    return time.monotonic_ns() // 1000
+
+
+class Hand(Line):
+    """A generator that has joined.
+
+    `clocks` has (its clock minus the leader's, by how much that may be wrong), in us, before and
+    after a run. `heard` is when it was heard last, in seconds.
+    """
+
+    def __init__(self, end: socket.socket, names: Sequence[str]) -> None:
+        super().__init__(end, "who wants to join", leads=True)
+        self.edition, self.name, self.processes = super().recv()
+        while self.name in names:
+            self.name += "'"
+        self.who = f"the generator {self.name}"
+        self.clocks: list[tuple[int, int]] = []
+        self.heard = time.monotonic()
+        self._plays = False
+
+    def recv(self) -> Any:
+        """Return what the next message is, its content, and the number of its process."""
+        told = super().recv()
+        self.heard = time.monotonic()
+        return told
+
+    def begin(self, plans: Sequence[Plan], playbook: str) -> None:
+        """Let its processes begin a run, each by a plan whose `epoch` is of the leader's clock."""
+        self.clocks = [self._compare()]
+        told = []
+        for plan in plans:
+            of = plan.indices
+            there = asdict(replace(plan, epoch=plan.epoch + self.clocks[0][0]))
+            told.append({**there, "indices": (of.start, of.stop, of.step)})
+        self.send(("play", told, playbook))
+        self._plays = True
+
+    def finish(self) -> None:
+        """End its part of the run, if it has one, and compare the clocks once more."""
+        if self._plays:
+            self._plays = False
+            self.send(("end",))
+            while self.recv()[0] != "ended":
+                pass
+            self.clocks.append(self._compare())
+
+    def _compare(self) -> tuple[int, int]:
+        trips = []
+        for _ in range(TRIPS):
+            before = clock()
+            self.send(("clock",))
+            there, after = self.recv()[1], clock()
+            trips.append((after - before, there - (before + after) // 2))
+        trip, offset = min(trips)
+        return offset, trip // 2 + 1
+
+    def told(self) -> dict[str, Any]:
+        """Return what JSON has of it: its times may be wrong by half a trip, and by how far its
+        clock has moved."""
+        (before, trip), (after, back) = self.clocks[0], self.clocks[-1]
+        trip = max(trip, back)
+        found = {"trip": 2 * trip, "moved": after - before, "uncertain": trip + abs(after - before)}
+        times = {f"{what}_ms": us / 1000 for what, us in found.items()}
+        return {"name": self.name, "processes": self.processes, **times}
+
+
+@contextlib.contextmanager
+def gathered(
+    address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_WITHIN
+) -> Iterator[list[Hand]]:
+    """Wait until so many generators have joined, and yield them; they end with the block.
+
+    Raises Trouble, and Interrupted.
+    """
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    hands: list[Hand] = []
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(socket.create_server(address, family=family))
+        except OSError as error:
+            raise Trouble(
+                f"nobody can join at {address[0]} ({error}): choose another port"
+            ) from error
+        say(f"waiting for {count} generators: bots.py join {address[0]}:{server.getsockname()[1]}")
+        until = time.monotonic() + patience
+        while len(hands) < count:
+            signals.check()
+            names = [hand.name for hand in hands]
+            if time.monotonic() > until:
+                raise Trouble(
+                    f"only {len(hands)} of {count} generators have joined within {patience:.0f} s "
+                    f"({', '.join(names) or 'none'}): start bots.py join on the other machines"
+                )
+            if wait([server], 0.25):
+                try:
+                    hand = Hand(server.accept()[0], names)
+                except Trouble as trouble:
+                    say(f"sent away: {trouble}")
+                    continue
+                hands.append(stack.enter_context(contextlib.closing(hand)))
+                if hand.edition != edition():
+                    why = f"{hand.who} has another version of the swarm: give both the same"
+                    hand.send(("trouble", why))
+                    raise Trouble(why)
+                say(f"{hand.name} has joined, with {hand.processes} of its processes")
+        server.close()
+        yield hands
+        for hand in hands:
+            with contextlib.suppress(Trouble):
+                # Who has ended was told already.
+                hand.send(("over",))
+
+
+def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Histogram:
+    """Write into reports when the moves were due of which observers at other generators were told,
+    where these have a number below 0, and tell nodes of different generators apart.
+
+    Returns how long the moves of the time `measured`, in us, were under way to them, as far as
+    batches told of them by tracks.
+    """
+    lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    took: list[int] = []
+    for report in reports:
+        for life in report["lives"]:
+            lives[life["id"]].append(life)
+            life["node"] = report["who"], life["node"]
+    for several in lives.values():
+        several.sort(key=lambda life: int(life["welcomed"]))
+
+    def due(id: int, number: int, at: int) -> int:
+        begun = [life for life in lives.get(id, ()) if life["welcomed"] <= at]
+        intents = begun[-1]["intents"] if begun else ()
+        return int(intents[number - 1]) if number <= len(intents) else 0
+
+    for observed in (life["observed"] for report in reports for life in report["lives"]):
+        if observed is None:
+            continue
+        news, beliefs, first = observed["news"], observed["beliefs"], set()
+        for row in np.flatnonzero(news[:, 2] < 0).tolist():
+            at, id, number = news[row, :3].tolist()
+            news[row, 2] = when = due(id, -number, at)
+            if measured[0] <= when < measured[1] and (id, when) not in first:
+                first.add((id, when))
+                # Who comes into view is told with its last move, whenever that was.
+                if news[row, 3] == TRACK and news[row, 4] >= 0:
+                    took.append(at - when)
+        for row in np.flatnonzero(beliefs[:, 2] < 0).tolist():
+            beliefs[row, 2] = due(int(beliefs[row, 0]), -int(beliefs[row, 2]), 2**62)
+    found = Histogram()
+    found.add(np.array(took, dtype=np.int64))
+    return found

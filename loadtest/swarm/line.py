@@ -1,0 +1,101 @@
+"""Messages between the leader of a swarm and a generator: MessagePack over TCP.
+
+Arrays of whole numbers and sets stay what they are, and lists come as tuples. Both ends prove that
+they know the same secret, and never send it. Nothing that comes is ever run.
+"""
+
+import hashlib
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from flatlands.loadtest.kit.processes import Trouble
+
+#: Bytes of a message at most, and seconds that the other end may take in the middle of one.
+MOST, PATIENCE = 2**28, 10
+
+#: The variable that has the secret.
+SECRET = "SWARM_SECRET"
+
+_ARRAY, _SET = 1, 2
+
+
+def secret() -> bytes:
+    """Return the secret that the environment has, or an empty one."""
+    return os.environ.get(SECRET, "").encode()
+
+
+class Line:
+    """One end of a connection; `who` is at the other one, as sentences have it.
+
+    Its methods raise Trouble if that has ended, or sends "trouble" with a sentence.
+    """
+
+    def __init__(self, end: socket.socket, who: str, *, leads: bool) -> None:
+        patience = struct.pack("ll", PATIENCE, 0)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            end.setsockopt(socket.SOL_SOCKET, option, patience)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        end.setblocking(True)
+        self._end, self.who = Connection(end.detach()), who
+        self.fileno, self.close = self._end.fileno, self._end.close
+        try:
+            for prove in (deliver_challenge, answer_challenge)[:: 1 if leads else -1]:
+                prove(self._end, secret())
+        except (AuthenticationError, OSError, EOFError) as error:
+            self.close()
+            raise Trouble(f"{who} has another {SECRET}: give both the same ({error})") from error
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Send a message: what it is, as a word, and what belongs to it."""
+        try:
+            self._end.send_bytes(msgpack.packb(message, default=_pack))
+        except OSError as error:
+            raise Trouble(f"{self.who} has ended in the middle of the run ({error})") from error
+
+    def recv(self) -> Any:
+        """Wait for the next message, and return it."""
+        try:
+            data = self._end.recv_bytes(MOST)
+            told = msgpack.unpackb(data, use_list=False, strict_map_key=False, ext_hook=_unpack)
+        except (OSError, EOFError, ValueError) as error:
+            why = str(error) or "it has hung up"
+            raise Trouble(f"{self.who} has ended in the middle of the run ({why})") from error
+        if told[0] == "trouble":
+            raise Trouble(f"{self.who} says: {told[1]}")
+        return told
+
+
+def _pack(value: Any) -> Any:
+    if isinstance(value, set):
+        return msgpack.ExtType(_SET, msgpack.packb(list(value), default=_pack))
+    if isinstance(value, np.ndarray):
+        array = np.ascontiguousarray(value, dtype="<i8")
+        return msgpack.ExtType(_ARRAY, msgpack.packb((array.shape, array.tobytes())))
+    return int(value)
+
+
+def _unpack(code: int, data: bytes) -> Any:
+    found = msgpack.unpackb(data, use_list=False)
+    if code == _SET:
+        return set(found)
+    return np.frombuffer(found[1], dtype="<i8").reshape(found[0]).copy()
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Return a short text that differs if files do."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
+def edition() -> str:
+    """Return which version of the swarm this is."""
+    return digest(sorted(Path(__file__).resolve().parent.parent.rglob("*.py")))

@@ -114,6 +114,9 @@ class ManualLoop:
         self._alarms.append(ManualAlarm(callback))
         return self._alarms[-1]
 
+    def keep_running(self, name: str, run: Callable[[], None]) -> None:
+        """Leave it to the harness to receive."""
+
     every = Loop.every
     in_turns = Loop.in_turns
 
@@ -298,8 +301,8 @@ class Network:
 class Link(Broker):
     """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
-    def __init__(self, network: Network) -> None:
-        super().__init__("memory://harness")
+    def __init__(self, network: Network, url: str = "memory://harness") -> None:
+        super().__init__(url)
         self._network = network
         #: The share of published messages that is lost without a sign.
         self.losing = 0.0
@@ -368,10 +371,11 @@ class Link(Broker):
 
     def next(self) -> int | None:
         """Return the time at which the next message arrives, or None."""
-        return self._coming[0][0] if self._coming else None
+        return self._coming[0][0] if self._coming and self in self._network.links else None
 
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
-        if self._coming and self._coming[0][0] <= self._network.clock.time:
+        closed = self not in self._network.links
+        if not closed and self._coming and self._coming[0][0] <= self._network.clock.time:
             return heappop(self._coming)[2]
         return None
 
@@ -409,6 +413,9 @@ class Host:
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
+        #: The links from which it receives: two while it changes its broker.
+        self.links = [self.broker]
+        self._harness = harness
         #: The store's answers are waited for, so that they come in a time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         free = harness.free
@@ -422,10 +429,12 @@ class Host:
             store=store,
             game=harness.game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
+            connect=self.connect,
         )
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
+        self.node.swap.start()
         self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
@@ -435,6 +444,11 @@ class Host:
         self.frozen = False
         self._frozen_at = 0
         self._unread: dict[Client, list[tuple[int, bytes]]] = {}
+
+    def connect(self, url: str) -> Link:
+        """Return a link to another broker of the harness."""
+        self.links.append(Link(self._harness.network_of(url), url))
+        return self.links[-1]
 
     # As server/app.py does it.
 
@@ -631,6 +645,8 @@ class Harness:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
+        #: The URLs of other brokers -> their networks.
+        self.networks: dict[str, Network] = {}
         self.free, self.crowd_from = free, crowd_from
         self.play, self.options = play, options
         self._skew, self._stores = skew, stores
@@ -646,6 +662,10 @@ class Harness:
         self.settle()
         if ready:
             self.run(1500)
+
+    def network_of(self, url: str) -> Network:
+        """Return the network of another broker."""
+        return self.networks.setdefault(url, Network(self.clock, self.chance))
 
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
@@ -667,7 +687,7 @@ class Harness:
     def kill(self, host: Host) -> None:
         """Let a node die as by kill -9: it publishes nothing more, and its clients are cut off."""
         self.hosts.remove(host)
-        host.broker.close()
+        host.node.bus.broker.close()
         self.clients = [client for client in self.clients if client.host is not host]
 
     def client(self, host: Host | None = None) -> Client:
@@ -710,10 +730,12 @@ class Harness:
                 if host not in self.hosts:
                     continue
                 busy |= host.loop.turn()
-                while (item := host.broker.receive(0)) is not None:
-                    host.node.receive(item)
-                    host.loop.on_done()
-                    busy = True
+                for link in tuple(host.links):
+                    while (item := link.receive(0)) is not None:
+                        late = link is host.node.swap.late
+                        (host.node.swap.hold if late else host.node.receive)(item)
+                        host.loop.on_done()
+                        busy = True
 
     def awake(self) -> list[Host]:
         """Return the nodes that do not stand still."""
@@ -743,7 +765,11 @@ class Harness:
         until = self.clock.time + ms
         while True:
             self.settle()
-            dues = (due for host in self.awake() for due in (host.loop.next(), host.broker.next()))
+            dues = (
+                due
+                for host in self.awake()
+                for due in (host.loop.next(), *(link.next() for link in host.links))
+            )
             soonest = min((due for due in dues if due is not None), default=until + 1)
             self.clock.time = max(min(until, self._acknowledge, soonest), self.clock.time)
             if self.clock.time >= self._acknowledge:

@@ -181,7 +181,6 @@ class Peers:
     ) -> None:
         self._bus = bus
         self._id = bus.node
-        self._broker = broker = bus.broker
         self._loop = loop = bus.loop
         self._gone = gone
         self._tell_link = tell_link
@@ -222,16 +221,16 @@ class Peers:
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
-        self._forged = broker.counters.forged
+        self._forged = bus.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
-        self._listen_for = LISTEN_FOR if broker.links() else 0
+        self._listen_for = LISTEN_FOR if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
         self._beats = Agenda(loop, self._beat)
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""
         channels = self._bus.channels
-        self._broker.subscribe(channels.nodes, channels.node(self._id))
+        self._bus.subscribe(channels.nodes, channels.node(self._id))
         self._beats.put("beat", self._loop.now())
 
     def why_not_ready(self) -> list[str]:
@@ -324,6 +323,10 @@ class Peers:
         peer = self.peers.get(node)
         return peer is not None and peer.state != DRAINING and peer.said >= since
 
+    def remembered(self) -> set[int]:
+        """Return the ids of the other nodes that live, or have not been silent for long."""
+        return {*self.peers, *self._dead}
+
     def count(self) -> int:
         """Return how many nodes there are, as far as this one knows."""
         return len(self.peers) + 1
@@ -337,11 +340,11 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        identity, rules = self._broker.identity, self._bus.channels.rules
+        identity, rules = self._bus.broker.identity, self._bus.channels.rules
         beat = peer_protocol.heartbeat(
             self._id, now, identity, rules, state, every, self.stored, *self.load
         )
-        self._bus.to_all(beat)
+        self._bus.announce(beat)
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due, and say whether."""
@@ -374,7 +377,7 @@ class Peers:
         if rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
-        if ring != self._broker.identity:
+        if ring != self._bus.broker.identity and ring not in self._bus.identities:
             # It counts as a node like others all the same, since some of its squares may be on the
             # same brokers.
             self.note_incompatible(node, OTHER_BROKERS, silence)
@@ -433,14 +436,14 @@ class Peers:
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
             self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
-        if self._broker.counters.forged != self._forged:
-            self._forged = self._broker.counters.forged
+        if self._bus.counters.forged != self._forged:
+            self._forged = self._bus.counters.forged
             self.note_incompatible()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
             self.hear_all(now)
         else:
-            links = self._broker.links()
+            links = self._bus.broker.links()
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
         if self.hears and self._beats_fresh(now):

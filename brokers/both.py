@@ -1,7 +1,7 @@
 """Two brokers as one, while a world goes from one of them to the other.
 
 Channels are subscribed on both, and messages are published on one of them. This module never
-decides when: server/swap.py does.
+decides when: server/kept/swap.py does.
 """
 
 from flatlands.brokers.base import Broker, LinkAge, Message, Reset, check_payload

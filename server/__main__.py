@@ -146,7 +146,7 @@ def _node(settings: options.Settings) -> "Server":
 
 def _right_broker(url: str, store: Store | None) -> str:
     """Return the URL of the broker to begin with, for a server that was told to use `url`."""
-    from flatlands.server.swap import begins_with, read
+    from flatlands.server.kept.swap import begins_with, read
 
     try:
         return begins_with(url, None if store is None else read(store))

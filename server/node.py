@@ -23,6 +23,7 @@ from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
+from flatlands.server.kept.swap import BrokerSwap
 from flatlands.server.loop import Loop
 from flatlands.server.me import told
 from flatlands.server.messages import peer_protocol
@@ -40,7 +41,6 @@ from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.square import HeardSquare
-from flatlands.server.swap import BrokerSwap
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain

@@ -77,7 +77,7 @@ class Channels:
 
 class Bus:
     """What a part of a node needs to talk to other nodes: the `node`'s id, the broker, the names
-    of the world's channels, and the event loop. The broker may be another one later (swap.py).
+    of the world's channels, and the event loop. The broker may be another one later (kept/swap.py).
 
     Each other method publishes a packed message, and returns False if the broker refuses it.
     """

@@ -441,7 +441,7 @@ echo = _says(ECHO)
 #: there before.
 fence = _says(FENCE)
 
-#: The last step that a node has done of the order `nonce` to change the broker (server/swap.py).
+#: The last step that a node has done of the order `nonce` to change the broker (kept/swap.py).
 step = _says(STEP)
 
 #: A request to the node that has a player to hand it over.

@@ -21,6 +21,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from flatlands.brokers.base import bare
 from flatlands.server.kept.keeper import Away
+from flatlands.server.kept.swap import BrokerSwap
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.orders import (
@@ -33,7 +34,6 @@ from flatlands.server.players.orders import (
     Orders,
     network,
 )
-from flatlands.server.swap import BrokerSwap
 from flatlands.server.websocket.hosts import is_local
 from flatlands.server.websocket.pace import TURN, Turn
 from flatlands.world.grid import Rect, Square
@@ -243,7 +243,7 @@ def _read(deed: str) -> tuple[str, str, int]:
     abort(
         _answer(
             404,
-            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain and /broker.",
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
         )
     )
 

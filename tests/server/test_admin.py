@@ -314,3 +314,21 @@ def test_an_operator_asks_who_has_written_and_undoes_it(server):
     found = order(server, "undo", square="5:0", to="3:-2", owner="0f" * 8)
     assert found == {"deed": "undo", "tiles": {}}
     assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")
+
+
+def test_a_broker_that_cannot_be_used_is_refused_and_no_password_is_shown(server):
+    path = "admin/broker"
+    assert [ask(server, path, method=method)[0] for method in ("GET", "POST")] == [401, 401]
+    status, text = ask(server, path, token=ADMIN)
+    shown = json.loads(text)
+    assert status == 200 and shown["changing"] == "" and shown["broker"].startswith("memory://")
+    for url, why in {
+        "redis://:pass/word@127.0.0.1:1": "no link to .*127.0.0.1:1.*, so nothing is changed",
+        "redis//:password@127.0.0.1": "a broker's URL begins with one of",
+        "null://": "null:// is inside one process: name a broker for all",
+    }.items():
+        order = f"{path}?{urllib.parse.urlencode({'url': url})}"
+        status, text = ask(server, order, token=ADMIN, method="POST")
+        assert status == 409 and re.search(why, text) and "word" not in text
+        ask(server, order, token=ADMIN)
+    assert lines(server, "admin: broker") and "word" not in server.errors()

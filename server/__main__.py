@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import gevent
@@ -139,14 +140,15 @@ def _node(settings: options.Settings) -> "Server":
     from flatlands.server.app import Server
 
     secret = settings.secret if settings.sealed else None
+    connect = partial(open_broker, tls=settings.broker_tls, secret=secret)
     store = _store(settings)
     url = _right_broker(settings.broker or "memory://", store)
-    return Server(settings, open_broker(url, settings.broker_tls, secret), store)
+    return Server(settings, connect(url), store, connect)
 
 
 def _right_broker(url: str, store: Store | None) -> str:
     """Return the URL of the broker to begin with, for a server that was told to use `url`."""
-    from flatlands.server.kept.swap import begins_with, read
+    from flatlands.server.kept.broker_order import begins_with, read
 
     try:
         return begins_with(url, None if store is None else read(store))

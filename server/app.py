@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import gevent
@@ -15,7 +14,7 @@ from gevent import socket
 
 from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker, bare
-from flatlands.brokers.registry import identity_of, open_broker
+from flatlands.brokers.registry import identity_of
 from flatlands.server import faults, hangs, logs
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
@@ -25,6 +24,7 @@ from flatlands.server.clients.tokens import Tokens
 from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
 from flatlands.server.histogram import told
+from flatlands.server.kept.swap import nowhere
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
@@ -84,9 +84,15 @@ LAG_LIMIT = 1000
 
 
 class Server:
-    """One node with its pages and connections."""
+    """One node with its pages and connections; `connect` opens another broker."""
 
-    def __init__(self, settings: Settings, broker: Broker, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        broker: Broker,
+        store: Store | None = None,
+        connect: Callable[[str], Broker] = nowhere,
+    ) -> None:
         self.stats: Counter[str] = Counter()
         self.settings = settings
         if settings.reports is not None:
@@ -105,11 +111,7 @@ class Server:
             store=store,
             game=game,
             plays=game.plays,
-            connect=partial(
-                open_broker,
-                tls=settings.broker_tls,
-                secret=settings.secret if settings.sealed else None,
-            ),
+            connect=connect,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()

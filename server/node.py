@@ -14,16 +14,16 @@ from typing import Any, cast
 import gevent
 
 from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
-from flatlands.brokers.registry import open_broker
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.game import Game
+from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
-from flatlands.server.kept.swap import BrokerSwap
+from flatlands.server.kept.swap import BrokerSwap, nowhere
 from flatlands.server.loop import Loop
 from flatlands.server.me import told
 from flatlands.server.messages import peer_protocol
@@ -72,7 +72,7 @@ class Node:
         game: Make = Game,
         plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
-        connect: Callable[[str], Broker] = open_broker,
+        connect: Callable[[str], Broker] = nowhere,
     ) -> None:
         self.id = id = random.getrandbits(32)
         self.grid = grid
@@ -101,9 +101,8 @@ class Node:
             self,
         )
 
-        self.swap = BrokerSwap(
-            bus, self.peers, self.keeper, connect, self.hear, self.receive, spawn
-        )
+        self.fences = Fences(bus, self.receive)
+        self.swap = BrokerSwap(bus, self.peers, self.keeper, self.fences, connect, self.hear, spawn)
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
 
         # Players.
@@ -152,7 +151,7 @@ class Node:
             peer_protocol.WATCH: self._watch,
             peer_protocol.TELL: self._told,
             peer_protocol.STEP: self.swap.told,
-            peer_protocol.FENCE: self.swap.fenced,
+            peer_protocol.FENCE: self.fences.came,
         }
 
     def hear(self, broker: Broker) -> None:
@@ -166,8 +165,8 @@ class Node:
                 item = broker.receive()
             except BrokerClosed:
                 return
-            if broker is self.swap.late and item is not None:
-                self.loop.guarded(self.swap.hold, item)
+            if broker is self.fences.late and item is not None:
+                self.loop.guarded(self.fences.hold, item)
             elif item is not None:
                 # A fault must cause no pause, in which the other nodes would seem to be dead.
                 self.loop.guarded(self.receive, item)

@@ -732,8 +732,8 @@ class Harness:
                 busy |= host.loop.turn()
                 for link in tuple(host.links):
                     while (item := link.receive(0)) is not None:
-                        late = link is host.node.swap.late
-                        (host.node.swap.hold if late else host.node.receive)(item)
+                        late = link is host.node.fences.late
+                        (host.node.fences.hold if late else host.node.receive)(item)
                         host.loop.on_done()
                         busy = True
 

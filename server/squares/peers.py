@@ -191,7 +191,7 @@ class Peers:
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
-        self._dead: dict[int, Peer] = {}
+        self.dead: dict[int, Peer] = {}
         #: The source of the node that was new last.
         self._last_source = 0
         #: This node's state, as in its heartbeats.
@@ -280,7 +280,7 @@ class Peers:
 
     def knows(self, node: int) -> bool:
         """Say whether a node was heard lately, compatible or not."""
-        return node in self.peers or node in self._dead or node in self.incompatible
+        return node in self.peers or node in self.dead or node in self.incompatible
 
     def tell_apart(self, apart: bool) -> None:
         """Note whether a node lives that is not heard."""
@@ -296,14 +296,14 @@ class Peers:
         """
         if node == self._id:
             return 0
-        peer = self.peers.get(node) or self._dead[node]
+        peer = self.peers.get(node) or self.dead[node]
         return peer.source
 
     def _peer(self, node: int) -> Peer | None:
         """Return what is known of a node, also of a new one; None if that is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
-            silent = self._dead.pop(node, None)
+            silent = self.dead.pop(node, None)
             if silent is None:
                 self._last_source += 1
             source = self._last_source if silent is None else silent.source
@@ -311,7 +311,7 @@ class Peers:
         return peer
 
     def _has_room(self) -> bool:
-        if len(self.peers) + len(self._dead) + len(self.incompatible) < NODES_LIMIT:
+        if len(self.peers) + len(self.dead) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
         self.warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
@@ -322,10 +322,6 @@ class Peers:
         time."""
         peer = self.peers.get(node)
         return peer is not None and peer.state != DRAINING and peer.said >= since
-
-    def remembered(self) -> set[int]:
-        """Return the ids of the other nodes that live, or have not been silent for long."""
-        return {*self.peers, *self._dead}
 
     def count(self) -> int:
         """Return how many nodes there are, as far as this one knows."""
@@ -451,7 +447,7 @@ class Peers:
 
     def hear_all(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""
-        for peer in (*self.peers.values(), *self._dead.values()):
+        for peer in (*self.peers.values(), *self.dead.values()):
             peer.last_heard = max(peer.last_heard, now)
 
     def bury(self, now: int) -> None:
@@ -460,11 +456,11 @@ class Peers:
             if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silent(peer.every)):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
-                self._dead[id] = peer
+                self.dead[id] = peer
                 self._gone(id, False)
-        for id, peer in list(self._dead.items()):
+        for id, peer in list(self.dead.items()):
             if now - peer.heard > GONE_AFTER:
-                del self._dead[id]
+                del self.dead[id]
                 self._gone(id, True)
         for who, (until, _) in list(self.incompatible.items()):
             if now > until:

@@ -151,9 +151,9 @@ def operator_pages(
             refuse()
         if request.method == "POST":
             url = request.args.get("url", "")
-            log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
             try:
                 swap.order(url)
+                log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
             except ValueError as error:
                 abort(_answer(409, f"{error}."))
             except Away as error:

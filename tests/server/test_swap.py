@@ -6,8 +6,9 @@ import pytest
 
 from flatlands.brokers.base import LinkAge
 from flatlands.brokers.registry import identity_of
+from flatlands.server.kept.broker_order import FORMER_MOST, Order, begins_with, read
 from flatlands.server.kept.keeper import Away
-from flatlands.server.kept.swap import EVERY, FORMER_MOST, NO_STORE, Order, begins_with, read
+from flatlands.server.kept.swap import EVERY, NO_STORE
 from flatlands.world.events import SAY
 from tests.server.harness import Clock, Harness, Rules, clock_stores, events, two_nodes
 

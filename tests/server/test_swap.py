@@ -167,9 +167,11 @@ def test_a_node_that_stands_still_stops_it_and_is_named(phase):
     world.phase(phase)
     asleep = world.hosts[2]
     asleep.freeze()
-    world.play(2000)
+    # It is dead for the others by then, but not for long.
+    world.play(5000)
     assert {f"waits for node {asleep.node.id}" in state for state in world.states()} == {True}
     asleep.thaw()
+    world.harness.run(1000)
     world.ends()
 
 

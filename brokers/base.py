@@ -140,9 +140,10 @@ class Broker(ABC):
         BrokerClosed.
         """
 
-    def announce(self, channel: str, payload: bytes) -> bool:
-        """Publish what may come twice, on each of the brokers that this is."""
-        return self.publish(channel, payload)
+    @property
+    def each(self) -> "list[Broker]":
+        """The brokers that this is, for who says something on each: most are one."""
+        return [self]
 
     @abstractmethod
     def receive(self, timeout: float | None = None) -> Message | Reset | None:

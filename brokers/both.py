@@ -50,9 +50,9 @@ class Both(Broker):
         self._waiting.append((channel, payload))
         return True
 
-    def announce(self, channel: str, payload: bytes) -> bool:
-        heard = self.other.publish(channel, payload)
-        return self.speaks.publish(channel, payload) or heard
+    @property
+    def each(self) -> list[Broker]:
+        return [self.speaks, self.other]
 
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         raise NotImplementedError("each of the two has a receiver of its own")

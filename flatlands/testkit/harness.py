@@ -271,6 +271,10 @@ def split(data: bytes) -> list[bytes]:
     return payloads
 
 
+#: The URL of the broker with which all nodes begin.
+OWN_BROKER = "memory://harness"
+
+
 class Network:
     """Joins the links of a harness: all that are subscribed get what one publishes.
 
@@ -301,7 +305,7 @@ class Network:
 class Link(Broker):
     """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
-    def __init__(self, network: Network, url: str = "memory://harness") -> None:
+    def __init__(self, network: Network, url: str = OWN_BROKER) -> None:
         super().__init__(url)
         self._network = network
         #: The share of published messages that is lost without a sign.
@@ -446,7 +450,7 @@ class Host:
         self._unread: dict[Client, list[tuple[int, bytes]]] = {}
 
     def connect(self, url: str) -> Link:
-        """Return a link to another broker of the harness."""
+        """Return a link to a broker of the harness."""
         self.links.append(Link(self._harness.network_of(url), url))
         return self.links[-1]
 
@@ -645,8 +649,8 @@ class Harness:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
-        #: The URLs of other brokers -> their networks.
-        self.networks: dict[str, Network] = {}
+        #: The URLs of brokers -> their networks.
+        self.networks = {OWN_BROKER: self.network}
         self.free, self.crowd_from = free, crowd_from
         self.play, self.options = play, options
         self._skew, self._stores = skew, stores
@@ -664,7 +668,7 @@ class Harness:
             self.run(1500)
 
     def network_of(self, url: str) -> Network:
-        """Return the network of another broker."""
+        """Return the network of a broker."""
         return self.networks.setdefault(url, Network(self.clock, self.chance))
 
     def host(

@@ -26,26 +26,23 @@ class Fences:
     def __init__(self, bus: Bus, receive: Callable[[Message | Reset], None]) -> None:
         self._bus = bus
         self._receive = receive
-        #: The nonce of a fence -> what is done once it is back, with whether it is.
-        self._sent: dict[int, Callable[[bool], object]] = {}
-        self._overdue = Agenda(bus.loop, lambda nonce, _due: self._end(nonce, False))
+        #: The nonce of a fence -> what is done once it is back.
+        self._sent: dict[int, Callable[[], object]] = {}
+        self._overdue = Agenda(bus.loop, lambda nonce, _due: self._end(nonce))
         #: The broker whose messages wait for a fence of the other one.
         self.late: Broker | None = None
         self._other: Broker | None = None
         self._held: deque[Message | Reset] = deque()
         self._waits = False
 
-    def send(self, broker: Broker, do: Callable[[bool], object], within: int = WITHIN) -> None:
-        """Call `do` once a fence is back over a broker, with True; or after `within` ms (0: never),
-        with False."""
+    def send(self, broker: Broker, do: Callable[[], object], within: int = WITHIN) -> None:
+        """Call `do` once a fence is back over a broker, or after `within` ms; 0: not before."""
         nonce, bus = random.getrandbits(32), self._bus
+        self._sent[nonce] = do
+        one = len(broker.links()) <= 1 or not within
         message = peer_protocol.fence(bus.node, nonce)
-        if within and len(broker.links()) > 1:
-            self._sent[nonce] = lambda _back: do(True)
-        else:
-            self._sent[nonce] = do
-            if not broker.publish(bus.channels.node(bus.node), message):
-                within = min(within, 1)
+        if one and not broker.publish(bus.channels.node(bus.node), message):
+            within = min(within, 1)
         if within:
             self._overdue.put(nonce, bus.loop.now() + within)
 
@@ -53,10 +50,10 @@ class Fences:
         """Note that a fence is back."""
         if node == self._bus.node and nonce in self._sent:
             self._overdue.drop(nonce)
-            self._end(nonce, True)
+            self._end(nonce)
 
-    def _end(self, nonce: int, back: bool) -> None:
-        self._sent.pop(nonce)(back)
+    def _end(self, nonce: int) -> None:
+        self._sent.pop(nonce)()
 
     def begin(self, late: Broker | None, other: Broker | None) -> None:
         """From now on let messages of the broker `late` wait for a fence of the other one; those of
@@ -75,14 +72,10 @@ class Fences:
             self._waits = True
             self.send(self._other, partial(self._passed, len(self._held)))
 
-    def _passed(self, count: int, back: bool) -> None:
+    def _passed(self, count: int) -> None:
         self._waits = False
         self._release(count)
-        if back:
-            self._wait()
-        else:
-            # Nobody waits twice for a broker that does not answer.
-            self.begin(None, None)
+        self._wait()
 
     def _release(self, count: int) -> None:
         while self._held and count:

@@ -1,7 +1,8 @@
 """The swap of the broker: all nodes of a world go from one broker to another while they serve.
 
-Each node does three steps, and tells the others after each: it hears both brokers; it speaks on the
-new one, once all others hear it; it leaves the old one, once all speak on the new one. The way back
+Each node does four steps, and tells the others after each: it knows the order, and does no more for
+an earlier one; it hears both brokers; it speaks on the new one, once all others hear it; it leaves
+the old one, once all speak on the new one. The way back
 is the same with another order. docs/nodes.md has the rules, and docs/operations.md what operators
 do. This module never moves a message from one broker to another.
 """
@@ -28,7 +29,7 @@ log = logging.getLogger("flatlands")
 EVERY, LOOK_EVERY = 2000, 100
 
 #: The steps that a node has done.
-NONE, HEARS, SPEAKS, LEFT = range(4)
+NONE, KNOWS, HEARS, SPEAKS, LEFT = range(5)
 
 NO_STORE = "the order to change the broker is kept in the store, and here is none: set STORE_URL"
 
@@ -103,10 +104,11 @@ class BrokerSwap:
         if order is None or (order.ended and self._step == LEFT):
             return ""
         steps = {self._bus.node: self._step, **{id: self._done(id) for id in self._others()}}
-        phase = min(SPEAKS, *steps.values())
-        waits = [str(id) for id, step in sorted(steps.items()) if step <= phase]
-        whom = f"node {', '.join(waits)}" if waits else "the store"
-        sentence = f"{order}, phase {phase + 1} of 3, waits for {whom}"
+        least = min(steps.values())
+        phase = min(max(KNOWS, least), SPEAKS)
+        waits = ", ".join(str(id) for id, step in sorted(steps.items()) if step == least)
+        whom = "the store" if least == LEFT else f"node {waits}"
+        sentence = f"{order}, phase {phase} of 3, waits for {whom}"
         return f"{sentence}: {self._trouble}" if self._trouble else sentence
 
     def _look(self) -> None:
@@ -186,10 +188,14 @@ class BrokerSwap:
     def _step_of_both(self, both: Both, order: Order, turned: bool) -> None:
         """Do the next step, with two brokers; `turned`: this node publishes on the new one."""
         new, old = (both.speaks, both.other) if turned else (both.other, both.speaks)
-        if self._step == NONE:
-            self._listen(new, partial(self._heard, new, old, order))
-        elif self._busy:
+        if self._busy:
             pass
+        elif self._step == NONE:
+            self._reach(order, KNOWS)
+        elif self._step == KNOWS:
+            # What others say goes over the same broker as before until all are so far.
+            if self._all(KNOWS):
+                self._listen(new, partial(self._heard, new, old, order))
         elif self._step == HEARS and turned:
             self._reach(order, SPEAKS)
         elif self._step == HEARS and self._all(HEARS):
@@ -225,23 +231,23 @@ class BrokerSwap:
 
         self._spawn(self._loop.guarded, open)
 
-    def _listen(self, new: Broker, heard: Callable[[bool], None]) -> None:
+    def _listen(self, new: Broker, heard: Callable[[], None]) -> None:
         """Find out whether this node hears the new broker."""
         self._trouble = _silent(new.links())
         if not self._trouble:
             # It hears the others there once it hears itself.
             self._fences.send(new, heard, 0)
 
-    def _heard(self, new: Broker, old: Broker, order: Order, _back: bool) -> None:
-        if self._step == NONE and self._is_last(order):
+    def _heard(self, new: Broker, old: Broker, order: Order) -> None:
+        if self._step == KNOWS and self._is_last(order):
             self._fences.begin(new, old)
             self._reach(order, HEARS)
 
-    def _turned(self, both: Both, _back: bool) -> None:
+    def _turned(self, both: Both) -> None:
         self._busy = False
         both.go_on()
 
-    def _leave(self, both: Both, order: Order, _back: bool) -> None:
+    def _leave(self, both: Both, order: Order) -> None:
         self._busy = False
         if self._is_last(order):
             self._part(both)
@@ -257,12 +263,14 @@ class BrokerSwap:
 
     def _reach(self, order: Order, step: int) -> None:
         self._step = step
-        log.info("%s: this server has done step %d of 3", order, step)
+        log.info("%s: this server has done step %d of %d", order, step, LEFT)
         self._tell(order)
 
     def _tell(self, order: Order) -> None:
         self._told_at = self._loop.now()
-        self._bus.announce(peer_protocol.step(self._bus.node, order.nonce, self._step))
+        message = peer_protocol.step(self._bus.node, order.nonce, self._step)
+        for broker in self._bus.broker.each:
+            broker.publish(self._bus.channels.nodes, message)
 
 
 def _silent(links: list[LinkAge]) -> str:

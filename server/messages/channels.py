@@ -121,7 +121,3 @@ class Bus:
     def to_all(self, message: bytes) -> bool:
         """Publish to all nodes of the world."""
         return bool(self.broker.publish(self.channels.nodes, message))
-
-    def announce(self, message: bytes) -> bool:
-        """Publish to all nodes of the world, whichever brokers they hear, what may come twice."""
-        return bool(self.broker.announce(self.channels.nodes, message))

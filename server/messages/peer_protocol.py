@@ -78,7 +78,7 @@ _FIELDS = {
         number("pages", 1, 100),
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
-        number("step", 0, 3),
+        number("step", 0, 4),
         number("every", 1, EVERY_MOST),
         number("pace", PACE_LEAST, PACE_MOST),
         number("lasts", 0, TIME_MOST),

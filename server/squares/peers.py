@@ -336,11 +336,10 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        identity, rules = self._bus.broker.identity, self._bus.channels.rules
-        beat = peer_protocol.heartbeat(
-            self._id, now, identity, rules, state, every, self.stored, *self.load
-        )
-        self._bus.announce(beat)
+        channels, is_so = self._bus.channels, (state, every, self.stored, *self.load)
+        for broker in self._bus.broker.each:
+            beat = peer_protocol.heartbeat(self._id, now, broker.identity, channels.rules, *is_so)
+            broker.publish(channels.nodes, beat)
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due, and say whether."""

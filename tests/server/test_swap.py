@@ -43,6 +43,7 @@ class World:
     def play(self, ms=0, until=None):
         """Let so many ms pass, or as many as it takes, while all walk to and fro and talk."""
         end = self.turns + (ms // 50 if until is None else 800)
+        awake = []
         while self.turns < end and not (until is not None and until()):
             self.turns += 1
             awake = [p for p in self.harness.clients if p in self.came and not p.host.frozen]
@@ -54,6 +55,8 @@ class World:
             self.harness.run(50)
             for one in awake:
                 assert all(map(one.sees, awake)), f"somebody blinks at turn {self.turns}"
+        for player in awake:
+            player.walk(0, 0)
         assert until is None or until()
 
     def check(self):
@@ -126,26 +129,46 @@ def test_a_world_changes_its_broker_under_its_players():
     # And on to another one, and back.
     world.order(THIRD, host=1)
     world.ends(THIRD)
-    world.order(NEW, host=2)
-    world.ends(NEW)
+    world.order(OLD, host=2)
+    world.ends(OLD)
     assert [host.node.bus.counters.published > 0 for host in world.hosts] == [True] * 3
 
 
-def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one():
-    world = World()
-    # The old broker takes longer, and most to the last node.
-    lags = dict(zip((host.broker for host in world.hosts), (5, 20, 90), strict=True))
+def slow(world):
+    """Let the old broker be slow: each node has a time to it, and one from it."""
     network = world.harness.network
+    to, back = ({h.broker: ms for h, ms in zip(world.hosts, some, strict=True)} for some in LAGS)
 
     def carry(sender, message):
         for link in network.links:
             if message.channel in link.channels:
-                link.put(sender, message, network.clock.time + lags[link])
+                link.put(
+                    sender, message, network.clock.time + to.get(sender, 5) + back.get(link, 5)
+                )
 
     network.carry = carry
+
+
+LAGS = (5, 70, 5), (5, 5, 80)
+
+
+def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one():
+    world = World()
+    slow(world)
     world.play(1000)
     world.order()
     world.ends()
+
+
+@pytest.mark.parametrize("ms", range(1500, 3000, 150))
+def test_it_goes_back_at_any_moment(ms):
+    world = World()
+    slow(world)
+    world.play(1000)
+    world.order()
+    world.play(ms)
+    world.order(OLD, host=2)
+    world.ends(OLD)
 
 
 @pytest.mark.parametrize("phase", [1, 2, 3])
@@ -225,6 +248,16 @@ def test_a_node_that_slept_through_all_of_it_finds_the_new_broker():
     del world.said[:]
     world.play(2000)
     world.check()
+
+
+def test_a_node_that_begins_on_the_broker_that_was_left_comes_after():
+    world = World(nodes=2)
+    world.order()
+    world.ends()
+    late = world.harness.host()
+    world.harness.run(EVERY + 3000)
+    world.join(late)
+    world.ends()
 
 
 def test_the_old_broker_may_be_down():

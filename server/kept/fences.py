@@ -15,9 +15,9 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 
-#: ms after which nobody waits for a fence any more. One of several servers of a broker cannot speak
-#: for the others: then it is waited for so long instead.
-WITHIN = 100
+#: ms after which nobody waits for a fence any more: longer than a busy node does not read. One of
+#: several servers of a broker cannot speak for the others: there one waits for INSTEAD ms.
+WITHIN, INSTEAD = 1000, 100
 
 
 class Fences:
@@ -39,9 +39,10 @@ class Fences:
         """Call `do` once a fence is back over a broker, or after `within` ms; 0: not before."""
         nonce, bus = random.getrandbits(32), self._bus
         self._sent[nonce] = do
-        one = len(broker.links()) <= 1 or not within
         message = peer_protocol.fence(bus.node, nonce)
-        if one and not broker.publish(bus.channels.node(bus.node), message):
+        if within and len(broker.links()) > 1:
+            within = INSTEAD
+        elif not broker.publish(bus.channels.node(bus.node), message):
             within = min(within, 1)
         if within:
             self._overdue.put(nonce, bus.loop.now() + within)

@@ -28,6 +28,9 @@ log = logging.getLogger("flatlands")
 #: ms between two looks for an order, and between two looks whether the next step may be done.
 EVERY, LOOK_EVERY = 2000, 100
 
+#: ms for which a link is kept to the broker that was left.
+CLOSE_AFTER = 500
+
 #: The steps that a node has done.
 NONE, KNOWS, HEARS, SPEAKS, LEFT = range(5)
 
@@ -259,7 +262,9 @@ class BrokerSwap:
         self._fences.begin(None, None)
         self._bus.broker = both.speaks
         self._bus.identities = set()
-        both.other.close()
+        both.other.unsubscribe(*self._bus.subscribed)
+        # What was said there last is to be answered, or else it would count as dropped.
+        self._loop.alarm(both.other.close).set(self._loop.now() + CLOSE_AFTER)
 
     def _reach(self, order: Order, step: int) -> None:
         self._step = step

@@ -1,6 +1,7 @@
 """A world that goes from one broker to another while it is played (server/kept/swap.py)."""
 
 import math
+from functools import partial
 
 import pytest
 
@@ -48,7 +49,7 @@ class World:
             self.turns += 1
             awake = [p for p in self.harness.clients if p in self.came and not p.host.frozen]
             for n, player in enumerate(awake):
-                player.walk(*[(1, 0), (0, 1), (-1, 0), (0, -1)][self.turns // 9 % 4])
+                player.walk(*[(1, 0), (0, 1), (-1, 0), (0, -1)][self.turns % 4])
                 if self.turns % 20 == 5 * n:
                     self.said.append((player, self.turns, f"{n} at {self.turns}"))
                     player.send(6, self.said[-1][2])
@@ -123,6 +124,10 @@ def test_a_world_changes_its_broker_under_its_players():
     world.order()
     # In the store is who gave it, and all others are told within two seconds.
     assert "changing broker from memory://harness to redis://new, phase 1 of 3" in world.states()[0]
+    world.phase(2)
+    for host in world.hosts:
+        host.node.bus.subscribe("for a moment")
+        host.node.bus.unsubscribe("for a moment")
     world.ends()
     network = world.harness.networks[NEW]
     assert len(network.links) == 3 and not world.harness.network.links
@@ -134,36 +139,37 @@ def test_a_world_changes_its_broker_under_its_players():
     assert [host.node.bus.counters.published > 0 for host in world.hosts] == [True] * 3
 
 
-def slow(world):
-    """Let the old broker be slow: each node has a time to it, and one from it."""
-    network = world.harness.network
-    to, back = ({h.broker: ms for h, ms in zip(world.hosts, some, strict=True)} for some in LAGS)
-
-    def carry(sender, message):
-        for link in network.links:
-            if message.channel in link.channels:
-                link.put(
-                    sender, message, network.clock.time + to.get(sender, 5) + back.get(link, 5)
-                )
-
-    network.carry = carry
+#: ms to the old broker and from it, and to and from the new one, of each node.
+OLD_LAGS, NEW_LAGS = ((5, 70, 5), (5, 5, 80)), ((30, 5, 60), (5, 40, 20))
 
 
-LAGS = (5, 70, 5), (5, 5, 80)
+def slow(world, brokers):
+    """Let brokers be slow: url -> the lags."""
+    for url, (to, back) in brokers.items():
+        network = world.harness.network_of(url)
+        network.carry = partial(carry, world, network, to, back)
+
+
+def carry(world, network, to, back, sender, message):
+    hosts = {link: n for n, host in enumerate(world.hosts) for link in host.links}
+    for link in network.links:
+        if message.channel in link.channels:
+            lag = to[hosts[sender]] + back[hosts[link]]
+            link.put(sender, message, network.clock.time + lag)
 
 
 def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one():
     world = World()
-    slow(world)
+    slow(world, {OLD: OLD_LAGS})
     world.play(1000)
     world.order()
     world.ends()
 
 
-@pytest.mark.parametrize("ms", range(1500, 3000, 150))
+@pytest.mark.parametrize("ms", range(1500, 3000, 50))
 def test_it_goes_back_at_any_moment(ms):
     world = World()
-    slow(world)
+    slow(world, {OLD: OLD_LAGS, NEW: NEW_LAGS})
     world.play(1000)
     world.order()
     world.play(ms)
@@ -203,9 +209,15 @@ def test_a_node_that_does_not_reach_the_new_broker_stops_it_and_it_goes_back():
     never_answers(world.hosts[1])
     world.order()
     world.play(FORGOTTEN)
+    # Nor does one that starts, and knows nobody yet, go on without it: their heartbeats are due.
+    world.harness.run(1100 - world.harness.clock.time % 1000)
+    world.harness.host()
+    world.play(4000)
     id = world.hosts[1].node.id
-    first, second, third = world.states()
-    assert first == third and first.endswith(f"redis://new, phase 1 of 3, waits for node {id}")
+    first, second, third, fourth = world.states()
+    assert first == third == fourth and first.endswith(
+        f"redis://new, phase 1 of 3, waits for node {id}"
+    )
     assert second == f"{first}: no link to the new one: it is far away"
     world.order(OLD, host=1)
     world.ends(OLD)

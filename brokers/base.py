@@ -140,6 +140,11 @@ class Broker(ABC):
         BrokerClosed.
         """
 
+    @property
+    def each(self) -> "list[Broker]":
+        """The brokers that this is, for who says something on each: most are one."""
+        return [self]
+
     @abstractmethod
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         """Return the next message or Reset, or None if none comes within `timeout` seconds.
@@ -161,7 +166,9 @@ class Broker(ABC):
 
 def bare(url: str) -> str:
     """Return a URL without user and password: it may be shown, and is the same for all nodes."""
-    return re.sub(r"//[^/?#]*@", "//", url)
+    # A password may have any character by mistake, and is not shown for that. Of a ring each member
+    # may have one.
+    return re.sub(r"//(?:(?!,[a-z+]+://).)*@", "//", url)
 
 
 def short_hash(text: str) -> str:

@@ -13,7 +13,8 @@ import gevent
 from gevent import socket
 
 from flatlands import __version__, compiled
-from flatlands.brokers.base import Broker
+from flatlands.brokers.base import Broker, bare
+from flatlands.brokers.registry import identity_of
 from flatlands.server import faults, hangs, logs
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
@@ -23,6 +24,7 @@ from flatlands.server.clients.tokens import Tokens
 from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
 from flatlands.server.histogram import told
+from flatlands.server.kept.swap import nowhere
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
@@ -68,6 +70,9 @@ STOPPING = "the server restarts"
 DRAINED_FILE = "drained"
 DRAINED = "this server is drained: stop it once /stats counts no residents"
 
+#: What operators are told where settings name a broker that the world has left.
+GONE_TO = "the world has gone to the broker {}: set BROKER_URL to it before the next restart"
+
 #: Seconds within which clients must answer, and other nodes must ask for their players.
 STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
 
@@ -79,12 +84,17 @@ LAG_LIMIT = 1000
 
 
 class Server:
-    """One node with its pages and connections."""
+    """One node with its pages and connections; `connect` opens another broker."""
 
-    def __init__(self, settings: Settings, broker: Broker, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        broker: Broker,
+        store: Store | None = None,
+        connect: Callable[[str], Broker] = nowhere,
+    ) -> None:
         self.stats: Counter[str] = Counter()
         self.settings = settings
-        self.broker = broker
         if settings.reports is not None:
             hangs.running.share(settings.reports)
             hangs.read_off(settings.reports)
@@ -101,6 +111,7 @@ class Server:
             store=store,
             game=game,
             plays=game.plays,
+            connect=connect,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
@@ -142,7 +153,9 @@ class Server:
             self._listener,
             make_pages(
                 self.health,
-                operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
+                operator_pages(
+                    self, self.node.orders, self.node.swap, self.node.play, settings.admin_token
+                ),
                 forgets=settings.forgets,
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
@@ -170,13 +183,14 @@ class Server:
     def start(self) -> None:
         """Begin to serve, and return at once. A worker lets newcomers in only after `open`."""
         loop = self.node.loop
-        loop.keep_running("the broker's receiver", self.node.listen)
+        self.node.hear(self.node.bus.broker)
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
         if self.migration is not None:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
+        self.node.swap.start()
         self.node.peers.start()
         self.node.play.start()
         logs.log_line(
@@ -259,7 +273,7 @@ class Server:
         # The loop ends first: what is due later could not be published any more.
         self.node.loop.end()
         self._reports.close()
-        self.broker.close()
+        self.node.bus.broker.close()
         self.node.keeper.close()
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
@@ -402,8 +416,12 @@ class Server:
         """Return what is wrong though players may come."""
         off = map(hangs.is_off, sorted(hangs.off))
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
+        swap, broker = self.node.swap.state(), self.node.bus.broker
+        named = self.settings.broker or broker.url
+        moved = GONE_TO.format(bare(broker.url)) if identity_of(named) != broker.identity else ""
         return [
             *self.node.peers.warnings(),
+            *filter(None, [swap or moved]),
             *filter(None, [self.node.keeper.trouble]),
             *off,
             *[f"the cells {name} are full: nothing more can be written there" for name in full],
@@ -415,7 +433,7 @@ class Server:
 
     def _report(self) -> metrics.Report:
         """Return this worker's gauges and counters."""
-        links = self.broker.links()
+        links = self.node.bus.broker.links()
         uptime = time.monotonic() - self._started
         gauges: dict[str, float] = {
             "connections": len(self.sessions),
@@ -440,7 +458,7 @@ class Server:
             "watchers": self.node.loop.watchers(),
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
-        broker = asdict(self.broker.counters)
+        broker = asdict(self.node.bus.counters)
         times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
         return metrics.Report(time.monotonic(), gauges, counted, broker, self.about(), times)
 

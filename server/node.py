@@ -8,6 +8,7 @@ nothing but the broker.
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import gevent
@@ -17,10 +18,12 @@ from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.game import Game
+from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
+from flatlands.server.kept.swap import BrokerSwap, nowhere
 from flatlands.server.loop import Loop
 from flatlands.server.me import told
 from flatlands.server.messages import peer_protocol
@@ -51,7 +54,8 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, `plays` is as in Channels, and `spawn` begins a greenlet.
+    what is played, `plays` is as in Channels, `spawn` begins a greenlet, and
+    `connect` opens another broker.
     """
 
     def __init__(
@@ -68,11 +72,11 @@ class Node:
         game: Make = Game,
         plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
+        connect: Callable[[str], Broker] = nowhere,
     ) -> None:
         self.id = id = random.getrandbits(32)
         self.grid = grid
         self.terrain = terrain
-        self.broker = broker
         self.loop = loop
         self.stats = loop.stats
         self.channels = Channels(world, terrain.seed, grid.side, plays)
@@ -97,6 +101,8 @@ class Node:
             self,
         )
 
+        self.fences = Fences(bus, self.receive)
+        self.swap = BrokerSwap(bus, self.peers, self.keeper, self.fences, connect, self.hear, spawn)
         self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
 
         # Players.
@@ -116,8 +122,7 @@ class Node:
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
         self.views = Views(
             self.counts,
-            broker,
-            loop,
+            bus,
             lambda: (id, *self.peers.peers),
             (terrain.seed, grid.side),
             lambda: self.play.game.walked(),
@@ -145,16 +150,24 @@ class Node:
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.WATCH: self._watch,
             peer_protocol.TELL: self._told,
+            peer_protocol.STEP: self.swap.told,
+            peer_protocol.FENCE: self.fences.came,
         }
 
-    def listen(self) -> None:
-        """Receive from the broker until it is closed. No other method waits."""
+    def hear(self, broker: Broker) -> None:
+        """Begin to receive from a broker, until it is closed."""
+        self.loop.keep_running("the broker's receiver", partial(self.listen, broker))
+
+    def listen(self, broker: Broker) -> None:
+        """Receive from a broker until it is closed. No other method waits."""
         while True:
             try:
-                item = self.broker.receive()
+                item = broker.receive()
             except BrokerClosed:
                 return
-            if item is not None:
+            if broker is self.fences.late and item is not None:
+                self.loop.guarded(self.fences.hold, item)
+            elif item is not None:
                 # A fault must cause no pause, in which the other nodes would seem to be dead.
                 self.loop.guarded(self.receive, item)
 

@@ -58,7 +58,7 @@ class Inside(Reached):
                 store.open()
             # Two servers in this process are two worlds, unless they name a broker.
             broker = open_broker(given.broker or f"memory://{uuid.uuid4().hex}")
-            server = Server(given, broker, store)
+            server = Server(given, broker, store, open_broker)
             self.port = server.port
             server.start()
             self._wake = wake.send

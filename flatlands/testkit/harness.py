@@ -114,6 +114,9 @@ class ManualLoop:
         self._alarms.append(ManualAlarm(callback))
         return self._alarms[-1]
 
+    def keep_running(self, name: str, run: Callable[[], None]) -> None:
+        """Leave it to the harness to receive."""
+
     every = Loop.every
     in_turns = Loop.in_turns
 
@@ -268,6 +271,10 @@ def split(data: bytes) -> list[bytes]:
     return payloads
 
 
+#: The URL of the broker with which all nodes begin.
+OWN_BROKER = "memory://harness"
+
+
 class Network:
     """Joins the links of a harness: all that are subscribed get what one publishes.
 
@@ -298,8 +305,8 @@ class Network:
 class Link(Broker):
     """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
-    def __init__(self, network: Network) -> None:
-        super().__init__("memory://harness")
+    def __init__(self, network: Network, url: str = OWN_BROKER) -> None:
+        super().__init__(url)
         self._network = network
         #: The share of published messages that is lost without a sign.
         self.losing = 0.0
@@ -368,10 +375,11 @@ class Link(Broker):
 
     def next(self) -> int | None:
         """Return the time at which the next message arrives, or None."""
-        return self._coming[0][0] if self._coming else None
+        return self._coming[0][0] if self._coming and self in self._network.links else None
 
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
-        if self._coming and self._coming[0][0] <= self._network.clock.time:
+        closed = self not in self._network.links
+        if not closed and self._coming and self._coming[0][0] <= self._network.clock.time:
             return heappop(self._coming)[2]
         return None
 
@@ -409,6 +417,9 @@ class Host:
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
+        #: The links from which it receives: two while it changes its broker.
+        self.links = [self.broker]
+        self._harness = harness
         #: The store's answers are waited for, so that they come in a time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         free = harness.free
@@ -422,10 +433,12 @@ class Host:
             store=store,
             game=harness.game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
+            connect=self.connect,
         )
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
+        self.node.swap.start()
         self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
@@ -435,6 +448,11 @@ class Host:
         self.frozen = False
         self._frozen_at = 0
         self._unread: dict[Client, list[tuple[int, bytes]]] = {}
+
+    def connect(self, url: str) -> Link:
+        """Return a link to a broker of the harness."""
+        self.links.append(Link(self._harness.network_of(url), url))
+        return self.links[-1]
 
     # As server/app.py does it.
 
@@ -631,6 +649,8 @@ class Harness:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
+        #: The URLs of brokers -> their networks.
+        self.networks = {OWN_BROKER: self.network}
         self.free, self.crowd_from = free, crowd_from
         self.play, self.options = play, options
         self._skew, self._stores = skew, stores
@@ -646,6 +666,10 @@ class Harness:
         self.settle()
         if ready:
             self.run(1500)
+
+    def network_of(self, url: str) -> Network:
+        """Return the network of a broker."""
+        return self.networks.setdefault(url, Network(self.clock, self.chance))
 
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
@@ -667,7 +691,7 @@ class Harness:
     def kill(self, host: Host) -> None:
         """Let a node die as by kill -9: it publishes nothing more, and its clients are cut off."""
         self.hosts.remove(host)
-        host.broker.close()
+        host.node.bus.broker.close()
         self.clients = [client for client in self.clients if client.host is not host]
 
     def client(self, host: Host | None = None) -> Client:
@@ -710,10 +734,12 @@ class Harness:
                 if host not in self.hosts:
                     continue
                 busy |= host.loop.turn()
-                while (item := host.broker.receive(0)) is not None:
-                    host.node.receive(item)
-                    host.loop.on_done()
-                    busy = True
+                for link in tuple(host.links):
+                    while (item := link.receive(0)) is not None:
+                        late = link is host.node.fences.late
+                        (host.node.fences.hold if late else host.node.receive)(item)
+                        host.loop.on_done()
+                        busy = True
 
     def awake(self) -> list[Host]:
         """Return the nodes that do not stand still."""
@@ -743,7 +769,11 @@ class Harness:
         until = self.clock.time + ms
         while True:
             self.settle()
-            dues = (due for host in self.awake() for due in (host.loop.next(), host.broker.next()))
+            dues = (
+                due
+                for host in self.awake()
+                for due in (host.loop.next(), *(link.next() for link in host.links))
+            )
             soonest = min((due for due in dues if due is not None), default=until + 1)
             self.clock.time = max(min(until, self._acknowledge, soonest), self.clock.time)
             if self.clock.time >= self._acknowledge:

@@ -40,7 +40,7 @@ class Census:
         self._wild_from = wild_from
         self._node = bus.node
         self._channels = bus.channels
-        self._broker = bus.broker
+        self._bus = bus
         self._loop = loop = bus.loop
         self._outbox = outbox
         #: Part -> the node time in ms at which its lease ends.
@@ -141,4 +141,4 @@ class Census:
             message = peer_protocol.counts(self._node, page, grain, flat[at : at + step])
             self._loop.stats["counts"] += 1
             # What the broker refuses is told anew a second later.
-            self._broker.publish(channel, message)
+            self._bus.broker.publish(channel, message)

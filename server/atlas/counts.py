@@ -69,7 +69,7 @@ class Counts:
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
         self._node = bus.node
         self._channels = bus.channels
-        self._broker = bus.broker
+        self._bus = bus
         self._loop = bus.loop
         self._believes = believes
         #: Channel -> the part of it that this node is subscribed to.
@@ -111,9 +111,9 @@ class Counts:
             self._known[part] = Known(now)
             self.channels[self._channels.part(part)] = part
         if unwanted:
-            self._broker.unsubscribe(*map(self._channels.part, unwanted))
+            self._bus.unsubscribe(*map(self._channels.part, unwanted))
         if new:
-            self._broker.subscribe(*map(self._channels.part, new))
+            self._bus.subscribe(*map(self._channels.part, new))
         for known in self._known.values():
             known.told = {
                 node: told
@@ -133,7 +133,7 @@ class Counts:
         step = len(Part._fields) * PARTS
         for at in range(0, len(due), step):
             message = peer_protocol.watch(self._node, new, due[at : at + step])
-            self._broker.publish(self._channels.nodes, message)
+            self._bus.to_all(message)
 
     # What is known.
 

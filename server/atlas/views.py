@@ -7,12 +7,11 @@ Dots are joined to larger ones until there are few enough of them (layers.py).
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from flatlands.brokers.base import Broker
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.dots import TOTALS, WORLD, Part, parts_around, patches_within
 from flatlands.server.atlas.layers import Layer
-from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
+from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.server.websocket.frames import frame
 from flatlands.world.grid import Rect
@@ -71,15 +70,14 @@ class Views:
     def __init__(
         self,
         counts: Counts,
-        broker: Broker,
-        loop: Loop,
+        bus: Bus,
         nodes: Callable[[], Iterable[int]],
         ground: tuple[int, int],
         walked: Callable[[], tuple[Sequence[str], int]],
     ) -> None:
         self._counts = counts
-        self._broker = broker
-        self._loop = loop
+        self._bus = bus
+        self._loop = loop = bus.loop
         self._nodes = nodes
         self._ground = ground
         self._walked = walked
@@ -214,7 +212,7 @@ class Views:
         """Return the frame of the totals."""
         shown = self._counts.squares(WORLD)
         nodes = len(list(self._nodes()))
-        scheme = self._broker.url.partition(":")[0].partition("+")[0]
+        scheme = self._bus.broker.url.partition(":")[0].partition("+")[0]
         return frame(
             protocol.totals(
                 *self._counts.totals(),

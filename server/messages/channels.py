@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from flatlands.brokers.base import Broker
+from flatlands.brokers.base import Broker, Sums
 from flatlands.server.loop import Loop
 from flatlands.world.grid import Square
 
@@ -77,9 +77,9 @@ class Channels:
 
 class Bus:
     """What a part of a node needs to talk to other nodes: the `node`'s id, the broker, the names
-    of the world's channels, and the event loop.
+    of the world's channels, and the event loop. The broker may be another one later (kept/swap.py).
 
-    Each method publishes a packed message, and returns False if the broker refuses it.
+    Each other method publishes a packed message, and returns False if the broker refuses it.
     """
 
     def __init__(
@@ -89,6 +89,22 @@ class Bus:
         self.channels = channels
         self.broker = broker
         self.loop = loop
+        #: The channels that are subscribed.
+        self.subscribed: set[str] = set()
+        #: The identities of the brokers between which the world goes, if it does.
+        self.identities: set[str] = set()
+        #: What all brokers have done since the node began.
+        self.counters = Sums([broker.counters])
+
+    def subscribe(self, *channels: str) -> None:
+        """Start receiving these channels, soon."""
+        self.subscribed.update(channels)
+        self.broker.subscribe(*channels)
+
+    def unsubscribe(self, *channels: str) -> None:
+        """Stop receiving these channels."""
+        self.subscribed.difference_update(channels)
+        self.broker.unsubscribe(*channels)
 
     def publish(self, square: Square, message: bytes) -> bool:
         """Publish in a square."""

@@ -28,11 +28,11 @@ from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 # On a square's channel.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
 # On the channel of all nodes.
-HEARTBEAT, WATCH, TELL = 34, 50, 52
+HEARTBEAT, WATCH, TELL, STEP = 34, 50, 52, 53
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
-HANDOVER, HERE, ECHO = 36, 40, 47
+HANDOVER, HERE, ECHO, FENCE = 36, 40, 47, 48
 # On the channel of a part of the world.
 COUNTS = 51
 
@@ -78,6 +78,7 @@ _FIELDS = {
         number("pages", 1, 100),
         number("seq", 0, _SEQ),
         number("state", ALIVE, STARTING),
+        number("step", 0, 4),
         number("every", 1, EVERY_MOST),
         number("pace", PACE_LEAST, PACE_MOST),
         number("lasts", 0, TIME_MOST),
@@ -228,6 +229,8 @@ MESSAGES = {
         (WHERE, "where", None, "node player nonce"),
         (HERE, "here", None, "node to nonce name x y dx dy"),
         (ECHO, "echo", None, "node sent"),
+        (FENCE, "fence", None, "node nonce"),
+        (STEP, "step", None, "node nonce step"),
         (WATCH, "watch", _are_parts, "node new parts"),
         (TELL, "tell", _is_around, "node name told around"),
         (COUNTS, "counts", _are_counts, "node page grain dots"),
@@ -433,6 +436,13 @@ heartbeat = _says(HEARTBEAT)
 
 #: What a node sends to itself, to know that what it publishes comes back.
 echo = _says(ECHO)
+
+#: What a node sends to itself over one of two brokers, to know that all has come that was published
+#: there before.
+fence = _says(FENCE)
+
+#: The last step that a node has done of the order `nonce` to change the broker (kept/swap.py).
+step = _says(STEP)
 
 #: A request to the node that has a player to hand it over.
 takeover = _says(TAKEOVER)

@@ -76,7 +76,7 @@ class Residents:
         self._movement = movement
         self._on_left = left
         self._channels = bus.channels
-        self._broker = bus.broker
+        self._bus = bus
         #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
         #: What the game has of each player, and of one that is new.
@@ -120,7 +120,7 @@ class Residents:
     def take_in(self, state: State) -> Resident:
         """Return a new resident, which was in this state at another node that has given it up."""
         resident = self.by_id[state.id] = Resident(self._node, state)
-        self._broker.subscribe(self._channels.player(state.id))
+        self._bus.subscribe(self._channels.player(state.id))
         self._movement.enter(resident)
         if resident.pace_until:
             self._movement.pace(resident, resident.pace, resident.pace_until)
@@ -151,13 +151,13 @@ class Residents:
         """Remember the last seq and place of a player that is here no longer, for LEFT_FOR ms."""
         now = self._loop.now()
         self.left[resident.id] = resident.seq, resident.track.at(now)
-        self._broker.subscribe(self._channels.player(resident.id))
+        self._bus.subscribe(self._channels.player(resident.id))
         self._oblivion.put(resident.id, now + LEFT_FOR)
 
     def _forget(self, id: int, _due: int) -> None:
         self.left.pop(id, None)
         if id not in self.by_id:
-            self._broker.unsubscribe(self._channels.player(id))
+            self._bus.unsubscribe(self._channels.player(id))
 
     # Their clients.
 

@@ -125,7 +125,6 @@ class Context:
         #: The squares that the onlooker wants to hear.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
-        self.broker = bus.broker
         self.loop = loop = bus.loop
         self.hub = hub
         self.outbox = outbox

@@ -181,7 +181,6 @@ class Peers:
     ) -> None:
         self._bus = bus
         self._id = bus.node
-        self._broker = broker = bus.broker
         self._loop = loop = bus.loop
         self._gone = gone
         self._tell_link = tell_link
@@ -192,7 +191,7 @@ class Peers:
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
-        self._dead: dict[int, Peer] = {}
+        self.dead: dict[int, Peer] = {}
         #: The source of the node that was new last.
         self._last_source = 0
         #: This node's state, as in its heartbeats.
@@ -222,16 +221,16 @@ class Peers:
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
-        self._forged = broker.counters.forged
+        self._forged = bus.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
-        self._listen_for = LISTEN_FOR if broker.links() else 0
+        self._listen_for = LISTEN_FOR if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
         self._beats = Agenda(loop, self._beat)
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""
         channels = self._bus.channels
-        self._broker.subscribe(channels.nodes, channels.node(self._id))
+        self._bus.subscribe(channels.nodes, channels.node(self._id))
         self._beats.put("beat", self._loop.now())
 
     def why_not_ready(self) -> list[str]:
@@ -281,7 +280,7 @@ class Peers:
 
     def knows(self, node: int) -> bool:
         """Say whether a node was heard lately, compatible or not."""
-        return node in self.peers or node in self._dead or node in self.incompatible
+        return node in self.peers or node in self.dead or node in self.incompatible
 
     def tell_apart(self, apart: bool) -> None:
         """Note whether a node lives that is not heard."""
@@ -297,14 +296,14 @@ class Peers:
         """
         if node == self._id:
             return 0
-        peer = self.peers.get(node) or self._dead[node]
+        peer = self.peers.get(node) or self.dead[node]
         return peer.source
 
     def _peer(self, node: int) -> Peer | None:
         """Return what is known of a node, also of a new one; None if that is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
-            silent = self._dead.pop(node, None)
+            silent = self.dead.pop(node, None)
             if silent is None:
                 self._last_source += 1
             source = self._last_source if silent is None else silent.source
@@ -312,7 +311,7 @@ class Peers:
         return peer
 
     def _has_room(self) -> bool:
-        if len(self.peers) + len(self._dead) + len(self.incompatible) < NODES_LIMIT:
+        if len(self.peers) + len(self.dead) + len(self.incompatible) < NODES_LIMIT:
             return True
         self._loop.stats["nodes_refused"] += 1
         self.warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
@@ -337,11 +336,10 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        identity, rules = self._broker.identity, self._bus.channels.rules
-        beat = peer_protocol.heartbeat(
-            self._id, now, identity, rules, state, every, self.stored, *self.load
-        )
-        self._bus.to_all(beat)
+        channels, is_so = self._bus.channels, (state, every, self.stored, *self.load)
+        for broker in self._bus.broker.each:
+            beat = peer_protocol.heartbeat(self._id, now, broker.identity, channels.rules, *is_so)
+            broker.publish(channels.nodes, beat)
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due, and say whether."""
@@ -374,7 +372,7 @@ class Peers:
         if rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
-        if ring != self._broker.identity:
+        if ring != self._bus.broker.identity and ring not in self._bus.identities:
             # It counts as a node like others all the same, since some of its squares may be on the
             # same brokers.
             self.note_incompatible(node, OTHER_BROKERS, silence)
@@ -433,14 +431,14 @@ class Peers:
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
             self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
-        if self._broker.counters.forged != self._forged:
-            self._forged = self._broker.counters.forged
+        if self._bus.counters.forged != self._forged:
+            self._forged = self._bus.counters.forged
             self.note_incompatible()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.
             self.hear_all(now)
         else:
-            links = self._broker.links()
+            links = self._bus.broker.links()
             self.broken = [str(link) for link in links if link.seconds > BROKEN_AFTER]
         self._check_link()
         if self.hears and self._beats_fresh(now):
@@ -448,7 +446,7 @@ class Peers:
 
     def hear_all(self, now: int) -> None:
         """Count all nodes as heard now, because this node could not hear them."""
-        for peer in (*self.peers.values(), *self._dead.values()):
+        for peer in (*self.peers.values(), *self.dead.values()):
             peer.last_heard = max(peer.last_heard, now)
 
     def bury(self, now: int) -> None:
@@ -457,11 +455,11 @@ class Peers:
             if now - peer.heard > (GONE_AFTER if peer.state == DRAINING else silent(peer.every)):
                 del self.peers[id]
                 self._loop.stats["nodes_lost"] += 1
-                self._dead[id] = peer
+                self.dead[id] = peer
                 self._gone(id, False)
-        for id, peer in list(self._dead.items()):
+        for id, peer in list(self.dead.items()):
             if now - peer.heard > GONE_AFTER:
-                del self._dead[id]
+                del self.dead[id]
                 self._gone(id, True)
         for who, (until, _) in list(self.incompatible.items()):
             if now > until:

@@ -83,7 +83,7 @@ class Replicas(Context):
         for heard in some:
             heard.needs = 1
             self.squares[heard.square] = self._by_channel[heard.channel] = heard
-        self.broker.subscribe(*channels)
+        self.bus.subscribe(*channels)
         for heard in some:
             heard.sync.request()
         self._getting_ready.put(some, self.loop.now() + READY_AFTER)
@@ -105,7 +105,7 @@ class Replicas(Context):
         """Unsubscribe from a square."""
         heard = self.squares.pop(square)
         del self._by_channel[heard.channel]
-        self.broker.unsubscribe(heard.channel)
+        self.bus.unsubscribe(heard.channel)
         heard.end()
 
     def seq(self, id: int) -> int:

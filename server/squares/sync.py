@@ -95,13 +95,13 @@ class Sync:
     def _subscribe_anew(self) -> None:
         around = self._around
         around.loop.stats["subscribed_anew"] += 1
-        around.broker.unsubscribe(self._channel)
-        around.broker.subscribe(self._channel)
+        around.bus.unsubscribe(self._channel)
+        around.bus.subscribe(self._channel)
         self._anew += 1
         if self._anew > SUBSCRIBED_ANEW + 1:
             around.peers.note_deaf(self._channel, True)
         elif self._anew > SUBSCRIBED_ANEW and around.renewals.allows(around.loop.now() / 1000):
-            around.broker.renew(self._channel)
+            around.bus.broker.renew(self._channel)
 
     def ask(self, node: int) -> None:
         """Note that something of a node is missing, and publish a sync request for it: now, or

@@ -19,7 +19,9 @@ import gevent
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from flatlands.brokers.base import bare
 from flatlands.server.kept.keeper import Away
+from flatlands.server.kept.swap import BrokerSwap
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.orders import (
@@ -76,7 +78,9 @@ class Operated(Protocol):
         """Return what /metrics shows."""
 
 
-def operator_pages(server: Operated, orders: Orders, play: Play, token: str | None) -> Blueprint:
+def operator_pages(
+    server: Operated, orders: Orders, swap: BrokerSwap, play: Play, token: str | None
+) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
 
@@ -140,6 +144,21 @@ def operator_pages(server: Operated, orders: Orders, play: Play, token: str | No
             abort(_answer(409, "No other server takes players of this world: stop this one."))
         log.warning("admin: drain, ordered from %s", request.remote_addr)
         return jsonify({"deed": "drain"})
+
+    @pages.route("/admin/broker", methods=["GET", "POST"])
+    def broker() -> Response:
+        if not has_token():
+            refuse()
+        if request.method == "POST":
+            url = request.args.get("url", "")
+            try:
+                swap.order(url)
+                log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
+            except ValueError as error:
+                abort(_answer(409, f"{error}."))
+            except Away as error:
+                abort(_answer(503, f"{error}."))
+        return jsonify({"deed": "broker", "broker": swap.broker, "changing": swap.state()})
 
     @pages.post("/admin/clear")
     def clear() -> Response:
@@ -223,7 +242,8 @@ def _read(deed: str) -> tuple[str, str, int]:
         return NOTICE, text, 0
     abort(
         _answer(
-            404, "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain."
+            404,
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
         )
     )
 

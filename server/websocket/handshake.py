@@ -13,6 +13,7 @@ import _socket
 import base64
 import hashlib
 import logging
+import re
 from collections.abc import Iterator
 from socket import IPPROTO_TCP, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY
 from typing import Any
@@ -303,7 +304,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         if self.server.access_log:
             log_line(
                 "request",
-                request=self.requestline,
+                # Orders are logged by themselves, and one of them may have a password.
+                request=re.sub(r"(/admin/[^? ]*)\?\S*", r"\1", self.requestline),
                 status=status,
                 ms=round((self.time_finish - self.time_start) * 1000, 1),
                 address=self._address(),

@@ -97,7 +97,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     node = Node(
         grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9, plays=plays
     )
-    listening = gevent.spawn(node.listen)
+    listening = gevent.spawn(node.listen, node.bus.broker)
     others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)
     try:
         node.peers.start()
@@ -137,7 +137,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     finally:
         loop.end()
         others.loop.end()
-        node.broker.close()
+        node.bus.broker.close()
         others.broker.close()
         listening.join()
 

@@ -150,7 +150,7 @@ def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
         (
             "dance",
             404,
-            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo and /drain.",
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
         ),
         ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
@@ -314,3 +314,22 @@ def test_an_operator_asks_who_has_written_and_undoes_it(server):
     found = order(server, "undo", square="5:0", to="3:-2", owner="0f" * 8)
     assert found == {"deed": "undo", "tiles": {}}
     assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")
+
+
+def test_a_broker_that_cannot_be_used_is_refused_and_no_password_is_shown():
+    path = "admin/broker"
+    with inside(ADMIN_TOKEN=ADMIN, STORE_URL="memory://", ACCESS_LOG="1") as server:
+        assert [ask(server, path, method=method)[0] for method in ("GET", "POST")] == [401, 401]
+        shown = json.loads(ask(server, path, token=ADMIN)[1])
+        assert shown["changing"] == "" and shown["broker"].startswith("memory://")
+        for url, why in {
+            "redis://:pass/word@127.0.0.1:1": "is no host:port for redis://",
+            "redis://:password@127.0.0.1:1": "no link to .*127.0.0.1:1.*, so nothing is changed",
+            "redis:password@127.0.0.1": "a broker's URL begins with one of",
+            "null://": "null:// is inside one process: name a broker for all",
+        }.items():
+            order = f"{path}?{urllib.parse.urlencode({'url': url})}"
+            status, text = ask(server, order, token=ADMIN, method="POST")
+            assert status == 409 and re.search(why, text), text
+            ask(server, order, token=ADMIN)
+        assert lines(server, "request .*POST /admin/broker") and "word" not in server.errors()

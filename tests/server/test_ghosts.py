@@ -109,7 +109,7 @@ def test_a_move_that_waits_is_not_newer_than_the_incarnation_that_replaced_it(tw
     # Its last record has the low byte of its seq, and the next incarnation begins behind that.
     before = host.node.residents.by_id[b.id].seq
     node = harness.node
-    node.broker.publish(node.channels.player(b.id), left(node.id, b.id, before + 2**24))
+    node.bus.broker.publish(node.channels.player(b.id), left(node.id, b.id, before + 2**24))
     harness.run(200)
     after = host.node.residents.by_id[b.id].seq
     assert after // 2**24 == before // 2**24 + 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flatlands.brokers.base import Counters
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.squares.outbox import BATCH_LIMIT, LEAD, REST_MOST, Outbox
@@ -20,6 +21,7 @@ class Keeper:
 
     def __init__(self):
         self.published = []
+        self.counters = Counters()
 
     def publish(self, channel, payload):
         self.published.append(peer_protocol.read(payload))

@@ -146,7 +146,7 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
             raise RuntimeError("a test")
 
     monkeypatch.setattr(node, "receive", take)
-    listener = gevent.spawn(node.listen)
+    listener = gevent.spawn(node.listen, node.bus.broker)
     for payload in (b"bad", b"worse", b"good"):
         broker.publish("a", payload)
     gevent.sleep(0.05)

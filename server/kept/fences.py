@@ -1,0 +1,84 @@
+"""Fences: by them nothing that comes over one broker overtakes what came before it over another.
+
+A fence is what a node sends to itself over a broker. Once it is back, all has come that others had
+published there before. This module never decides between which brokers there are fences: swap.py
+does.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from flatlands.brokers.base import Broker, Message, Reset
+from flatlands.server.agenda import Agenda
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Bus
+
+#: ms after which nobody waits for a fence any more: longer than a busy node does not read. One of
+#: several servers of a broker cannot speak for the others: there one waits for INSTEAD ms.
+WITHIN, INSTEAD = 1000, 100
+
+
+class Fences:
+    """See the module. `receive` takes what came over a broker."""
+
+    def __init__(self, bus: Bus, receive: Callable[[Message | Reset], None]) -> None:
+        self._bus = bus
+        self._receive = receive
+        #: The nonce of a fence -> what is done once it is back.
+        self._sent: dict[int, Callable[[], object]] = {}
+        self._overdue = Agenda(bus.loop, lambda nonce, _due: self._end(nonce))
+        #: The broker whose messages wait for a fence of the other one.
+        self.late: Broker | None = None
+        self._other: Broker | None = None
+        self._held: deque[Message | Reset] = deque()
+        self._waits = False
+
+    def send(self, broker: Broker, do: Callable[[], object], within: int = WITHIN) -> None:
+        """Call `do` once a fence is back over a broker, or after `within` ms; 0: not before."""
+        nonce, bus = random.getrandbits(32), self._bus
+        self._sent[nonce] = do
+        message = peer_protocol.fence(bus.node, nonce)
+        if within and len(broker.links()) > 1:
+            within = INSTEAD
+        elif not broker.publish(bus.channels.node(bus.node), message):
+            within = min(within, 1)
+        if within:
+            self._overdue.put(nonce, bus.loop.now() + within)
+
+    def came(self, node: int, nonce: int) -> None:
+        """Note that a fence is back."""
+        if node == self._bus.node and nonce in self._sent:
+            self._overdue.drop(nonce)
+            self._end(nonce)
+
+    def _end(self, nonce: int) -> None:
+        self._sent.pop(nonce)()
+
+    def begin(self, late: Broker | None, other: Broker | None) -> None:
+        """From now on let messages of the broker `late` wait for a fence of the other one; those of
+        none with None. Those that wait already are received now."""
+        self._release(len(self._held))
+        self.late, self._other = late, other
+
+    def hold(self, item: Message | Reset) -> None:
+        """Receive what came over the broker `late` once all has come over the other one that was
+        published there before."""
+        self._held.append(item)
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._held and not self._waits and self._other is not None:
+            self._waits = True
+            self.send(self._other, partial(self._passed, len(self._held)))
+
+    def _passed(self, count: int) -> None:
+        self._waits = False
+        self._release(count)
+        self._wait()
+
+    def _release(self, count: int) -> None:
+        while self._held and count:
+            count -= 1
+            self._bus.loop.guarded(self._receive, self._held.popleft())

@@ -51,9 +51,12 @@ class Line:
         try:
             for prove in (deliver_challenge, answer_challenge)[:: 1 if leads else -1]:
                 prove(self._end, secret())
-        except (AuthenticationError, OSError, EOFError) as error:
+        except AuthenticationError as error:
             self.close()
-            raise Trouble(f"{who} has another {SECRET}: give both the same ({error})") from error
+            raise Trouble(f"{who} has another {SECRET}: give both the same") from error
+        except (OSError, EOFError) as error:
+            self.close()
+            raise Trouble(f"{who} has hung up, or says nothing, before a run") from error
 
     def send(self, message: tuple[Any, ...]) -> None:
         """Send a message: what it is, as a word, and what belongs to it."""

@@ -21,6 +21,7 @@ from flatlands.loadtest.swarm.show import (
     FAULTS,
     FIGURES,
     crossed,
+    generators,
     grouped,
     heading,
     medians,
@@ -57,7 +58,8 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
         parts.append(_comparison(groups, draw))
     if groups:
         parts += ["<h2>Figures</h2>", _table(groups)]
-        parts += [f'<p class="note">{why}</p>' for why in unknown(done)]
+        parts += [f'<p class="note">{escape(why)}</p>' for why in unknown(done)]
+        parts += [f'<p class="note">{escape(why)}</p>' for why in generators(done)]
     if len(counts) == 1:
         for kind, runs in groups.items():
             if len(runs[0].series) > 1:

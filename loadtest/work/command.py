@@ -90,7 +90,8 @@ def _check(point: dict[str, Any]) -> str:
     if point["kind"] == "take":
         ms, past = point["ms"], TAKES[point["series"]].past
         then = f", 2016: {past:.3f}" if past else ""
-        rates = f"{ms['median']:7.3f} ms per {TAKEN} (least {ms['least']:.3f}{then})"
+        rates = f"{ms['median']:7.3f} ms per {TAKEN} ±{point['spread']:.1%}"
+        rates += f" (least {ms['least']:.3f}{then})"
     else:
         past = FIFOS[point["series"]].past
         then = f" (2021: {past[0]:,.0f}, {past[1]:,.0f})" if past else ""

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, median, pstdev
 from typing import Any
 
 import redis
@@ -125,14 +125,17 @@ def _take(series: Take, repeat: int, ground: Ground) -> dict[str, Any]:
 def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a way to take, from the report of its worker; `put` are all messages.
 
-    `ms` are those of a take, `us` the CPU time of a message, of client and server.
+    `ms` are those of a take, `us` the CPU time of a message, of client and server. `spread` is the
+    standard deviation of the means of all turns, as a share of their mean.
     """
+    turns = [fmean(turn) for turn in report["times"]]
     takes = [ns / 1e6 for turn in report["times"] for ns in turn]
     messages = len(takes) * TAKEN
     return {
         "series": name,
         "kind": "take",
         "ms": {"median": median(takes), "mean": fmean(takes), "least": min(takes)},
+        "spread": pstdev(turns) / fmean(turns),
         "us": _per_message(report["cpu"], messages),
         "account": account(range(put), report["got"], report["waiting"], report["held"]),
         "takes": [[round(ns / 1e6, 4) for ns in turn] for turn in report["times"]],

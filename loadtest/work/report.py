@@ -97,7 +97,16 @@ elsewhere. A series in which a message was lost, came twice or out of order is n
 </p>"""
 
 _COLUMNS = {
-    "take": ("", "ms, median", "mean", "fastest", "2016 (mean)", "client &micro;s", "server"),
+    "take": (
+        "",
+        "ms, median",
+        "mean",
+        "fastest",
+        "spread",
+        "2016 (mean)",
+        "client &micro;s",
+        "server",
+    ),
     "fifo": (
         "",
         "messages",
@@ -130,7 +139,7 @@ def _row(point: dict[str, Any]) -> list[str]:
     if point["kind"] == "take":
         ms, past = point["ms"], TAKES[point["series"]].past
         rates = [f"{ms[name]:.3f}" for name in ("median", "mean", "least")]
-        rates.append(or_dash(past, ".3f"))
+        rates += [or_dash(point.get("spread"), ".1%"), or_dash(past, ".3f")]
     else:
         old = FIFOS[point["series"]].past or (None, None)
         rates = [f"{point[name]:,.0f}" for name in ("messages", "pushed", "pulled")]

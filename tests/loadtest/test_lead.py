@@ -13,7 +13,7 @@ import pytest
 
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.swarm import join, lead, line
+from flatlands.loadtest.swarm import join, lead, line, show
 from flatlands.loadtest.swarm.command import main
 from flatlands.loadtest.swarm.dues import Dues, room
 from flatlands.loadtest.swarm.line import SECRET, Line
@@ -72,7 +72,7 @@ def test_a_message_that_is_too_long_or_broken_or_never_whole_ends_the_line(
 def test_who_says_nothing_is_given_up(monkeypatch):
     monkeypatch.setattr(line, "PATIENCE", 1)
     near, far = ends()
-    with far, pytest.raises(Trouble, match="somebody has another SWARM_SECRET"):
+    with far, pytest.raises(Trouble, match="somebody has hung up, or says nothing"):
         Line(near, "somebody", leads=True)
 
 
@@ -251,6 +251,18 @@ def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
         "one move in a hundred was sent 70 ms late by the generator b",
     ]
     assert latest.words("cuts") == {"the generator a: gone": 1, "the generator b: gone": 2}
+
+
+def test_what_is_known_of_clocks_is_told_of_each_generator_and_of_each_two():
+    clocks = [("a", 0.1, 0.0, 0.05), ("b", 0.2, -0.3, 0.4), ("c", 0.1, 0.0, 0.1)]
+    names = "name", "trip_ms", "moved_ms", "uncertain_ms"
+    made = [{**dict(zip(names, clock, strict=True)), "processes": 2} for clock in clocks]
+    said = show.generators([Result(Options(), generators=made, between={"p50": 3.0, "p99": 9.0})])
+    assert (
+        "b: 2 process(es). Its clock was compared by trips of 0.20 ms, and has moved by" in said[1]
+    )
+    assert said[3].endswith("p50 3.0 ms, p99 9.0 ms, right to 0.50 ms.") and len(said) == 4
+    assert show.generators([Result(Options())]) == []
 
 
 @pytest.mark.parametrize(

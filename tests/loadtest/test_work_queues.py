@@ -106,6 +106,12 @@ def test_a_way_that_does_not_do_what_it_should_is_found():
         assert 0 < point["ms"]["least"] <= point["ms"]["median"]
 
 
+def test_the_spread_of_a_way_is_that_of_its_turns():
+    report = {"got": [], "waiting": 0, "held": 0, "cpu": {}}
+    for turns, spread in (([[10, 30], [20, 20]], 0), ([[1, 2], [4, 5]], 0.5)):
+        assert take_figures("lpop", 0, {**report, "times": turns})["spread"] == spread
+
+
 def test_a_fifo_queue_has_an_order_of_its_own():
     dues = list(due_of(FIFOS["1x5-by-50"], 500, "queue").values())
     assert [due[0] for due in dues] == [0, 50, 100, 150, 200]

@@ -261,10 +261,14 @@ class BrokerSwap:
         """Leave the broker on which this node does not publish."""
         self._fences.begin(None, None)
         self._bus.broker = both.speaks
-        self._bus.identities = set()
         both.other.unsubscribe(*self._bus.subscribed)
         # What was said there last is to be answered, or else it would count as dropped.
-        self._loop.alarm(both.other.close).set(self._loop.now() + CLOSE_AFTER)
+        self._loop.alarm(partial(self._close, both.other)).set(self._loop.now() + CLOSE_AFTER)
+
+    def _close(self, left: Broker) -> None:
+        left.close()
+        if not isinstance(self._bus.broker, Both):
+            self._bus.identities = set()
 
     def _reach(self, order: Order, step: int) -> None:
         self._step = step

@@ -20,8 +20,8 @@ from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import STARTING
-from flatlands.server.squares.peers import BROKEN_AFTER, Peers
+from flatlands.server.messages.peer_protocol import DRAINING, STARTING
+from flatlands.server.squares.peers import BROKEN_AFTER, DEAD_AFTER, Peers
 
 log = logging.getLogger("flatlands")
 
@@ -144,8 +144,14 @@ class BrokerSwap:
             self._steps[node] = nonce, step
 
     def _others(self) -> set[int]:
-        """Return the other nodes that live, or have been silent for a short time."""
-        return {*self._peers.peers, *self._peers.dead}
+        """Return the other nodes that live, or have been silent for a short time. Who has said that
+        it stops, and is silent, is gone."""
+        now, known = self._loop.now(), {**self._peers.peers, **self._peers.dead}
+        return {
+            id
+            for id, peer in known.items()
+            if peer.state != DRAINING or now - peer.heard < DEAD_AFTER
+        }
 
     def _done(self, node: int) -> int:
         """Return the last step of the order that another node has done."""

@@ -189,6 +189,13 @@ def test_a_node_dies(phase):
     world.ends(within=FORGOTTEN)
 
 
+def test_a_node_that_was_stopped_is_not_waited_for():
+    world = World()
+    world.order()
+    world.harness.stop(world.hosts[2])
+    world.ends()
+
+
 @pytest.mark.parametrize("phase", [1, 2])
 def test_a_node_that_stands_still_stops_it_and_is_named(phase):
     world = World()

@@ -20,8 +20,8 @@ from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import STARTING
-from flatlands.server.squares.peers import BROKEN_AFTER, Peers
+from flatlands.server.messages.peer_protocol import DRAINING, STARTING
+from flatlands.server.squares.peers import BROKEN_AFTER, DEAD_AFTER, Peers
 
 log = logging.getLogger("flatlands")
 
@@ -144,8 +144,14 @@ class BrokerSwap:
             self._steps[node] = nonce, step
 
     def _others(self) -> set[int]:
-        """Return the other nodes that live, or have been silent for a short time."""
-        return {*self._peers.peers, *self._peers.dead}
+        """Return the other nodes that live, or have been silent for a short time. Who has said that
+        it stops, and is silent, is gone."""
+        now, known = self._loop.now(), {**self._peers.peers, **self._peers.dead}
+        return {
+            id
+            for id, peer in known.items()
+            if peer.state != DRAINING or now - peer.heard < DEAD_AFTER
+        }
 
     def _done(self, node: int) -> int:
         """Return the last step of the order that another node has done."""
@@ -261,10 +267,14 @@ class BrokerSwap:
         """Leave the broker on which this node does not publish."""
         self._fences.begin(None, None)
         self._bus.broker = both.speaks
-        self._bus.identities = set()
         both.other.unsubscribe(*self._bus.subscribed)
         # What was said there last is to be answered, or else it would count as dropped.
-        self._loop.alarm(both.other.close).set(self._loop.now() + CLOSE_AFTER)
+        self._loop.alarm(partial(self._close, both.other)).set(self._loop.now() + CLOSE_AFTER)
+
+    def _close(self, left: Broker) -> None:
+        left.close()
+        if not isinstance(self._bus.broker, Both):
+            self._bus.identities = set()
 
     def _reach(self, order: Order, step: int) -> None:
         self._step = step

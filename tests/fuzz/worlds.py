@@ -598,7 +598,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52))
+        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -614,6 +614,10 @@ class Stranger:
             return [36, node, id, to, name, self._some(0, 2**40), *place, *state]
         if kind == 47:
             return [47, node, self._time()]
+        if kind == 48:
+            return [48, node, self._some(0, 5)]
+        if kind == 53:
+            return [53, node, self._some(0, 5), self._some(0, 4)]
         if kind in (38, 41):
             return [kind, node, id, self._some(0, 2**20)]
         if kind == 40:

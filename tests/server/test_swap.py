@@ -140,7 +140,7 @@ def test_a_world_changes_its_broker_under_its_players():
 
 
 #: ms to the old broker and from it, and to and from the new one, of each node.
-OLD_LAGS, NEW_LAGS = ((5, 70, 5), (5, 5, 80)), ((30, 5, 60), (5, 40, 20))
+OLD_LAGS, NEW_LAGS = ((5, 70, 120), (5, 5, 100)), ((5, 5, 120), (5, 5, 5))
 
 
 def slow(world, brokers):
@@ -187,6 +187,13 @@ def test_a_node_dies(phase):
         never_answers(world.hosts[2])
     world.harness.kill(world.hosts[2])
     world.ends(within=FORGOTTEN)
+
+
+def test_a_node_that_was_stopped_is_not_waited_for():
+    world = World()
+    world.order()
+    world.harness.stop(world.hosts[2])
+    world.ends()
 
 
 @pytest.mark.parametrize("phase", [1, 2])

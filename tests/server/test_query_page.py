@@ -295,7 +295,7 @@ def test_a_node_that_falls_silent_has_a_row_until_it_counts_as_dead(page):
     sentence = "Is any node silent, or its clock wrong by more than a second?"
     one = page.world.nodes[1]
     one.loop.end()
-    one.broker.close()
+    one.bus.broker.close()
 
     def silent():
         return [row for row in page.ask(sentence) if row["id"] == one.id]

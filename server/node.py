@@ -29,6 +29,7 @@ from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.play import Make, Play
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
+from flatlands.server.players.names import Names
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
@@ -111,6 +112,8 @@ class Node:
         )
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
+        self.names = Names(bus, grid, self.residents, self.peers, self.orders)
+
         # The map of everybody.
         self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
@@ -145,6 +148,8 @@ class Node:
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.WATCH: self._watch,
             peer_protocol.TELL: self._told,
+            peer_protocol.SEEK: self.names.asked,
+            peer_protocol.SOUGHT: self.names.sought,
         }
 
     def listen(self) -> None:

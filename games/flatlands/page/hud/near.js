@@ -9,7 +9,7 @@ export class NearDialog {
   constructor() {
     /** Asked for what has a text in its name; set by `fill`. @type {(text: string) => void} */
     this.onSeek = () => {};
-    this.field = element('input', { type: 'search', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
+    this.field = element('input', { type: 'text', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
       placeholder: 'Find people, landmarks, cairns…' });
     this.field.addEventListener('input', () => this.onSeek(this.text));
     this.field.addEventListener('keydown', (event) => {

@@ -332,6 +332,7 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     assert not page.evaluate("words.has('Deer')")
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
+    assert near.get_by_label("Find").input_value() == ""
     rows = near.get_by_role("listitem").all_inner_texts()
     # People come before clockwork, which is marked.
     assert [" ".join(row.split()) for row in rows[:2]] == [

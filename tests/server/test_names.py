@@ -23,7 +23,7 @@ def world(tmp_path):
 def come(harness, name, tile=(0, 0), host=0):
     where = tuple(at * UNIT + UNIT // 2 for at in tile)
     client = harness.stand(name, where, (40, 25), harness.hosts[host])
-    client.send(10, f"{KEY}{ascii(name)}")
+    client.send(10, KEY + name.encode().hex()[-8:])
     return client
 
 

@@ -110,6 +110,7 @@ test('what has a text in its name is found: beginnings of words first, then the 
   assert.deepEqual(names('Rose'), ['ROSE', 'Old Rosé', 'rose, too', 'Primrose']);
   assert.deepEqual(names(' ÓLD r'), ['Old Rosé']);
   assert.deepEqual(names('badger'), []);
+  assert.equal(foundIn('strauss', [near(1, 'Strauß')], { x: 0, y: 0 }).length, 1);
   const many = Array.from({ length: 50 }, (_, i) => near(i, 'Rose'));
   assert.equal(foundIn('rose', many, { x: 0, y: 0 }).length, 20);
 });

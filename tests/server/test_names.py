@@ -3,7 +3,7 @@
 import pytest
 
 from flatlands.games.flatlands.search import KEPT_FOR
-from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, matches
+from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
 from flatlands.server.players.orders import MUTE
 from flatlands.world.track import UNIT
@@ -37,10 +37,14 @@ def sought(client, words):
 
 
 @pytest.mark.parametrize(
-    ("text", "rank"), [("ros", 2), ("red", 2), ("ose", 1), ("rosé", 0), ("x", 0), ("e r", 1)]
+    ("text", "rank"), [("ros", 2), ("red", 2), ("ose", 1), ("ROSÉ", 2), ("x", 0), ("e r", 1)]
 )
 def test_the_beginning_of_any_word_counts_most_and_neither_case_nor_accents(text, rank):
-    assert matches(text, "Rosé Réd") == rank
+    assert matches(folded(text), "Rosé Réd") == rank
+
+
+def test_letters_that_have_other_capitals_are_found_too():
+    assert matches(folded("STRAUSS"), "Strauß") == 2
 
 
 def test_people_of_all_nodes_are_found_the_nearest_first_in_their_squares(world):

@@ -64,7 +64,7 @@ export function placesNear({ marks, here, aim, waiting }) {
 
 /** Return a text without case and accents, as the server compares it. */
 export function folded(text) {
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().trim();
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().trim();
 }
 
 /** Return those with a name that has a text, the ones first of which a word begins with it, and then the

@@ -32,6 +32,7 @@ from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.play import Make, Play
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
+from flatlands.server.players.names import Names
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
@@ -117,6 +118,8 @@ class Node:
         )
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
+        self.names = Names(bus, grid, self.residents, self.peers, self.orders)
+
         # The map of everybody.
         self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)
         self.counts = Counts(bus, lambda node: node == id or node in self.peers.peers)
@@ -152,6 +155,8 @@ class Node:
             peer_protocol.TELL: self._told,
             peer_protocol.STEP: self.swap.told,
             peer_protocol.FENCE: self.fences.came,
+            peer_protocol.SEEK: self.names.asked,
+            peer_protocol.SOUGHT: self.names.sought,
         }
 
     def hear(self, broker: Broker) -> None:

@@ -36,7 +36,7 @@ ROOMS = {
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
     "kept": {"messages", "squares", "agenda", "loop", "things", "hangs"},
-    "players": {"messages", "squares", "kept", "agenda", "logs", "loop"},
+    "players": {"messages", "squares", "kept", "agenda", "limits", "logs", "loop"},
     "clients": set("messages websocket kept players play me node agenda limits logs loop".split()),
     "web": {"messages", "websocket", "kept", "players", "play", "chunks"},
     "query": set("atlas game games node messages squares loop settings".split()),

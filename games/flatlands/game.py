@@ -11,6 +11,7 @@ from flatlands.games.flatlands.gardens.paths import Paths
 from flatlands.games.flatlands.gems.gems import Gems
 from flatlands.games.flatlands.landmarks.finders import Finders
 from flatlands.games.flatlands.options import Options
+from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
 from flatlands.games.flatlands.twins.twins import Twins
 from flatlands.games.flatlands.walkers.herd import Herd
@@ -38,6 +39,7 @@ class Game(game.Game):
         Echoes,
         Paths,
         Gardens,
+        Search,
     )
     wild_from = DEER_FROM
     #: All computer players, of which the part Walkers lets this node keep some.

@@ -28,11 +28,11 @@ from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 # On a square's channel.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
 # On the channel of all nodes.
-HEARTBEAT, WATCH, TELL, STEP = 34, 50, 52, 53
+HEARTBEAT, WATCH, TELL, STEP, SEEK = 34, 50, 52, 53, 55
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
-HANDOVER, HERE, ECHO, FENCE = 36, 40, 47, 48
+HANDOVER, HERE, ECHO, FENCE, SOUGHT = 36, 40, 47, 48, 54
 # On the channel of a part of the world.
 COUNTS = 51
 
@@ -52,6 +52,10 @@ VALUES, ENTRIES_WITH_VALUES = 8, ENTRIES // 3
 
 #: The most points of a recorded way: a few more than are recorded, for where it ends.
 RECORDED = 260
+
+#: A player that was found by its name: its id, name, and square; and the most in one answer.
+Found = list[Any]
+FOUND_MOST = 20
 
 #: The grain of the dot that has the whole world, and the most players of one node in a dot.
 WIDEST, CROWD_MOST = 32, 2**24
@@ -96,6 +100,7 @@ _FIELDS = {
             Field(name, list)
             for name in "things gone others entries writes kept told around".split()
         ],
+        Field("found", list, 0, FOUND_MOST),
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
     )
@@ -128,6 +133,18 @@ def _is_next(
 ) -> bool:
     whole = not len(tracks) % RECORD.size and not len(wide) % WIDE.size
     return previous < number and whole and (not writes or _are_writes(writes))
+
+
+_FOUND_ROW = ("player", "name", "column", "row")
+
+
+def _are_found(_node: int, _to: int, _nonce: int, found: list[Any]) -> bool:
+    return all(
+        isinstance(one, list)
+        and len(one) == len(_FOUND_ROW)
+        and all(_FIELDS[name].allows(value) for name, value in zip(_FOUND_ROW, one, strict=True))
+        for one in found
+    )
 
 
 def _is_page(*fields: Any) -> bool:
@@ -233,6 +250,8 @@ MESSAGES = {
         (STEP, "step", None, "node nonce step"),
         (WATCH, "watch", _are_parts, "node new parts"),
         (TELL, "tell", _is_around, "node name told around"),
+        (SEEK, "seek", None, "node nonce text column row"),
+        (SOUGHT, "sought", _are_found, "node to nonce found"),
         (COUNTS, "counts", _are_counts, "node page grain dots"),
     )
 }
@@ -474,6 +493,10 @@ watch = _says(WATCH)
 #: empty, or column, row and tiles: then only those are told whose players are so near to that tile,
 #: along either axis.
 tell = _says(TELL)
+
+#: The question `nonce` who has a name with this text, the nearest to a square first; and the answer
+#: to node `to`.
+seek, sought = _says(SEEK), _says(SOUGHT)
 
 #: How many players of a node are where in a part of the world. `dots` is column, row, people,
 #: computer players, batches, column ... Pages from 1 on go on where the one before has ended.

@@ -332,6 +332,7 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     assert not page.evaluate("words.has('Deer')")
     page.keyboard.press("m")
     near = page.get_by_role("dialog", name="Who is near")
+    assert near.get_by_label("Find").input_value() == ""
     rows = near.get_by_role("listitem").all_inner_texts()
     # People come before clockwork, which is marked.
     assert [" ".join(row.split()) for row in rows[:2]] == [
@@ -356,7 +357,9 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     # The same by a button on the map.
     page.get_by_role("button", name="Who is near").click()
     near.wait_for()
-    near.get_by_role("button", name="The plaza").click()
+    near.get_by_label("Find").press_sequentially("PLAZ")
+    near.get_by_role("button", name="Follow Somebody").wait_for(state="detached")
+    near.get_by_label("Find").press("Enter")
     eventually(lambda: far(place(page), [0.5, 0.5]) < 1.5, "it walks to the plaza")
 
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Guide, placesNear, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
+import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear, wayTo } from '../../games/flatlands/page/near.js';
 import { stand } from '../../static/track.js';
 import { nothing } from './people.js';
 
@@ -100,4 +100,26 @@ test('a walk that something bars is told, and one that is ended by the player is
   guide.look(state);
   walk.advance(20_000);
   assert.equal(guide.look(state), 'You are there.');
+});
+
+test('what has a text in its name is found: beginnings of words first, then the nearest', () => {
+  const near = (x, name, id = null) => ({ x, y: 0, name, id, way: '', walker: null });
+  const all = [near(9, 'Primrose'), near(50, 'Old Rosé'), near(70, 'rose, too', 7), near(20, 'ROSE'), near(1, 'Ada'),
+    near(71, 'rose, too', 7)];
+  const names = (text) => foundIn(text, all, { x: 0, y: 0 }).map(({ name }) => name);
+  assert.deepEqual(names('Rose'), ['ROSE', 'Old Rosé', 'rose, too', 'Primrose']);
+  assert.deepEqual(names(' ÓLD r'), ['Old Rosé']);
+  assert.deepEqual(names('badger'), []);
+  assert.equal(foundIn('strauss', [near(1, 'Strauß')], { x: 0, y: 0 }).length, 1);
+  const many = Array.from({ length: 50 }, (_, i) => near(i, 'Rose'));
+  assert.equal(foundIn('rose', many, { x: 0, y: 0 }).length, 20);
+});
+
+test('landmarks out of view, people in squares, and cairns are told with the way there', () => {
+  const state = stateWith();
+  state.landmarks = /** @type {any} */ ({ within: () => [{ x: 99, y: 0, name: 'Gull Light' }] });
+  const found = farFrom(state, 16, [[7, 'Rose', -2, 0]], [['Bob', 'mind the otter', 0, 9]]);
+  assert.deepEqual(found.map(({ name, way }) => [name, way]), [['Rose', '25 tiles west'],
+    ['Gull Light', '100 tiles east'], ['Bob’s cairn: mind the otter', '10 tiles south']]);
+  assert.equal(foundIn('otter', found, state.here).length, 1);
 });

@@ -9,7 +9,7 @@ import { Footsteps } from './footsteps.js';
 import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
-import { Guide, placesNear, standsBeside, walkersNear } from './near.js';
+import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import { Planting } from './planting.js';
 import * as P from './protocol.js';
 import { Races } from './races.js';
@@ -34,6 +34,7 @@ const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
+const SEEKS_AFTER = 250;                  // ms after a letter: the server allows four questions a second
 const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
 const AT_LANDMARK = 2;                    // tiles: so near one is there
 const DIGIT = /^(Digit|Numpad)[1-6]$/;
@@ -74,6 +75,9 @@ export class Controls {
     this.stoned = new Map();
     this.hummedAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
+    /** What the server has found last: people, and cairns. @type {[any[], any[]]} */
+    this.sought = [[], []];
+    this.seeking = 0;                     // the timer until it is asked
     hud.setSound(sound.on);
     session.onHeard = (id, emote) => this.#heard(id, emote);
     session.onSpark = (other) => {
@@ -83,6 +87,10 @@ export class Controls {
     session.onTwin = () => sound.twin();
     session.onGo = (x, y, name) => this.goToPlace(x, y, name);
     const { on } = session.client;
+    on.told('sought', (text, people, cairns) => {
+      this.sought = [people.filter(([id]) => id !== state.own?.id), cairns];
+      if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
+    });
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
     on.told('finders', (column, row, place, of, first) =>
       this.discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
@@ -494,17 +502,37 @@ export class Controls {
     else this.sound.emote(emote, near);
   }
 
-  /** List who and what is near. */
+  /** List who and what is near, and let one find others by a few letters. */
   openNear() {
-    const { state, hud, view } = this;
+    const { state, hud } = this;
     if (!this.net.playing) return;
-    hud.openNear(walkersNear(state), placesNear(state), ({ walker, x, y, name }, act) => {
-      if (walker === null) return this.goToPlace(x, y, name);
-      if (act === 'follow') return this.follow(walker.id);
-      if (act === 'wave') return this.emote(WAVE);
-      const at = view.pointOf(state, walker.x, walker.y);
-      this.#showMenu(walker.id, at.x, at.y);
-    });
+    this.sought = [[], []];
+    hud.openNear(walkersNear(state), placesNear(state), (near, act) => this.#choose(near, act),
+      (text) => this.#seek(text));
+  }
+
+  /** @param {import('./near.js').Near} near */
+  #choose({ walker, x, y, name }, act) {
+    if (walker === null || (act === 'open' && this.hud.nearDialog.text !== '')) return this.goToPlace(x, y, name);
+    if (act === 'follow') return this.follow(walker.id);
+    if (act === 'wave') return this.emote(WAVE);
+    const at = this.view.pointOf(this.state, walker.x, walker.y);
+    this.#showMenu(walker.id, at.x, at.y);
+  }
+
+  /** Show at once what the page knows, and ask the server once no letter has come for a moment. */
+  #seek(text) {
+    clearTimeout(this.seeking);
+    this.#showFound(text);
+    if (text !== '') this.seeking = setTimeout(() => this.client.do.seek(text), SEEKS_AFTER);
+  }
+
+  #showFound(text) {
+    const { state } = this, walkers = walkersNear(state), places = placesNear(state);
+    const choose = (near, act) => this.#choose(near, act);
+    if (text === '') return this.hud.nearDialog.fill(walkers, places, choose);
+    const far = farFrom(state, this.client.replica.side, ...this.sought);
+    this.hud.nearDialog.fill(foundIn(text, [...walkers, ...places, ...far], state.here), [], choose);
   }
 
   /** Walk to a place that has a name; an arrow leads there until one is there. */

@@ -8,6 +8,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 const LISTED = 12;                        // walkers
+const FOUND = 20;                         // of what is found by a few letters
+const FAR = 400;                          // tiles along each axis in which landmarks are looked for
 const LOOK_EVERY = 2000;                  // ms between two looks at who comes
 const REACHED = 1;                        // tiles that may be left of the way to a goal
 const BESIDE = 3;                         // tiles: so near is somebody whom one meets
@@ -15,9 +17,10 @@ const WAYS = ['east', 'south-east', 'south', 'south-west', 'west', 'north-west',
   'north-east'];
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
-/** Somebody or something to walk to; `walker` is null for a place.
- * @typedef {{ x: number, y: number, name: string, way: string, walker: import('./state.js').Walker | null }}
- *   Near */
+/** Somebody or something to walk to; `walker` is null for a place, and for somebody
+ * who is out of sight, with an `id`.
+ * @typedef {{ x: number, y: number, name: string, way: string, walker: import('./state.js').Walker | null,
+ *   id?: number | null }} Near */
 
 /** Return in words how far away something is that lies so many tiles east and south. */
 export function wayTo(dx, dy) {
@@ -57,6 +60,36 @@ export function placesNear({ marks, here, aim, waiting }) {
     ...(aim === null || marks.some(({ name }) => name === aim.label) ? [] : [{ x: aim.x, y: aim.y, name: aim.label }])];
   return places.map(({ x, y, name }) =>
     ({ x, y, name, way: wayTo(x - here.x, y - here.y), walker: null }));
+}
+
+/** Return a text without case and accents, as the server compares it. */
+export function folded(text) {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().trim();
+}
+
+/** Return those with a name that has a text, the ones first of which a word begins with it, and then the
+ * nearest: of one walker, or of one name at one place, there is one.
+ * @param {string} text @param {Near[]} all @param {{ x: number, y: number }} here @returns {Near[]} */
+export function foundIn(text, all, here) {
+  const wanted = folded(text), seen = new Set(), away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  const rank = ({ name }) => (' ' + folded(name)).indexOf(' ' + wanted) >= 0 ? 0 : 1;
+  return all.filter((near) => {
+    const key = `${near.id ?? near.walker?.id ?? `${Math.floor(near.x)},${Math.floor(near.y)}`}`;
+    if (!folded(near.name).includes(wanted) || seen.has(key)) return false;
+    return seen.add(key);
+  }).sort((a, b) => rank(a) - rank(b) || away(a) - away(b)).slice(0, FOUND);
+}
+
+/** Return the landmarks far around, and what the server has told of people and cairns, as places.
+ * @param {State} state @param {[number, string, number, number][]} people  id, name and square
+ * @param {[string, string, number, number][]} cairns  name, text and tile @returns {Near[]} */
+export function farFrom({ landmarks, here }, side, people, cairns) {
+  const marks = landmarks.within(here.x - FAR, here.y - FAR, here.x + FAR, here.y + FAR);
+  /** @type {(x: number, y: number, name: string, id?: number | null) => Near} */
+  const near = (x, y, name, id = null) => ({ x, y, name, id, way: wayTo(x - here.x, y - here.y), walker: null });
+  return [...people.map(([id, name, column, row]) => near((column + 0.5) * side, (row + 0.5) * side, name, id)),
+    ...marks.map(({ x, y, name }) => near(x + 0.5, y + 0.5, name)),
+    ...cairns.map(([name, text, x, y]) => near(x + 0.5, y + 0.5, `${name}’s cairn: ${text}`))];
 }
 
 /** Puts into words, for screen readers, what others see happen: who comes into view, and why a walk

@@ -328,9 +328,12 @@ export class Hud {
 
   /** List who and what is near: see NearDialog.
    * @param {import('../near.js').Near[]} walkers @param {import('../near.js').Near[]} places
-   * @param {(near: import('../near.js').Near, act: string) => void} onChoose */
-  openNear(walkers, places, onChoose) {
+   * @param {(near: import('../near.js').Near, act: string) => void} onChoose
+   * @param {(text: string) => void} onSeek */
+  openNear(walkers, places, onChoose, onSeek) {
     this.typing();
+    this.nearDialog.onSeek = onSeek;
+    this.nearDialog.field.value = '';
     this.nearDialog.fill(walkers, places, onChoose);
     this.#showDialog(this.nearDialog.root);
   }

@@ -7,13 +7,29 @@ import { element, icon, show } from './element.js';
 
 export class NearDialog {
   constructor() {
+    /** Asked for what has a text in its name; set by `fill`. @type {(text: string) => void} */
+    this.onSeek = () => {};
+    this.field = element('input', { type: 'text', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
+      placeholder: 'Find people, landmarks, cairns…' });
+    this.field.addEventListener('input', () => this.onSeek(this.text));
+    this.field.addEventListener('keydown', (event) => {
+      event.stopPropagation();
+      if (event.key !== 'Enter' || event.isComposing) return;
+      event.preventDefault();
+      /** @type {HTMLButtonElement | null} */ (this.root.querySelector('ul:not([hidden]) button'))?.click();
+    });
     this.list = element('ul', { 'aria-label': 'Walkers' });
     this.nobody = element('p', {}, 'Nobody is in sight.');
     this.places = element('ul', { 'aria-label': 'Places' });
     this.root = element('dialog', { class: 'help near panel', 'aria-label': 'Who is near' },
-      element('h2', {}, 'Who is near'), this.list, this.nobody, this.places,
+      element('h2', {}, 'Who is near'), this.field, this.list, this.nobody, this.places,
       element('form', { method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
+  }
+
+  /** What is looked for. */
+  get text() {
+    return this.field.value.trim();
   }
 
   /** Fill the list; `onChoose(near, act)` is called with what is chosen of it, once the dialog is closed:
@@ -41,6 +57,8 @@ export class NearDialog {
     };
     this.list.replaceChildren(...walkers.map(row));
     this.places.replaceChildren(...places.map(row));
+    this.nobody.textContent = this.text === '' ? 'Nobody is in sight.'
+      : 'Nobody is called so.';
     show(walkers.length > 0, this.list);
     show(walkers.length === 0, this.nobody);
   }

@@ -1,0 +1,123 @@
+"""Names: finds players of all nodes by what their names begin with or contain.
+
+A node asks all others, and takes what has come after ANSWER_WITHIN ms, so one that is silent holds
+up nobody. Of a player it is told in which square it is, as the map of everybody shows. Players that
+are muted or have lost their connection, and computer players, are not found.
+"""
+
+import itertools
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+
+from flatlands.server.agenda import Agenda
+from flatlands.server.limits import Rate, Rates
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
+from flatlands.server.players.orders import Orders
+from flatlands.server.players.residents import Residents
+from flatlands.server.squares.peers import Peers
+from flatlands.world.grid import Grid
+
+#: ms that a question waits for answers, and for which its answer is given to others too.
+ANSWER_WITHIN, KEPT_FOR = 300, 2000
+
+#: How often a node asks all others, and how often it looks through its own players for them.
+ASKS, LOOKS = Rate("asks", 5, 10), Rate("looks", 20, 40)
+
+#: What is asked: a text, and the square around which is looked.
+_Question = tuple[str, int, int]
+
+
+@lru_cache(10_000)
+def folded(text: str) -> str:
+    """Return a text without case and accents."""
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(each for each in parts if not unicodedata.combining(each)).strip()
+
+
+def matches(text: str, name: str) -> int:
+    """Return 2 if a word of a name begins with a folded text, 1 if that is inside one, else 0."""
+    name = folded(name)
+    return 2 if f" {text}" in f" {name}" else int(text in name)
+
+
+class Names:
+    """See the module."""
+
+    def __init__(
+        self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, orders: Orders
+    ) -> None:
+        self._bus, self._grid, self._loop = bus, grid, bus.loop
+        self._residents, self._peers, self._orders = residents, peers, orders
+        self._rates = Rates()
+        self._nonces = itertools.count(1)
+        #: Nonce -> the question, what was found, and whom it is told.
+        self._asked: dict[
+            int, tuple[_Question, list[Found], list[Callable[[list[Found]], None]]]
+        ] = {}
+        self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce))
+        #: Question -> until when its answer is good, and that.
+        self._answers: dict[_Question, tuple[int, list[Found]]] = {}
+
+    def find(self, text: str, x: int, y: int, done: Callable[[list[Found]], None]) -> None:
+        """Call `done` with the players whose names have a text, the nearest to the position (x, y)
+        first: at once, or within ANSWER_WITHIN ms."""
+        question = folded(text), *self._grid.square(x, y)
+        now = self._loop.now()
+        self._answers = {key: each for key, each in self._answers.items() if each[0] > now}
+        if question in self._answers:
+            done(self._answers[question][1])
+            return
+        for asked, _found, waiting in self._asked.values():
+            if asked == question:
+                waiting.append(done)
+                return
+        found = self._look(question)
+        if not self._peers.peers or not self._rates.spend("asks", ASKS, now):
+            done(found)
+            return
+        nonce = next(self._nonces)
+        self._asked[nonce] = question, found, [done]
+        self._overdue.put(nonce, now + ANSWER_WITHIN)
+        self._bus.to_all(peer_protocol.seek(self._bus.node, nonce, *question))
+
+    def asked(self, node: int, nonce: int, text: str, column: int, row: int) -> None:
+        """Answer another node, unless it was looked too often."""
+        if node != self._bus.node and self._rates.spend("looks", LOOKS, self._loop.now()):
+            found = self._look((text, column, row))
+            if found:
+                self._bus.to_node(node, peer_protocol.sought(self._bus.node, node, nonce, found))
+
+    def sought(self, _node: int, to: int, nonce: int, found: list[Found]) -> None:
+        """Take the answer of a node, if it is for this one (`to`)."""
+        if to == self._bus.node and nonce in self._asked:
+            self._asked[nonce][1].extend(found)
+
+    def _done(self, nonce: int) -> None:
+        question, found, waiting = self._asked.pop(nonce)
+        best = self._best(question, found)
+        self._answers[question] = self._loop.now() + KEPT_FOR, best
+        for done in waiting:
+            done(best)
+
+    def _look(self, question: _Question) -> list[Found]:
+        """Return the players of this node that are asked for."""
+        now, found = self._loop.now(), []
+        for id, resident in self._residents.by_id.items():
+            # Computer players have no screen, nor has who has lost its connection.
+            if resident.screen is not None and matches(question[0], resident.name):
+                if not self._orders.is_muted(id):
+                    square = self._grid.square(*resident.track.at(now))
+                    found.append([id, resident.name, *square])
+        return self._best(question, found)
+
+    def _best(self, question: _Question, found: list[Found]) -> list[Found]:
+        text, column, row = question
+
+        def order(one: Found) -> tuple[int, int]:
+            _id, name, at, down = one
+            return -matches(text, name), (at - column) ** 2 + (down - row) ** 2
+
+        return sorted(found, key=order)[:FOUND_MOST]

@@ -39,7 +39,7 @@ export class Singing {
       const near = 1 - Math.hypot(x - here.x, y - here.y) / FAR;
       if (own || muted || !walking || near <= 0 || isDeer(id)) continue;
       const square = squares.get(key);
-      if (square === undefined || square.last < heard || near <= (tones.get(key)?.[1] ?? 0)) continue;
+      if (square === undefined || square.last <= heard || near <= (tones.get(key)?.[1] ?? 0)) continue;
       tones.set(key, [toneOf(col, row), near]);
     }
     const nearest = [...tones.values()].sort((a, b) => b[1] - a[1]).slice(0, MOST);

@@ -15,6 +15,7 @@ import * as P from './protocol.js';
 import { Races } from './races.js';
 import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
+import { Singing } from './singing.js';
 import { PLAZA, ROCK } from './terrain.js';
 import { sayable } from './texts.js';
 import { UNIT } from './track.js';
@@ -67,6 +68,7 @@ export class Controls {
     this.relay = new Relay(state, session.client, hud, sound);
     this.races = new Races(state, session, hud, sound);
     this.garden = new Planting(state, session.client, hud, sound);
+    this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
     // the last emotes.
@@ -78,7 +80,7 @@ export class Controls {
     /** What the server has found last: people, and cairns. @type {[any[], any[]]} */
     this.sought = [[], []];
     this.seeking = 0;                     // the timer until it is asked
-    hud.setSound(sound.on);
+    hud.setSound(sound.on, sound.sings);
     session.onHeard = (id, emote) => this.#heard(id, emote);
     session.onSpark = (other) => {
       sound.spark();
@@ -100,6 +102,7 @@ export class Controls {
   frame() {
     if (!this.net.playing) return;
     this.footsteps.follow(this.state);
+    this.#sing();
     this.#followLead();
     this.#follow();
     this.#goOn();
@@ -324,10 +327,18 @@ export class Controls {
     }
   }
 
+  /** Let squares sing, but not in a hidden tab. */
+  #sing() {
+    if (!this.sound.sings || document.hidden) return;
+    const tones = this.singing.listen(this.state);
+    if (tones.length > 0) this.sound.sing(tones);
+  }
+
   toggleSound() {
-    this.sound.turn(!this.sound.on);
-    this.hud.setSound(this.sound.on);
-    this.hud.toast(`Sounds are ${this.sound.on ? 'on' : 'off'}.`);
+    const { on, sings } = this.sound;
+    this.sound.turn(!on || sings, !on);
+    this.hud.setSound(this.sound.on, this.sound.sings);
+    this.hud.toast(`Sounds are ${!on ? 'on, and squares sing in which somebody walks' : sings ? 'on' : 'off'}.`);
     this.sound.chime();
   }
 

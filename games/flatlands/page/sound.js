@@ -58,6 +58,7 @@ const STEPS = {
 export class Sound {
   constructor() {
     this.on = forBrowser.get(SOUND_KEY) !== 'off';
+    this.sings = forBrowser.get(SOUND_KEY) === 'sing';
     /** @type {AudioContext | null} */
     this.context = null;
     /** @type {AudioBuffer | null} */
@@ -75,10 +76,11 @@ export class Sound {
     addEventListener('keydown', touched, true);
   }
 
-  /** Turn sounds on or off, also for later visits. */
-  turn(on) {
+  /** Turn sounds on, off, or on with squares that sing, also for later visits. */
+  turn(on, sings) {
     this.on = on;
-    forBrowser.set(SOUND_KEY, on ? 'on' : 'off');
+    this.sings = sings;
+    forBrowser.set(SOUND_KEY, sings ? 'sing' : on ? 'on' : 'off');
   }
 
   /** A gem was found. */
@@ -104,6 +106,12 @@ export class Sound {
   /** The own player has the ember, or is rid of it. */
   ember(has) {
     this.#play((context) => ringAll(context, has ? FLARE : OUT, 0.9));
+  }
+
+  /** Squares sing: the frequency of each in Hz, and how loud it is.
+   * @param {[number, number][]} tones */
+  sing(tones) {
+    this.#play((context) => tones.forEach(([tone, loud]) => ringAll(context, [[tone, 0, 0.5, 1]], 0.4 * loud)));
   }
 
   /** Somebody says something; `near` is 0 (out of earshot) to 1. */

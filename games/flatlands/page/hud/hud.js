@@ -376,10 +376,10 @@ export class Hud {
     this.tools.showLasting();
   }
 
-  setSound(on) {
+  setSound(on, sings) {
     const [sign, word] = this.sound.children;
     sign.replaceWith(icon(on ? 'sound' : 'silence'));
-    word.textContent = on ? 'Mute sounds' : 'Unmute sounds';
+    word.textContent = sings ? 'Mute squares' : on ? 'Mute sounds' : 'Unmute sounds';
   }
 
   setGrid(on) {

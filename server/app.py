@@ -95,6 +95,8 @@ class Server:
     ) -> None:
         self.stats: Counter[str] = Counter()
         self.settings = settings
+        #: The URL of the broker that it was told to use.
+        self._named_broker = settings.broker or broker.url
         if settings.reports is not None:
             hangs.running.share(settings.reports)
             hangs.read_off(settings.reports)
@@ -417,8 +419,8 @@ class Server:
         off = map(hangs.is_off, sorted(hangs.off))
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
         swap, broker = self.node.swap.state(), self.node.bus.broker
-        named = self.settings.broker or broker.url
-        moved = GONE_TO.format(bare(broker.url)) if identity_of(named) != broker.identity else ""
+        stays = identity_of(self._named_broker) == broker.identity
+        moved = "" if stays else GONE_TO.format(bare(broker.url))
         return [
             *self.node.peers.warnings(),
             *filter(None, [swap or moved]),

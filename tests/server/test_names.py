@@ -3,13 +3,12 @@
 import pytest
 
 from flatlands.games.flatlands.search import KEPT_FOR
+from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
 from flatlands.server.players.orders import MUTE
 from flatlands.world.track import UNIT
 from tests.server.things import KEY, worlds
-
-SEEK = 53
 
 
 @pytest.fixture

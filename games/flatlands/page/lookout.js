@@ -4,6 +4,7 @@
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
 import { tilesFound } from './discoveries.js';
+import { placeOf } from './ember.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import { CAIRN } from './lying.js';
@@ -26,6 +27,7 @@ const TAP_MOVES = 9, TAP_LASTS = 600;     // css px; ms
 const REACH = 14, HOVER = 5;              // css px by which a finger, or the mouse, may miss a dot
 const STEP = 0.18;                        // share of the screen that an arrow key moves
 const WHEEL = 0.0016, PINCH_WHEEL = 0.01; // of a zoom, per px of the wheel
+const FLAG_WITHIN = 400;                  // tiles: the place of the next fire is in sight, too, if it is nearer
 const NEAR_MAP = 24;                      // squares around the player while nobody else is known
 
 const PANS = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
@@ -234,11 +236,13 @@ export class Lookout {
     const x = state.here.x / side, y = state.here.y / side;
     const area = known ?? { left: x - NEAR_MAP, top: y - NEAR_MAP, right: x + NEAR_MAP,
       bottom: y + NEAR_MAP };
-    if (!this.live) {
-      area.left = Math.min(area.left, x);
-      area.top = Math.min(area.top, y);
-      area.right = Math.max(area.right, x);
-      area.bottom = Math.max(area.bottom, y);
+    const { goal } = state.ember, flag = goal === null ? state.here : placeOf(goal.mark);
+    const shown = Math.hypot(flag.x - state.here.x, flag.y - state.here.y) < FLAG_WITHIN ? flag : state.here;
+    for (const at of this.live ? [] : [state.here, shown]) {
+      area.left = Math.min(area.left, at.x / side);
+      area.top = Math.min(area.top, at.y / side);
+      area.right = Math.max(area.right, at.x / side);
+      area.bottom = Math.max(area.bottom, at.y / side);
     }
     const { fitted } = this;
     if (fitted !== null) {

@@ -598,7 +598,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53))
+        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53, 54, 55))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -618,6 +618,14 @@ class Stranger:
             return [48, node, self._some(0, 5)]
         if kind == 53:
             return [53, node, self._some(0, 5), self._some(0, 4)]
+        if kind == 55:
+            return [55, node, self._some(0, 5), text(chance)[:40], *self._square()]
+        if kind == 54:
+            found = [
+                [id, text(chance)[:20], *self._square()]
+                for _ in range(chance.choice((0, 1, 20, 21)))
+            ]
+            return [54, node, to, self._some(0, 5), found]
         if kind in (38, 41):
             return [kind, node, id, self._some(0, 2**20)]
         if kind == 40:

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 
 import { Cells } from '../../static/cells.js';
 import * as P from '../../static/protocol.js';
+import { countOf } from '../../games/flatlands/page/hud/board.js';
 import { Grown } from '../../games/flatlands/page/grown.js';
+import { Planting } from '../../games/flatlands/page/planting.js';
 import { standingOn } from '../../games/flatlands/page/view/standing.js';
 import { NUMBERS, PROPS } from '../../games/flatlands/page/view/props.js';
 import { Window } from '../../games/flatlands/page/view/window.js';
@@ -73,4 +75,16 @@ test('a plant stands where it was planted, and nothing else does', () => {
   grown.squares.set('1:1', Uint8Array.from({ length: 256 }, (_, i) => i === y * 16 + x ? 8 : 0));
   window.look(16, 16);
   assert.equal(standingOn(window, x, y, place), NUMBERS.hedge);
+});
+
+test('the counter tells how many gems are left to plant, once that is known, and once a new one has come', () => {
+  const told = {}, shown = [], left = [], on = { told: (name, call) => { told[name] = call; } };
+  const board = { left: null, score: {}, count: () => shown.push(countOf(2, board.left)) };
+  new Planting(null, { on }, { board, garden: { tell: (gems) => left.push(gems) } }, { spark() {} });
+  told.found();
+  told.purse(2);
+  told.sown(1, 0, 0, 1);
+  told.found();
+  assert.deepEqual([shown, left], [['2 · 2 to plant', '2 · 1 to plant'], [2, 1, 2]]);
+  assert.deepEqual([countOf(3, board.left), countOf(3, null)], ['3 · 2 to plant', '3']);
 });

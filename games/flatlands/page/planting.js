@@ -13,14 +13,12 @@ export class Planting {
     this.client = client;
     this.hud = hud;
     this.askedAt = -Infinity;             // performance time, ms
-    /** @type {number | null} How many gems are left, once that is known. */
-    this.gems = null;
     client.on.told('purse', (gems) => this.#have(gems));
     client.on.told('sown', (_kind, _column, _row, gems) => {
       sound.spark();
       this.#have(gems);
     });
-    client.on.told('found', () => this.gems !== null && this.#have(this.gems + 1));
+    client.on.told('found', () => hud.board.left !== null && this.#have(hud.board.left + 1, true));
   }
 
   /** Ask how many gems are left, but not so often that the server would refuse it. */
@@ -31,9 +29,12 @@ export class Planting {
     this.client.do.purse();
   }
 
-  #have(gems) {
-    this.gems = gems;
-    this.hud.garden.tell(gems);
+  /** Show how many gems are left; in the counter of those that were found only once one that `flies` there has come. */
+  #have(gems, flies = false) {
+    const { board, garden } = this.hud;
+    board.left = gems;
+    garden.tell(gems);
+    if (!flies) board.count(board.score);
   }
 
   /** Find the tile before the player; called in each frame. */

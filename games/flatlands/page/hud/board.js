@@ -27,6 +27,12 @@ export function placesOf(gems) {
   return gems.map((each) => gems.indexOf(each) + 1);
 }
 
+/** Return what the counter shows: how many gems were found, and how many of them are left to plant, once that is known.
+ * @param {number | null} left */
+export function countOf(gems, left) {
+  return left === null ? String(gems) : `${gems} · ${left} to plant`;
+}
+
 export class Board extends Sheet {
   /** `ask()` asks for the board. */
   constructor(ask) {
@@ -34,6 +40,8 @@ export class Board extends Sheet {
     this.ask = ask;
     /** @type {Score} */
     this.score = { gems: 0, place: 0, of: 0 };
+    /** @type {number | null} How many gems are left to plant, once that is known. */
+    this.left = null;
     /** @type {number | undefined} */
     this.refreshing = undefined;
     /** @type {number | undefined} */
@@ -61,7 +69,8 @@ export class Board extends Sheet {
    * @param {Score} score */
   count(score) {
     this.score = score;
-    if (score.gems > 0) this.counter.tell(String(score.gems), ` ${this.#words()}. Open the board.`);
+    const more = `${this.left === null ? '' : ':'} ${this.#words()}. Open the board.`;
+    if (score.gems > 0) this.counter.tell(countOf(score.gems, this.left), more);
   }
 
   /** The own player has one more gem: show it once the picture of it, in css px `side`, has flown from

@@ -79,8 +79,11 @@ test('who comes to a landmark or a signpost is told, and nobody else', () => {
   const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
   assert.deepEqual(names, ['Barley Turn', 'Plum Turn', 'Juniper Bend']);
   assert.deepEqual(state.sign, { ...post, courses, tells: landmarks.directions(post.x, post.y) });
-  at(post.x + 5, post.y);
-  assert.equal(state.sign, null);
+  // All over the ring in which races begin, wherever in a tile one is, and nowhere else.
+  for (const [away, reads] of [[4.1, false], [3.9, true], [4.1, false], [3.5, true]]) {
+    at(post.x, post.y + away);
+    assert.equal(state.sign !== null, reads, `${away} tiles`);
+  }
   // On the plaza the waymark tells the way. What is told as a course is not told twice.
   at(1, 1);
   assert.equal(state.sign?.tells.length, 2);

@@ -1,11 +1,11 @@
 // Which landmark and which signpost the own player has come to. It never touches the page.
 
+import { isInRing } from './echoes.js';
 import { Landmarks } from './landmarks.js';
 
 /** @typedef {import('./state.js').State} State */
 
 const REACHED = 6;                        // tiles to a landmark that one has found
-const READ_WITHIN = 3.5;                  // tiles to a signpost that one reads
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',
@@ -28,13 +28,14 @@ export function advancePlaces(state) {
     state.sign = null;
   }
   state.landmarks.prepare(x, y);
-  if (state.placesAt.x === x && state.placesAt.y === y) return;
-  state.placesAt = { x, y };
-  const { landmarks } = state, away = (place) => Math.hypot(place.x + 0.5 - here.x, place.y + 0.5 - here.y);
-  state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND,
-    y + SHOWN_AROUND);
-  state.found = state.marks.find((mark) => away(mark) <= REACHED) ?? null;
-  const post = landmarks.posts(x - 4, y - 4, x + 4, y + 4).find((each) => away(each) <= READ_WITHIN);
+  const { landmarks } = state;
+  if (state.placesAt.x !== x || state.placesAt.y !== y) {
+    state.placesAt = { x, y, posts: landmarks.posts(x - 5, y - 5, x + 5, y + 5) };
+    state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND, y + SHOWN_AROUND);
+    state.found = state.marks.find((mark) => Math.hypot(mark.x + 0.5 - here.x, mark.y + 0.5 - here.y) <= REACHED) ?? null;
+  }
+  // It is read where a race may begin.
+  const post = state.placesAt.posts.find((each) => isInRing(here, each));
   if (post === undefined) state.sign = null;
   else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {
     const courses = landmarks.courses(post), names = courses.map(({ name }) => name);

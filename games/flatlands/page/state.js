@@ -221,9 +221,10 @@ export class State {
     this.lyingOf = -1;
     /** Performance time, ms, of the last frame's `lying`. */
     this.lyingAt = 0;
-    /** The landmarks of `terrain`, and the tile for which they were looked at; only for places.js. */
+    /** The landmarks of `terrain`; only for places.js. */
     this.landmarks = new Landmarks(this.terrain);
-    this.placesAt = { x: NaN, y: NaN };
+    /** @type {Place & { posts: import('./landmarks.js').Post[] }} The tile for which they were looked at, and the signposts around. */
+    this.placesAt = { x: NaN, y: NaN, posts: [] };
   }
 
   /** The own player as the server told it; undefined until it has. */

@@ -95,11 +95,16 @@ test('a walk that something bars is told, and one that is ended by the player is
   // Whoever pushes on hears it again.
   walk.follow({ heading: [1, 0] }, 9500);
   assert.equal(guide.look(state), 'Something is in the way.');
-  state.here = { x: 1, y: 0.5 };
-  walk.follow({ goal: [1024, 512] }, 10_000);
-  guide.look(state);
-  walk.advance(20_000);
-  assert.equal(guide.look(state), 'You are there.');
+  // The end of a short walk one sees.
+  for (const [from, at, told] of [[0.5, 10_000, null], [-15, 30_000, 'You are there.']]) {
+    state.here = { x: from, y: 0.5 };
+    walk.track = stand(from * 1024, 512, at);
+    walk.follow({ goal: [1024, 512] }, at);
+    guide.look(state);
+    state.here.x = 1;
+    walk.advance(at + 10_000);
+    assert.equal(guide.look(state), told);
+  }
 });
 
 test('what has a text in its name is found: beginnings of words first, then the nearest', () => {

@@ -290,7 +290,7 @@ export class Lookout {
     if (aim === null || state.ownId === null) return;
     if (Math.abs(here.x - aim.x) > aim.reach || Math.abs(here.y - aim.y) > aim.reach) return;
     state.aim = null;
-    this.hud.toast('You are there.');
+    if (!aim.quiet) this.hud.toast('You are there.');
   }
 
   #listen() {

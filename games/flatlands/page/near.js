@@ -11,7 +11,7 @@ const LISTED = 12;                        // walkers
 const FOUND = 20;                         // of what is found by a few letters
 const FAR = 400;                          // tiles along each axis in which landmarks are looked for
 const LOOK_EVERY = 2000;                  // ms between two looks at who comes
-const REACHED = 1;                        // tiles that may be left of the way to a goal
+const REACHED = 1, SHORT = 15;            // tiles that may be left of the way to a goal, and of a way whose end one sees
 const BESIDE = 3;                         // tiles: so near is somebody whom one meets
 const WAYS = ['east', 'south-east', 'south', 'south-west', 'west', 'north-west', 'north',
   'north-east'];
@@ -100,6 +100,7 @@ export class Guide {
     this.inView = new Set();
     this.lookedAt = -Infinity;            // performance time, ms
     this.number = 0;                      // of the last intent
+    this.from = { x: 0, y: 0 };           // where the walk began, in tiles
     /** @type {import('./track.js').Intent} */
     this.intent = null;                   // what the walk is for, while it lasts
   }
@@ -115,6 +116,7 @@ export class Guide {
   #walkEnded({ walk, here }, goesOn) {
     const { number, intent } = walk, begun = number !== this.number, arrived = walk.arrived && !goesOn;
     this.number = number;
+    if (begun && this.intent === null) this.from = { ...here };
     if (!arrived) {
       this.intent = intent;
       return null;
@@ -124,7 +126,8 @@ export class Guide {
     if (ended === null) return null;
     if ('heading' in ended) return 'Something is in the way.';
     const [x, y] = ended.goal, left = Math.hypot(x / UNIT - here.x, y / UNIT - here.y);
-    return left < REACHED ? 'You are there.' : 'You get no nearer.';
+    if (left >= REACHED) return 'You get no nearer.';
+    return Math.hypot(here.x - this.from.x, here.y - this.from.y) < SHORT ? null : 'You are there.';
   }
 
   /** @param {State} state */

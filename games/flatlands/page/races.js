@@ -131,7 +131,7 @@ export class Races {
     if (id !== state.ownId) return;
     this.race = ownRace(state);
     this.toldAt = -Infinity;
-    state.aim = { x: course.to.x + 0.5, y: course.to.y + 0.5, reach: RING / 2, label: course.name };
+    state.aim = { x: course.to.x + 0.5, y: course.to.y + 0.5, reach: RING / 2, label: course.name, quiet: true };
     hud.tell(`Race to ${course.name}, ${wayTo(course.to.x - from.x, course.to.y - from.y)}. `
       + 'The clock starts when you leave the ring around the signpost.');
   }

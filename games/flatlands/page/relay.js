@@ -119,7 +119,7 @@ export class Relay {
   #lead() {
     const { state } = this, { goal } = state.ember;
     if (state.aim !== null || goal === null) return;
-    state.aim = { ...placeOf(goal.mark), reach: LIGHTS, label: goal.mark.name };
+    state.aim = { ...placeOf(goal.mark), reach: LIGHTS, label: goal.mark.name, quiet: true };
   }
 
   /** Take which landmarks burn, and tell of one that was dark. */

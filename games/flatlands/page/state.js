@@ -156,8 +156,8 @@ export class State {
     this.followed = null;
     /** Whether home leads back to where one was when one went home last. */
     this.wayBack = false;
-    /** @type {Place & { reach: number, label: string } | null} The place that was chosen on the map of
-     * everybody; it is reached within `reach` tiles. */
+    /** @type {Place & { reach: number, label: string, quiet?: boolean } | null} The place to which the arrow with the flag leads;
+     * it is reached within `reach` tiles. With `quiet` something else is told there. */
     this.aim = null;
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */

@@ -55,8 +55,8 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, `plays` is as in Channels, `spawn` begins a greenlet, and
-    `connect` opens another broker.
+    what is played, `plays` is as in Channels, `spawn` begins a greenlet, and `connect` opens a
+    broker in its place.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 
 Each node does four steps, and tells the others after each: it knows the order, and does no more for
 an earlier one; it hears both brokers; it speaks on the new one, once all others hear it; it leaves
-the old one, once all speak on the new one. The way back
-is the same with another order. docs/nodes.md has the rules, and docs/operations.md what operators
-do. This module never moves a message from one broker to another.
+the old one, once all speak on the new one. The way back is the same with another order.
+docs/nodes.md has the rules, and docs/operations.md what operators do. This module never moves a
+message from one broker to another.
 """
 
 import logging
@@ -79,8 +79,8 @@ class BrokerSwap:
     def start(self) -> None:
         """Begin to look for orders."""
         if self._keeper.store is not None:
-            self._loop.every(EVERY, self._look)
-            self._look()
+            self._loop.every(EVERY, self._read)
+            self._read()
 
     # Orders.
 
@@ -95,6 +95,11 @@ class BrokerSwap:
         if silent := _silent(links):
             raise ValueError(f"{silent}, so nothing is changed")
         self._learn(self._keeper.wait(lambda store: broker_order.give(store, url, here, not links)))
+
+    def look(self) -> None:
+        """Read the order now, for who asks how far it is. It waits. Raises Away."""
+        if self._keeper.store is not None:
+            self._learn(self._keeper.wait(broker_order.read))
 
     @property
     def broker(self) -> str:
@@ -114,7 +119,7 @@ class BrokerSwap:
         sentence = f"{order}, phase {phase} of 3, waits for {whom}"
         return f"{sentence}: {self._trouble}" if self._trouble else sentence
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         """Read the order, or note that it has ended."""
         order = self._order
         if order is not None and not order.ended and self._step == LEFT and self._all(SPEAKS):
@@ -261,7 +266,7 @@ class BrokerSwap:
         if self._is_last(order):
             self._part(both)
             self._reach(order, LEFT)
-            self._look()
+            self._read()
 
     def _part(self, both: Both) -> None:
         """Leave the broker on which this node does not publish."""

@@ -15,6 +15,7 @@ from flatlands.server.limits import Rate, Rates
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
+from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.squares.peers import Peers
@@ -64,7 +65,8 @@ class Names:
     def find(self, text: str, x: int, y: int, done: Callable[[list[Found]], None]) -> None:
         """Call `done` with the players whose names have a text, the nearest to the position (x, y)
         first: at once, or within ANSWER_WITHIN ms."""
-        question = folded(text), *self._grid.square(x, y)
+        # Without accents a letter may become up to eighteen.
+        question = folded(text)[:TEXT_LIMIT], *self._grid.square(x, y)
         now = self._loop.now()
         self._answers = {key: each for key, each in self._answers.items() if each[0] > now}
         if question in self._answers:

@@ -149,15 +149,18 @@ def operator_pages(
     def broker() -> Response:
         if not has_token():
             refuse()
-        if request.method == "POST":
-            url = request.args.get("url", "")
-            try:
+        url = request.args.get("url", "")
+        try:
+            if request.method == "POST":
                 swap.order(url)
                 log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
-            except ValueError as error:
-                abort(_answer(409, f"{error}."))
-            except Away as error:
-                abort(_answer(503, f"{error}."))
+            else:
+                # Another worker may have been told.
+                swap.look()
+        except ValueError as error:
+            abort(_answer(409, f"{error}."))
+        except Away as error:
+            abort(_answer(503, f"{error}."))
         return jsonify({"deed": "broker", "broker": swap.broker, "changing": swap.state()})
 
     @pages.post("/admin/clear")

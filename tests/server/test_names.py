@@ -83,6 +83,13 @@ def test_cairns_of_all_nodes_are_found_by_their_builder_and_their_line(world):
     assert len(sought(ada, "otter")[1]) == 2
 
 
+def test_letters_that_are_long_without_accents_are_no_fault_of_the_broker(world):
+    ada = come(world, "Ada")
+    come(world, "Bob", host=1)
+    assert sought(ada, "\ufdfa" * 40) == ([], [])
+    assert [host.node.stats["malformed"] for host in world.hosts] == [0, 0]
+
+
 def test_a_node_that_is_silent_holds_nobody_up(world):
     ada = come(world, "Ada")
     come(world, "Rose", host=1)

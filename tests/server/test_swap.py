@@ -124,6 +124,10 @@ def test_a_world_changes_its_broker_under_its_players():
     world.order()
     # In the store is who gave it, and all others are told within two seconds.
     assert "changing broker from memory://harness to redis://new, phase 1 of 3" in world.states()[0]
+    # Who is asked how far it is finds out.
+    assert world.states()[1] == ""
+    world.hosts[1].node.swap.look()
+    assert "redis://new, phase 1 of 3" in world.states()[1]
     world.phase(2)
     for host in world.hosts:
         host.node.bus.subscribe("for a moment")

@@ -7,7 +7,7 @@ import { element, icon, show } from './element.js';
 
 export class NearDialog {
   constructor() {
-    /** Asked for what has a text in its name; set by `fill`. @type {(text: string) => void} */
+    /** Called with the letters by which somebody looks for a name. @type {(text: string) => void} */
     this.onSeek = () => {};
     this.field = element('input', { type: 'text', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
       placeholder: 'Find people, landmarks, cairns…' });
@@ -57,8 +57,7 @@ export class NearDialog {
     };
     this.list.replaceChildren(...walkers.map(row));
     this.places.replaceChildren(...places.map(row));
-    this.nobody.textContent = this.text === '' ? 'Nobody is in sight.'
-      : 'Nobody is called so.';
+    this.nobody.textContent = this.text === '' ? 'Nobody is in sight.' : 'No name has these letters.';
     show(walkers.length > 0, this.list);
     show(walkers.length === 0, this.nobody);
   }

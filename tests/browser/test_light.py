@@ -12,6 +12,7 @@ from werkzeug.test import Client
 
 from flatlands.server.web.joined import join_modules
 from flatlands.server.web.pages import STATIC, Files, laid_over
+from tests.browser.acts import await_camera, place
 from tests.browser.conftest import eventually, wait_for
 from tests.processes import ROOT
 
@@ -250,6 +251,10 @@ def test_a_slow_machine_never_has_the_blur_and_loses_half_of_its_pixels(play):
     assert page.evaluate(dialog) == "rgba(20, 26, 36, 0.94)"
     eventually(lambda: page.evaluate(wide) == 640, "frames have fewer pixels", 60)
     assert page.evaluate("flatlands.state.plain")
+    # Elsewhere on the plaza a click may meet a board.
+    page.keyboard.press("h")
+    eventually(lambda: place(page) == [0.5, 0.5], "the walker is home")
+    await_camera(page)
     before = page.evaluate("flatlands.state.here.x")
     # A click still leads where it points.
     page.mouse.click(400, 240)

@@ -299,7 +299,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         connection.start()
 
     def log_request(self) -> None:
-        status = int((self.status or "0").split()[0])
+        # If the client is gone before its answer, there is no status, or it is "socket error: ...".
+        first = (self.status or "0").split()[0]
+        status = int(first) if first.isdigit() else 0
         self.server.stats[f"answered_{status}"] += 1
         if self.server.access_log:
             log_line(

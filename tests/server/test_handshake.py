@@ -33,6 +33,8 @@ HANDSHAKE = [
 
 
 def page(environ, start_response):
+    if environ["PATH_INFO"] == "/slow":
+        gevent.sleep(0.2)
     body = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}\n".encode()
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
@@ -394,6 +396,14 @@ def test_who_is_no_trusted_proxy_may_say_what_it_likes_of_tls(serve):
     for told in ("http", "https"):
         status, headers, _ = come(echo, "/", "flat.example", told)
         assert status == 200 and STRICT not in headers
+
+
+def test_a_client_that_vanishes_before_its_answer_was_not_answered(echo):
+    with Client(echo) as client:
+        client.send(request("GET /slow HTTP/1.1", "Host: localhost"))
+        gevent.sleep(0.05)
+        client.vanish()
+    until(lambda: echo.server.stats["answered_0"] == 1)
 
 
 def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):

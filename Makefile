@@ -15,7 +15,8 @@
 # make bench-peers  the same work on other realtime servers, beside ours: docs/peers.md
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
 # make dist  the wheel, into build/dist/
-# make docs  the reference of what games use, from the docstrings, as pages
+# make release  the tag and the wheel of the version that CHANGELOG.md begins with
+# make docs  the reference of what games use, and the list of all modules, from the docstrings
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
 PYTHON ?= python3
@@ -139,6 +140,16 @@ dist: .venv/testable
 	@rm -rf build/dist build/lib build/bdist.*
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/dist .
 	@rm -rf build/lib build/bdist.* && ls build/dist/*.whl
+
+# A release of the commit that is checked out, whose version is in flatlands/__init__.py. It pushes nothing.
+.PHONY: release
+release: .venv/testable
+	@test -z "$$(git status --porcelain)" || { echo "Commit or remove these first:"; git status --short; exit 1; }
+	@$(BIN)/python -m pytest -k have_one_version tests/test_files.py
+	@tag=v$$($(BIN)/python -c 'import flatlands; print(flatlands.__version__)'); \
+	  ! git rev-parse --quiet --verify "refs/tags/$$tag" || { echo "There is a tag $$tag: raise the version."; exit 1; }; \
+	  $(MAKE) --no-print-directory dist && git tag --annotate "$$tag" --message "Flatlands $${tag#v}" && \
+	  echo "This commit is $$tag now. Publish it with: git push origin $$tag"
 
 .PHONY: docs
 docs: .venv/testable

@@ -1,4 +1,4 @@
-"""python -m bench: figures beside their targets and those of the recorded run."""
+"""`python -m bench`: figures beside their targets and those of the recorded run."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""python -m bench.atlas: what the map of everybody costs a node with 10,000 players.
+"""`python -m bench.atlas`: what the map of everybody costs a node with 10,000 players.
 
 100 clients look at it. Nothing but the map is measured: once a second all that it does is done. The
 players are counted, what has changed is published and received, and the clients are shown it.

@@ -1,4 +1,4 @@
-"""python -m bench.rows: what a row of the same table takes in sqlite, in Redis and in a node, and
+"""`python -m bench.rows`: what a row of the same table takes in sqlite, in Redis and in a node, and
 then what else is in a node's memory.
 
 The rows are (id, name, x, y), as a player has them, always the same. Each way to keep them has a

@@ -1,4 +1,4 @@
-"""python -m bench.uniform: is a call of sqlite, Redis and the game's store as fast as any other?
+"""`python -m bench.uniform`: is a call of sqlite, Redis and the game's store as fast as any other?
 
 Each operation is asked for by 1, 10 and 100 callers, greenlets of this process that ask again as
 soon as they are answered. So with 100 callers a call waits for 99 others where calls are answered

@@ -8,7 +8,9 @@ from flatlands.brokers.base import Broker, LinkAge, Message, Reset, check_payloa
 
 
 class Both(Broker):
-    """See the module. It publishes on the broker `speaks`."""
+    """Two brokers as one, while a world goes from one of them to the other. It publishes on the
+    broker `speaks`.
+    """
 
     def __init__(self, speaks: Broker, other: Broker) -> None:
         super().__init__(speaks.url)

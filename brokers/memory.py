@@ -17,7 +17,9 @@ _buses: dict[str, _Subscribers] = {}
 
 
 class MemoryBroker(Broker):
-    """See the module."""
+    """`memory://NAME`: a broker within one process, for a single node or for tests of several
+    nodes; and `null://`, a black hole.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

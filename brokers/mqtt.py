@@ -167,7 +167,7 @@ class MqttLink(StreamLink):
 
 
 class MqttBroker(StreamBroker):
-    """See the module."""
+    """`mqtt://[[user]:password@]host[:port]`: MQTT 5 with QoS 0; `mqtts://` is the same over TLS."""
 
     kind, port, tls_port, link = "mqtt", 1883, 8883, MqttLink
 

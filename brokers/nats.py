@@ -167,7 +167,7 @@ class NatsLink(StreamLink):
 
 
 class NatsBroker(StreamBroker):
-    """See the module."""
+    """`nats://[[user]:password@]host[:port]`: core NATS; `tls://` is the same over TLS."""
 
     kind, port, tls_port, link = "nats", 4222, 4222, NatsLink
 

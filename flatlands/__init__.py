@@ -7,7 +7,7 @@ nothing and starts nothing: what a game imports from here is loaded when it is a
 
 import os
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ class Sparks(Event):
 
 
 class Mushrooms(Part):
-    """See the module."""
+    """Mushrooms, for any game: who comes to one goes one and a half times as fast for ten seconds."""
 
     things, events = (Mushroom,), (Sparks,)
 

@@ -44,8 +44,9 @@ class Failed(Exception):
 
 
 class Chunks:
-    """See the module. A game's own class has its function as `make`, and as `source` a text that
-    changes whenever that does."""
+    """Ground that is made in pieces by a function of its game: a byte for each tile. A game's own
+    class has its function as `make`, and as `source` a text that changes whenever that does.
+    """
 
     #: See Terrain: clients ask for its pieces.
     function: Final = 1

@@ -81,9 +81,11 @@ class Server(Protocol):
 
 
 class Migration:
-    """See the module. `slot` is this worker's, from 0. It implements `Passing` for admission.
-    `capacity` is the number of players that it accepts. `connect` makes a connection of a socket
-    that has come."""
+    """Moves players to the worker of this machine that serves their part of the world, so that
+    neighbours are together, and takes in those whom other workers send. `slot` is this worker's,
+    from 0. It implements `Passing` for admission. `capacity` is the number of players that it
+    accepts. `connect` makes a connection of a socket that has come.
+    """
 
     def __init__(
         self,

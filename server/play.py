@@ -55,7 +55,9 @@ _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
 
 
 class Play:
-    """See the module. `node` is the Node whose game `make` makes."""
+    """What is played on a node: a game and its parts, as the rest of the node knows them. `node` is
+    the Node whose game `make` makes.
+    """
 
     def __init__(self, node: Any, make: Make) -> None:
         self._node = node

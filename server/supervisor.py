@@ -180,7 +180,8 @@ class Child:
 
 
 class Supervisor:
-    """See the module.
+    """Several workers on one port: the supervisor binds it, and starts, watches and replaces
+    workers.
 
     `arguments` is the command line, which the workers get too. `stopping`, once it is set, ends all
     waiting here; whoever sets it calls stop().

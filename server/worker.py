@@ -50,7 +50,9 @@ def read_load(text: str) -> Load | None:
 
 
 class Worker:
-    """See the module. It sets `stopping` when the supervisor is gone."""
+    """A worker's ends of the two pipes to its supervisor (server/supervisor.py). It sets `stopping`
+    when the supervisor is gone.
+    """
 
     def __init__(self, server: "Server", stopping: Event) -> None:
         self._server = server

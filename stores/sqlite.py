@@ -92,7 +92,9 @@ _Execute = Callable[..., sqlite3.Cursor]
 
 
 class SqliteStore(Store):
-    """See the module. `url` is sqlite:///PATH, or memory://."""
+    """A store in a file that all workers of one machine share, or in memory for one process. `url`
+    is sqlite:///PATH, or memory://.
+    """
 
     def __init__(self, url: str, world: str) -> None:
         super().__init__(url, world)

@@ -1,8 +1,10 @@
 """`python -m tests.reference`: write the reference of all that games, their tests and their bots
-may use, from the docstrings, as pages into build/reference/.
+may use, from the docstrings, as pages into build/reference/, and the list of all modules there.
 """
 
+import re
 import sys
+from collections.abc import Iterator
 
 import flatlands
 from tests.processes import ROOT
@@ -11,6 +13,19 @@ FOLDER = ROOT / "build" / "reference"
 
 #: The modules that are described, and no others below them.
 PUBLIC = ("flatlands", "flatlands.bot", "flatlands.testkit")
+
+#: The folders whose modules are listed.
+FOLDERS = "world brokers stores server games static flatlands loadtest bench".split()
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Yield the path of each module from the root, and the first sentence of what it says of
+    itself; nothing of __init__.py, which is about a folder."""
+    for path in sorted(each for folder in FOLDERS for each in (ROOT / folder).rglob("*.[jp][sy]")):
+        if not {"servers", "node_modules", "__init__.py"} & {*path.parts}:
+            said = re.match(r'(?:"""|// )(.+?\.)(?:\s|""")', path.read_text(), re.S)
+            assert said, f"{path} does not say what it is for"
+            yield path.relative_to(ROOT).as_posix(), re.sub(r"\s+(// )?", " ", said[1])
 
 
 def main() -> None:
@@ -34,6 +49,8 @@ def main() -> None:
         "!flatlands.testkit.(harness|model|ground|search)",
         output_directory=FOLDER,
     )
+    rows = [f"| `{path}` | {sentence} |" for path, sentence in modules()]
+    (FOLDER / "modules.md").write_text("\n".join(["| module | |", "|---|---|", *rows, ""]))
     print(f"The reference is at {FOLDER / 'flatlands.html'}.")
 
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from importlib import metadata
 
@@ -19,6 +20,7 @@ from flatlands.loadtest.kit.processes import PASSED_ON
 from flatlands.server import settings
 from tests import reference
 from tests.brokers.redis_servers import free_port
+from tests.inside import inside
 from tests.processes import PATIENCE, ROOT, clean_environment, serving
 from tests.socket_client import SocketClient
 
@@ -203,33 +205,20 @@ def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
     assert "make check" in ended.stderr
 
 
-def modules_on_the_code_map():
-    """Yield the path of each module that the code map of ARCHITECTURE.md has a line for."""
-    text = (ROOT / "ARCHITECTURE.md").read_text().split("## Code map\n")[1].split("\n## ")[0]
-    top = folder = ""
-    for line in text.splitlines():
-        if found := re.match(r"### `(\w+)/`", line):
-            top = folder = found[1]
-        elif found := re.match(r"\| `([\w/]+)/`", line):
-            folder = f"{top}/{found[1]}"
-        elif line.startswith("| `"):
-            names = re.findall(r"`([\w/]+\.(?:py|js))`", line.split(" | ")[0])
-            yield from (f"{folder}/{name}" for name in names)
+def test_each_module_begins_with_a_sentence_that_says_what_it_is_for():
+    modules = dict(reference.modules())
+    assert len(modules) > 350
+    assert not [path for path, said in modules.items() if not re.match(r"[`A-Z].{14,}", said)]
+    assert modules["world/events.py"].startswith("What happens in a square:")
 
 
-def test_the_code_map_has_a_line_for_each_module_and_for_no_other():
-    folders = ("world", "brokers", "server", "games", "static", "loadtest", "bench")
-    on_the_map = [path for path in modules_on_the_code_map() if path.split("/")[0] in folders]
-    there = [
-        path.relative_to(ROOT).as_posix()
-        for folder in folders
-        for kind in ("py", "js")
-        for path in (ROOT / folder).rglob(f"*.{kind}")
-        if not {"servers", "node_modules"} & {*path.parts}
-    ]
-    assert len(there) > 150 and len(set(on_the_map)) == len(on_the_map)
-    packages = {path for path in there if path.endswith("/__init__.py")}
-    assert set(there) - packages == set(on_the_map) - packages
+def test_the_package_the_changelog_and_stats_have_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "flatlands.__version__"
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[1]
+    assert newest == flatlands.__version__
+    with inside(GAME="quiet") as server:
+        assert json.loads(server.get("stats"))["version"] == newest
 
 
 def test_each_place_where_something_is_decided_has_the_names_that_it_is_said_to_have():
@@ -251,3 +240,4 @@ def test_the_reference_has_all_that_games_import(tmp_path, monkeypatch):
     page = (tmp_path / "flatlands.html").read_text()
     assert [name for name in flatlands.__all__ if f'id="{name}"' not in page] == []
     assert 'id="World.check"' in (tmp_path / "flatlands" / "testkit.html").read_text()
+    assert "| `world/grid.py` | The grid of squares" in (tmp_path / "modules.md").read_text()

@@ -6,7 +6,9 @@ from flatlands.world.terrain import GRASS
 
 
 class Plain:
-    """See the module. `seed` is that of the world: a plain has no use for it."""
+    """A plain: ground on which everybody can walk everywhere, and which looks the same everywhere.
+    `seed` is that of the world: a plain has no use for it.
+    """
 
     #: See Terrain: clients need not know it.
     function: Final = 0

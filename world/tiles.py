@@ -49,7 +49,8 @@ _LAST: Final = ((1 << 42) - 2) << NODE_BITS
 
 
 class Tiles:
-    """See the module. `count` is the number of tiles, and `rule` one of RULES, by its number.
+    """What a game has written on the tiles of one square: a byte for each tile, and the time of it.
+    `count` is the number of tiles, and `rule` one of RULES, by its number.
 
     `values` has a byte for each tile; a 0 that was never written is the same as one that was.
     """

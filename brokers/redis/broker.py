@@ -204,6 +204,8 @@ class RedisLink(StreamLink):
 
 
 class RedisBroker(StreamBroker):
-    """See the module."""
+    """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the
+    same over TLS; `valkey://` and `valkeys://` are aliases of the two.
+    """
 
     kind, port, tls_port, link = KIND, PORT, PORT, RedisLink

@@ -124,7 +124,7 @@ class ZeroMQLink(Link):
 
 
 class ZeroMQBroker(LinkedBroker):
-    """See the module."""
+    """The broker of zeromq://, and its link."""
 
     def __init__(self, url: str) -> None:
         """Open the link; wait until the forwarder has answered, for OPEN_S at most."""

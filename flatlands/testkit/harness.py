@@ -628,10 +628,12 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 
 
 class Harness:
-    """See the module. The nodes `play` a class of a game, with these `options` of it. `free`: the
-    ground has no obstacles; otherwise it is that of the game. The clock of each node is `skew` ms
-    ahead of the last one's. `stores` opens the store of each node. `crowd_from` players are a
-    crowd. If it is `ready`, it has run until all nodes are."""
+    """Nodes with their sessions, over simulated links and in a time that only the test moves. The
+    nodes `play` a class of a game, with these `options` of it. `free`: the ground has no obstacles;
+    otherwise it is that of the game. The clock of each node is `skew` ms ahead of the last one's.
+    `stores` opens the store of each node. `crowd_from` players are a crowd. If it is `ready`, it
+    has run until all nodes are.
+    """
 
     def __init__(
         self,

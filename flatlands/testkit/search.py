@@ -62,9 +62,10 @@ _P = TypeVar("_P", bound=Plan)
 
 
 class Search(Generic[_P]):
-    """See the module. `plan` returns the plan of a seed. `play` plays a world to its end, and
-    returns the ms that players have played; it raises what goes wrong. `again` is the command that
-    plays a seed again."""
+    """Plays random worlds, one seed after the other; shrinks and shows the first one that fails.
+    `plan` returns the plan of a seed. `play` plays a world to its end, and returns the ms that
+    players have played; it raises what goes wrong. `again` is the command that plays a seed again.
+    """
 
     def __init__(self, plan: Callable[[int], _P], play: Callable[[_P], int], again: str) -> None:
         self._plan, self._play, self._again = plan, play, again

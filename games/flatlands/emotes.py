@@ -5,7 +5,7 @@ from flatlands.games.flatlands.events import Emote
 
 
 class Emotes(Part):
-    """See the module."""
+    """Emotes: what a player shows without words."""
 
     events = (Emote,)
 

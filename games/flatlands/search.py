@@ -17,7 +17,7 @@ KEPT_FOR = 30_000
 
 
 class Search(Part):
-    """See the module."""
+    """What a page finds by a few letters: players of all nodes, and cairns."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

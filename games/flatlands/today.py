@@ -34,7 +34,7 @@ _Names = dict[int, tuple[str, int]]
 
 
 class Today:
-    """See the module."""
+    """Who has walked here within the last day, by name: the newest MOST people, for the title."""
 
     def __init__(self, node: Node) -> None:
         self._queue = f"{QUEUE} {node.channels.ground}"

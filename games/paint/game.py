@@ -18,7 +18,9 @@ class Painter(Me):
 
 
 class Game(Engine):
-    """See the module."""
+    """Paint the floor: each tile keeps the colour of who walked there last, and a board counts
+    them.
+    """
 
     ground, page, me, parts = plain(), "page", Painter, (Mushrooms,)
     floor = Cells()

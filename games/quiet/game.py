@@ -5,6 +5,6 @@ from flatlands import plain
 
 
 class Game(Engine):
-    """See the module."""
+    """The quiet game: players walk and talk on a plain, and that is all."""
 
     ground = plain()

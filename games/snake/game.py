@@ -35,7 +35,9 @@ class Fell(Event):
 
 
 class Game(Engine):
-    """See the module."""
+    """Snake, in a field without end: who eats gets faster and longer, and who runs into another one
+    falls apart into food.
+    """
 
     ground, page, me, walking = plain(), "page", Snake, "straight"
     things, events, bodies = (Food, Crumb), (Fell,), Cells(kept=False, forget=LONG)

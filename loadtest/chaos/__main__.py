@@ -1,4 +1,4 @@
-"""python -m loadtest.chaos: does faults to servers under a few hundred bots, and soaks one.
+"""`python -m loadtest.chaos`: does faults to servers under a few hundred bots, and soaks one.
 
 Each fault is done to a server of its own while bots walk about. The oracle finds out when all
 screens were right again, which bots came back as which players, and what was wrong at the end. This

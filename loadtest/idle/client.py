@@ -81,7 +81,9 @@ class Trouble(Exception):
 
 
 class Client:
-    """See the module. It speaks a `dialect`."""
+    """A process with its share of the connections: `python -m loadtest.idle.client CONFIGURATION`.
+    It speaks a `dialect`.
+    """
 
     def __init__(self, config: dict[str, Any], parent: Parent, dialect: Dialect) -> None:
         # It comes first, so that its number is low enough for select().

@@ -52,7 +52,7 @@ class Talk:
 
 
 class Dialect(Protocol):
-    """See the module. Times are whole numbers above 0."""
+    """How a connection speaks: to Flatlands, or to a Redis. Times are whole numbers above 0."""
 
     #: The names of its requests.
     requests: tuple[str, ...]

@@ -144,7 +144,9 @@ def audiences(squares: Sequence[Square]) -> list[int]:
 
 
 class Client:
-    """See the module. Times are in us of the run's clock. It must be closed in the end."""
+    """The client that measures all peers alike: some thousand players in one event loop. Times are
+    in us of the run's clock. It must be closed in the end.
+    """
 
     def __init__(self, target: Target, dialect: Dialect) -> None:
         # It comes first, so that its number is low enough for select().

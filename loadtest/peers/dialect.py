@@ -35,7 +35,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """See the module. `path` raises Refused."""
+    """Dialects: what a client says to a server to join, to move and to stay connected. `path`
+    raises Refused.
+    """
 
     lines: Callable[[Square], Lines]
     move: Callable[[int, int, str], Message]

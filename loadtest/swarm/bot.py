@@ -92,7 +92,8 @@ class World(Protocol):
 
 
 class Bot(Connection, Playing):
-    """See the module. Times are in us of the run's clock.
+    """One bot: a WebSocket client that plays as docs/protocol.md describes. Times are in us of the
+    run's clock.
 
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.

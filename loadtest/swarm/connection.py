@@ -39,7 +39,9 @@ class Door:
 
 
 class Connection:
-    """See the module. A subclass implements `opened`, `received` and `lose`."""
+    """A bot's connection over TCP, or over TLS. A subclass implements `opened`, `received` and
+    `lose`.
+    """
 
     def __init__(self, door: Door, sockets: "Sockets") -> None:
         self._door, self._sockets = door, sockets

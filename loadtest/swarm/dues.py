@@ -20,8 +20,9 @@ def room(bots: int) -> Any:
 
 
 class Dues:
-    """See the module. `memory` is what `room` returned for so many bots; `elsewhere`: there are
-    more at other machines."""
+    """When the intents of all bots were due, in memory that all processes of a run share. `memory`
+    is what `room` returned for so many bots; `elsewhere`: there are more at other machines.
+    """
 
     def __init__(self, memory: Any, bots: int, elsewhere: bool = False) -> None:
         self._elsewhere = elsewhere

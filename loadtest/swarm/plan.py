@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Plan:
-    """See the module.
+    """The plan of a process of the swarm: all that it needs to know at its start.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
     "unchecked", and `login` what a proxy before it asks for. `game` has the bots, if they are its

@@ -35,7 +35,9 @@ RESTART = 1012
 
 
 class Play:
-    """See the module. It implements `World` for the bots."""
+    """What the bots of a process do: join, move as their scenario says, leave, and come back. It
+    implements `World` for the bots.
+    """
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda

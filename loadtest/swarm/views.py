@@ -54,7 +54,9 @@ class Player(Protocol):
 
 
 class View:
-    """See the module. `players` are the bots of the process by their players' ids."""
+    """Which player a slot means, for all bots of a process that are connected to one node.
+    `players` are the bots of the process by their players' ids.
+    """
 
     def __init__(self, rules: Rules, dues: Dues, players: dict[int, Player]) -> None:
         self._rules, self._dues, self._players = rules, dues, players

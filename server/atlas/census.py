@@ -33,8 +33,10 @@ LEASES_MOST: Final = 16_384
 
 
 class Census:
-    """See the module. `wild_from` returns the id from which on computer players are no people, and
-    are not counted."""
+    """What this node tells of where its own players are: how many, and never who, while somebody
+    asks. `wild_from` returns the id from which on computer players are no people, and are not
+    counted.
+    """
 
     def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
         self._wild_from = wild_from

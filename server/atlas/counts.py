@@ -64,7 +64,9 @@ class Known:
 
 
 class Counts:
-    """See the module. `believes` says whether to believe what a node tells."""
+    """How many players all nodes together have where, as far as somebody here needs to know.
+    `believes` says whether to believe what a node tells.
+    """
 
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
         self._node = bus.node

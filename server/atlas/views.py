@@ -64,8 +64,10 @@ class View:
 
 
 class Views:
-    """See the module. `nodes` returns the ids of all nodes that are alive, and `walked` some names
-    of who has walked here within a day, and their number. `ground` is the world's seed and side."""
+    """What this node's clients see of the map of everybody. `nodes` returns the ids of all nodes
+    that are alive, and `walked` some names of who has walked here within a day, and their number.
+    `ground` is the world's seed and side.
+    """
 
     def __init__(
         self,

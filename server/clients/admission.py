@@ -121,8 +121,10 @@ class Passing(Protocol):
 
 
 class Admission:
-    """See the module. `capacity` is the number of players that the node accepts. `passing` is given
-    if there are other workers to which applicants may be passed."""
+    """From hello to welcome: decides whether a client may join, and as which player. `capacity` is
+    the number of players that the node accepts. `passing` is given if there are other workers to
+    which applicants may be passed.
+    """
 
     def __init__(
         self,

@@ -25,7 +25,9 @@ LAGGING_BYTES = 256 * 1024
 
 
 class ClientScreen:
-    """See the module. It is the Screen of its resident (server/squares/hub.py)."""
+    """What one client is told: what its player sees, and whether the client keeps up with it. It is
+    the Screen of its resident (server/squares/hub.py).
+    """
 
     __slots__ = (
         "connection",

@@ -75,7 +75,8 @@ class Intended:
 
 
 class Session(ClientScreen):
-    """See the module. It is an Applicant for its node's admission (admission.py).
+    """The session of one player on one connection: what a client asks, who obeys it, and how it
+    ends. It is an Applicant for its node's admission (admission.py).
 
     `kinds` are those of messages.
     """

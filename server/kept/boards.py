@@ -39,8 +39,9 @@ def owner_of(key: str) -> str:
 
 
 class Boards:
-    """See the module. The boards are those of the game `name`. An owner is as in `owner_of`, or ""
-    for a player without a key."""
+    """Boards: who has how many points. The boards are those of the game `name`. An owner is as in
+    `owner_of`, or "" for a player without a key.
+    """
 
     def __init__(self, name: str, keeper: Keeper, loop: Loop) -> None:
         self._name = name

@@ -21,7 +21,9 @@ WITHIN, INSTEAD = 1000, 100
 
 
 class Fences:
-    """See the module. `receive` takes what came over a broker."""
+    """Fences: by them nothing that comes over one broker overtakes what came before it over
+    another. `receive` takes what came over a broker.
+    """
 
     def __init__(self, bus: Bus, receive: Callable[[Message | Reset], None]) -> None:
         self._bus = bus

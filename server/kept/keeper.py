@@ -45,7 +45,8 @@ def _ignore() -> None:
 
 
 class Keeper:
-    """See the module. `store` is None if the world keeps nothing: then no question is answered.
+    """Asks the store for the rest of the node, so that neither the event loop nor players wait for
+    it. `store` is None if the world keeps nothing: then no question is answered.
 
     `spawn` begins a greenlet. `recovered` is called when the store answers again.
     """

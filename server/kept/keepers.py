@@ -102,8 +102,10 @@ class _Square:
 
 
 class Keepers:
-    """See the module. `name` is that of the game, `ground` as in the names of channels. `kinds` are
-    those that the game keeps, by their numbers."""
+    """Keeps squares: of all nodes whose players see a square, one lets happen there what happens by
+    itself. `name` is that of the game, `ground` as in the names of channels. `kinds` are those that
+    the game keeps, by their numbers.
+    """
 
     def __init__(
         self,

@@ -85,7 +85,9 @@ class _Own:
 
 
 class Layer:
-    """See the module. `name` is its name in the store; it is the node's next one."""
+    """A layer of the ground on which a game writes, as a node has it: a byte for each tile. `name`
+    is its name in the store; it is the node's next one.
+    """
 
     def __init__(self, declared: Declared, node: Any, name: str) -> None:
         self.declared, self.name = declared, name

@@ -67,7 +67,9 @@ class Sole:
 
 
 class Lease:
-    """See the module. `name` is that of what is kept, in the whole store."""
+    """A lease: of all nodes that share a store, one at a time keeps what the lease is for. `name`
+    is that of what is kept, in the whole store.
+    """
 
     def __init__(self, name: str, keeper: Keeper, loop: Loop, duty: Duty) -> None:
         self._queue = f"{QUEUE} {name}"

@@ -80,8 +80,10 @@ class _Kind(NamedTuple):
 
 
 class Lying:
-    """See the module. `fields` are those of the game, and `ground` is as in the names of channels.
-    `kinds` are those of its things, by their numbers, and `plant` is None if none is planted."""
+    """What lies in the world by the store: plants it, lets players take it, and lets it lie again.
+    `fields` are those of the game, and `ground` is as in the names of channels. `kinds` are those
+    of its things, by their numbers, and `plant` is None if none is planted.
+    """
 
     def __init__(
         self,

@@ -42,8 +42,9 @@ class Written(Protocol):
 
 
 class Reader:
-    """See the module. `fetch` may wait for the store. `layers` are those on which the game
-    writes."""
+    """Reads from the store what lies in the squares that this node is subscribed to. `fetch` may
+    wait for the store. `layers` are those on which the game writes.
+    """
 
     def __init__(
         self,

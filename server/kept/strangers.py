@@ -24,7 +24,9 @@ EVERY, COUNTS_FOR = 5000, 15_000
 
 
 class Strangers:
-    """See the module. `ground` is the seed and the side, as in the names of channels."""
+    """Finds strangers: servers that share this node's store, but not its broker. `ground` is the
+    seed and the side, as in the names of channels.
+    """
 
     def __init__(self, node: int, ground: str, keeper: Keeper, loop: Loop, peers: Peers) -> None:
         self._queue = f"{QUEUE} {ground}"

@@ -43,8 +43,9 @@ def nowhere(url: str) -> Broker:
 
 
 class BrokerSwap:
-    """See the module. `connect` opens a broker, `hear` begins to receive from one, and `spawn`
-    begins a greenlet."""
+    """The swap of the broker: all nodes of a world go from one broker to another while they serve.
+    `connect` opens a broker, `hear` begins to receive from one, and `spawn` begins a greenlet.
+    """
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ def nodes_channel(world: str) -> str:
 
 
 class Channels:
-    """See the module.
+    """The names of a world's channels, and what says something on them.
 
     `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, as the
     store has them, and `rules` is all on which nodes must agree: with the game, which `plays` names

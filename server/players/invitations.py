@@ -45,7 +45,9 @@ class Met(NamedTuple):
 
 
 class Invitations:
-    """See the module."""
+    """Guests and hosts: finds the player that sent an invitation, at this node or at another, and
+    the place beside it at which the guest begins.
+    """
 
     def __init__(
         self,

@@ -30,9 +30,11 @@ _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
 
 
 class Meetings:
-    """See the module. Players meet within `reach` units. `on_meet` is called with a resident and
-    the other player; it returns whether the game was told. `squares` are those that this node
-    receives, and `residents` its players by their ids; nobody meets who has lost its connection."""
+    """Notices that players of this node come near to other players, for a game that wants to know.
+    Players meet within `reach` units. `on_meet` is called with a resident and the other player; it
+    returns whether the game was told. `squares` are those that this node receives, and `residents`
+    its players by their ids; nobody meets who has lost its connection.
+    """
 
     def __init__(
         self,

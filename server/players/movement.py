@@ -46,7 +46,9 @@ AT_HOME: Final = 40 * UNIT
 
 
 class Movement:
-    """See the module. Times are node time in ms, positions in units."""
+    """How residents move: it obeys their intents, does what is due for them, and publishes the
+    result. Times are node time in ms, positions in units.
+    """
 
     def __init__(
         self,

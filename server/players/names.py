@@ -45,7 +45,7 @@ def matches(text: str, name: str) -> int:
 
 
 class Names:
-    """See the module."""
+    """Names: finds players of all nodes by what their names begin with or contain."""
 
     def __init__(
         self, bus: Bus, grid: Grid, residents: Residents, peers: Peers, orders: Orders

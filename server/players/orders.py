@@ -50,7 +50,7 @@ _Orders = dict[tuple[str, str], _Order]
 
 
 class Orders:
-    """See the module.
+    """An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
     `who` is what a deed applies to: for KICK and MUTE a player's id in digits, for BAR an address
     or network as `network` gives it, for DOOR "", and for NOTICE the text. `silenced` is called

@@ -56,8 +56,10 @@ def new_id() -> int:
 
 
 class Residents:
-    """See the module. Places are positions (x, y) in units. `left` is called with each resident
-    that has left the game."""
+    """The residents of this node: how they join, lose their connection, get another one, and leave.
+    Places are positions (x, y) in units. `left` is called with each resident that has left the
+    game.
+    """
 
     def __init__(
         self,

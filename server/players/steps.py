@@ -37,10 +37,12 @@ class _Way:
 
 
 class Steps:
-    """See the module. `on_step` is called with a resident and the tiles to which it has come since
-    the last call, one after the other, and `on_enter` with one that has come into another square,
-    and the square before. Without `on_step` no tile is looked for. `certain` returns the node time
-    in ms up to which a resident's walk is certain."""
+    """Notices that players of this node come to other tiles, for a game that wants to know.
+    `on_step` is called with a resident and the tiles to which it has come since the last call, one
+    after the other, and `on_enter` with one that has come into another square, and the square
+    before. Without `on_step` no tile is looked for. `certain` returns the node time in ms up to
+    which a resident's walk is certain.
+    """
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
 
 
 class Takeovers:
-    """See the module."""
+    """Takes over players who come back at this node, and hands over those who come back at another."""
 
     def __init__(self, bus: Bus, residents: Residents, peers: Peers) -> None:
         self._bus = bus

@@ -36,10 +36,12 @@ TRY_AGAIN: Final = 1000
 
 
 class Touches:
-    """See the module. `reaches` has from how many units each kind of things is touched, and
-    `on_touch` is called with a resident, a square and the thing there; it returns whether the game
-    was told. `squares` are those that this node receives, and `residents` its players by their ids.
-    `certain` returns the node time in ms up to which a resident's walk is certain."""
+    """Notices that players of this node come near to what lies there, for a game that wants to
+    know. `reaches` has from how many units each kind of things is touched, and `on_touch` is called
+    with a resident, a square and the thing there; it returns whether the game was told. `squares`
+    are those that this node receives, and `residents` its players by their ids. `certain` returns
+    the node time in ms up to which a resident's walk is certain.
+    """
 
     def __init__(
         self,

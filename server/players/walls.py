@@ -29,7 +29,8 @@ _NEAR: Final = sorted(
 
 
 class Walls:
-    """See the module. It is the ground with walls on it: whatever else that can do, this can.
+    """Walls: tiles that nobody can enter because of what a game has written on them. It is the
+    ground with walls on it: whatever else that can do, this can.
 
     `solid` has the layers that have walls, by their numbers, and the lowest value that is one.
     """

@@ -52,8 +52,10 @@ class Answer(NamedTuple):
 
 
 class Asker:
-    """See the module. `seconds` bounds the time of a statement, and `most` its rows. A statement
-    that cannot be stopped in time ends the program, with a sentence and the exit code 1."""
+    """Runs one statement of a user over the tables: it may only read, and only for so long.
+    `seconds` bounds the time of a statement, and `most` its rows. A statement that cannot be
+    stopped in time ends the program, with a sentence and the exit code 1.
+    """
 
     def __init__(self, source: Source, tables: Tables, seconds: float, most: int) -> None:
         self._source = source

@@ -43,7 +43,8 @@ class Silent(Exception):
 
 
 class Watcher:
-    """See the module. `world` is the world's name. Its ground is that of the first server heard.
+    """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a
+    world. `world` is the world's name. Its ground is that of the first server heard.
 
     It is what its node's replicas report to (PlayerNews and Onlooker in server/squares/context.py).
     """

@@ -42,8 +42,9 @@ class Layer(Protocol):
 
 
 class Adoption:
-    """See the module. `layers` are those of the game, by their numbers, and `tiles` is how many a
-    square has."""
+    """Sees to it that nothing is lost that a node wrote on the ground just before it died. `layers`
+    are those of the game, by their numbers, and `tiles` is how many a square has.
+    """
 
     def __init__(self, loop: Loop, peers: Peers, layers: Sequence[Layer], tiles: int) -> None:
         self._loop, self._peers, self._layers, self._tiles = loop, peers, layers, tiles

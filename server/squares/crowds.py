@@ -33,7 +33,8 @@ SAVED: Final = 1000
 
 
 class Crowd:
-    """See the module. Times are node time in ms.
+    """A crowd: a square with so many players that screens are told of moves roughly. Times are node
+    time in ms.
 
     `on_end` is called when the square is no crowd any more, after everything was told.
     """

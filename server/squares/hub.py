@@ -126,7 +126,9 @@ class Group:
 
 
 class Hub:
-    """See the module."""
+    """The screens of this node, grouped by the squares that they hold, and the flush that writes to
+    them.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

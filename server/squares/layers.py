@@ -19,7 +19,9 @@ PAGE: Final = WRITES * WRITE.size
 
 
 class Layers:
-    """See the module."""
+    """What a game has written on the tiles of one square: applies writes, and makes messages of
+    them.
+    """
 
     def __init__(self, square: Square, around: Context) -> None:
         self._square = square

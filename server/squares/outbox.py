@@ -234,7 +234,8 @@ class Signs:
 
 
 class Outbox:
-    """See the module.
+    """What this node publishes about its players: which of them is in which square, and the
+    batches.
 
     `span` is the length of a square's side in units. `heard` are the squares that this node is
     subscribed to: they expect what is published there back from the broker. It also publishes in

@@ -169,7 +169,8 @@ class Peer:
 
 
 class Peers:
-    """See the module.
+    """The other nodes: which of them are alive, how their clocks differ, and whether this node is
+    linked to them.
 
     `gone` is called with the id of a node that is dead and False, and with True once it has been
     silent for GONE_AFTER ms. `tell_link` is called when clients must be told that `whole` has

@@ -30,7 +30,9 @@ READY_AFTER: Final = 300
 
 
 class Replicas(Context):
-    """See the module. `squares`, given empty, are those that this node is subscribed to."""
+    """The squares that this node is subscribed to: as long as it needs them, and a little longer.
+    `squares`, given empty, are those that this node is subscribed to.
+    """
 
     def __init__(
         self,

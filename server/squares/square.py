@@ -244,7 +244,9 @@ class Shown:
 
 
 class HeardSquare:
-    """See the module. Times are node time in ms; in messages they are the sending node's."""
+    """A square that this node is subscribed to, with its replica, which follows what the broker
+    brings. Times are node time in ms; in messages they are the sending node's.
+    """
 
     def __init__(self, square: Square, channel: str, around: Context) -> None:
         self.square = square

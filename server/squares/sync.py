@@ -33,7 +33,9 @@ SUBSCRIBED_ANEW: Final = 3
 
 
 class Sync:
-    """See the module. Times are node time in ms."""
+    """The sync requests of one square: when this node asks what the others have there, and its
+    answers. Times are node time in ms.
+    """
 
     def __init__(
         self, square: Square, channel: str, around: Context, layers: Layers | None

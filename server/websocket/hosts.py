@@ -19,7 +19,8 @@ _DEFAULT_PORTS = (":80", ":443")
 
 
 class Hosts:
-    """See the module.
+    """Checks the headers Host and Origin: the names that this server answers to, and the origins
+    whose pages may connect.
 
     `origins` are allowed besides that of the server's own pages; "*" allows all. `hosts` are the
     names that are allowed besides the local names of this machine. Without `hosts` all names are

@@ -33,7 +33,9 @@ QUEUE = 4000
 
 
 class Pace:
-    """See the module. `share` is from 0 to 1. Waits are counted as `http_waits` in `stats`."""
+    """Limits the share of the event loop's time that HTTP may take from players. `share` is from 0
+    to 1. Waits are counted as `http_waits` in `stats`.
+    """
 
     def __init__(self, share: float, stats: Counter[str]) -> None:
         self._share = share

@@ -36,7 +36,9 @@ _epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "e
 
 
 class Passage:
-    """See the module. `folder` is that of the Unix sockets."""
+    """Passes open sockets between the processes of one server, each with a message. `folder` is
+    that of the Unix sockets.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)

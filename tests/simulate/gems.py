@@ -66,7 +66,7 @@ class Wren(Me):
 
 
 class World:
-    """See the module. `store` is one more that opens what the nodes share; `moved`: gems that
+    """The gems of a world. `store` is one more that opens what the nodes share; `moved`: gems that
     nobody takes are forgotten after a while, and planted anew."""
 
     def __init__(self, harness: Harness, store: Store, moved: bool) -> None:

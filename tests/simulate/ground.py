@@ -76,7 +76,7 @@ _Place = tuple[int, Square, int]
 
 
 class Ground:
-    """See the module. `store` opens what the nodes share; None if they have no store."""
+    """The ground of a world. `store` opens what the nodes share; None if they have no store."""
 
     def __init__(self, harness: Harness, store: Store | None) -> None:
         self._harness, self._store = harness, store

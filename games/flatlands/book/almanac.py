@@ -42,7 +42,9 @@ class Entry(Record, lasts=2 * 24 * 3600):
 
 
 class Almanac(Part):
-    """See the module."""
+    """The almanac: one page for each day of the world, which tells of the day before by five
+    statements of SQL over its tables.
+    """
 
     entries = Records(Entry)
 

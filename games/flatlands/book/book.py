@@ -19,7 +19,7 @@ NEAR, DAY = 16, 24 * 3600 * 1000
 
 
 class Book(Part):
-    """See the module."""
+    """The book: shows its lines to whom they are about."""
 
     notes = Records(Note)
 

@@ -63,8 +63,10 @@ class Race(Event):
 
 
 class Echoes(Part):
-    """See the module. A course is the cell of its first signpost and the side on which the next one
-    is."""
+    """Echoes: a player races from a signpost to the next one, and the best run of each course walks
+    along as its echo. A course is the cell of its first signpost and the side on which the next one
+    is.
+    """
 
     events = (Race,)
     best, notes = Records(Echo), Records(Note)

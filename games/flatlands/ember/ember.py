@@ -82,7 +82,7 @@ class Fire(Record, lasts=DAY):
 
 
 class Relay(Part):
-    """See the module."""
+    """The ember: it is taken from a fire, goes from hand to hand, and lights dark landmarks."""
 
     embers, lit, notes = Records(Ember), Records(Fire), Records(Note)
 

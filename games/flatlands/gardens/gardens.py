@@ -55,7 +55,7 @@ class Claim(Record, lasts=60):
 
 
 class Gardens(Part):
-    """See the module."""
+    """Gardens: with each gem that one has found one plants something on free ground."""
 
     plants = Cells(kept="first", per_owner=MOST, forget=MONTH)
     purses, claims, notes = Records(Purse), Records(Claim), Records(Note)

@@ -32,7 +32,7 @@ SOFT: Final = frozenset((GRASS, SAND, WOOD))
 
 
 class Paths(Part):
-    """See the module."""
+    """Paths: where many feet wear the grass they appear, become roads, and grow over."""
 
     worn = Cells("sum", forget=WEEK)
 

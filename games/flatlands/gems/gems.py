@@ -50,7 +50,9 @@ class Gem(Thing, reach=0.7, lasts=24 * 3600):
 
 
 class Gems(Part):
-    """See the module. Its options are those of the game."""
+    """Gems: who walks over one has it, and later it lies somewhere else. Its options are those of
+    the game.
+    """
 
     game: "Game"
     things = [Gem]

@@ -33,7 +33,7 @@ class Carved(Record):
 
 
 class Finders(Part):
-    """See the module."""
+    """The finders of landmarks: who has come to which one, and as the how many-th."""
 
     carved, notes = Records(Carved), Records(Note)
 

@@ -81,7 +81,9 @@ class Waits(NamedTuple):
 
 
 class Twins(Part):
-    """See the module."""
+    """Twin stones: a gem floats between two stones, and opens while a person stands on each of
+    them.
+    """
 
     game: "Game"
     things = [Twin, Half]

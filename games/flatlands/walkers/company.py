@@ -102,8 +102,10 @@ class _Around(NamedTuple):
 
 
 class Company:
-    """See the module. `person` returns a person that this node hosts, by its id, or None; `begin`
-    lets it begin an errand now, and `quotes` is what they say to nobody rather than SAYINGS."""
+    """The company that people of the herd keep: whom they greet, whom they answer, whose wave they
+    return. `person` returns a person that this node hosts, by its id, or None; `begin` lets it
+    begin an errand now, and `quotes` is what they say to nobody rather than SAYINGS.
+    """
 
     def __init__(
         self,

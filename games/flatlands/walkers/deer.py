@@ -68,7 +68,9 @@ def meadow(terrain: Terrain, group: int) -> Place:
 
 
 class Deer:
-    """See the module. `home` is the middle of its meadow. Times are node time in ms."""
+    """Deer: computer players that graze on a meadow, flee from players, and gather again. `home` is
+    the middle of its meadow. Times are node time in ms.
+    """
 
     def __init__(self, stage: Stage, resident: Resident, home: Place) -> None:
         self.resident = resident

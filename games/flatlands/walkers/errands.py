@@ -70,7 +70,9 @@ SOON: Final = 10
 
 
 class Errands:
-    """See the module. Times are node time in ms."""
+    """What a person of the herd does for another player: greets it, leads it to a sight, answers
+    it, returns its wave, walks with it. Times are node time in ms.
+    """
 
     def __init__(self, stage: Stage, sights: Sights) -> None:
         self._stage = stage

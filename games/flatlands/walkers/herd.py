@@ -76,7 +76,7 @@ NOTHING = Stored(-1, {})
 
 
 class Herd:
-    """See the module."""
+    """The herd: all computer players of a world, which one node keeps at a time, by a lease."""
 
     def __init__(self, node: Node, sizes: Sizes) -> None:
         self._stage = stage = Stage(node)

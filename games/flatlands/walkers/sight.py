@@ -48,7 +48,9 @@ class Sight(NamedTuple):
 
 
 class Sights:
-    """See the module. `best` is None until the search has ended."""
+    """The sight that guests are led to, and the way there by paths: functions of the ground. `best`
+    is None until the search has ended.
+    """
 
     def __init__(self, terrain: Terrain, landmarks: Landmarks) -> None:
         self._terrain = terrain

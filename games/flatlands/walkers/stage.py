@@ -27,7 +27,9 @@ LOOKS_AT: Final = 400
 
 
 class Stage:
-    """See the module. Times are node time in ms, distances are in units."""
+    """What computer players act on, and what they see there of others. Times are node time in ms,
+    distances are in units.
+    """
 
     def __init__(self, node: Node) -> None:
         self.loop, self.grid, self.terrain = node.loop, node.grid, node.terrain

@@ -12,7 +12,7 @@ from flatlands.games.flatlands.walkers.talk import quotes
 
 
 class Walkers(Part):
-    """See the module. Its `game` is Flatlands."""
+    """Computer players: a part of Flatlands. Its `game` is Flatlands."""
 
     entries = Records(Entry)
 

@@ -23,7 +23,7 @@ def modules() -> Iterator[tuple[str, str]]:
     itself; nothing of __init__.py, which is about a folder."""
     for path in sorted(each for folder in FOLDERS for each in (ROOT / folder).rglob("*.[jp][sy]")):
         if not {"servers", "node_modules", "__init__.py"} & {*path.parts}:
-            said = re.match(r'(?:"""|// )(.+?\.)(?:\s|""")', path.read_text(), re.S)
+            said = re.match(r'(?:"""|// )(.+?)(?:\.\s|\n\n|\.?""")', path.read_text(), re.S)
             assert said, f"{path} does not say what it is for"
             yield path.relative_to(ROOT).as_posix(), re.sub(r"\s+(// )?", " ", said[1])
 

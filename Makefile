@@ -147,7 +147,7 @@ release: .venv/testable
 	@test -z "$$(git status --porcelain)" || { echo "Commit or remove these first:"; git status --short; exit 1; }
 	@$(BIN)/python -m pytest -k have_one_version tests/test_files.py
 	@tag=v$$($(BIN)/python -c 'import flatlands; print(flatlands.__version__)'); \
-	  ! git rev-parse --quiet --verify "refs/tags/$$tag" || { echo "There is a tag $$tag: raise the version."; exit 1; }; \
+	  ! git rev-parse --quiet --verify "refs/tags/$$tag" > /dev/null || { echo "There is a tag $$tag: raise the version."; exit 1; }; \
 	  $(MAKE) --no-print-directory dist && git tag --annotate "$$tag" --message "Flatlands $${tag#v}" && \
 	  echo "This commit is $$tag now. Publish it with: git push origin $$tag"
 

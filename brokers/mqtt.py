@@ -167,7 +167,7 @@ class MqttLink(StreamLink):
 
 
 class MqttBroker(StreamBroker):
-    """`mqtt://[[user]:password@]host[:port]`: MQTT 5 with QoS 0; `mqtts://` is the same over TLS."""
+    """MQTT 5 with QoS 0, over TCP or TLS."""
 
     kind, port, tls_port, link = "mqtt", 1883, 8883, MqttLink
 

@@ -15,7 +15,7 @@ class Sparks(Event):
 
 
 class Mushrooms(Part):
-    """Mushrooms, for any game: who comes to one goes one and a half times as fast for ten seconds."""
+    """Mushrooms: whoever comes to one goes half as fast again for ten seconds."""
 
     things, events = (Mushroom,), (Sparks,)
 

@@ -67,7 +67,7 @@ WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
 
 
 class Takeovers:
-    """Takes over players who come back at this node, and hands over those who come back at another."""
+    """Takes over players who come back here, and hands over those who come back elsewhere."""
 
     def __init__(self, bus: Bus, residents: Residents, peers: Peers) -> None:
         self._bus = bus

@@ -48,7 +48,7 @@ class Cairn(Thing, reach=2.5, lasts=STANDS_FOR, per_square=1, per_owner=MOST):
 
 
 class Cairns(Part):
-    """Cairns: heaps of stones that players leave at a place, each with one line for who walks by."""
+    """Cairns: heaps of stones that players leave, each with one line for those who walk by."""
 
     things = [Cairn]
     notes = Records(Note)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from contextlib import closing
 
 import gevent
 import pytest
@@ -178,6 +179,8 @@ def test_a_backup_is_one_moment_though_others_write(tmp_path):
     copy = open_store(f"sqlite:///{tmp_path / 'b.db'}", "w")
     assert copy.count("one") + copy.count("other") == 1000
     assert before <= copy.count("other") <= after + 1
+    for each in (store, other, copy):
+        each.close()
 
 
 def test_a_damaged_file_is_no_backup(tmp_path):
@@ -186,8 +189,11 @@ def test_a_damaged_file_is_no_backup(tmp_path):
     with path.open("r+b") as file:
         file.seek(100_000)
         file.write(bytes(50_000))
-    with pytest.raises(StoreError, match=r"nothing was copied to .*damaged"):
-        open_store(f"sqlite:///{path}", "flatlands").backup(str(kept))
+    with (
+        closing(open_store(f"sqlite:///{path}", "flatlands")) as store,
+        pytest.raises(StoreError, match=r"nothing was copied to .*damaged"),
+    ):
+        store.backup(str(kept))
     assert not kept.exists()
 
 
@@ -217,3 +223,5 @@ def test_a_store_that_changed_meanwhile_is_another_content(tmp_path):
     ):
         change()
         assert content(one) != content(other)
+    for each in (one, other):
+        each.close()

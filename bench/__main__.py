@@ -15,8 +15,7 @@ compiled.use()
 
 with packages("swarm"):
     from bench import both, command, floods, micro, overload, whole
-    from bench.growth import charts
-    from bench.growth import run as growth
+    from bench.growth.run import Growth
     from flatlands.loadtest.kit.options import file, folder
     from flatlands.loadtest.kit.page import write_json
     from flatlands.loadtest.kit.terminal import Terminal
@@ -95,6 +94,9 @@ def main() -> int:
     given = parser.parse_args()
     if given.charts is not None and not given.growth:
         parser.error("--charts draws what --growth measures")
+    if given.growth:
+        given.report = None
+        return Growth(given, None).run(sys.argv[1:])
     terminal = Terminal()
     figures = _figures
     if given.floods:
@@ -103,8 +105,6 @@ def main() -> int:
         figures = _overload
     elif given.both:
         figures = _both
-    elif given.growth:
-        figures = _growth
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
@@ -125,14 +125,6 @@ def _both(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     for name, (before, after) in found.items():
         say(f"{name:45}{before:>12.2f}{after:>12.2f}")
     return 0
-
-
-def _growth(given: argparse.Namespace, say: Callable[[str], None]) -> int:
-    found, code = growth.measure(say)
-    _keep(given, found)
-    if given.charts is not None:
-        charts.draw(found, given.charts)
-    return code
 
 
 def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:

@@ -6,19 +6,13 @@
 import gzip
 import json
 import sys
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps, rc_context
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from flatlands.loadtest.kit import charts
-from flatlands.loadtest.kit.charts import Line, line_chart
-from flatlands.loadtest.kit.page import opening, or_dash, page, table
+from flatlands.loadtest.kit.charts import Figure, Line, line_chart
 
 #: The percentiles that are drawn as lines, and their colours.
 LINES = {50: "#8fb8cf", 90: "#4f93b8", 99: "#1d70a2", 99.9: "#7d5ba6", 99.99: "#c8442f"}
@@ -77,6 +71,10 @@ def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure
     # Its points are equally far apart, as those of a ramp nearly are on a logarithmic axis.
     across, along = np.meshgrid(np.arange(len(counts)), [nines(level) for level in levels])
     heights = np.log10(np.maximum(grid, FASTEST))
+    from matplotlib import colormaps, rc_context
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
+
     with rc_context(charts.STYLE):
         figure = Figure(figsize=(charts.SIZE[0], 5.6))
         figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
@@ -85,7 +83,10 @@ def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure
             across,
             along,
             heights,
-            facecolors=_colours(grid),
+            # The slower, the darker.
+            facecolors=colormaps["YlOrRd"](
+                LogNorm(FASTEST, SLOWEST)(np.clip(grid, FASTEST, SLOWEST))
+            ),
             rcount=len(levels),
             ccount=len(counts),
             linewidth=0.25,
@@ -106,12 +107,9 @@ def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure
         return figure
 
 
-def _colours(grid: np.ndarray) -> Any:
-    """Return the colours of latencies in ms: the slower, the darker."""
-    return colormaps["YlOrRd"](LogNorm(FASTEST, SLOWEST)(np.clip(grid, FASTEST, SLOWEST)))
-
-
 def _marks(axis: Any, marks: dict[float, str]) -> None:
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
     axis.set_major_locator(FixedLocator(list(marks)))
     axis.set_major_formatter(FixedFormatter(list(marks.values())))
     axis.set_minor_locator(NullLocator())
@@ -143,62 +141,6 @@ def _rates(run: dict[str, Any], title: str) -> Figure:
         lines.append(Line(request, colour, counts, rates, hollow=hollow))
     ticks = counts[:: max(len(counts) // 8, 1)]
     return line_chart(lines, title, "connections", "answers a second", ticks, doubling=True)
-
-
-_NOTE = """<p class=note>Open loop: {rate:,.0f} requests a second in all, whatever the number of
-connections; a latency counts from when its request was due. Closed loop: each connection has one
-request open, and sends the next one when the answer is there. Outlined: in an open loop the clients
-were too slow to be believed; in a closed loop one of their processes used all of a core, so that
-the rate is theirs.</p>"""
-
-_COLUMNS = (
-    "connections",
-    "",
-    "a second",
-    "p50 ms",
-    "p90",
-    "p99",
-    "p99.9",
-    "p99.99",
-    "max",
-    "sent late",
-    "CPU: server",
-    "clients",
-    "KB each: RSS",
-    "PSS",
-    "kernel",
-    "joined in, s",
-    "in a worker",
-)
-
-
-def write(run: dict[str, Any], folder: Path) -> None:
-    """Write index.html, which needs no other file, and each chart as SVG and PNG, into a folder."""
-    parts = opening(run)
-    parts += [charts.save(figure, folder, name) for name, figure in draw(run).items()]
-    rows = [_row(point, loop) for point in run["points"] for loop in point["loops"]]
-    parts += [_NOTE.format(rate=run["rate"]), "<h2>Figures</h2>", table(_COLUMNS, rows)]
-    title = f"{run['target']}: latency against connections"
-    command = " ".join(run["command"])
-    (folder / "index.html").write_text(page(title, command, parts, run["machine"]))
-
-
-def _row(point: dict[str, Any], loop: dict[str, Any]) -> list[str]:
-    kb, workers = point["memory_kb"] or {}, point["by_worker"]
-    latency = loop["latency"]
-    spread = f"{min(workers):,} to {max(workers):,}" if workers else "&ndash;"
-    return [
-        f"{point['connections']:,}",
-        escape(f"{loop['request']}, {loop['loop']}"),
-        f"{loop['per_second']:,.0f}",
-        *(f"{latency[p]:,.2f}" for p in ("p50", "p90", "p99", "p99.9", "p99.99", "max")),
-        or_dash(loop["late_ms"] if loop["loop"] == "open" else None, ".1f"),
-        f"{loop['server']:.0%}",
-        f"{loop['clients']:.0%}",
-        *(or_dash(kb.get(name), ".1f") for name in ("rss", "pss", "slab")),
-        f"{point['joined_s']:.1f}",
-        spread,
-    ]
 
 
 def main(arguments: list[str]) -> int:

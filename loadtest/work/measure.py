@@ -1,6 +1,7 @@
 """Measures one point, or lets consumers of a series die.
 
-Each has a server or file of its own, so that no message of another one can be there.
+Each has a server or file of its own, so that no message of another one can be there. `options` are
+those of study.py.
 """
 
 import json
@@ -11,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 from typing import Any
 
@@ -33,18 +33,6 @@ SLOW_S, LATE_S = 2.0, 30.0
 
 #: Seconds after which a consumer is killed, when it claims messages for the next time.
 LIFE_S = 1.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
-    queue, how many consumers die (0: nothing else is to be done), and the URL of a running Redis
-    ("": some are started)."""
-
-    repeat: int = 10
-    messages: int = 200_000
-    deaths: int = 0
-    redis: str = ""
 
 
 class Ground:
@@ -99,7 +87,7 @@ class Ground:
         return self.children.answers(workers, LATE_S + SLOW_S * messages / 1000)
 
 
-def measure(name: str, options: Options) -> dict[str, Any]:
+def measure(name: str, options: Any) -> dict[str, Any]:
     """Measure a series and return its figures. Raises Trouble and Interrupted.
 
     All processes have ended when it returns or raises.

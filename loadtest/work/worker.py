@@ -25,9 +25,9 @@ from typing import Any
 
 import redis
 
+from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.parent import Parent
-from flatlands.loadtest.kit.processes import bare
 from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN
 from flatlands.loadtest.work.ways import WAYS, Way
 from flatlands.stores.base import StoreError
@@ -218,17 +218,10 @@ ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    """Run a worker with the configuration in the only argument; return the exit status."""
-    config, parent = json.loads(arguments[0]), Parent()
-    try:
-        parent.send(ROLES[config["role"]](config, parent))
-    except (OSError, redis.RedisError, StoreError) as error:
-        parent.send({"trouble": bare(str(error))})
-        return 1
-    parent.stay()
-    return 0
+def work(config: dict[str, Any], parent: Parent) -> Report:
+    """Do what the role in the configuration is, and return the report."""
+    return ROLES[config["role"]](config, parent)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(parent.work(work, (OSError, redis.RedisError, StoreError)))

@@ -2,19 +2,19 @@
 
 import json
 import threading
+from types import SimpleNamespace
 
 import msgpack
 import numpy as np
 import pytest
 import redis
 
-from flatlands.loadtest.idle.command import judge
+from flatlands.loadtest.idle.command import Idle
 from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
 from flatlands.loadtest.idle.measure import LEVELS, figures
 from flatlands.loadtest.idle.report import draw, surface_of
 from flatlands.loadtest.idle.room import processes_for, sources, why_not
 from flatlands.loadtest.kit.histogram import Histogram
-from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
@@ -113,7 +113,7 @@ def said(reply):
 @pytest.mark.parametrize("cut", [1, 7, 1000])
 def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(cut):
     game, talk = Game("here:1", "/ws"), Talk()
-    assert game.begin().startswith(b"GET /ws HTTP/1.1\r\nHost: here:1\r\n")
+    assert game.begin(talk).startswith(b"GET /ws HTTP/1.1\r\nHost: here:1\r\n")
     came = (
         ACCEPTED
         + from_server(wire.WELCOME, 2, 7)
@@ -162,7 +162,7 @@ def test_a_server_that_does_not_want_a_player_is_understood(came, sentence, agai
 @pytest.mark.parametrize("cut", [1, 7, 1000])
 def test_a_redis_answers_in_order_however_the_bytes_are_cut(cut):
     client, talk = Redis("redis://somebody:s%21@here:1/3"), Talk()
-    begin = client.begin()
+    begin = client.begin(talk)
     assert b"$4\r\nAUTH\r\n$8\r\nsomebody\r\n$2\r\ns!\r\n" in begin and b"$1\r\n3\r\n" in begin
     assert client.came(talk, b"+OK\r\n+OK\r\n+PO") == ([], b"") and not talk.ready
     assert client.came(talk, b"NG\r\n") == ([], b"") and talk.ready
@@ -246,16 +246,23 @@ def test_thresholds_are_of_open_loops_that_can_be_believed():
         for loop in ("open", "closed", "open")
     ]
     loops[2]["invalid"] = ["it was late"]
-    run = {"points": [{"connections": 7, "loops": loops[:2]}]}
+    step = {"connections": 7, "memory_kb": None, "by_worker": [], "joined_s": 1.0}
+    run = {}
+
+    def judge(loops):
+        study = Idle(SimpleNamespace(fail_if=limits), SimpleNamespace(url=None, rate=1), 99)
+        study.jobs = lambda: [("idle", lambda: [{**step, "loops": loops}])]
+        return study.measure(run)
+
     limits = [threshold(["p99", "server"])(text) for text in ("p99 > 5", "p99 > 50", "server > 1")]
-    assert judge(run, Terminal(), limits) == 99
+    assert judge(loops[:2]) == 99
     name = "7 connections, ping, open loop"
     assert run["crossed"] == [
         f"{name}: p99 > 5: {loops[0]['latency']['p99']:.4g}",
         f"{name}: server > 1: server is not known",
     ]
-    run["points"][0]["loops"] = loops[2:]
-    assert judge(run, Terminal(), limits) == 3 and run["crossed"] == []
+    run["crossed"].clear()
+    assert judge(loops[2:]) == 3 and run["crossed"] == []
 
 
 # Runs.

@@ -7,9 +7,9 @@ import pytest
 
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.work.account import account, fault
-from flatlands.loadtest.work.command import main
 from flatlands.loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
 from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
+from flatlands.loadtest.work.study import main
 from flatlands.loadtest.work.ways import WAYS, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running

@@ -34,7 +34,6 @@ class Growth(Study):
     columns, sentences = rows.COLUMNS, rows.SENTENCES
 
     def facts(self) -> dict[str, Any]:
-        """See Study."""
         return {"series": list(SERIES)}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
@@ -45,15 +44,12 @@ class Growth(Study):
             yield name, partial(points, self.note_progress)
 
     def kind(self, row: Point) -> str:
-        """See Study."""
         return str(row["series"])
 
     def name(self, row: Point) -> str:
-        """See Study."""
         return f"{row['series']}, {row['size']:,}"
 
     def faults(self, row: Point) -> Iterator[tuple[str, str]]:
-        """See Study."""
         yield from (("failed", why) for why in row["faults"])
         yield from (("not valid", why) for why in row["invalid"])
 

@@ -96,7 +96,6 @@ class Idle(Study):
         )
 
     def facts(self) -> dict[str, Any]:
-        """See Study."""
         names = "seconds", "rate", "workers", "processes"
         told = {name: getattr(self.chosen, name) for name in names}
         return {"target": self._target, **told, "levels": LEVELS}
@@ -112,15 +111,12 @@ class Idle(Study):
             print(f"  {sentence}", file=sys.stderr, flush=True)
 
     def rows(self, point: Point) -> list[Point]:
-        """See Study."""
         return [{**point, **loop} for loop in point["loops"]]
 
     def name(self, row: Point) -> str:
-        """See Study."""
         return f"{row['connections']:,} connections, {row['request']}, {row['loop']} loop"
 
     def faults(self, row: Point) -> Iterator[tuple[str, str]]:
-        """See Study."""
         for why, number in row["lost"].items():
             yield "failed", f"{number:,} connections were lost: {why}"
         if row["unanswered"]:
@@ -129,18 +125,15 @@ class Idle(Study):
             yield "not valid", why
 
     def known(self, row: Point) -> Mapping[str, float | None] | None:
-        """See Study."""
         return super().known(row) if row["loop"] == "open" and not row["invalid"] else None
 
     def end(self, run: dict[str, Any], code: int) -> int:
-        """See Study."""
         if code == 0:
             most = run["points"][-1]["connections"]
             print(f"all right: every request was answered, at up to {most:,} connections")
         return code
 
     def draw(self, run: dict[str, Any]) -> dict[str, Any]:
-        """See Study."""
         return draw(run)
 
 

@@ -1,7 +1,7 @@
 """Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -50,19 +50,25 @@ class Row:
     raw: dict[str, Any] = field(default_factory=dict)
 
 
+@contextlib.contextmanager
+def _noted(row: Row) -> Iterator[None]:
+    """Note in a row why it cannot be measured."""
+    try:
+        yield
+    except (Trouble, OSError) as error:
+        row.trouble = str(error)
+
+
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
     """Start a peer, measure it for so many seconds, and stop it."""
     row = Row(peer.name, peer.title, players)
     server_cpus, client_cpus = shared_out()
-    try:
-        with programs.started(programs.command(peer), server_cpus) as server:
-            dialect, target = load(peer.dialect), Target(server.address, "/")
-            with on_cores(client_cpus):
-                _measure(row, target, dialect, seconds, server.cost, server.death)
-            if death := server.death():
-                row.notes.append(death)
-    except (Trouble, OSError) as error:
-        row.trouble = str(error)
+    with _noted(row), programs.started(programs.command(peer), server_cpus) as server:
+        with on_cores(client_cpus):
+            target = Target(server.address, "/")
+            _measure(row, target, load(peer.dialect), seconds, server.cost, server.death)
+        if death := server.death():
+            row.notes.append(death)
     return row
 
 
@@ -70,10 +76,8 @@ def measure_target(target: Target, dialect: Dialect, players: int, seconds: floa
     """Measure a server that runs already, whose CPU and memory are not known."""
     title = f"{target.name}:{target.address[1]}"
     row = Row(title, title, players)
-    try:
+    with _noted(row):
         _measure(row, target, dialect, seconds, lambda: (None, None), str)
-    except (Trouble, OSError) as error:
-        row.trouble = str(error)
     return row
 
 
@@ -89,7 +93,7 @@ def _measure(
         try:
             client.join(block(row.players, SHARE))
             found = client.measure(seconds, cost)
-        except Refused as error:
+        except (Trouble, Refused) as error:
             raise Trouble(death() or str(error)) from error
     _fill(row, found)
 

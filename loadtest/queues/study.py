@@ -167,7 +167,6 @@ publisher and brokers for each that is published, at a subscriber for each that 
     }
 
     def machine(self) -> dict[str, Any]:
-        """See Study."""
         return {**machine(), "go": output_of(find_go(), "version")}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
@@ -184,7 +183,6 @@ publisher and brokers for each that is published, at a subscriber for each that 
             yield name, functools.partial(points, name)
 
     def name(self, row: Point) -> str:
-        """See Study."""
         return f"{row['series']} with {row['clients']} clients"
 
     def faults(self, row: Point) -> Iterator[tuple[str, str]]:
@@ -206,7 +204,6 @@ publisher and brokers for each that is published, at a subscriber for each that 
         yield from ()
 
     def end(self, run: dict[str, Any], code: int) -> int:
-        """See Study."""
         if self.chosen.brokers:
             print("CPU of running brokers is not known: they were not started for the run.")
         return code

@@ -113,7 +113,6 @@ top.</p>"""
     }
 
     def lacking(self) -> str:
-        """See Study."""
         wrong = sorted(set(self.chosen.series).difference(LASTING))
         if not wrong or not self.chosen.deaths:
             return ""

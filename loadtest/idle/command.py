@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
+from flatlands.loadtest.idle.measure import LEVELS, check_room, is_redis, ramp
 from flatlands.loadtest.idle.report import draw
 from flatlands.loadtest.idle.room import processes_for
 from flatlands.loadtest.kit.histogram import Histogram
@@ -81,13 +81,13 @@ class Idle(Study):
         **{name: f"latency/{name}" for name in Histogram().summary()},
     }
 
-    def __init__(self, given: argparse.Namespace, chosen: Options, descriptors: int) -> None:
-        super().__init__(given, chosen)
+    def __init__(self, given: argparse.Namespace, descriptors: int) -> None:
+        super().__init__(given, given)
         self._descriptors = descriptors
-        self._target = "Redis" if is_redis(chosen.url) else "Flatlands"
+        self._target = "Redis" if is_redis(given.url) else "Flatlands"
         self.title = f"{self._target}: latency against connections"
         self.note = (
-            f"<p class=note>Open loop: {chosen.rate:,.0f} requests a second in all, whatever the "
+            f"<p class=note>Open loop: {given.rate:,.0f} requests a second in all, whatever the "
             "number of connections; a latency counts from when its request was due. Closed loop: "
             "each connection has one request open, and sends the next one when the answer is "
             "there. Outlined: in an open loop the clients were too slow to be believed; in a "
@@ -142,17 +142,17 @@ def main(
 ) -> int:
     """Measure what the command line asks for; return the exit code."""
     try:
-        options = _options(given, parser)
+        _complete(given, parser)
     except ValueError as error:
         parser.error(str(error))
     descriptors = raise_descriptor_limit()
-    if lacking := check_room(options, descriptors):
+    if lacking := check_room(given, descriptors):
         parser.error(lacking)
-    return Idle(given, options, descriptors).run(arguments)
+    return Idle(given, descriptors).run(arguments)
 
 
-def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Options:
-    """Return the options of the ramp. Raises ValueError with a sentence for the user."""
+def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Add to the options what a ramp needs. Raises ValueError with a sentence for the user."""
     for name in NOT_HERE:
         if getattr(given, name) != parser.get_default(name):
             option = {"returns": "no-return"}.get(name, name).replace("_", "-")
@@ -163,25 +163,12 @@ def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Opti
             raise ValueError(f"--scenario {NAME} has no figure {limit.figure!r}: there are {known}")
     if given.url and (given.broker or given.workers != 1 or given.squares):
         raise ValueError("--url names a server that runs: --broker, --workers, --squares start one")
-    counts = given.ramp or [given.bots]
-    fewest = processes_for(max(counts), raise_descriptor_limit())
-    processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
-    rate = RATE if given.rate is None else given.rate
-    if not rate:
+    given.counts = given.ramp or [given.bots]
+    fewest = processes_for(max(given.counts), raise_descriptor_limit())
+    given.processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
+    given.rate = RATE if given.rate is None else given.rate
+    if not given.rate:
         raise ValueError(f"--rate 0 asks for nothing: give --scenario {NAME} requests a second")
     if given.url and given.pin and not is_redis(given.url):
         raise ValueError("--url names a server that runs: --pin is for one started")
-    pinned(given.pin, given.workers, processes)
-    return Options(
-        counts,
-        given.url,
-        given.broker,
-        given.workers,
-        processes,
-        given.seconds,
-        rate,
-        given.squares,
-        given.late,
-        given.pin,
-        given.insecure,
-    )
+    pinned(given.pin, given.workers, given.processes)

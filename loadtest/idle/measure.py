@@ -1,7 +1,8 @@
 """One ramp: more and more connections to one server, and the loops at each step.
 
 The connections of a step stay for the next one. It starts the server, or is told which one to use,
-and starts the processes of the clients. It never prints.
+and starts the processes of the clients. It never prints. `options` are those of bots.py, see
+command.py.
 """
 
 import json
@@ -10,8 +11,8 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import psutil
@@ -27,7 +28,6 @@ from flatlands.loadtest.kit.machine import pinned, shared_out
 from flatlands.loadtest.kit.processes import Program, Trouble, bare, children, cost
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm import wire
-from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 
@@ -56,47 +56,42 @@ BUSY = 0.9
 #: The percentiles that are kept of each loop.
 LEVELS = (*range(100), *(99 + n / 10 for n in range(1, 10)), *(n / 100 for n in range(9991, 10000)))
 
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose: see bots.py. `rate` is in requests a second of all connections together,
-    `late` in ms, and `counts` are the steps of the ramp."""
-
-    counts: Sequence[int]
-    url: str | None
-    broker: str
-    workers: int
-    processes: int
-    seconds: float
-    rate: float
-    squares: int | None
-    late: float
-    pin: bool | None
-    insecure: bool = False
+#: Called with a sentence about what goes on.
+Say = Callable[[str], None]
 
 
 @dataclass
 class Ground:
     """What is measured. `config` is for the clients, and `requests` are those of its dialect.
 
-    `processes` returns the server's processes, none if it was running already, `died` how it ended,
-    and `said` what it wrote to its log. `most` is the number of connections that it takes, or None.
+    `program` is the server, None if it was running already. `most` is the number of connections
+    that it takes, None for any, and `cpus` are the cores of the clients.
     """
 
     name: str
     config: dict[str, Any]
     requests: Sequence[str]
     address: tuple[str, int]
-    processes: Callable[[], list[psutil.Process]] = list
-    workers: Callable[[], list[psutil.Process]] = list
-    died: Callable[[], str] = str
-    said: Callable[[], str] = str
+    program: Program | None
+    cpus: Sequence[int] = ()
     most: int | None = None
-    client_cpus: Sequence[int] = field(default=())
 
+    def processes(self) -> list[psutil.Process]:
+        """Return all processes of the server, none if it was running already."""
+        return [self.program.process, *children(self.program.process)] if self.program else []
 
-#: Called with a sentence about what goes on.
-Say = Callable[[str], None]
+    def check(self) -> None:
+        """Raise Trouble if the server has ended."""
+        if self.program and (died := self.program.death()):
+            raise Trouble(died)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return those of them that have the connections."""
+        if self.program is None:
+            return []
+        found = children(self.program.process).items()
+        several = [child for child, command in found if "flatlands.server" in command]
+        return several or [self.program.process]
 
 
 def is_redis(url: str | None) -> bool:
@@ -104,192 +99,151 @@ def is_redis(url: str | None) -> bool:
     return (url or "").startswith(("redis://", "rediss://"))
 
 
-def check_room(options: Options, descriptors: int) -> str:
+def check_room(options: Any, descriptors: int) -> str:
     """Return a sentence that says what is lacking before anything is started, or an empty text."""
     workers = None if options.url else options.workers
     return why_not(max(options.counts), options.processes, workers, descriptors, None)
 
 
-def ramp(options: Options, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
+def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
     """Measure one step after the other, and yield the figures of each.
 
     Raises Trouble and Interrupted. Everything that was started has ended then, or at the end.
     """
-    with _ground(options, descriptors) as ground, Children() as family:
-        counts = list(options.counts)
-        if ground.most is not None and counts[-1] > ground.most:
+    with ExitStack() as stack:
+        to = _redis if is_redis(options.url) else _game
+        ground = stack.enter_context(to(options, descriptors))
+        counts, most = list(options.counts), ground.most
+        if most is not None and counts[-1] > most:
             say(
-                f"{ground.name} takes {ground.most:,} connections more (its maxclients), and not "
+                f"{ground.name} takes {most:,} connections more (its maxclients), and not "
                 f"{counts[-1]:,}: the ramp ends there"
             )
-            counts = [count for count in counts if count < ground.most] + [ground.most]
+            counts = [count for count in counts if count < most] + [most]
         # A Redis without a password serves 127.0.0.1 and no other address.
         several = ground.address[0].startswith("127.") and not is_redis(options.url)
+        here = ports()
         if lacking := why_not(
-            counts[-1], options.processes, None, descriptors, None if several else ports()
+            counts[-1], options.processes, None, descriptors, None if several else here
         ):
             raise Trouble(lacking)
+        addresses = sources(counts[-1], here) if several else []
+        family = stack.enter_context(Children())
         try:
-            yield from _Ramp(options, ground, family, counts, several, say).steps()
+            yield from _Ramp(options, ground, family, addresses, say).steps(counts)
         except Trouble as trouble:
-            said = ground.said().strip().splitlines()
+            said = ground.program.errors().strip().splitlines() if ground.program else []
             last = f"; the server said at last: {said[-1]}" if said else ""
             raise Trouble(f"{trouble}{last}") from None
 
 
 @contextmanager
-def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
-    if is_redis(options.url):
-        with _redis(options, descriptors) as ground:
-            yield ground
-        return
-    if options.url:
-        yield _game(targets.there(options.url, options.insecure), bare(options.url), ())
-        return
-    server_cpus, client_cpus = pinned(options.pin, options.workers, options.processes)
-    squares = options.squares or -(-max(options.counts) // SHARE)
-    with targets.started(
-        options.broker, options.workers, squares, server_cpus, options=SERVER
-    ) as target:
-        yield _game(target, "Flatlands", client_cpus)
-
-
-def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
-    program = target.program
-    host = wire.host(target.name, target.address[1], bool(target.tls))
-
-    def processes() -> list[psutil.Process]:
-        if program is None:
-            return []
-        return [program.process, *children(program.process)]
-
-    def workers() -> list[psutil.Process]:
-        if program is None:
-            return []
-        return target.workers() or [program.process]
-
-    config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
-    config |= {"tls": target.tls, "name": target.name}
-    return Ground(
-        name,
-        config,
-        Game.requests,
-        target.address,
-        processes,
-        workers,
-        lambda: target.died,
-        lambda: program.errors() if program else "",
-        client_cpus=cpus,
-    )
+def _game(options: Any, _: int) -> Iterator[Ground]:
+    with ExitStack() as stack:
+        cpus: Sequence[int] = ()
+        if options.url:
+            target = targets.there(options.url, options.insecure)
+        else:
+            own, cpus = pinned(options.pin, options.workers, options.processes)
+            spread = options.squares or -(-max(options.counts) // SHARE)
+            target = stack.enter_context(
+                targets.started(options.broker, options.workers, spread, own, options=SERVER)
+            )
+        host = wire.host(target.name, target.address[1], bool(target.tls))
+        config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
+        config |= {"tls": target.tls, "name": target.name}
+        name = bare(options.url) if options.url else "Flatlands"
+        yield Ground(name, config, Game.requests, target.address, target.program, cpus)
 
 
 @contextmanager
-def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
-    assert options.url is not None
+def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
     with ExitStack() as stack:
         url, program = options.url, None
-        client_cpus: Sequence[int] = ()
+        cpus: Sequence[int] = ()
         if url == "redis://":
             # It keeps 32 descriptors for itself.
-            most = ("--maxclients", str(descriptors - 32))
-            url, [program] = brokers.redis(stack, *most)
+            url, [program] = brokers.redis(stack, "--maxclients", str(descriptors - 32))
             if options.pin is not False:
-                server_cpus, client_cpus = shared_out()
-                os.sched_setaffinity(program.process.pid, server_cpus or range(os.cpu_count() or 1))
+                own, cpus = shared_out()
+                os.sched_setaffinity(program.process.pid, own or range(os.cpu_count() or 1))
         try:
             client = brokers.open_redis(url)
             client.set(KEY, VALUE, ex=86_400)
             stack.callback(_forget, client)
             clients = client.info("clients")
             place = client.connection_pool.connection_kwargs
-            address = _resolved((place["host"], place["port"]))
+            with socket.create_connection((place["host"], place["port"]), timeout=5) as connection:
+                address = connection.getpeername()[:2]
         except (redis.RedisError, OSError, ValueError) as error:
             raise Trouble(f"{options.url} cannot be measured: {error}") from error
-        most_clients = clients.get("maxclients")
-        which = brokers.certificates().get("BROKER_TLS", "verified")
-        which = {"verified": "checked", "unverified": "unchecked"}.get(which, which)
-        tls = which if url.startswith("rediss://") else ""
+        most = clients.get("maxclients")
+        tls = brokers.certificates().get("BROKER_TLS", "verified")
+        tls = {"verified": "checked", "unverified": "unchecked"}.get(tls, tls)
         yield Ground(
             "Redis" if program else bare(options.url),
-            {"kind": "redis", "url": url, "tls": tls, "name": place["host"]},
+            {
+                **{"kind": "redis", "url": url, "name": place["host"]},
+                "tls": tls if url.startswith("rediss://") else "",
+            },
             Redis.requests,
             address,
-            lambda: [program.process] if program else [],
-            lambda: [program.process] if program else [],
-            lambda: program.death() if program else "",
-            most=None if most_clients is None else most_clients - clients["connected_clients"],
-            client_cpus=client_cpus,
+            program,
+            cpus,
+            None if most is None else most - clients["connected_clients"],
         )
 
 
 def _forget(client: Any) -> None:
-    try:
+    # If it has ended, or otherwise after a day, the key ends by itself.
+    with suppress(redis.RedisError):
         client.delete(KEY)
-    except redis.RedisError:
-        # It has ended; otherwise the key ends by itself after a day.
-        pass
     client.close()
-
-
-def _resolved(address: tuple[str, int]) -> tuple[str, int]:
-    with socket.create_connection(address, timeout=5) as connection:
-        found = connection.getpeername()
-    return str(found[0]), int(found[1])
 
 
 class _Ramp:
     def __init__(
-        self,
-        options: Options,
-        ground: Ground,
-        family: Children,
-        counts: Sequence[int],
-        several: bool,
-        say: Say,
+        self, options: Any, ground: Ground, family: Children, sources: Sequence[str], say: Say
     ) -> None:
         self._options, self._ground, self._family, self._say = options, ground, family, say
-        self._counts = counts
         self._epoch = time.monotonic_ns() // 1000
         shared = {
             **ground.config,
             "address": list(ground.address),
             "epoch": self._epoch,
-            "sources": sources(counts[-1], ports()) if several else [],
+            "sources": sources,
             "processes": options.processes,
         }
         self._clients: list[Program] = []
-        #: How many connections of each are ready, as far as it has said.
-        self._ready: dict[Program, int] = {}
         for number in range(options.processes):
             config = json.dumps({**shared, "number": number})
             command = [sys.executable, "-m", "flatlands.loadtest.idle.client", config]
             name = f"process {number + 1} of the clients"
-            self._clients.append(family.worker(name, command, ground.client_cpus))
+            self._clients.append(family.worker(name, command, ground.cpus))
+        #: How many connections of each are ready, as far as it has said.
+        self._ready: dict[Program, int] = {}
 
-    def steps(self) -> Iterator[dict[str, Any]]:
+    def steps(self, counts: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Measure and yield each step."""
         self._family.sleep(1.0)
-        before = self._memory()
-        descriptors = self._descriptors()
-        for count in self._counts:
+        before, descriptors = self._memory(), self._descriptors()
+        for count in counts:
             began = time.monotonic()
             self._join(count)
             took = time.monotonic() - began
             self._family.sleep(SETTLE)
-            found = self._descriptors()
-            by_worker = [now - then for now, then in zip(found, descriptors, strict=True)]
-            kb = memory.each(self._memory(), before, count)
-            loops = [
-                self._loop(loop, request, count)
-                for request in self._ground.requests
-                for loop in ("open", "closed")
-            ]
             yield {
                 "connections": count,
                 "joined_s": round(took, 2),
-                "memory_kb": kb,
-                "by_worker": by_worker,
-                "loops": loops,
+                "memory_kb": memory.each(self._memory(), before, count),
+                "by_worker": [
+                    now - then for now, then in zip(self._descriptors(), descriptors, strict=True)
+                ],
+                "loops": [
+                    self._loop(loop, request, count)
+                    for request in self._ground.requests
+                    for loop in ("open", "closed")
+                ],
             }
 
     def _now(self) -> int:
@@ -323,8 +277,7 @@ class _Ramp:
                     if "joined" in said:
                         missing.discard(client)
                         break
-            if died := self._ground.died():
-                raise Trouble(died)
+            self._ground.check()
             if time.monotonic() - told > SAY_EVERY:
                 told = time.monotonic()
                 self._say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
@@ -356,8 +309,7 @@ class _Ramp:
                     "first": start + gap * number,
                 }
             )
-        cpus = [self._cpu_at(begin), self._cpu_at(end)]
-        (then, used), (now, more) = cpus
+        (then, used), (now, more) = self._cpu_at(begin), self._cpu_at(end)
         reports = self._family.answers(self._clients, options.seconds + ANSWER)
         known = self._ground.processes()
         server = (more - used) / max(now - then, 1e-9) if known else None
@@ -370,8 +322,7 @@ class _Ramp:
         """Wait until a time; return it in seconds, and the CPU seconds of the server until then."""
         while (left := (when - self._now()) / SECOND) > 0:
             self._family.sleep(min(left, 0.5))
-            if died := self._ground.died():
-                raise Trouble(died)
+            self._ground.check()
         used, _ = cost(self._ground.processes())
         return time.monotonic(), used
 

@@ -250,7 +250,7 @@ def test_thresholds_are_of_open_loops_that_can_be_believed():
     run = {}
 
     def judge(loops):
-        study = Idle(SimpleNamespace(fail_if=limits), SimpleNamespace(url=None, rate=1), 99)
+        study = Idle(SimpleNamespace(fail_if=limits, url=None, rate=1), 99)
         study.jobs = lambda: [("idle", lambda: [{**step, "loops": loops}])]
         return study.measure(run)
 

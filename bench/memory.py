@@ -92,7 +92,7 @@ class _Growth:
             grid=Grid(), terrain=terrain, broker=broker, loop=self._loop, spread=spread
         )
         self._inside = [spread_square(turn // TOGETHER, spread) for turn in range(number)]
-        listening = gevent.spawn(self._node.listen)
+        listening = gevent.spawn(self._node.listen, broker)
         stack.callback(listening.join)
         stack.callback(broker.close)
         stack.callback(self._loop.end)

@@ -107,7 +107,7 @@ class Bench:
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
             game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
-        self.listener = gevent.spawn(self.node.listen)
+        self.listener = gevent.spawn(self.node.listen, self.broker)
         tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
         admission = Admission(self.node, tokens, limits, capacity=10_000)
         self.players = []

@@ -105,9 +105,11 @@ def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsy
     assert "60 players, half a core" in capsys.readouterr().out
 
 
-def test_the_costs_of_one_move_and_the_like_can_be_measured():
+def test_the_costs_of_one_move_and_the_like_can_be_measured(capsys):
     costs = micro.measure(players=60, repeats=1)
     assert len(costs) == 9
+    # A greenlet that fails, such as the one that listens, says so there.
+    assert capsys.readouterr().err == ""
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 

@@ -9,7 +9,6 @@ import gc
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,30 +35,6 @@ WARM_UP, DRAIN = 2.0, 1.0
 
 #: CPU seconds and MB of memory of the server's processes; None if they are not known.
 Cost = tuple[float | None, float | None]
-
-
-@dataclass
-class Measured:
-    """The result of a run.
-
-    `latency` is in ms; `seconds` is the actual length of the window. `arrived` are the deliveries
-    in the window, `delivered` those of moves that were due in it. `cpu` and `mb` are the server's,
-    None if they are not known.
-    `client` is the share of a core that this process used, and `late_p99` how late, in ms, it sent
-    one move in a hundred.
-    """
-
-    expected: int = 0
-    delivered: int = 0
-    arrived: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    cpu: float | None = None
-    mb: float | None = None
-    client: float = 0.0
-    late_p99: float = 0.0
-    lost: int = 0
-    latency: dict[str, float] = field(default_factory=dict)
 
 
 def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
@@ -210,10 +185,14 @@ class Client(Loop):
         self._crowd.wait(squares)
         self._join(len(squares))
 
-    def measure(self, seconds: float, cost: Callable[[], Cost]) -> Measured:
-        """Let all players move for WARM_UP, then measure for so many seconds.
+    def measure(self, seconds: float, cost: Callable[[], Cost]) -> dict[str, Any]:
+        """Let all players move for WARM_UP, then measure for so many seconds; return the figures.
 
-        `cost` returns what the server has used until now. Raises Trouble when no player is
+        `cost` returns what the server has used until now. "seconds" is the actual length of the
+        window. "arrived" are the deliveries in it, and "delivered" those of moves that were due in
+        it, of the "expected". "cpu" and "mb" are the server's. "client" is the share of a core that
+        this process used, "late_p99" how late, in ms, it sent one move in a hundred, and "lost" how
+        many players lost their connection. "latency" is in ms. Raises Trouble when no player is
         connected any more, and Interrupted.
         """
         self._begin = self._now() + round(WARM_UP * SECOND)
@@ -242,19 +221,19 @@ class Client(Loop):
             gc.enable()
         self._count()
         past = (ended - started) / SECOND
-        return Measured(
-            crowd.expected,
-            tally.delivered,
-            tally.arrived,
-            tally.bytes,
-            past,
-            None if cpu is None or cpu_after is None else cpu_after - cpu,
-            mb,
-            (own_after - own) / past,
-            self._late.percentile(99),
-            sum(self._lost.values()),
-            tally.latency.summary(),
-        )
+        return {
+            "expected": crowd.expected,
+            "delivered": tally.delivered,
+            "arrived": tally.arrived,
+            "bytes": tally.bytes,
+            "seconds": past,
+            "cpu": None if cpu is None or cpu_after is None else cpu_after - cpu,
+            "mb": mb,
+            "client": (own_after - own) / past,
+            "late_p99": self._late.percentile(99),
+            "lost": sum(self._lost.values()),
+            "latency": tally.latency.summary(),
+        }
 
     def _turn(self, until: int) -> None:
         signals.check()

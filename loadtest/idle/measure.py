@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import psutil
@@ -21,13 +22,14 @@ import redis
 from flatlands.loadtest.idle import memory
 from flatlands.loadtest.idle.dialects import KEY, VALUE, Game, Redis
 from flatlands.loadtest.idle.room import ports, sources, why_not
-from flatlands.loadtest.kit import brokers
+from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned, shared_out
 from flatlands.loadtest.kit.processes import Program, Trouble, bare, children, cost
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm import wire
+from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000
 
@@ -80,6 +82,20 @@ class Ground:
         """Return all processes of the server, none if it was running already."""
         return [self.program.process, *children(self.program.process)] if self.program else []
 
+    def descriptors(self) -> list[int]:
+        """Return how many descriptors each of them has."""
+        return [process.num_fds() for process in self.workers()]
+
+    def memory(self) -> dict[str, float]:
+        """Return the KB of memory of all processes, and of the kernel."""
+        found, processes = memory.of_kernel(), self.processes()
+        return {**memory.of_processes(processes), **found} if processes else found
+
+    def used(self) -> dict[str, float]:
+        """Return the CPU seconds of all processes, nothing if it was running already."""
+        known = self.processes()
+        return {"cpu": cost(known)[0]} if known else {}
+
     def check(self) -> None:
         """Raise Trouble if the server has ended."""
         if self.program and (died := self.program.death()):
@@ -130,7 +146,9 @@ def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
         addresses = sources(counts[-1], here) if several else []
         family = stack.enter_context(Children())
         try:
-            yield from _Ramp(options, ground, family, addresses, say).steps(counts)
+            clients = Clients(family, ground, options.processes, addresses)
+            family.sleep(1.0)
+            yield from _steps(options, ground, clients, counts, say)
         except Trouble as trouble:
             said = ground.program.errors().strip().splitlines() if ground.program else []
             last = f"; the server said at last: {said[-1]}" if said else ""
@@ -149,11 +167,15 @@ def _game(options: Any, _: int) -> Iterator[Ground]:
             target = stack.enter_context(
                 targets.started(options.broker, options.workers, spread, own, options=SERVER)
             )
-        host = wire.host(target.name, target.address[1], bool(target.tls))
-        config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
-        config |= {"tls": target.tls, "name": target.name}
-        name = bare(options.url) if options.url else "Flatlands"
-        yield Ground(name, config, Game.requests, target.address, target.program, cpus)
+        yield ground_of(target, bare(options.url) if options.url else "Flatlands", cpus)
+
+
+def ground_of(target: Target, name: str, cpus: Sequence[int]) -> Ground:
+    """Return what is measured of a server of the game, whose name is for people."""
+    host = wire.host(target.name, target.address[1], bool(target.tls))
+    config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
+    config |= {"tls": target.tls, "name": target.name}
+    return Ground(name, config, Game.requests, target.address, target.program, cpus)
 
 
 @contextmanager
@@ -201,71 +223,46 @@ def _forget(client: Any) -> None:
     client.close()
 
 
-class _Ramp:
+class Clients:
+    """The processes that have the connections to a server, each of which runs a module."""
+
     def __init__(
-        self, options: Any, ground: Ground, family: Children, sources: Sequence[str], say: Say
+        self,
+        family: Children,
+        ground: Ground,
+        processes: int = 1,
+        sources: Sequence[str] = (),
+        module: str = "flatlands.loadtest.idle.client",
     ) -> None:
-        self._options, self._ground, self._family, self._say = options, ground, family, say
+        self._family, self._ground = family, ground
         self._epoch = time.monotonic_ns() // 1000
         shared = {
             **ground.config,
             "address": list(ground.address),
             "epoch": self._epoch,
             "sources": sources,
-            "processes": options.processes,
+            "processes": processes,
         }
-        self._clients: list[Program] = []
-        for number in range(options.processes):
-            config = json.dumps({**shared, "number": number})
-            command = [sys.executable, "-m", "flatlands.loadtest.idle.client", config]
+        self._all: list[Program] = []
+        for number in range(processes):
+            command = [sys.executable, "-m", module, json.dumps({**shared, "number": number})]
             name = f"process {number + 1} of the clients"
-            self._clients.append(family.worker(name, command, ground.cpus))
-        #: How many connections of each are ready, as far as it has said.
+            self._all.append(family.worker(name, command, ground.cpus))
+        #: How many connections there are to be, and those of each that are ready, as it has said.
+        self._count = 0
         self._ready: dict[Program, int] = {}
 
-    def steps(self, counts: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Measure and yield each step."""
-        self._family.sleep(1.0)
-        before, descriptors = self._memory(), self._descriptors()
-        for count in counts:
-            began = time.monotonic()
-            self._join(count)
-            took = time.monotonic() - began
-            self._family.sleep(SETTLE)
-            yield {
-                "connections": count,
-                "joined_s": round(took, 2),
-                "memory_kb": memory.each(self._memory(), before, count),
-                "by_worker": [
-                    now - then for now, then in zip(self._descriptors(), descriptors, strict=True)
-                ],
-                "loops": [
-                    self._loop(loop, request, count)
-                    for request in self._ground.requests
-                    for loop in ("open", "closed")
-                ],
-            }
+    def _shares(self) -> Iterator[tuple[Program, int]]:
+        """Yield each process with its share of the connections."""
+        for number, client in enumerate(self._all):
+            yield client, len(range(number, self._count, len(self._all)))
 
-    def _now(self) -> int:
-        return time.monotonic_ns() // 1000 - self._epoch
-
-    def _memory(self) -> dict[str, float]:
-        found = memory.of_kernel()
-        processes = self._ground.processes()
-        return {**memory.of_processes(processes), **found} if processes else found
-
-    def _descriptors(self) -> list[int]:
-        return [process.num_fds() for process in self._ground.workers()]
-
-    def _shares(self, count: int) -> list[int]:
-        processes = self._options.processes
-        return [len(range(number, count, processes)) for number in range(processes)]
-
-    def _join(self, count: int) -> None:
-        told = time.monotonic()
-        for client, share in zip(self._clients, self._shares(count), strict=True):
+    def join(self, count: int, say: Say = lambda _: None) -> None:
+        """Let there be so many connections. Raises Trouble and Interrupted."""
+        self._count, told = count, time.monotonic()
+        for client, share in self._shares():
             client.send({"join": share})
-        missing = set(self._clients)
+        missing = set(self._all)
 
         def all_there() -> bool:
             nonlocal told
@@ -280,51 +277,78 @@ class _Ramp:
             self._ground.check()
             if time.monotonic() - told > SAY_EVERY:
                 told = time.monotonic()
-                self._say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
+                say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
             return not missing
 
         seconds = ANSWER + count / LEAST_JOINS
         self._family.wait(all_there, seconds, f"not all have joined within {seconds:.0f} s")
 
-    def _loop(self, loop: str, request: str, count: int) -> dict[str, Any]:
-        """Do one loop and return its figures. Raises Trouble if it loses all connections."""
-        options = self._options
-        self._say(f"{count:,} connections: {request}, {loop} loop")
-        warm_up = WARM_UP + count / WARM_UP_EACH
+    def loop(
+        self, loop: str, request: str, rate: float, warm_up: float, seconds: float, late: float
+    ) -> tuple[dict[str, Any], dict[str, float]]:
+        """Do one loop, "open" or "closed", after some seconds in which nothing is measured; return
+        its figures, and what grew of that for which the ground looks, a second.
+
+        `rate` is in requests a second, and `late` is that of figures(). Raises Trouble and
+        Interrupted.
+        """
         start = self._now() + SECOND // 2
         begin = start + round(warm_up * SECOND)
-        end = begin + round(options.seconds * SECOND)
-        gap = SECOND / options.rate
-        shares = self._shares(count)
-        for number, (client, share) in enumerate(zip(self._clients, shares, strict=True)):
+        end = begin + round(seconds * SECOND)
+        gap = SECOND / rate
+        for number, (client, share) in enumerate(self._shares()):
             # A process sends its connections' share of the rate.
-            every = gap * count / share if share else float(end)
+            every = gap * self._count / share if share else float(end)
             client.send(
                 {
-                    "loop": loop,
-                    "request": request,
-                    "begin": begin,
-                    "end": end,
-                    "every": every if loop == "open" else 0.0,
-                    "first": start + gap * number,
+                    **{"loop": loop, "request": request, "begin": begin, "end": end},
+                    **{"every": every if loop == "open" else 0.0, "first": start + gap * number},
                 }
             )
-        (then, used), (now, more) = self._cpu_at(begin), self._cpu_at(end)
-        reports = self._family.answers(self._clients, options.seconds + ANSWER)
-        known = self._ground.processes()
-        server = (more - used) / max(now - then, 1e-9) if known else None
-        found = figures(loop, request, reports, options.seconds, server, options.late)
-        if sum(found["lost"].values()) >= count:
-            raise Trouble(f"all connections were lost: {next(iter(found['lost']))}")
-        return found
+        (then, before), (now, after) = self._look(begin), self._look(end)
+        reports = self._family.answers(self._all, seconds + ANSWER)
+        grown = {name: (after[name] - n) / max(now - then, 1e-9) for name, n in before.items()}
+        return figures(loop, request, reports, seconds, grown.get("cpu"), late), grown
 
-    def _cpu_at(self, when: int) -> tuple[float, float]:
-        """Wait until a time; return it in seconds, and the CPU seconds of the server until then."""
+    def _now(self) -> int:
+        return time.monotonic_ns() // 1000 - self._epoch
+
+    def _look(self, when: int) -> tuple[float, dict[str, float]]:
+        """Wait until a time; return it in seconds, and what the ground has used until then."""
         while (left := (when - self._now()) / SECOND) > 0:
             self._family.sleep(min(left, 0.5))
             self._ground.check()
-        used, _ = cost(self._ground.processes())
-        return time.monotonic(), used
+        return time.monotonic(), self._ground.used()
+
+
+def _steps(
+    options: Any, ground: Ground, clients: Clients, counts: Sequence[int], say: Say
+) -> Iterator[dict[str, Any]]:
+    """Measure and yield each step. Raises Trouble if all connections are lost."""
+    before, descriptors = ground.memory(), ground.descriptors()
+    for count in counts:
+        began = time.monotonic()
+        clients.join(count, say)
+        took = time.monotonic() - began
+        signals.sleep(SETTLE)
+        now = zip(ground.descriptors(), descriptors, strict=True)
+        point = {
+            "connections": count,
+            "joined_s": round(took, 2),
+            "memory_kb": memory.each(ground.memory(), before, count),
+            "by_worker": [have - had for have, had in now],
+            "loops": [],
+        }
+        for request, loop in product(ground.requests, ("open", "closed")):
+            say(f"{count:,} connections: {request}, {loop} loop")
+            warm_up = WARM_UP + count / WARM_UP_EACH
+            found, _ = clients.loop(
+                loop, request, options.rate, warm_up, options.seconds, options.late
+            )
+            if sum(found["lost"].values()) >= count:
+                raise Trouble(f"all connections were lost: {next(iter(found['lost']))}")
+            point["loops"].append(found)
+        yield point
 
 
 def figures(

@@ -181,14 +181,13 @@ class Subscribing:
 
 
 def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
-    """Call all tasks, several of them as greenlets, and return their results in order."""
-    if len(tasks) == 1:
-        return [tasks[0]()]
+    """Call all tasks as greenlets, and return their results in order; raise the first exception of
+    any."""
     return results([gevent.spawn(task) for task in tasks])
 
 
 def results(greenlets: list[Any]) -> list[Any]:
-    """Wait for greenlets and return their results in order; raise the first exception of any."""
+    """Wait for greenlets, and return the same of them."""
     # The list that joinall() returns is in the order in which they ended.
     gevent.joinall(greenlets, raise_error=True)
     return [greenlet.get() for greenlet in greenlets]

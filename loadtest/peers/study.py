@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import statistics
-import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from flatlands.loadtest.kit.options import amount, option, whole
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.study import Column, Measure, Point, Study
 from flatlands.loadtest.peers.dialect import load
-from flatlands.loadtest.peers.programs import PEERS, PYTHON, SERVERS, Peer, absent, build
+from flatlands.loadtest.peers.programs import PEERS, SERVERS, Peer, absent, build
 from flatlands.loadtest.peers.rows import (
     FLATLANDS,
     Row,
@@ -273,11 +272,10 @@ def _versions() -> dict[str, str]:
     found |= {"go": output_of(find_go(), "version"), "cargo": output_of(find_cargo(), "--version")}
     if shutil.which("node"):
         found["node"] = output_of("node", "--version")
-    if PYTHON.exists():
-        listed = [str(PYTHON), "-m", "pip", "list", "--format=json", "--disable-pip-version-check"]
-        for package in json.loads(subprocess.run(listed, capture_output=True).stdout):
-            if package["name"].lower() in ("flask-socketio", "websockets", "gevent"):
-                found[f"{package['name'].lower()} (python)"] = package["version"]
+    pins = (SERVERS.parent / "requirements.txt").read_text()
+    names = "flask-socketio|websockets|gevent"
+    for name, pin in re.findall(rf"^({names})==(\S+)$", pins, re.MULTILINE):
+        found[f"{name} (python)"] = pin
     return dict(found)
 
 

@@ -12,7 +12,7 @@ import redis
 from flatlands.loadtest.idle.command import Idle
 from flatlands.loadtest.idle.dialects import KEY, Game, Redis, Refused, Talk
 from flatlands.loadtest.idle.measure import LEVELS, figures
-from flatlands.loadtest.idle.report import draw, surface_of
+from flatlands.loadtest.idle.report import draw, grid_of, loops_of
 from flatlands.loadtest.idle.room import processes_for, sources, why_not
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.thresholds import threshold
@@ -198,8 +198,8 @@ def test_the_surface_has_every_percentile_of_every_step():
         for count, v in ((1, values), (1000, values * 10))
     ]
     assert points[0]["loops"][0]["per_second"] == 5000
-    counts, levels, grid = surface_of({"points": points, "levels": LEVELS}, "ping", "open")
-    assert counts == [1, 1000] and grid.shape == (118, 2)
+    levels, grid = LEVELS, grid_of(loops_of({"points": points})["ping", "open"])
+    assert grid.shape == (118, 2)
     assert levels[0] == 0 and levels[99:101] == [99, 99.1] and levels[-1] == 99.99
     assert list(levels) == sorted(set(levels))
     for level, (short, long) in zip(levels, grid, strict=True):

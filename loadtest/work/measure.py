@@ -23,7 +23,6 @@ from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START, Program, Trouble
 from flatlands.loadtest.work.account import account, handed_out_again, together
 from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
-from flatlands.loadtest.work.ways import WAYS
 from flatlands.loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
 from flatlands.stores.base import StoreError
 
@@ -216,7 +215,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         return False
 
     with ground.store(series) as url:
-        way: Any = WAYS[series.name](url, ground.queue)
+        way: Any = series.way(url, ground.queue)
         for first in range(0, put, 1000):
             way.put([message(n) for n in range(first, min(first + 1000, put))])
         config = {"role": "consume", "url": url, "way": series.name}

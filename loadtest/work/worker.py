@@ -27,8 +27,8 @@ import redis
 from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.parent import Parent
-from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN
-from flatlands.loadtest.work.ways import WAYS, Way
+from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from flatlands.loadtest.work.ways import Way
 from flatlands.stores.base import StoreError
 
 #: What a message has besides its number, which makes about 115 bytes of JSON.
@@ -80,7 +80,7 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
 
 def take(config: dict[str, Any], parent: Parent) -> Report:
     """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted."""
-    way, url = WAYS[config["way"]](config["url"], config["queue"]), config["url"]
+    way, url = TAKES[config["way"]].way(config["url"], config["queue"]), config["url"]
     server = open_redis(url) if url.startswith("redis") else None
     begin(parent)
     times: list[list[int]] = []
@@ -157,7 +157,7 @@ def pull(config: dict[str, Any], parent: Parent) -> Report:
 
 def consume(config: dict[str, Any], parent: Parent) -> Report:
     """Claim, work and acknowledge until the queue is empty."""
-    way: Any = WAYS[config["way"]](config["url"], config["queue"])
+    way: Any = TAKES[config["way"]].way(config["url"], config["queue"])
     begin(parent)
     while True:
         claimed = way.claim_for(CLAIMED, LEASE)

@@ -10,7 +10,7 @@ from flatlands.loadtest.work.account import account, fault
 from flatlands.loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
 from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
 from flatlands.loadtest.work.study import main
-from flatlands.loadtest.work.ways import WAYS, OneByOne
+from flatlands.loadtest.work.ways import Moved, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, take_all
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
@@ -56,7 +56,7 @@ class Loses(OneByOne):
         return claimed, bodies[1:]
 
 
-class Forgets(WAYS["blmove"]):
+class Forgets(Moved):
     def done(self, claimed):
         super().done(claimed[1:])
 

@@ -310,10 +310,10 @@ class Rows(Study):
 
     program = "-m bench.rows"
     about = "What the same rows take in sqlite, in Redis and in a node's memory."
-    epilog = """MB and bytes a row are the size of the file, the difference of Redis's used_memory,
-or what Python's tracemalloc counts. MEMORY USAGE is Redis's own command, asked for a sample. The
-sorted set has only the id and one number of each row. The exit code is 0, or 1 if something
-failed."""
+    epilog = """MB and bytes a row are the size of the file, the difference of Redis's
+used_memory, or what Python's tracemalloc counts. MEMORY USAGE is Redis's own
+command, asked for a sample. The sorted set has only the id and one number of
+each row. The exit code is 0, or 1 if something failed."""
     title = "What a row takes"
     options = Options
     columns = {

@@ -145,7 +145,8 @@ class Study:
     @classmethod
     def parser(cls) -> Parser:
         """Return the parser of the command line."""
-        parser = Parser(cls.program.removeprefix("loadtest/"), cls.about, cls.epilog)
+        name = f"python {cls.program}".removeprefix("python loadtest/")
+        parser = Parser(name, cls.about, cls.epilog)
         parser.add_options(cls.options)
         if cls.figures:
             parser.add_fail_if(cls.figures, "a point")

@@ -15,7 +15,12 @@ from flatlands.loadtest.kit.charts import Bar, bar_chart, short
 from flatlands.loadtest.kit.compilers import find_cargo, find_go
 from flatlands.loadtest.kit.machine import machine, output_of
 from flatlands.loadtest.kit.options import amount, option, whole
-from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
+from flatlands.loadtest.kit.processes import (
+    SPARE_DESCRIPTORS,
+    Trouble,
+    bare,
+    raise_descriptor_limit,
+)
 from flatlands.loadtest.kit.study import Column, Measure, Point, Study
 from flatlands.loadtest.peers.dialect import load
 from flatlands.loadtest.peers.programs import PEERS, SERVERS, Peer, absent, build
@@ -136,7 +141,7 @@ notes about these figures.</p>"""
         chosen = self.chosen
         if chosen.url:
             for players in chosen.players * chosen.repeat:
-                yield chosen.url, partial(self._target, players)
+                yield bare(chosen.url), partial(self._target, players)
             return
         names = chosen.only or NAMES
         wanted = self._here([peer for peer in PEERS if peer.name in names])

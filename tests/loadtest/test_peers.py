@@ -117,6 +117,14 @@ def test_what_is_wrong_with_a_dialect_of_ones_own_is_told(code, sentence, tmp_pa
 
 
 @pytest.mark.load
+def test_a_password_of_a_server_that_is_not_there_is_told_nobody(tmp_path, capsys):
+    options = ["--dialect", "plain_json", "--json", str(tmp_path / "run.json")]
+    assert peers_study.main(["--url", "ws://me:secret@127.0.0.1:1/", *options]) == 1
+    told = capsys.readouterr().err + (tmp_path / "run.json").read_text()
+    assert "nothing answers at ws://127.0.0.1:1/" in told and "secret" not in told
+
+
+@pytest.mark.load
 def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
     failing = [sys.executable, "-c", "raise SystemExit('no port today')"]
     monkeypatch.setattr(programs, "command", lambda peer: failing)

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ compiled.use()
 
 with packages("swarm"):
     from bench import both, command, floods, micro, overload, whole
-    from bench.growth import charts
-    from bench.growth import run as growth
+    from bench.growth.run import Growth
     from flatlands.loadtest.kit.options import file, folder
     from flatlands.loadtest.kit.page import write_json
     from flatlands.loadtest.kit.terminal import Terminal
@@ -52,6 +52,9 @@ TARGETS = {
     "idle players: memory of each, KB": "25",
 }
 
+
+#: Options -> what is measured instead.
+INSTEAD = {"floods": floods.measure, "overload": overload.measure, "both": both.measure}
 
 EPILOG = """The exit code is 0, 1 if a run failed, 3 if the swarm was too slow to be believed: then
 nothing is recorded."""
@@ -95,44 +98,24 @@ def main() -> int:
     given = parser.parse_args()
     if given.charts is not None and not given.growth:
         parser.error("--charts draws what --growth measures")
+    if given.growth:
+        given.report = None
+        return Growth(given, None).run(sys.argv[1:])
     terminal = Terminal()
     figures = _figures
-    if given.floods:
-        figures = _floods
-    elif given.overload:
-        figures = _overload
-    elif given.both:
-        figures = _both
-    elif given.growth:
-        figures = _growth
+    for name, measure in INSTEAD.items():
+        if vars(given)[name]:
+            figures = partial(_instead, measure)
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
-def _floods(given: argparse.Namespace, say: Callable[[str], None]) -> int:
-    _keep(given, floods.measure(say))
+def _instead(
+    measure: Callable[[Callable[[str], None]], Any],
+    given: argparse.Namespace,
+    say: Callable[[str], None],
+) -> int:
+    _keep(given, measure(say))
     return 0
-
-
-def _overload(given: argparse.Namespace, say: Callable[[str], None]) -> int:
-    _keep(given, overload.measure(say))
-    return 0
-
-
-def _both(given: argparse.Namespace, say: Callable[[str], None]) -> int:
-    found = both.measure(say)
-    _keep(given, found)
-    say(f"\n{'us of CPU':45}{'interpreted':>12}{'compiled':>12}")
-    for name, (before, after) in found.items():
-        say(f"{name:45}{before:>12.2f}{after:>12.2f}")
-    return 0
-
-
-def _growth(given: argparse.Namespace, say: Callable[[str], None]) -> int:
-    found, code = growth.measure(say)
-    _keep(given, found)
-    if given.charts is not None:
-        charts.draw(found, given.charts)
-    return code
 
 
 def _figures(given: argparse.Namespace, say: Callable[[str], None]) -> int:

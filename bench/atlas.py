@@ -23,15 +23,10 @@ compiled.use()
 
 with packages("swarm"):
     from bench import command
-    from bench.micro import NoSocket
+    from bench.micro import NoSocket, door
     from flatlands.brokers.registry import open_broker
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.atlas.counts import PATIENCE
-    from flatlands.server.clients.admission import Admission
-    from flatlands.server.clients.handlers import KINDS
-    from flatlands.server.clients.session import Session
-    from flatlands.server.clients.tokens import Tokens
-    from flatlands.server.limits import Limits
     from flatlands.server.loop import Loop
     from flatlands.server.messages import protocol
     from flatlands.server.node import Node
@@ -72,13 +67,11 @@ class Viewers:
         self.node.outbox.publish_all()
         self.receive()
         self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
-        tokens, limits = Tokens(None), Limits(self.loop.stats, per_address=0)
-        admission = Admission(self.node, tokens, limits, capacity=20_000)
-        obey = KINDS
+        speaks = door(self.node, self.loop.stats, 20_000)
         self.connections: list[NoSocket] = []
         for number in range(viewers):
             connection: Any = NoSocket()
-            Session(connection, self.node, admission, tokens, limits, obey)
+            speaks(connection)
             self.connections.append(connection)
             rect = (-(2**31), -(2**31), 2**31, 2**31)
             if parts and number % 2:

@@ -27,10 +27,14 @@ def measure(say: Callable[[str], None]) -> Costs:
         for number, switch in enumerate(("no", "")):
             for name, cost in _once(switch).items():
                 found.setdefault(name, ([], []))[number].append(cost)
-    return {
+    costs = {
         name: (statistics.median(before), statistics.median(after))
         for name, (before, after) in found.items()
     }
+    say(f"\n{'us of CPU':45}{'interpreted':>12}{'compiled':>12}")
+    for name, (before, after) in costs.items():
+        say(f"{name:45}{before:>12.2f}{after:>12.2f}")
+    return costs
 
 
 def _once(switch: str) -> dict[str, float]:

@@ -16,15 +16,12 @@ from typing import Any
 import gevent
 import msgpack
 
+from bench.micro import door
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
-from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
-from flatlands.server.clients.tokens import Tokens
-from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.node import Node
@@ -92,17 +89,12 @@ class _Growth:
             grid=Grid(), terrain=terrain, broker=broker, loop=self._loop, spread=spread
         )
         self._inside = [spread_square(turn // TOGETHER, spread) for turn in range(number)]
-        listening = gevent.spawn(self._node.listen)
+        listening = gevent.spawn(self._node.listen, broker)
         stack.callback(listening.join)
         stack.callback(broker.close)
         stack.callback(self._loop.end)
-        tokens, limits = Tokens(None), Limits(stats, per_address=0)
-        admission = Admission(self._node, tokens, limits, capacity=number)
-        obey = KINDS
         self._sessions: list[Session] = []
-        self._session = lambda connection: Session(
-            connection, self._node, admission, tokens, limits, obey
-        )
+        self._session = door(self._node, stats, number)
 
     def _took(self, do: Callable[[], object], done: Callable[[], bool], number: int) -> int:
         gc.collect()

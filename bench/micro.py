@@ -91,6 +91,13 @@ class NoSocket:
         raise AssertionError((code, reason))
 
 
+def door(node: Node, stats: Counter[str], capacity: int) -> Callable[[Any], Session]:
+    """Return what lets a connection speak to a node that takes so many."""
+    tokens, limits = Tokens(None), Limits(stats, per_address=0)
+    admission = Admission(node, tokens, limits, capacity=capacity)
+    return lambda connection: Session(connection, node, admission, tokens, limits, KINDS)
+
+
 class Bench:
     """A node with so many players, whose store is a file in a folder."""
 
@@ -107,14 +114,12 @@ class Bench:
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
             game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
-        self.listener = gevent.spawn(self.node.listen)
-        tokens, limits = Tokens(None), Limits(self.stats, per_address=0)
-        admission = Admission(self.node, tokens, limits, capacity=10_000)
+        self.listener = gevent.spawn(self.node.listen, self.broker)
+        speaks = door(self.node, self.stats, 10_000)
         self.players = []
         for number in range(players):
             connection: Any = NoSocket()
-            session = Session(connection, self.node, admission, tokens, limits, KINDS)
-            self.players.append((connection, session))
+            self.players.append((connection, speaks(connection)))
             hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
             self.say(connection, protocol.HELLO, *hello)
         self.number = 0

@@ -19,7 +19,6 @@ nothing but sync requests. It exchanges lines of JSON with its parent:
 As with --spread, the players of a node begin in one square after the other, from a random one on.
 """
 
-import json
 import random
 import sys
 import time
@@ -38,6 +37,7 @@ with packages("swarm"):
 
     from flatlands.brokers.base import Broker, BrokerClosed, Message
     from flatlands.brokers.registry import open_broker
+    from flatlands.loadtest.kit import parent
     from flatlands.loadtest.kit.histogram import Histogram
     from flatlands.loadtest.kit.parent import Parent
     from flatlands.server.agenda import Agenda
@@ -312,15 +312,10 @@ class Others:
                 other.tell(square)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the process with the configuration in the only argument; return the exit status."""
-    config, parent = json.loads(arguments[0]), Parent()
-    try:
-        broker = open_broker(config.pop("broker"))
-        others = Others(broker, **config)
-    except (OSError, ValueError) as error:
-        parent.send({"trouble": str(error)})
-        return 1
+def work(config: dict[str, Any], parent: Parent) -> None:
+    """Obey the parent's orders, for ever."""
+    broker = open_broker(config.pop("broker"))
+    others = Others(broker, **config)
     parent.send({"ready": True})
     while True:
         order = parent.wait(gevent.sleep)
@@ -333,4 +328,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(parent.work(work, (OSError, ValueError)))

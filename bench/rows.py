@@ -7,7 +7,6 @@ time. This measures memory and CPU time, and never how long a call takes: that i
 bench/uniform.py.
 """
 
-import argparse
 import gc
 import random
 import sqlite3
@@ -17,6 +16,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,15 +26,12 @@ from flatlands.needs import packages
 with packages("swarm"):
     import msgpack
     import redis
-    from rich.table import Table
 
-    from bench import command, memory
+    from bench import memory
     from flatlands.loadtest.kit import brokers, signals
-    from flatlands.loadtest.kit.machine import machine
-    from flatlands.loadtest.kit.options import file, whole
-    from flatlands.loadtest.kit.page import write_json
+    from flatlands.loadtest.kit.options import option, whole
     from flatlands.loadtest.kit.processes import Trouble
-    from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.loadtest.kit.study import Column, Measure, Study
     from flatlands.loadtest.work.worker import server_cpu
     from flatlands.server.players.residents import ID_MOST
     from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Store, StoreError
@@ -41,9 +39,6 @@ with packages("swarm"):
     from flatlands.world.events import Player
     from flatlands.world.grid import Grid
     from flatlands.world.track import UNIT, stand
-
-#: Rows, unless the user wants another number.
-ROWS = 100_000
 
 #: Rows are spread over so many units around the origin, and squares are so many units wide.
 SPREAD, SPAN = 4096 * UNIT, Grid().span
@@ -294,88 +289,75 @@ WAYS: dict[str, Callable[[Sequence[Row]], Found]] = {
 }
 
 
-def measure(number: int, say: Callable[[str], None]) -> dict[str, Found]:
-    """Return name of a way -> what so many rows take. Raises Trouble and Interrupted."""
-    rows, found = made(number), {}
-    for name, way in WAYS.items():
-        signals.check()
-        say(f"{name} ...")
-        try:
-            found[name] = way(rows)
-        except (StoreError, redis.RedisError, sqlite3.Error) as error:
-            raise Trouble(f"{name}: {error}") from error
-        if found[name].kept != number:
-            raise Trouble(f"{name}: of {number:,} rows {found[name].kept:,} are there")
-    return found
+@dataclass(frozen=True)
+class Options:
+    """What the user chose: how many rows."""
+
+    rows: int = option("--rows", whole(1, 10**7), 100_000, "N", "how many")
 
 
-def shown(found: dict[str, Found], number: int) -> Table:
-    """Return the figures as a table."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    made.add_column(f"{number:,} rows")
-    for heading in ("MB", "bytes a row", "MEMORY USAGE a row", "client us", "server us"):
-        made.add_column(heading, justify="right")
-    made.add_column("measured; encoding in Redis")
-    for name, one in found.items():
-        sampled = "" if one.sampled is None else f"{one.sampled / number:.0f}"
-        server = "" if one.server is None else f"{one.server:.1f}"
-        how = one.how if one.sampled is None else f"used_memory; {one.how}"
-        made.add_row(
-            name,
-            f"{one.size / 1e6:.1f}",
-            f"{one.size / number:.0f}",
-            sampled,
-            f"{one.client:.1f}",
-            server,
-            how,
+def _each(figure: str, unit: float = 0) -> Any:
+    """Return what gives a figure of a row, or of all rows in a unit."""
+    return lambda row: None if row[figure] is None else row[figure] / (unit or row["kept"])
+
+
+def _how(row: dict[str, Any]) -> str:
+    return str(row["how"]) if row["sampled"] is None else f"used_memory; {row['how']}"
+
+
+class Rows(Study):
+    """See the module."""
+
+    program = "-m bench.rows"
+    about = "What the same rows take in sqlite, in Redis and in a node's memory."
+    epilog = """MB and bytes a row are the size of the file, the difference of Redis's
+used_memory, or what Python's tracemalloc counts. MEMORY USAGE is Redis's own
+command, asked for a sample. The sorted set has only the id and one number of
+each row. The exit code is 0, or 1 if something failed."""
+    title = "What a row takes"
+    options = Options
+    columns = {
+        "way": (
+            Column("", "series", width=-29),
+            Column("MB", _each("size", 1e6), ".1f", 6),
+            Column("bytes a row", _each("size"), ".0f", 11),
+            Column("MEMORY USAGE a row", _each("sampled"), ".0f", 18),
+            Column("client us", "client", ".1f", 9),
+            Column("server us", "server", ".1f", 9),
+            Column("measured; encoding in Redis", _how, width=-27),
+        ),
+        "node": (
+            Column("in a node's memory", "series", width=-35),
+            Column("bytes", "bytes", ",", 7),
+        ),
+    }
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Measure each way, and then what else a node has."""
+        rows = made(self.chosen.rows)
+        for name in WAYS:
+            yield name, partial(_measure, name, rows)
+        yield (
+            "what a node has",
+            lambda: [
+                {"kind": "node", "series": name, "bytes": size}
+                for name, size in memory.each().items()
+            ],
         )
-    return made
 
 
-def shown_parts(parts: dict[str, int]) -> Table:
-    """Return what is in a node's memory as a table: the bytes of one of each kind."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    made.add_column("in a node's memory")
-    made.add_column("bytes", justify="right")
-    for name, size in parts.items():
-        made.add_row(name, f"{size:,}")
-    return made
+def _measure(name: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the point of a way. Raises Trouble and Interrupted."""
+    try:
+        found = WAYS[name](rows)
+    except (StoreError, redis.RedisError, sqlite3.Error) as error:
+        raise Trouble(str(error)) from error
+    if found.kept != len(rows):
+        raise Trouble(f"of {len(rows):,} rows {found.kept:,} are there")
+    return [{"kind": "way", "series": name, **found._asdict()}]
 
 
-EPILOG = """MB and bytes a row are the size of the file, the difference of Redis's used_memory, or
-what Python's tracemalloc counts. MEMORY USAGE is Redis's own command, asked for a sample. The
-sorted set has only the id and one number of each row. The exit code is 0, or 1 if something
-failed."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.rows",
-        epilog=EPILOG,
-        description="What the same rows take in sqlite, in Redis and in a node's memory.",
-    )
-    parser.add_argument(
-        "--rows", type=whole(1, 10**7), default=ROWS, metavar="N", help="how many (%(default)s)"
-    )
-    parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
-    given = parser.parse_args(arguments)
-    terminal = Terminal()
-    return command.run("bench.rows", lambda: _show(given, terminal), terminal.say)
-
-
-def _show(given: argparse.Namespace, terminal: Terminal) -> int:
-    about = machine()
-    found = measure(given.rows, terminal.say)
-    terminal.print(shown(found, given.rows))
-    terminal.say("what a node has ...")
-    parts = memory.each()
-    terminal.print(shown_parts(parts))
-    if given.json is not None:
-        ways = {name: one._asdict() for name, one in found.items()}
-        write_json(given.json, {"rows": given.rows, "ways": ways, "node": parts, "machine": about})
-    return 0
-
+main = Rows.main
 
 if __name__ == "__main__":
     sys.exit(main())

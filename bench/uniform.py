@@ -6,15 +6,16 @@ one by one. Each operation has a file or a redis-server of its own, filled befor
 measures a server of the game: that is bench/whole.py.
 """
 
-import argparse
 import random
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,17 +26,13 @@ with packages("swarm"):
     import hiredis
     from gevent import socket
     from gevent.threadpool import ThreadPool
-    from rich.table import Table
 
-    from bench import command
     from flatlands.brokers.redis.wire import pack
     from flatlands.loadtest.kit import brokers, signals
     from flatlands.loadtest.kit.histogram import Histogram
-    from flatlands.loadtest.kit.machine import machine
-    from flatlands.loadtest.kit.options import amount, file
-    from flatlands.loadtest.kit.page import write_json
+    from flatlands.loadtest.kit.options import amount, option
     from flatlands.loadtest.kit.processes import Trouble
-    from flatlands.loadtest.kit.terminal import Terminal
+    from flatlands.loadtest.kit.study import Column, Measure, Study
     from flatlands.stores.base import BATCH_LIMIT, Item, Score, Store, StoreError
     from flatlands.stores.registry import open_store
 
@@ -354,31 +351,6 @@ def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Poin
     )
 
 
-#: Name of an operation -> what each number of callers got.
-Figures = Mapping[str, Mapping[int, Point]]
-
-
-def measure(seconds: float, say: Callable[[str], None]) -> dict[str, dict[int, Point]]:
-    """Measure all operations, each number of callers for so many seconds.
-
-    Raises Trouble and Interrupted.
-    """
-    random.seed(2010)
-    found: dict[str, dict[int, Point]] = {}
-    for name, operation in OPERATIONS.items():
-        signals.check()
-        say(f"{name} ...")
-        numbers = iter(range(2**40))
-        try:
-            with operation() as ready:
-                found[name] = {
-                    callers: point(ready(callers), seconds, numbers) for callers in CALLERS
-                }
-        except _FAILURES as error:
-            raise Trouble(f"{name}: {error}") from error
-    return found
-
-
 def beyond(figures: Sequence[float]) -> list[bool]:
     """Say of each figure whether it is more than FACTOR times, or less than a FACTORth of, the
     median of the others. There must be at least two."""
@@ -389,90 +361,92 @@ def beyond(figures: Sequence[float]) -> list[bool]:
     return found
 
 
-def marks(found: Figures) -> dict[str, dict[int, list[bool]]]:
+def mark(points: Sequence[dict[str, Any]]) -> None:
     """Say of p50, p99 and rate of each operation and number of callers whether it is `beyond` the
     other operations."""
-    made: dict[str, dict[int, list[bool]]] = {name: {} for name in found}
     for callers in CALLERS:
-        points = [one[callers] for one in found.values()]
-        columns = [beyond(column) for column in list(zip(*points, strict=True))[:3]]
-        for name, row in zip(found, zip(*columns, strict=True), strict=True):
-            made[name][callers] = list(row)
-    return made
+        found = [one["callers"][callers] for one in points]
+        columns = [beyond([one[name] for one in found]) for name in ("p50", "p99", "rate")]
+        for one, row in zip(found, zip(*columns, strict=True), strict=True):
+            one["beyond"] = list(row)
 
 
-def shown(found: Figures) -> Table:
-    """Return the figures as a table."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    made.add_column("p50 ms, p99 ms, calls a second")
-    for callers in CALLERS:
-        made.add_column(f"{callers} callers" if callers > 1 else "1 caller", justify="right")
-        made.add_column("", justify="right")
-        made.add_column("", justify="right")
-    marked = marks(found)
-    for name, points in found.items():
-        cells = []
-        for callers, one in points.items():
-            texts = f"{one.p50:.3f}", f"{one.p99:.3f}", f"{one.rate:,.0f}"
-            cells += [
-                text + ("*" if mark else " ")
-                for text, mark in zip(texts, marked[name][callers], strict=True)
-            ]
-        made.add_row(name, *cells)
-    return made
+@dataclass(frozen=True)
+class Options:
+    """What the user chose: the seconds in which each number of callers asks."""
 
-
-EPILOG = f"""A * marks what is beyond a factor of {FACTOR:g} of the median of the other operations
-in its column. The exit code is 0, or 1 if something failed."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.uniform",
-        epilog=EPILOG,
-        description="Latencies of sqlite, Redis and the game's store, side by side.",
+    seconds: float = option(
+        "--seconds", amount(0.01, 600), 2.0, "N", "how long each number of callers asks"
     )
-    parser.add_argument(
-        "--seconds",
-        type=amount(0.01, 600),
-        default=2.0,
-        metavar="N",
-        help="how long each number of callers asks (%(default)s)",
-    )
-    parser.add_argument("--json", type=file, metavar="FILE", help="write all figures there")
-    given = parser.parse_args(arguments)
-    terminal = Terminal()
-    return command.run("bench.uniform", lambda: _show(given, terminal), terminal.say)
 
 
-def _show(given: argparse.Namespace, terminal: Terminal) -> int:
-    about = machine()
-    found = measure(given.seconds, terminal.say)
-    terminal.print(shown(found))
-    claims = "; ".join(f"{what} {rate:,} a second" for what, rate in CLAIMED.items())
-    terminal.say(f"\nClaimed: {claims}. From {CLAIMED_WHERE}.")
-    if given.json is not None:
-        marked = marks(found)
-        operations = {
-            name: {
-                callers: {**one._asdict(), "beyond": marked[name][callers]}
-                for callers, one in points.items()
-            }
-            for name, points in found.items()
-        }
-        claimed = {"calls a second": CLAIMED, "from": CLAIMED_WHERE}
-        write_json(
-            given.json,
-            {
-                "seconds": given.seconds,
-                "operations": operations,
-                "claimed": claimed,
-                "machine": about,
-            },
+def _columns(callers: int) -> Iterator[Column]:
+    """Yield what so many callers got: the columns of p50, p99 and rate."""
+    for at, (name, form, heading) in enumerate(
+        (
+            ("p50", ".3f", f"{callers} caller{'s' * (callers > 1)}: p50"),
+            ("p99", ".3f", "p99 ms"),
+            ("rate", ",.0f", "a second"),
         )
-    return 0
+    ):
 
+        def text(row: dict[str, Any], at: int = at, name: str = name, form: str = form) -> str:
+            one = row["callers"][callers]
+            return f"{one[name]:{form}}{'*' if one['beyond'][at] else ' '}"
+
+        yield Column(heading, text, width=max(len(heading), 9))
+
+
+class Uniform(Study):
+    """See the module."""
+
+    program = "-m bench.uniform"
+    about = "Latencies of sqlite, Redis and the game's store, side by side."
+    epilog = f"""A * marks what is beyond a factor of {FACTOR:g} of the median of the other
+operations in its column. The exit code is 0, or 1 if something failed."""
+    title = "Calls of sqlite, Redis and the game's store"
+    options = Options
+    columns = {
+        "": (
+            Column("", "series", width=-28),
+            *(column for callers in CALLERS for column in _columns(callers)),
+        )
+    }
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "claimed": {"calls a second": CLAIMED, "from": CLAIMED_WHERE}}
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Measure one operation after the other, with each number of callers."""
+        random.seed(2010)
+        for name in OPERATIONS:
+            yield name, partial(self._points, name)
+
+    def _points(self, name: str) -> list[dict[str, Any]]:
+        numbers = iter(range(2**40))
+        try:
+            with OPERATIONS[name]() as ready:
+                found = {n: point(ready(n), self.chosen.seconds, numbers) for n in CALLERS}
+        except _FAILURES as error:
+            raise Trouble(str(error)) from error
+        return [{"series": name, "callers": {n: one._asdict() for n, one in found.items()}}]
+
+    def rows(self, point: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the row of a point that was compared with the others."""
+        return [point] if all("beyond" in one for one in point["callers"].values()) else []
+
+    def end(self, run: dict[str, Any], code: int) -> int:
+        """Compare, and print all."""
+        if len(run["points"]) > 1:
+            mark(run["points"])
+            for row in self.shown(run):
+                self.show(row)
+        claims = "; ".join(f"{what} {rate:,} a second" for what, rate in CLAIMED.items())
+        print(f"\nClaimed: {claims}. From {CLAIMED_WHERE}.")
+        return code
+
+
+main = Uniform.main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,15 +5,16 @@ configuration is the same. Its one request, "walk", is an intent and a ping. Wha
 told is acknowledged and not decoded, so that one process has the players of many nodes.
 """
 
-import json
 import random
 import sys
 import time
+from typing import Any
 
 import msgpack
 
-from flatlands.loadtest.idle.client import Client, Trouble
+from flatlands.loadtest.idle.client import Client
 from flatlands.loadtest.idle.dialects import Game, Talk
+from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.parent import Parent
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.swarm import wire
@@ -57,16 +58,11 @@ class Walker(Game):
             self._places[talk] = x // span * span, y // span * span, span, 0
 
 
-def main(arguments: list[str]) -> int:
-    """Run a process with the configuration in the only argument; return the exit status."""
-    config, parent = json.loads(arguments[0]), Parent()
+def work(config: dict[str, Any], parent: Parent) -> None:
+    """Be the process of the players, for ever. Raises Trouble."""
     raise_descriptor_limit()
-    try:
-        Client(config, parent, Walker(config["host"], config["path"])).run()
-    except Trouble as trouble:
-        parent.send({"trouble": str(trouble)})
-    return 1
+    Client(config, parent, Walker(config["host"], config["path"])).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(parent.work(work))

@@ -48,6 +48,9 @@ MORE = {
     "idle": ("--rate", "0", "--bots", "10000", "--squares", "444", "--joins", "1000"),
 }
 
+#: The runs with the most players.
+LARGE = "400", "2000", "5000", "8000"
+
 #: The results of all runs of bots.py with the same options, as it writes them.
 Results = list[dict[str, Any]]
 
@@ -74,80 +77,70 @@ def good(results: Results) -> bool:
     return not any(result["faults"] or result["invalid"] for result in results)
 
 
+def _sent(result: dict[str, Any]) -> float:
+    """Return the bytes a second to all players."""
+    return float(result["totals"]["bytes"] / result["measured"])
+
+
+def _event(result: dict[str, Any]) -> float:
+    """Return the bytes of an event."""
+    return float(result["totals"]["bytes"] / result["totals"]["events"])
+
+
+#: What figures are: a name, in which {} stands for a run; the runs; the figure of a run, or what
+#: gives it; a factor; and the run of which it is a multiple, if it is one.
+FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Any], float], float, str], ...] = (
+    ("{} players: deliveries a CPU second, k", LARGE, "per CPU s", 0.001, ""),
+    ("{} players: p50, ms", ("20", "50", "100", "400"), "p50", 1, ""),
+    ("{} players: p99, ms", LARGE[1:], "p99", 1, ""),
+    ("{} players: CPU, %", LARGE[1:], "server", 100, ""),
+    ("2000 players: memory, MB", ("2000",), "MB", 1, ""),
+    ("2000 players, {}: deliveries a CPU second, k", ("pace", "mixed"), "per CPU s", 0.001, ""),
+    ("2000 players, {}: p99, ms", ("pace", "mixed"), "p99", 1, ""),
+    ("2000 players: bytes an event", ("2000",), _event, 1, ""),
+    ("2000 players: KB/s to each", ("2000",), _sent, 1 / 2000 / 1024, ""),
+    (
+        *("{}, 2 workers: share of the figure of one, %", ("redis", "zeromq")),
+        *("per CPU s", 100, "2000"),
+    ),
+    ("{}, 2 workers: CPU of the broker, %", ("redis", "zeromq"), "broker", 100, ""),
+    ("crossings: CPU against none", ("march",), "server", 1, "2000"),
+    ("2000 explorers: CPU, %", ("explore",), "server", 100, ""),
+    ("2000 explorers: p99, ms", ("explore",), "p99", 1, ""),
+    ("500 in one square: p99, ms", ("crowd",), "p99", 1, ""),
+    ("500 painters: CPU against walkers", ("painters",), "server", 1, "walkers"),
+    ("500 painters: bytes against walkers", ("painters",), _sent, 1, "walkers"),
+    ("500 in one square, 10 moves a second: p99, ms", ("hurry",), "p99", 1, ""),
+    (
+        *("500 in one square, 10 moves a second: KB/s to each", ("hurry",)),
+        *(_sent, 1 / 500 / 1024, ""),
+    ),
+    ("a join storm: p99 of all, ms", ("storm",), "p99", 1, ""),
+    (
+        *("a join storm: longest until complete, s", ("storm",)),
+        *(lambda result: float(result["joining"]["max"]), 0.001, ""),
+    ),
+    ("idle players: CPU, %", ("idle",), "server", 100, ""),
+)
+
+
 def figures(measured: dict[str, Results]) -> dict[str, float]:
     """Return figure's name -> median over its runs. Figures of runs that are not good are left
     out."""
     results = {name: runs for name, runs in measured.items() if good(runs)}
 
-    def median(name: str, figure: str) -> float:
-        return float(statistics.median(result["figures"][figure] for result in results[name]))
+    def median(name: str, of: Any) -> float:
+        values = (of(one) if callable(of) else one["figures"][of] for one in results[name])
+        return float(statistics.median(values))
 
-    found: dict[str, float] = {}
-    for name in ("400", "2000", "5000", "8000"):
-        if name in results:
-            found[f"{name} players: deliveries a CPU second, k"] = median(name, "per CPU s") / 1000
-    for name in ("20", "50", "100", "400"):
-        if name in results:
-            found[f"{name} players: p50, ms"] = median(name, "p50")
-    for name in ("2000", "5000", "8000"):
-        if name in results:
-            found[f"{name} players: p99, ms"] = median(name, "p99")
-            found[f"{name} players: CPU, %"] = median(name, "server") * 100
-    if "2000" in results:
-        found["2000 players: memory, MB"] = median("2000", "MB")
-    for name in ("pace", "mixed"):
-        if name in results:
-            found[f"2000 players, {name}: deliveries a CPU second, k"] = (
-                median(name, "per CPU s") / 1000
-            )
-            found[f"2000 players, {name}: p99, ms"] = median(name, "p99")
-    if "2000" in results:
-        totals = [(result["totals"], result["measured"]) for result in results["2000"]]
-        found["2000 players: bytes an event"] = statistics.median(
-            total["bytes"] / total["events"] for total, _ in totals
-        )
-        found["2000 players: KB/s to each"] = statistics.median(
-            total["bytes"] / measured / 2000 / 1024 for total, measured in totals
-        )
-    for name in ("redis", "zeromq"):
-        if results.keys() >= {name, "2000"}:
-            found[f"{name}, 2 workers: share of the figure of one, %"] = (
-                median(name, "per CPU s") / median("2000", "per CPU s") * 100
-            )
-            found[f"{name}, 2 workers: CPU of the broker, %"] = median(name, "broker") * 100
-    if results.keys() >= {"march", "2000"}:
-        found["crossings: CPU against none"] = median("march", "server") / median("2000", "server")
-    if "explore" in results:
-        found["2000 explorers: CPU, %"] = median("explore", "server") * 100
-        found["2000 explorers: p99, ms"] = median("explore", "p99")
-    if "crowd" in results:
-        found["500 in one square: p99, ms"] = median("crowd", "p99")
-    if results.keys() >= {"walkers", "painters"}:
-        cpu, sent = (
-            {name: statistics.median(map(of, results[name])) for name in ("walkers", "painters")}
-            for of in (
-                lambda result: result["figures"]["server"],
-                lambda result: result["totals"]["bytes"] / result["measured"],
-            )
-        )
-        found["500 painters: CPU against walkers"] = cpu["painters"] / cpu["walkers"]
-        found["500 painters: bytes against walkers"] = sent["painters"] / sent["walkers"]
-    if "hurry" in results:
-        found["500 in one square, 10 moves a second: p99, ms"] = median("hurry", "p99")
-        found["500 in one square, 10 moves a second: KB/s to each"] = statistics.median(
-            result["totals"]["bytes"] / result["measured"] / 500 / 1024
-            for result in results["hurry"]
-        )
-    if "storm" in results:
-        found["a join storm: p99 of all, ms"] = median("storm", "p99")
-        found["a join storm: longest until complete, s"] = statistics.median(
-            result["joining"]["max"] / 1000 for result in results["storm"]
-        )
-    if "idle" in results:
-        found["idle players: CPU, %"] = median("idle", "server") * 100
+    found = {
+        figure.format(name): median(name, of) * times / (median(to, of) if to else 1)
+        for figure, names, of, times, to in FIGURES
+        for name in names
+        if results.keys() >= {name, to or name}
+    }
     if results.keys() >= {"idle", "50"}:
+        more = median("idle", "MB") - median("50", "MB")
         idle = results["idle"][0]["options"]["bots"]
-        found["idle players: memory of each, KB"] = (
-            (median("idle", "MB") - median("50", "MB")) * 1024 / idle
-        )
+        found["idle players: memory of each, KB"] = more * 1024 / idle
     return found

@@ -9,6 +9,6 @@ if __name__ == "__main__":
     from flatlands.needs import packages
 
     with packages("swarm"):
-        from flatlands.loadtest.work.command import main
+        from flatlands.loadtest.work.study import main
 
     sys.exit(main())

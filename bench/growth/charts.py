@@ -6,6 +6,8 @@ from typing import Any
 
 from bench.growth import sizes
 from bench.growth.laws import FULL, NOISE
+from flatlands.loadtest.kit import charts
+from flatlands.loadtest.kit.charts import Line, line_chart
 
 
 def draw(run: dict[str, Any], folder: Path) -> None:
@@ -13,9 +15,6 @@ def draw(run: dict[str, Any], folder: Path) -> None:
 
     What is not valid, or has a whole core, is drawn as an outline: the laws are without it.
     """
-    # It is imported here because matplotlib takes a second to load.
-    from flatlands.loadtest.kit import charts
-    from flatlands.loadtest.kit.charts import Line, line_chart
 
     def curve(
         label: str,

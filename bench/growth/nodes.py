@@ -10,18 +10,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.growth import sizes
 from bench.growth.laws import FULL, Point
-from flatlands.loadtest.idle.measure import figures
+from flatlands.loadtest.idle.measure import Clients, Ground, ground_of
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START, Trouble, cost
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.target import Target
-
-SECOND = 1_000_000
 
 #: How many times its share of the players one of several workers may get.
 UNEVEN = 1.2
@@ -37,47 +36,38 @@ LATE, BUSY = 50.0, 0.9
 #: ms: a node that answers pings later is overloaded, or has too small a part of a core.
 SLOW = 250.0
 
-#: Seconds within which a process answers an order, and all players have joined.
-ANSWER, JOINED = 60.0, 120.0
+#: Seconds within which a process answers an order.
+ANSWER = 60.0
+
+
+@dataclass
+class Counting(Ground):
+    """A server of the game that says what it has counted."""
+
+    target: Target = field(kw_only=True)
+
+    def used(self) -> dict[str, float]:
+        """Return the CPU seconds of all workers, and the messages that they have received."""
+        cpu, _ = cost(self.workers())
+        counted = self.target.counted(ANSWER)
+        if counted is None:
+            raise Trouble("the server does not say what it has counted")
+        return {"cpu": cpu, "received": counted["broker_received"]}
 
 
 class Players:
     """The process with the players of one server, and what they and the server make of it."""
 
     def __init__(self, family: Children, target: Target, cpus: Sequence[int]) -> None:
-        self._family, self._target = family, target
-        self._epoch = time.monotonic_ns() // 1000
-        config = {
-            "host": f"{target.name}:{target.address[1]}",
-            "path": target.path,
-            "address": target.address,
-            "tls": target.tls,
-            "name": target.name,
-            "sources": [],
-            "number": 0,
-            "processes": 1,
-            "epoch": self._epoch,
-        }
-        command = [sys.executable, "-m", "bench.walkers", json.dumps(config)]
-        self._process = family.worker("the process of the players", command, cpus)
+        ground = ground_of(target, "the server", cpus)
+        self._ground = Counting(**vars(ground), target=target)
+        self._clients = Clients(family, self._ground, module="bench.walkers")
         self._number = 0
 
     def join(self, number: int) -> None:
         """Let so many players join."""
         self._number = number
-        self._process.send({"join": number})
-        joined = False
-
-        def all_there() -> bool:
-            nonlocal joined
-            while not joined and (line := self._process.line()):
-                said = json.loads(line)
-                self._family.check(self._process, said)
-                joined = "joined" in said
-            self._check()
-            return joined
-
-        self._family.wait(all_there, JOINED, f"not all players have joined in {JOINED:.0f} s")
+        self._clients.join(number)
 
     def walk(self) -> dict[str, Any]:
         """Let all walk for some seconds; return what was measured.
@@ -86,62 +76,17 @@ class Players:
         the messages a second that each received, "p99" the ms until a ping was answered, and
         "invalid" why the figures are not to be believed.
         """
-        start = self._now() + SECOND // 2
-        begin = start + round(IN_STEP * SECOND)
-        end = begin + round(sizes.SECONDS * SECOND)
-        self._process.send(
-            {
-                "loop": "open",
-                "request": "walk",
-                "begin": begin,
-                "end": end,
-                "every": SECOND / (self._number * sizes.MOVES),
-                "first": float(start),
-            }
-        )
-        then, now = self._look(begin), self._look(end)
-        [report] = self._family.answers([self._process], sizes.SECONDS + ANSWER)
-        seconds, number = now["at"] - then["at"], len(self._servers())
-        share, received = (
-            (now[name] - then[name]) / max(seconds, 1e-9) / number for name in ("cpu", "received")
-        )
-        found = figures("open", "walk", [report], sizes.SECONDS, share, LATE)
-        invalid = list(found["invalid"])
+        rate = self._number * sizes.MOVES
+        found, grown = self._clients.loop("open", "walk", rate, IN_STEP, sizes.SECONDS, LATE)
+        invalid, p99 = list(found["invalid"]), found["latency"]["p99"]
         if found["lost"]:
             invalid.append(f"players lost their connection: {next(iter(found['lost']))}")
-        if found["latency"]["p99"] > SLOW:
+        if p99 > SLOW:
             invalid.append("the machine was too busy: pings were answered late")
         if found["unanswered"]:
             invalid.append(f"{found['unanswered']} pings were not answered")
-        return {
-            "cpu": share,
-            "received": received,
-            "p99": found["latency"]["p99"],
-            "invalid": invalid,
-        }
-
-    def _now(self) -> int:
-        return time.monotonic_ns() // 1000 - self._epoch
-
-    def _servers(self) -> list[Any]:
-        assert self._target.program is not None
-        return self._target.workers() or [self._target.program.process]
-
-    def _look(self, when: int) -> dict[str, float]:
-        """Wait until a time of the run's clock; return what the server has used until then."""
-        while (left := (when - self._now()) / SECOND) > 0:
-            self._family.sleep(min(left, 0.5))
-            self._check()
-        cpu, _ = cost(self._servers())
-        at = time.monotonic()
-        counted = self._target.counted(ANSWER)
-        if counted is None:
-            raise Trouble("the server does not say what it has counted")
-        return {"at": at, "cpu": cpu, "received": counted["broker_received"]}
-
-    def _check(self) -> None:
-        if died := self._target.died:
-            raise Trouble(died)
+        number = len(self._ground.workers())
+        return {**{name: n / number for name, n in grown.items()}, "p99": p99, "invalid": invalid}
 
 
 def _spread(nodes: int) -> int:

@@ -1,74 +1,76 @@
-"""The rows that are printed: a table for each series, and the laws below."""
+"""The tables that are printed: one for each series, and the laws below."""
 
 from typing import Any
 
 from bench.growth import sizes
-from bench.growth.laws import Point
+from flatlands.loadtest.kit.study import Column
 
-#: Name of a series -> the sentence above its table, and the heading of the table.
-HEADINGS = {
-    "workers": (
-        f"{sizes.BOTS} players in {sizes.SQUARES} squares on more and more workers, "
-        f"broker {sizes.BROKER}",
-        f"{'':20}{'workers':>8}{'us a delivery':>15}{'times':>8}{'target':>9}{'CPU':>8}"
-        f"{'broker':>8}{'p50':>8}{'p99, ms':>9}",
-    ),
-    "nodes": (
-        f"one node of more and more: {sizes.PLAYERS} players each, {sizes.TOGETHER} in a square, "
-        f"{sizes.MOVES:g} moves a second",
-        f"{'':20}{'nodes':>8}{'CPU, %':>10}{'heartbeats':>12}{'all else':>10}{'target':>9}"
-        f"{'received/s':>12}{'heartbeats':>12}{'KB/s':>8}{'p99, ms':>9}",
-    ),
-    "real": (
-        "each of them if all are real, and one real one if all others are made as above",
-        f"{'':20}{'nodes':>8}{'CPU, %':>10}{'others made':>13}{'received/s':>12}{'others made':>13}"
-        f"{'p99, ms':>9}",
-    ),
-    "crowd": (
-        f"more and more players in one square, {sizes.CROWD_MOVES:g} moves a second each",
-        f"{'':20}{'players':>8}{'CPU':>8}{'p50':>8}{'p99, ms':>9}{'told/s':>10}{'replaced/s':>12}"
-        f"{'KB/s to each':>14}{'anew':>7}",
-    ),
+
+def _percent(name: str) -> Any:
+    """Return what gives a share of a core in percent."""
+    return lambda row: None if row[name] is None else row[name] * 100
+
+
+def _aim(row: dict[str, Any]) -> float | None:
+    aim = sizes.TARGET_NODES.get(row["size"])
+    return None if aim is None else aim * 100
+
+
+#: Name of a series -> the sentence above its table.
+SENTENCES = {
+    "workers": f"{sizes.BOTS} players in {sizes.SQUARES} squares on more and more workers, "
+    f"broker {sizes.BROKER}",
+    "nodes": f"one node of more and more: {sizes.PLAYERS} players each, {sizes.TOGETHER} in a "
+    f"square, {sizes.MOVES:g} moves a second",
+    "real": "each of them if all are real, and one real one if all others are made as above",
+    "crowd": f"more and more players in one square, {sizes.CROWD_MOVES:g} moves a second each",
 }
 
+_P99 = Column("p99, ms", "p99", ".0f", 7)
 
-def _or_dash(value: float | None, width: int, form: str) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}{form}}"
-
-
-def line(point: Point) -> str:
-    """Return the row of a point in the table of its series, and what was wrong below it."""
-    size = f"{point['size']:>8,}"
-    if point["series"] == "workers":
-        row = (
-            f"{point['scenario']:20}{size}{_or_dash(point['us'], 15, '.2f')}"
-            f"{_or_dash(point['times'], 8, '.2f')}"
-            f"{_or_dash(sizes.TARGETS_WORKERS.get(point['size']), 9, '.2f')}{point['cpu']:>8.0%}"
-            f"{point['broker']:>8.1%}{point['p50']:>8.0f}{point['p99']:>9.0f}"
-        )
-    elif point["series"] == "nodes":
-        beats, target = point["heartbeats"], sizes.TARGET_NODES.get(point["size"])
-        row = (
-            f"{'':20}{size}{point['cpu'] * 100:>10.1f}"
-            f"{_or_dash(None if beats is None else beats * 100, 12, '.1f')}"
-            f"{point['rest'] * 100:>10.1f}"
-            f"{_or_dash(None if target is None else target * 100, 9, 'g')}"
-            f"{point['received']:>12,.0f}{point['beats']:>12,.0f}"
-            f"{point['beats_bytes'] / 1024:>8,.0f}{point['p99']:>9.0f}"
-        )
-    elif point["series"] == "real":
-        row = (
-            f"{'':20}{size}{point['cpu'] * 100:>10.1f}{point['made_cpu'] * 100:>13.1f}"
-            f"{point['received']:>12,.0f}{point['made_received']:>13,.0f}{point['p99']:>9.0f}"
-        )
-    else:
-        row = (
-            f"{'':20}{size}{point['cpu']:>8.0%}{point['p50']:>8.0f}{point['p99']:>9.0f}"
-            f"{point['told']:>10,.0f}{point['replaced']:>12,.0f}"
-            f"{point['bytes_each'] / 1024:>14.1f}{point['lagging']:>7,.0f}"
-        )
-    wrong = [f"    failed: {why}" for why in point["faults"]]
-    return "\n".join([row, *wrong, *(f"    not valid: {why}" for why in point["invalid"])])
+#: The columns of its table.
+COLUMNS = {
+    "workers": (
+        Column("", "scenario", width=-8),
+        Column("workers", "size", ",", 7),
+        Column("us a delivery", "us", ".2f", 13),
+        Column("times", "times", ".2f", 6),
+        Column("target", lambda row: sizes.TARGETS_WORKERS.get(row["size"]), ".2f", 6),
+        Column("CPU", "cpu", ".0%", 6),
+        Column("broker", "broker", ".1%", 6),
+        Column("p50", "p50", ".0f", 6),
+        _P99,
+    ),
+    "nodes": (
+        Column("nodes", "size", ",", 8),
+        Column("CPU, %", _percent("cpu"), ".1f", 8),
+        Column("heartbeats", _percent("heartbeats"), ".1f", 10),
+        Column("all else", _percent("rest"), ".1f", 8),
+        Column("target", _aim, "g", 6),
+        Column("received/s", "received", ",.0f", 10),
+        Column("heartbeats", "beats", ",.0f", 10),
+        Column("KB/s", lambda row: row["beats_bytes"] / 1024, ",.0f", 6),
+        _P99,
+    ),
+    "real": (
+        Column("nodes", "size", ",", 8),
+        Column("CPU, %", _percent("cpu"), ".1f", 8),
+        Column("others made", _percent("made_cpu"), ".1f", 11),
+        Column("received/s", "received", ",.0f", 10),
+        Column("others made", "made_received", ",.0f", 11),
+        _P99,
+    ),
+    "crowd": (
+        Column("players", "size", ",", 8),
+        Column("CPU", "cpu", ".0%", 6),
+        Column("p50", "p50", ".0f", 6),
+        _P99,
+        Column("told/s", "told", ",.0f", 8),
+        Column("replaced/s", "replaced", ",.0f", 10),
+        Column("KB/s to each", lambda row: row["bytes_each"] / 1024, ".1f", 12),
+        Column("anew", "lagging", ",.0f", 6),
+    ),
+}
 
 
 def told(found: dict[str, dict[str, Any]]) -> list[str]:
@@ -76,7 +78,8 @@ def told(found: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["", f"{'grows with the power of n':45}{'exponent':>10}  points"]
     for name, law in found.items():
         points = ", ".join(f"{x:,}: {y:.3g}" for x, y in law["points"])
-        lines.append(f"{name:45}{_or_dash(law['exponent'], 10, '.2f')}  {points}")
+        power = "-" if law["exponent"] is None else f"{law['exponent']:.2f}"
+        lines.append(f"{name:45}{power:>10}  {points}")
     lines.append(
         f"targets: a crowd's CPU at most {sizes.TARGET_CROWD_EXPONENT:g}, and at most "
         f"{sizes.TARGET_CROWD_BYTES / 1024:g} KB/s to each of {sizes.CROWDS[-1]:,}; "

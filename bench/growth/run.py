@@ -7,18 +7,16 @@ the cost grows. It prints figures beside the targets and never judges them. docs
 follows from them.
 """
 
-import sys
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from bench.growth import rows
+from bench.growth import charts, rows
 from bench.growth.laws import Point, laws
 from bench.growth.nodes import nodes, real
 from bench.growth.swarms import crowds, workers
-from flatlands.loadtest.kit.machine import machine
-from flatlands.loadtest.kit.points import measure_all
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.kit.study import Measure, Study
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
@@ -29,39 +27,37 @@ SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
 }
 
 
-def measure(say: Callable[[str], None]) -> tuple[dict[str, Any], int]:
-    """Measure all series; return what was found, with the machine, and the exit code.
+class Growth(Study):
+    """See the module."""
 
-    `say` prints sentences. A series in trouble ends early; after Ctrl-C what was measured is
-    returned.
-    """
-    run: dict[str, Any] = {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": machine(),
-        "series": list(SERIES),
-    }
+    program = "-m bench"
+    columns, sentences = rows.COLUMNS, rows.SENTENCES
 
-    def points(name: str) -> Iterator[Point]:
-        sentence, heading = rows.HEADINGS[name]
-        say(f"\n{sentence}\n{heading}")
-        for point in SERIES[name](_note):
-            _note("")
-            yield point
+    def facts(self) -> dict[str, Any]:
+        return {"series": list(SERIES)}
 
-    # The largest crowd has more sockets than a process usually may.
-    raise_descriptor_limit()
-    code = measure_all(SERIES, points, rows.line, run)
-    run["laws"] = laws(run["points"])
-    for text in rows.told(run["laws"]):
-        say(text)
-    if code == 0 and any(point["faults"] for point in run["points"]):
-        code = 1
-    if code == 0 and any(point["invalid"] for point in run["points"]):
-        code = 3
-    return run, code
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Measure all series."""
+        # The largest crowd has more sockets than a process usually may.
+        raise_descriptor_limit()
+        for name, points in SERIES.items():
+            yield name, partial(points, self.note_progress)
 
+    def kind(self, row: Point) -> str:
+        return str(row["series"])
 
-def _note(text: str) -> None:
-    """Show on a terminal what goes on, in place of what was shown before."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    def name(self, row: Point) -> str:
+        return f"{row['series']}, {row['size']:,}"
+
+    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+        yield from (("failed", why) for why in row["faults"])
+        yield from (("not valid", why) for why in row["invalid"])
+
+    def end(self, run: dict[str, Any], code: int) -> int:
+        """Find the laws, print and draw them."""
+        run["laws"] = laws(run["points"])
+        for text in rows.told(run["laws"]):
+            print(text)
+        if self.given.charts is not None:
+            charts.draw(run, self.given.charts)
+        return code

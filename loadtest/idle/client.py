@@ -18,7 +18,6 @@ request when the answer to the last one is there. The process says how late it w
 """
 
 import gc
-import json
 import random
 import select
 import socket
@@ -32,9 +31,10 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.idle.dialects import Dialect, Refused, Talk, dialect
+from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.parent import Parent
-from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.swarm import wire
 
 SECOND = 1_000_000
@@ -76,14 +76,11 @@ class Link(Talk):
     asked: int = 0
 
 
-class Trouble(Exception):
-    """This process cannot go on. The text says why."""
-
-
 class Client:
-    """A process with its share of the connections: `python -m loadtest.idle.client CONFIGURATION`.
-    It speaks a `dialect`.
-    """
+    """See the module. It speaks a `dialect`. With `keeps_lost` a connection that is lost keeps its
+    place in the order of requests: they count as sent."""
+
+    keeps_lost = False
 
     def __init__(self, config: dict[str, Any], parent: Parent, dialect: Dialect) -> None:
         # It comes first, so that its number is low enough for select().
@@ -124,6 +121,12 @@ class Client:
                 self._join(order["join"])
             else:
                 self._measure(**order)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for link in self._links.values():
+            link.socket.close()
+        self._epoll.close()
 
     def _now(self) -> int:
         return time.monotonic_ns() // 1000 - self._epoch
@@ -175,7 +178,7 @@ class Client:
         self._opened += 1
         self._links[made.fileno()] = link
         # It can be written to as soon as it is connected.
-        link.unsent = self._dialect.begin()
+        link.unsent = self._dialect.begin(link)
         self._epoll.register(made.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     # One loop.
@@ -372,7 +375,8 @@ class Client:
         self._open -= link.asked
         if link.ready:
             self._lost[why] += 1
-            self._ready.remove(link)
+            if not self.keeps_lost:
+                self._ready.remove(link)
         elif again:
             self._later, self._why = self._later + 1, why
         else:
@@ -396,16 +400,11 @@ def _listed(histogram: Histogram) -> list[list[int]]:
     return [part.tolist() for part in histogram.sparse()]
 
 
-def main(arguments: list[str]) -> int:
-    """Run a process with the configuration in the only argument; return the exit status."""
-    config, parent = json.loads(arguments[0]), Parent()
+def work(config: dict[str, Any], parent: Parent) -> None:
+    """Be a process with its share of the connections, for ever. Raises Trouble."""
     raise_descriptor_limit()
-    try:
-        Client(config, parent, dialect(config)).run()
-    except Trouble as trouble:
-        parent.send({"trouble": str(trouble)})
-    return 1
+    Client(config, parent, dialect(config)).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(parent.work(work))

@@ -1,4 +1,4 @@
-"""The command `bots.py --scenario idle`: checks its options, prints each step, and writes files.
+"""The study behind `bots.py --scenario idle`: its options, and the table of its steps.
 
 The exit code is that of every scenario: 0 if all was right, 1 if something failed, 3 if an open
 loop measured its own clients, 99 if a threshold was crossed, 130 after Ctrl-C.
@@ -7,18 +7,17 @@ loop measured its own clients, 99 if a threshold was crossed, 130 after Ctrl-C.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from flatlands.loadtest.idle.measure import LEVELS, Options, check_room, is_redis, ramp
+from flatlands.loadtest.idle.measure import LEVELS, check_room, is_redis, ramp
+from flatlands.loadtest.idle.report import draw
 from flatlands.loadtest.idle.room import processes_for
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned
-from flatlands.loadtest.kit.points import keep
-from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
-from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.kit.terminal import Terminal
-from flatlands.loadtest.kit.thresholds import CROSSED, Threshold, all_crossed
+from flatlands.loadtest.kit.processes import raise_descriptor_limit
+from flatlands.loadtest.kit.study import Column, Measure, Point, Study
 
 #: What the scenario is called, and what it does.
 NAME = "idle"
@@ -41,23 +40,101 @@ NOT_HERE = (
     "prometheus",
 )
 
-#: The columns of the table: heading and width.
-_COLUMNS = (
-    ("connections", 11),
-    ("loop", 11),
-    ("a second", 8),
-    ("p50 ms", 7),
-    ("p99", 7),
-    ("p99.9", 7),
-    ("p99.99", 7),
-    ("max", 7),
-    ("late", 5),
-    ("CPU server", 10),
-    ("clients", 7),
-    ("KB each: rss", 12),
-    ("pss", 5),
-    ("kernel", 6),
-)
+
+def _late(row: Point) -> float | None:
+    return row["late_ms"] if row["loop"] == "open" else None
+
+
+def _spread(row: Point) -> str | None:
+    workers = row["by_worker"]
+    return f"{min(workers):,} to {max(workers):,}" if workers else None
+
+
+class Idle(Study):
+    """See the module. A point is a step of the ramp, and has a row for each loop."""
+
+    program = "loadtest/bots.py"
+    columns = {
+        "": (
+            Column("connections", "connections", ",", 11),
+            Column("loop", lambda row: f"{row['request']} {row['loop']}", width=11),
+            Column("a second", "per_second", ",.0f", 8),
+            Column("p50 ms", "latency/p50", ",.2f", 7),
+            Column("p90", "latency/p90", ",.2f"),
+            Column("p99", "latency/p99", ",.2f", 7),
+            Column("p99.9", "latency/p99.9", ",.2f", 7),
+            Column("p99.99", "latency/p99.99", ",.2f", 7),
+            Column("max", "latency/max", ",.2f", 7),
+            Column("late", _late, ".1f", 5),
+            Column("CPU server", "server", ".0%", 10),
+            Column("clients", lambda row: f"{row['clients']:.0%}{'*' * row['bound']}", width=7),
+            Column("KB each: rss", "memory_kb/rss", ".1f", 12),
+            Column("pss", "memory_kb/pss", ".1f", 5),
+            Column("kernel", "memory_kb/slab", ".1f", 6),
+            Column("joined in, s", "joined_s", ".1f"),
+            Column("in a worker", _spread),
+        )
+    }
+    # Closed loops are as slow as they can be: thresholds are of open ones.
+    figures = {
+        **{"server": "server", "swarm": "clients"},
+        **{name: f"latency/{name}" for name in Histogram().summary()},
+    }
+
+    def __init__(self, given: argparse.Namespace, descriptors: int) -> None:
+        super().__init__(given, given)
+        self._descriptors = descriptors
+        self._target = "Redis" if is_redis(given.url) else "Flatlands"
+        self.title = f"{self._target}: latency against connections"
+        self.note = (
+            f"<p class=note>Open loop: {given.rate:,.0f} requests a second in all, whatever the "
+            "number of connections; a latency counts from when its request was due. Closed loop: "
+            "each connection has one request open, and sends the next one when the answer is "
+            "there. Outlined: in an open loop the clients were too slow to be believed; in a "
+            "closed loop one of their processes used all of a core (*), so that the rate is "
+            "theirs.</p>"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        names = "seconds", "rate", "workers", "processes"
+        told = {name: getattr(self.chosen, name) for name in names}
+        return {"target": self._target, **told, "levels": LEVELS}
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Measure all steps."""
+        yield NAME, partial(ramp, self.chosen, self._descriptors, self._say)
+
+    def _say(self, sentence: str) -> None:
+        if sys.stderr.isatty():
+            self.note_progress(f"  {sentence}")
+        else:
+            print(f"  {sentence}", file=sys.stderr, flush=True)
+
+    def rows(self, point: Point) -> list[Point]:
+        return [{**point, **loop} for loop in point["loops"]]
+
+    def name(self, row: Point) -> str:
+        return f"{row['connections']:,} connections, {row['request']}, {row['loop']} loop"
+
+    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+        for why, number in row["lost"].items():
+            yield "failed", f"{number:,} connections were lost: {why}"
+        if row["unanswered"]:
+            yield "failed", f"{row['unanswered']:,} requests without an answer"
+        for why in row["invalid"]:
+            yield "not valid", why
+
+    def known(self, row: Point) -> Mapping[str, float | None] | None:
+        return super().known(row) if row["loop"] == "open" and not row["invalid"] else None
+
+    def end(self, run: dict[str, Any], code: int) -> int:
+        if code == 0:
+            most = run["points"][-1]["connections"]
+            print(f"all right: every request was answered, at up to {most:,} connections")
+        return code
+
+    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
+        return draw(run)
 
 
 def main(
@@ -65,146 +142,33 @@ def main(
 ) -> int:
     """Measure what the command line asks for; return the exit code."""
     try:
-        options = _options(given, parser)
+        _complete(given, parser)
     except ValueError as error:
         parser.error(str(error))
     descriptors = raise_descriptor_limit()
-    if lacking := check_room(options, descriptors):
+    if lacking := check_room(given, descriptors):
         parser.error(lacking)
-    facts = {
-        "target": "Redis" if is_redis(options.url) else "Flatlands",
-        "seconds": options.seconds,
-        "rate": options.rate,
-        "workers": options.workers,
-        "processes": options.processes,
-        "levels": LEVELS,
-        "points": [],
-        "troubles": [],
-    }
-    return keep(
-        given,
-        ["loadtest/bots.py", *arguments],
-        facts,
-        lambda run: _measure(options, descriptors, run, given.fail_if),
-        "flatlands.loadtest.idle.report",
-    )
+    return Idle(given, descriptors).run(arguments)
 
 
-def _measure(
-    options: Options, descriptors: int, run: dict[str, Any], limits: Sequence[Threshold]
-) -> int:
-    """Measure into `run`, and print each step; return the exit code."""
-    terminal = Terminal()
-    shown = False
-
-    def say(sentence: str) -> None:
-        # What is joined and measured now is news for people who wait, and not for a file.
-        if sys.stderr.isatty():
-            print(f"\r\033[K  {sentence}", end="", file=sys.stderr, flush=True)
-        else:
-            print(f"  {sentence}", file=sys.stderr, flush=True)
-
-    try:
-        for point in ramp(options, descriptors, say):
-            if sys.stderr.isatty():
-                print("\r\033[K", end="", file=sys.stderr, flush=True)
-            if not shown:
-                terminal.say("  ".join(name.rjust(width) for name, width in _COLUMNS))
-                shown = True
-            run["points"].append(point)
-            for loop in point["loops"]:
-                terminal.say(_row(point, loop))
-    except Trouble as trouble:
-        run["troubles"].append({"series": "", "trouble": str(trouble)})
-        terminal.say(f"bots: {trouble}")
-        return 1
-    except Interrupted:
-        run["troubles"].append({"series": "", "trouble": "it was stopped before its end"})
-        terminal.say("bots: interrupted; what was measured is reported")
-        return 130
-    return judge(run, terminal, limits)
-
-
-#: Figure that a threshold may be of -> the one of a loop. Closed loops are as slow as they can be.
-FIGURES = {"server": "server", "swarm": "clients"}
-
-
-def judge(run: dict[str, Any], terminal: Terminal, limits: Sequence[Threshold]) -> int:
-    """Say what is wrong with a run, and which thresholds its open loops cross; return the exit
-    code."""
-    code, run["crossed"] = 0, []
-    for point in run["points"]:
-        for loop in point["loops"]:
-            name = f"{point['connections']:,} connections, {loop['request']}, {loop['loop']} loop"
-            for why, number in loop["lost"].items():
-                terminal.say(f"failed: {name}: {number:,} connections were lost: {why}")
-                code = 1
-            if loop["unanswered"]:
-                terminal.say(f"failed: {name}: {loop['unanswered']:,} requests without an answer")
-                code = 1
-            for why in loop["invalid"]:
-                terminal.say(f"not valid: {name}: {why}")
-                code = code or 3
-            if loop["loop"] == "open" and not loop["invalid"]:
-                known = {**loop["latency"], **{key: loop[of] for key, of in FIGURES.items()}}
-                run["crossed"] += all_crossed(limits, known, name)
-    for why in run["crossed"]:
-        terminal.say(f"crossed: {why}")
-        code = code or CROSSED
-    if code == 0:
-        most = run["points"][-1]["connections"]
-        terminal.say(f"all right: every request was answered, at up to {most:,} connections")
-    return code
-
-
-def _row(point: dict[str, Any], loop: dict[str, Any]) -> str:
-    latency, kb = loop["latency"], point["memory_kb"] or {}
-    cells = [
-        f"{point['connections']:,}",
-        f"{loop['request']} {loop['loop']}",
-        f"{loop['per_second']:,.0f}",
-        *(f"{latency[p]:.2f}" for p in ("p50", "p99", "p99.9", "p99.99", "max")),
-        f"{loop['late_ms']:.1f}" if loop["loop"] == "open" else "-",
-        "-" if loop["server"] is None else f"{loop['server']:.0%}",
-        f"{loop['clients']:.0%}" + ("*" if loop["bound"] else ""),
-        *(f"{kb[name]:.1f}" if name in kb else "-" for name in ("rss", "pss", "slab")),
-    ]
-    return "  ".join(cell.rjust(width) for cell, (_, width) in zip(cells, _COLUMNS, strict=True))
-
-
-def _options(given: argparse.Namespace, parser: argparse.ArgumentParser) -> Options:
-    """Return the options of the ramp. Raises ValueError with a sentence for the user."""
+def _complete(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Add to the options what a ramp needs. Raises ValueError with a sentence for the user."""
     for name in NOT_HERE:
         if getattr(given, name) != parser.get_default(name):
             option = {"returns": "no-return"}.get(name, name).replace("_", "-")
             raise ValueError(f"--scenario {NAME} does not know --{option}")
-    known = [*FIGURES, *Histogram().summary()]
     for limit in given.fail_if:
-        if limit.figure not in known:
-            raise ValueError(
-                f"--scenario {NAME} has no figure {limit.figure!r}: there are {', '.join(known)}"
-            )
+        if limit.figure not in Idle.figures:
+            known = ", ".join(Idle.figures)
+            raise ValueError(f"--scenario {NAME} has no figure {limit.figure!r}: there are {known}")
     if given.url and (given.broker or given.workers != 1 or given.squares):
         raise ValueError("--url names a server that runs: --broker, --workers, --squares start one")
-    counts = given.ramp or [given.bots]
-    fewest = processes_for(max(counts), raise_descriptor_limit())
-    processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
-    rate = RATE if given.rate is None else given.rate
-    if not rate:
+    given.counts = given.ramp or [given.bots]
+    fewest = processes_for(max(given.counts), raise_descriptor_limit())
+    given.processes = given.processes or max(fewest, (os.cpu_count() or 1) // 2)
+    given.rate = RATE if given.rate is None else given.rate
+    if not given.rate:
         raise ValueError(f"--rate 0 asks for nothing: give --scenario {NAME} requests a second")
     if given.url and given.pin and not is_redis(given.url):
         raise ValueError("--url names a server that runs: --pin is for one started")
-    pinned(given.pin, given.workers, processes)
-    return Options(
-        counts,
-        given.url,
-        given.broker,
-        given.workers,
-        processes,
-        given.seconds,
-        rate,
-        given.squares,
-        given.late,
-        given.pin,
-        given.insecure,
-    )
+    pinned(given.pin, given.workers, given.processes)

@@ -57,7 +57,7 @@ class Dialect(Protocol):
     #: The names of its requests.
     requests: tuple[str, ...]
 
-    def begin(self) -> bytes:
+    def begin(self, talk: Talk) -> bytes:
         """Return what a new connection sends first."""
 
     def ask(self, talk: Talk, request: str, due: int) -> bytes:
@@ -81,7 +81,7 @@ class Game:
         self._opening = host, path, "flatlands", login
         self._hello = (wire.HELLO, wire.VERSION, NAME, screen, screen, *[None] * 4)
 
-    def begin(self) -> bytes:
+    def begin(self, talk: Talk) -> bytes:
         """See Dialect."""
         return wire.handshake(*self._opening)
 
@@ -176,7 +176,7 @@ class Redis:
         #: The answer to the last request that was asked.
         self._answer = b"+PONG\r\n"
 
-    def begin(self) -> bytes:
+    def begin(self, talk: Talk) -> bytes:
         """See Dialect."""
         return self._begin
 

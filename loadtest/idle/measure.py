@@ -1,7 +1,8 @@
 """One ramp: more and more connections to one server, and the loops at each step.
 
 The connections of a step stay for the next one. It starts the server, or is told which one to use,
-and starts the processes of the clients. It never prints.
+and starts the processes of the clients. It never prints. `options` are those of bots.py, see
+command.py.
 """
 
 import json
@@ -10,8 +11,9 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import psutil
@@ -20,7 +22,7 @@ import redis
 from flatlands.loadtest.idle import memory
 from flatlands.loadtest.idle.dialects import KEY, VALUE, Game, Redis
 from flatlands.loadtest.idle.room import ports, sources, why_not
-from flatlands.loadtest.kit import brokers
+from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned, shared_out
@@ -56,47 +58,56 @@ BUSY = 0.9
 #: The percentiles that are kept of each loop.
 LEVELS = (*range(100), *(99 + n / 10 for n in range(1, 10)), *(n / 100 for n in range(9991, 10000)))
 
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose: see bots.py. `rate` is in requests a second of all connections together,
-    `late` in ms, and `counts` are the steps of the ramp."""
-
-    counts: Sequence[int]
-    url: str | None
-    broker: str
-    workers: int
-    processes: int
-    seconds: float
-    rate: float
-    squares: int | None
-    late: float
-    pin: bool | None
-    insecure: bool = False
+#: Called with a sentence about what goes on.
+Say = Callable[[str], None]
 
 
 @dataclass
 class Ground:
     """What is measured. `config` is for the clients, and `requests` are those of its dialect.
 
-    `processes` returns the server's processes, none if it was running already, `died` how it ended,
-    and `said` what it wrote to its log. `most` is the number of connections that it takes, or None.
+    `program` is the server, None if it was running already. `most` is the number of connections
+    that it takes, None for any, and `cpus` are the cores of the clients.
     """
 
     name: str
     config: dict[str, Any]
     requests: Sequence[str]
     address: tuple[str, int]
-    processes: Callable[[], list[psutil.Process]] = list
-    workers: Callable[[], list[psutil.Process]] = list
-    died: Callable[[], str] = str
-    said: Callable[[], str] = str
+    program: Program | None
+    cpus: Sequence[int] = ()
     most: int | None = None
-    client_cpus: Sequence[int] = field(default=())
 
+    def processes(self) -> list[psutil.Process]:
+        """Return all processes of the server, none if it was running already."""
+        return [self.program.process, *children(self.program.process)] if self.program else []
 
-#: Called with a sentence about what goes on.
-Say = Callable[[str], None]
+    def descriptors(self) -> list[int]:
+        """Return how many descriptors each of them has."""
+        return [process.num_fds() for process in self.workers()]
+
+    def memory(self) -> dict[str, float]:
+        """Return the KB of memory of all processes, and of the kernel."""
+        found, processes = memory.of_kernel(), self.processes()
+        return {**memory.of_processes(processes), **found} if processes else found
+
+    def used(self) -> dict[str, float]:
+        """Return the CPU seconds of all processes, nothing if it was running already."""
+        known = self.processes()
+        return {"cpu": cost(known)[0]} if known else {}
+
+    def check(self) -> None:
+        """Raise Trouble if the server has ended."""
+        if self.program and (died := self.program.death()):
+            raise Trouble(died)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return those of them that have the connections."""
+        if self.program is None:
+            return []
+        found = children(self.program.process).items()
+        several = [child for child, command in found if "flatlands.server" in command]
+        return several or [self.program.process]
 
 
 def is_redis(url: str | None) -> bool:
@@ -104,214 +115,154 @@ def is_redis(url: str | None) -> bool:
     return (url or "").startswith(("redis://", "rediss://"))
 
 
-def check_room(options: Options, descriptors: int) -> str:
+def check_room(options: Any, descriptors: int) -> str:
     """Return a sentence that says what is lacking before anything is started, or an empty text."""
     workers = None if options.url else options.workers
     return why_not(max(options.counts), options.processes, workers, descriptors, None)
 
 
-def ramp(options: Options, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
+def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
     """Measure one step after the other, and yield the figures of each.
 
     Raises Trouble and Interrupted. Everything that was started has ended then, or at the end.
     """
-    with _ground(options, descriptors) as ground, Children() as family:
-        counts = list(options.counts)
-        if ground.most is not None and counts[-1] > ground.most:
+    with ExitStack() as stack:
+        to = _redis if is_redis(options.url) else _game
+        ground = stack.enter_context(to(options, descriptors))
+        counts, most = list(options.counts), ground.most
+        if most is not None and counts[-1] > most:
             say(
-                f"{ground.name} takes {ground.most:,} connections more (its maxclients), and not "
+                f"{ground.name} takes {most:,} connections more (its maxclients), and not "
                 f"{counts[-1]:,}: the ramp ends there"
             )
-            counts = [count for count in counts if count < ground.most] + [ground.most]
+            counts = [count for count in counts if count < most] + [most]
         # A Redis without a password serves 127.0.0.1 and no other address.
         several = ground.address[0].startswith("127.") and not is_redis(options.url)
+        here = ports()
         if lacking := why_not(
-            counts[-1], options.processes, None, descriptors, None if several else ports()
+            counts[-1], options.processes, None, descriptors, None if several else here
         ):
             raise Trouble(lacking)
+        addresses = sources(counts[-1], here) if several else []
+        family = stack.enter_context(Children())
         try:
-            yield from _Ramp(options, ground, family, counts, several, say).steps()
+            clients = Clients(family, ground, options.processes, addresses)
+            family.sleep(1.0)
+            yield from _steps(options, ground, clients, counts, say)
         except Trouble as trouble:
-            said = ground.said().strip().splitlines()
+            said = ground.program.errors().strip().splitlines() if ground.program else []
             last = f"; the server said at last: {said[-1]}" if said else ""
             raise Trouble(f"{trouble}{last}") from None
 
 
 @contextmanager
-def _ground(options: Options, descriptors: int) -> Iterator[Ground]:
-    if is_redis(options.url):
-        with _redis(options, descriptors) as ground:
-            yield ground
-        return
-    if options.url:
-        yield _game(targets.there(options.url, options.insecure), bare(options.url), ())
-        return
-    server_cpus, client_cpus = pinned(options.pin, options.workers, options.processes)
-    squares = options.squares or -(-max(options.counts) // SHARE)
-    with targets.started(
-        options.broker, options.workers, squares, server_cpus, options=SERVER
-    ) as target:
-        yield _game(target, "Flatlands", client_cpus)
+def _game(options: Any, _: int) -> Iterator[Ground]:
+    with ExitStack() as stack:
+        cpus: Sequence[int] = ()
+        if options.url:
+            target = targets.there(options.url, options.insecure)
+        else:
+            own, cpus = pinned(options.pin, options.workers, options.processes)
+            spread = options.squares or -(-max(options.counts) // SHARE)
+            target = stack.enter_context(
+                targets.started(options.broker, options.workers, spread, own, options=SERVER)
+            )
+        yield ground_of(target, bare(options.url) if options.url else "Flatlands", cpus)
 
 
-def _game(target: Target, name: str, cpus: Sequence[int]) -> Ground:
-    program = target.program
+def ground_of(target: Target, name: str, cpus: Sequence[int]) -> Ground:
+    """Return what is measured of a server of the game, whose name is for people."""
     host = wire.host(target.name, target.address[1], bool(target.tls))
-
-    def processes() -> list[psutil.Process]:
-        if program is None:
-            return []
-        return [program.process, *children(program.process)]
-
-    def workers() -> list[psutil.Process]:
-        if program is None:
-            return []
-        return target.workers() or [program.process]
-
     config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
     config |= {"tls": target.tls, "name": target.name}
-    return Ground(
-        name,
-        config,
-        Game.requests,
-        target.address,
-        processes,
-        workers,
-        lambda: target.died,
-        lambda: program.errors() if program else "",
-        client_cpus=cpus,
-    )
+    return Ground(name, config, Game.requests, target.address, target.program, cpus)
 
 
 @contextmanager
-def _redis(options: Options, descriptors: int) -> Iterator[Ground]:
-    assert options.url is not None
+def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
     with ExitStack() as stack:
         url, program = options.url, None
-        client_cpus: Sequence[int] = ()
+        cpus: Sequence[int] = ()
         if url == "redis://":
             # It keeps 32 descriptors for itself.
-            most = ("--maxclients", str(descriptors - 32))
-            url, [program] = brokers.redis(stack, *most)
+            url, [program] = brokers.redis(stack, "--maxclients", str(descriptors - 32))
             if options.pin is not False:
-                server_cpus, client_cpus = shared_out()
-                os.sched_setaffinity(program.process.pid, server_cpus or range(os.cpu_count() or 1))
+                own, cpus = shared_out()
+                os.sched_setaffinity(program.process.pid, own or range(os.cpu_count() or 1))
         try:
             client = brokers.open_redis(url)
             client.set(KEY, VALUE, ex=86_400)
             stack.callback(_forget, client)
             clients = client.info("clients")
             place = client.connection_pool.connection_kwargs
-            address = _resolved((place["host"], place["port"]))
+            with socket.create_connection((place["host"], place["port"]), timeout=5) as connection:
+                address = connection.getpeername()[:2]
         except (redis.RedisError, OSError, ValueError) as error:
             raise Trouble(f"{options.url} cannot be measured: {error}") from error
-        most_clients = clients.get("maxclients")
-        which = brokers.certificates().get("BROKER_TLS", "verified")
-        which = {"verified": "checked", "unverified": "unchecked"}.get(which, which)
-        tls = which if url.startswith("rediss://") else ""
+        most = clients.get("maxclients")
+        tls = brokers.certificates().get("BROKER_TLS", "verified")
+        tls = {"verified": "checked", "unverified": "unchecked"}.get(tls, tls)
         yield Ground(
             "Redis" if program else bare(options.url),
-            {"kind": "redis", "url": url, "tls": tls, "name": place["host"]},
+            {
+                **{"kind": "redis", "url": url, "name": place["host"]},
+                "tls": tls if url.startswith("rediss://") else "",
+            },
             Redis.requests,
             address,
-            lambda: [program.process] if program else [],
-            lambda: [program.process] if program else [],
-            lambda: program.death() if program else "",
-            most=None if most_clients is None else most_clients - clients["connected_clients"],
-            client_cpus=client_cpus,
+            program,
+            cpus,
+            None if most is None else most - clients["connected_clients"],
         )
 
 
 def _forget(client: Any) -> None:
-    try:
+    # If it has ended, or otherwise after a day, the key ends by itself.
+    with suppress(redis.RedisError):
         client.delete(KEY)
-    except redis.RedisError:
-        # It has ended; otherwise the key ends by itself after a day.
-        pass
     client.close()
 
 
-def _resolved(address: tuple[str, int]) -> tuple[str, int]:
-    with socket.create_connection(address, timeout=5) as connection:
-        found = connection.getpeername()
-    return str(found[0]), int(found[1])
+class Clients:
+    """The processes that have the connections to a server, each of which runs a module."""
 
-
-class _Ramp:
     def __init__(
         self,
-        options: Options,
-        ground: Ground,
         family: Children,
-        counts: Sequence[int],
-        several: bool,
-        say: Say,
+        ground: Ground,
+        processes: int = 1,
+        sources: Sequence[str] = (),
+        module: str = "flatlands.loadtest.idle.client",
     ) -> None:
-        self._options, self._ground, self._family, self._say = options, ground, family, say
-        self._counts = counts
+        self._family, self._ground = family, ground
         self._epoch = time.monotonic_ns() // 1000
         shared = {
             **ground.config,
             "address": list(ground.address),
             "epoch": self._epoch,
-            "sources": sources(counts[-1], ports()) if several else [],
-            "processes": options.processes,
+            "sources": sources,
+            "processes": processes,
         }
-        self._clients: list[Program] = []
-        #: How many connections of each are ready, as far as it has said.
-        self._ready: dict[Program, int] = {}
-        for number in range(options.processes):
-            config = json.dumps({**shared, "number": number})
-            command = [sys.executable, "-m", "flatlands.loadtest.idle.client", config]
+        self._all: list[Program] = []
+        for number in range(processes):
+            command = [sys.executable, "-m", module, json.dumps({**shared, "number": number})]
             name = f"process {number + 1} of the clients"
-            self._clients.append(family.worker(name, command, ground.client_cpus))
+            self._all.append(family.worker(name, command, ground.cpus))
+        #: How many connections there are to be, and those of each that are ready, as it has said.
+        self._count = 0
+        self._ready: dict[Program, int] = {}
 
-    def steps(self) -> Iterator[dict[str, Any]]:
-        """Measure and yield each step."""
-        self._family.sleep(1.0)
-        before = self._memory()
-        descriptors = self._descriptors()
-        for count in self._counts:
-            began = time.monotonic()
-            self._join(count)
-            took = time.monotonic() - began
-            self._family.sleep(SETTLE)
-            found = self._descriptors()
-            by_worker = [now - then for now, then in zip(found, descriptors, strict=True)]
-            kb = memory.each(self._memory(), before, count)
-            loops = [
-                self._loop(loop, request, count)
-                for request in self._ground.requests
-                for loop in ("open", "closed")
-            ]
-            yield {
-                "connections": count,
-                "joined_s": round(took, 2),
-                "memory_kb": kb,
-                "by_worker": by_worker,
-                "loops": loops,
-            }
+    def _shares(self) -> Iterator[tuple[Program, int]]:
+        """Yield each process with its share of the connections."""
+        for number, client in enumerate(self._all):
+            yield client, len(range(number, self._count, len(self._all)))
 
-    def _now(self) -> int:
-        return time.monotonic_ns() // 1000 - self._epoch
-
-    def _memory(self) -> dict[str, float]:
-        found = memory.of_kernel()
-        processes = self._ground.processes()
-        return {**memory.of_processes(processes), **found} if processes else found
-
-    def _descriptors(self) -> list[int]:
-        return [process.num_fds() for process in self._ground.workers()]
-
-    def _shares(self, count: int) -> list[int]:
-        processes = self._options.processes
-        return [len(range(number, count, processes)) for number in range(processes)]
-
-    def _join(self, count: int) -> None:
-        told = time.monotonic()
-        for client, share in zip(self._clients, self._shares(count), strict=True):
+    def join(self, count: int, say: Say = lambda _: None) -> None:
+        """Let there be so many connections. Raises Trouble and Interrupted."""
+        self._count, told = count, time.monotonic()
+        for client, share in self._shares():
             client.send({"join": share})
-        missing = set(self._clients)
+        missing = set(self._all)
 
         def all_there() -> bool:
             nonlocal told
@@ -323,57 +274,81 @@ class _Ramp:
                     if "joined" in said:
                         missing.discard(client)
                         break
-            if died := self._ground.died():
-                raise Trouble(died)
+            self._ground.check()
             if time.monotonic() - told > SAY_EVERY:
                 told = time.monotonic()
-                self._say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
+                say(f"joining: {sum(self._ready.values()):,} of {count:,} connections")
             return not missing
 
         seconds = ANSWER + count / LEAST_JOINS
         self._family.wait(all_there, seconds, f"not all have joined within {seconds:.0f} s")
 
-    def _loop(self, loop: str, request: str, count: int) -> dict[str, Any]:
-        """Do one loop and return its figures. Raises Trouble if it loses all connections."""
-        options = self._options
-        self._say(f"{count:,} connections: {request}, {loop} loop")
-        warm_up = WARM_UP + count / WARM_UP_EACH
+    def loop(
+        self, loop: str, request: str, rate: float, warm_up: float, seconds: float, late: float
+    ) -> tuple[dict[str, Any], dict[str, float]]:
+        """Do one loop, "open" or "closed", after some seconds in which nothing is measured; return
+        its figures, and what grew of that for which the ground looks, a second.
+
+        `rate` is in requests a second, and `late` is that of figures(). Raises Trouble and
+        Interrupted.
+        """
         start = self._now() + SECOND // 2
         begin = start + round(warm_up * SECOND)
-        end = begin + round(options.seconds * SECOND)
-        gap = SECOND / options.rate
-        shares = self._shares(count)
-        for number, (client, share) in enumerate(zip(self._clients, shares, strict=True)):
+        end = begin + round(seconds * SECOND)
+        gap = SECOND / rate
+        for number, (client, share) in enumerate(self._shares()):
             # A process sends its connections' share of the rate.
-            every = gap * count / share if share else float(end)
+            every = gap * self._count / share if share else float(end)
             client.send(
                 {
-                    "loop": loop,
-                    "request": request,
-                    "begin": begin,
-                    "end": end,
-                    "every": every if loop == "open" else 0.0,
-                    "first": start + gap * number,
+                    **{"loop": loop, "request": request, "begin": begin, "end": end},
+                    **{"every": every if loop == "open" else 0.0, "first": start + gap * number},
                 }
             )
-        cpus = [self._cpu_at(begin), self._cpu_at(end)]
-        (then, used), (now, more) = cpus
-        reports = self._family.answers(self._clients, options.seconds + ANSWER)
-        known = self._ground.processes()
-        server = (more - used) / max(now - then, 1e-9) if known else None
-        found = figures(loop, request, reports, options.seconds, server, options.late)
-        if sum(found["lost"].values()) >= count:
-            raise Trouble(f"all connections were lost: {next(iter(found['lost']))}")
-        return found
+        (then, before), (now, after) = self._look(begin), self._look(end)
+        reports = self._family.answers(self._all, seconds + ANSWER)
+        grown = {name: (after[name] - n) / max(now - then, 1e-9) for name, n in before.items()}
+        return figures(loop, request, reports, seconds, grown.get("cpu"), late), grown
 
-    def _cpu_at(self, when: int) -> tuple[float, float]:
-        """Wait until a time; return it in seconds, and the CPU seconds of the server until then."""
+    def _now(self) -> int:
+        return time.monotonic_ns() // 1000 - self._epoch
+
+    def _look(self, when: int) -> tuple[float, dict[str, float]]:
+        """Wait until a time; return it in seconds, and what the ground has used until then."""
         while (left := (when - self._now()) / SECOND) > 0:
             self._family.sleep(min(left, 0.5))
-            if died := self._ground.died():
-                raise Trouble(died)
-        used, _ = cost(self._ground.processes())
-        return time.monotonic(), used
+            self._ground.check()
+        return time.monotonic(), self._ground.used()
+
+
+def _steps(
+    options: Any, ground: Ground, clients: Clients, counts: Sequence[int], say: Say
+) -> Iterator[dict[str, Any]]:
+    """Measure and yield each step. Raises Trouble if all connections are lost."""
+    before, descriptors = ground.memory(), ground.descriptors()
+    for count in counts:
+        began = time.monotonic()
+        clients.join(count, say)
+        took = time.monotonic() - began
+        signals.sleep(SETTLE)
+        now = zip(ground.descriptors(), descriptors, strict=True)
+        point = {
+            "connections": count,
+            "joined_s": round(took, 2),
+            "memory_kb": memory.each(ground.memory(), before, count),
+            "by_worker": [have - had for have, had in now],
+            "loops": [],
+        }
+        for request, loop in product(ground.requests, ("open", "closed")):
+            say(f"{count:,} connections: {request}, {loop} loop")
+            warm_up = WARM_UP + count / WARM_UP_EACH
+            found, _ = clients.loop(
+                loop, request, options.rate, warm_up, options.seconds, options.late
+            )
+            if sum(found["lost"].values()) >= count:
+                raise Trouble(f"all connections were lost: {next(iter(found['lost']))}")
+            point["loops"].append(found)
+        yield point
 
 
 def figures(

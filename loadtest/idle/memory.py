@@ -6,14 +6,15 @@ clients run there too.
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
 
-PROC = Path("/proc")
+SOCKETS = Path("/proc/net/sockstat")
 
-#: KB of a page, as /proc/net/sockstat counts them.
+#: KB of a page, as SOCKETS counts them.
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 #: Connections below which what one of them takes is lost in what everything else takes.
@@ -34,19 +35,10 @@ def of_processes(processes: Iterable[psutil.Process]) -> dict[str, float]:
     return found
 
 
-def of_kernel(proc: Path = PROC) -> dict[str, float]:
+def of_kernel() -> dict[str, float]:
     """Return the KB of the kernel's objects ("slab") and of what TCP's buffers hold ("tcp")."""
-    slab = next(
-        line.split()[1]
-        for line in (proc / "meminfo").read_text().splitlines()
-        if line.startswith("Slab:")
-    )
-    tcp = next(
-        line.split()
-        for line in (proc / "net" / "sockstat").read_text().splitlines()
-        if line.startswith("TCP:")
-    )
-    return {"slab": float(slab), "tcp": float(tcp[tcp.index("mem") + 1]) * PAGE_KB}
+    [pages] = re.findall(r"^TCP:.* mem (\d+)", SOCKETS.read_text(), re.M)
+    return {"slab": psutil.virtual_memory().slab / 1024, "tcp": float(pages) * PAGE_KB}
 
 
 def each(

@@ -6,22 +6,19 @@
 import gzip
 import json
 import sys
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps, rc_context
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from flatlands.loadtest.kit import charts
-from flatlands.loadtest.kit.charts import Line, line_chart
-from flatlands.loadtest.kit.page import opening, or_dash, page, table
+from flatlands.loadtest.kit.charts import Figure, Line, line_chart
 
 #: The percentiles that are drawn as lines, and their colours.
 LINES = {50: "#8fb8cf", 90: "#4f93b8", 99: "#1d70a2", 99.9: "#7d5ba6", 99.99: "#c8442f"}
+
+#: The colours of requests.
+COLOURS = LINES[99], LINES[99.99]
 
 #: The marks on the axis of percentiles.
 MARKS = (0, 50, 90, 99, 99.9, 99.99)
@@ -30,13 +27,18 @@ MARKS = (0, 50, 90, 99, 99.9, 99.99)
 FASTEST, SLOWEST = 0.02, 5000
 
 
-def surface_of(
-    run: dict[str, Any], request: str, loop: str
-) -> tuple[list[int], list[float], np.ndarray]:
-    """Return the surface of a loop: connections, percentiles, and ms with a row per percentile."""
-    points = [(p["connections"], _loop(p, request, loop)) for p in run["points"]]
-    grid = np.array([found["percentiles"] for _, found in points], dtype=float).T
-    return [count for count, _ in points], list(run["levels"]), grid
+def loops_of(run: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return the loops of each request and kind, one for each step."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for point in run["points"]:
+        for loop in point["loops"]:
+            found.setdefault((loop["request"], loop["loop"]), []).append(loop)
+    return found
+
+
+def grid_of(loops: list[dict[str, Any]]) -> np.ndarray:
+    """Return the ms of loops: a row for each percentile, and a column for each step."""
+    return np.array([loop["percentiles"] for loop in loops], dtype=float).T
 
 
 def nines(level: float) -> float:
@@ -47,50 +49,52 @@ def nines(level: float) -> float:
     return 3 + float(np.log10(10 / (100 - level)))
 
 
-def _loop(point: dict[str, Any], request: str, loop: str) -> dict[str, Any]:
-    return next(
-        found for found in point["loops"] if (found["request"], found["loop"]) == (request, loop)
-    )
-
-
-def _loops(run: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(found["request"], found["loop"]) for found in run["points"][0]["loops"]]
-
-
 def draw(run: dict[str, Any]) -> dict[str, Figure]:
     """Return the charts of a run: name of the file -> figure. One step alone has none."""
-    if len(run["points"]) < 2:
+    counts, target = [point["connections"] for point in run["points"]], run["target"]
+    if len(counts) < 2:
         return {}
-    target = run["target"]
-    begin = f"connections-{target.lower()}"
-    found = {}
-    for request, loop in _loops(run):
-        name, title = f"{request.lower()}-{loop}", f"{target}, {request}, {loop} loop"
-        found[f"{begin}-{name}-surface"] = _surface(run, request, loop, f"{title}: all percentiles")
-        found[f"{begin}-{name}"] = _lines(run, request, loop, f"{title}: latency")
-    found[f"{begin}-rate"] = _rates(run, f"{target}, closed loop: answers against connections")
-    return found
+    begin, rates, found = f"connections-{target.lower()}", [], {}
+    scale = {"ticks": counts[:: max(len(counts) // 8, 1)], "doubling": True}
+    every = sorted(loops_of(run).items())
+    colours = dict(zip((request for (request, _), _ in every[::2]), COLOURS, strict=False))
+    for (request, kind), loops in every:
+        name, title = f"{begin}-{request.lower()}-{kind}", f"{target}, {request}, {kind} loop"
+        grid = grid_of(loops)
+        hollow = [bool(loop["invalid"] or loop["bound"]) for loop in loops]
+        surface = _surface(counts, run["levels"], grid, f"{title}: all percentiles")
+        found[f"{name}-surface"] = surface
+        lines = [
+            Line(f"p{level:g}", colour, counts, grid[run["levels"].index(level)], hollow=hollow)
+            for level, colour in LINES.items()
+        ]
+        about = f"{title}: latency", "connections", "ms"
+        found[name] = line_chart(lines, *about, **scale, tenfold=True)
+        if kind == "closed":
+            per_second = [loop["per_second"] for loop in loops]
+            rates.append(Line(request, colours[request], counts, per_second, hollow=hollow))
+    about = f"{target}, closed loop: answers against connections", "connections", "answers a second"
+    return {**found, f"{begin}-rate": line_chart(rates, *about, **scale)}
 
 
-def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure:
-    counts, levels, grid = surface_of(run, request, loop)
+def _surface(counts: list[int], levels: list[float], grid: np.ndarray, title: str) -> Figure:
+    from matplotlib import colormaps, rc_context
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
+
     # Its points are equally far apart, as those of a ramp nearly are on a logarithmic axis.
     across, along = np.meshgrid(np.arange(len(counts)), [nines(level) for level in levels])
     heights = np.log10(np.maximum(grid, FASTEST))
+    # The slower, the darker.
+    colours = colormaps["YlOrRd"](LogNorm(FASTEST, SLOWEST)(np.clip(grid, FASTEST, SLOWEST)))
     with rc_context(charts.STYLE):
         figure = Figure(figsize=(charts.SIZE[0], 5.6))
         figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
         axes: Any = figure.add_axes((-0.02, 0.0, 1.0, 0.97), projection="3d")
         axes.plot_surface(
-            across,
-            along,
-            heights,
-            facecolors=_colours(grid),
-            rcount=len(levels),
-            ccount=len(counts),
-            linewidth=0.25,
-            edgecolor="#ffffff66",
-            shade=False,
+            *(across, along, heights),
+            **{"facecolors": colours, "rcount": len(levels), "ccount": len(counts)},
+            **{"linewidth": 0.25, "edgecolor": "#ffffff66", "shade": False},
         )
         shown = range(0, len(counts), max(len(counts) // 8, 1))
         _marks(axes.xaxis, {float(n): charts.short(counts[n]) for n in shown})
@@ -106,99 +110,12 @@ def _surface(run: dict[str, Any], request: str, loop: str, title: str) -> Figure
         return figure
 
 
-def _colours(grid: np.ndarray) -> Any:
-    """Return the colours of latencies in ms: the slower, the darker."""
-    return colormaps["YlOrRd"](LogNorm(FASTEST, SLOWEST)(np.clip(grid, FASTEST, SLOWEST)))
-
-
 def _marks(axis: Any, marks: dict[float, str]) -> None:
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
     axis.set_major_locator(FixedLocator(list(marks)))
     axis.set_major_formatter(FixedFormatter(list(marks.values())))
     axis.set_minor_locator(NullLocator())
-
-
-def _lines(run: dict[str, Any], request: str, loop: str, title: str) -> Figure:
-    counts, levels, grid = surface_of(run, request, loop)
-    hollow = [not _trusted(_loop(point, request, loop)) for point in run["points"]]
-    lines = [
-        Line(f"p{level:g}", colour, counts, grid[levels.index(level)], hollow=hollow)
-        for level, colour in LINES.items()
-    ]
-    ticks = counts[:: max(len(counts) // 8, 1)]
-    return line_chart(lines, title, "connections", "ms", ticks, doubling=True, tenfold=True)
-
-
-def _trusted(loop: dict[str, Any]) -> bool:
-    return not (loop["invalid"] or loop["bound"])
-
-
-def _rates(run: dict[str, Any], title: str) -> Figure:
-    counts = [point["connections"] for point in run["points"]]
-    requests = sorted({request for request, _ in _loops(run)})
-    lines = []
-    for request, colour in zip(requests, (LINES[99], LINES[99.99]), strict=False):
-        found = [_loop(point, request, "closed") for point in run["points"]]
-        rates = [loop["per_second"] for loop in found]
-        hollow = [not _trusted(loop) for loop in found]
-        lines.append(Line(request, colour, counts, rates, hollow=hollow))
-    ticks = counts[:: max(len(counts) // 8, 1)]
-    return line_chart(lines, title, "connections", "answers a second", ticks, doubling=True)
-
-
-_NOTE = """<p class=note>Open loop: {rate:,.0f} requests a second in all, whatever the number of
-connections; a latency counts from when its request was due. Closed loop: each connection has one
-request open, and sends the next one when the answer is there. Outlined: in an open loop the clients
-were too slow to be believed; in a closed loop one of their processes used all of a core, so that
-the rate is theirs.</p>"""
-
-_COLUMNS = (
-    "connections",
-    "",
-    "a second",
-    "p50 ms",
-    "p90",
-    "p99",
-    "p99.9",
-    "p99.99",
-    "max",
-    "sent late",
-    "CPU: server",
-    "clients",
-    "KB each: RSS",
-    "PSS",
-    "kernel",
-    "joined in, s",
-    "in a worker",
-)
-
-
-def write(run: dict[str, Any], folder: Path) -> None:
-    """Write index.html, which needs no other file, and each chart as SVG and PNG, into a folder."""
-    parts = opening(run)
-    parts += [charts.save(figure, folder, name) for name, figure in draw(run).items()]
-    rows = [_row(point, loop) for point in run["points"] for loop in point["loops"]]
-    parts += [_NOTE.format(rate=run["rate"]), "<h2>Figures</h2>", table(_COLUMNS, rows)]
-    title = f"{run['target']}: latency against connections"
-    command = " ".join(run["command"])
-    (folder / "index.html").write_text(page(title, command, parts, run["machine"]))
-
-
-def _row(point: dict[str, Any], loop: dict[str, Any]) -> list[str]:
-    kb, workers = point["memory_kb"] or {}, point["by_worker"]
-    latency = loop["latency"]
-    spread = f"{min(workers):,} to {max(workers):,}" if workers else "&ndash;"
-    return [
-        f"{point['connections']:,}",
-        escape(f"{loop['request']}, {loop['loop']}"),
-        f"{loop['per_second']:,.0f}",
-        *(f"{latency[p]:,.2f}" for p in ("p50", "p90", "p99", "p99.9", "p99.99", "max")),
-        or_dash(loop["late_ms"] if loop["loop"] == "open" else None, ".1f"),
-        f"{loop['server']:.0%}",
-        f"{loop['clients']:.0%}",
-        *(or_dash(kb.get(name), ".1f") for name in ("rss", "pss", "slab")),
-        f"{point['joined_s']:.1f}",
-        spread,
-    ]
 
 
 def main(arguments: list[str]) -> int:

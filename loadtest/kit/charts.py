@@ -2,19 +2,18 @@
 
 The functions return matplotlib figures and leave its global state alone. `svg` turns a figure into
 a string for a page, in which text stays text; `save` writes files. Nothing here knows what the
-numbers mean, and nothing is ever fetched: the fonts are the reader's own.
+numbers mean, and nothing is ever fetched: the fonts are the reader's own. matplotlib, which takes a
+second to load, is imported where something is drawn.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+#: Those of matplotlib.
+Figure = Axes = Any
 
 #: One colour per backend; variants of a backend have a `tint` of it.
 COLOURS = {
@@ -95,7 +94,8 @@ class Bar:
 def tint(colour: str, amount: float) -> str:
     """Return a colour mixed with white (amount up to 1) or with black (down to -1)."""
     to, share = (1.0, amount) if amount > 0 else (0.0, -amount)
-    red, green, blue = (round(255 * (part + (to - part) * share)) for part in to_rgb(colour))
+    parts = (part / 255 for part in bytes.fromhex(colour[1:]))
+    red, green, blue = (round(255 * (part + (to - part) * share)) for part in parts)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
@@ -120,6 +120,9 @@ def line_chart(
 
     With `doubling` the x axis is logarithmic with base 2, with `tenfold` the y axis with base 10.
     """
+    import matplotlib
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, y)
         for line in lines:
@@ -157,6 +160,9 @@ def line_chart(
 
 def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
     """Return a chart of horizontal bars, the first one on top. `x` is the label of their axis."""
+    import matplotlib
+    from matplotlib.ticker import FuncFormatter
+
     with matplotlib.rc_context(STYLE):
         figure, axes = blank(title, "", height=1.3 + 0.34 * len(bars))
         names = [bar.label for bar in bars]
@@ -188,8 +194,10 @@ def bar_chart(bars: Sequence[Bar], title: str, x: str) -> Figure:
 
 def svg(figure: Figure) -> str:
     """Return a figure as an <svg> element. Equal figures give equal texts."""
-    out = StringIO()
-    title = figure.get_suptitle()
+
+    import matplotlib
+
+    out, title = StringIO(), figure.get_suptitle()
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": title}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Title": title})
     text = out.getvalue()
@@ -198,6 +206,9 @@ def svg(figure: Figure) -> str:
 
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Write a figure into a folder, as SVG and as PNG; return the text of the SVG."""
+
+    import matplotlib
+
     text = svg(figure)
     (folder / f"{name}.svg").write_text(text)
     with matplotlib.rc_context(STYLE):
@@ -207,6 +218,8 @@ def save(figure: Figure, folder: Path, name: str) -> str:
 
 def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
     """Return an empty figure and its axes. `y`, the label of the vertical axis, is above it."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(SIZE[0], height), layout="constrained")
     figure.suptitle(title, x=0.012, ha="left", fontsize=12.5, fontweight="bold")
     axes = figure.add_subplot()

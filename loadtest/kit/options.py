@@ -4,13 +4,25 @@ Each function is an argument for `type` of argparse's add_argument, or returns o
 """
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection
+from dataclasses import field, fields
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from flatlands.loadtest.kit.processes import bare
 from flatlands.loadtest.kit.thresholds import threshold
+
+
+def option(flag: str, convert: Any, default: Any, metavar: str, about: str, **more: Any) -> Any:
+    """Return a field of a dataclass of options, which users set by a flag.
+
+    `convert` makes its value of a text; without one it is a switch. `more` is for add_argument().
+    """
+    shown = "" if not default or "(" in about else f" ({default})"
+    more |= {"help": about + shown}
+    more |= {"type": convert, "metavar": metavar} if convert else {"action": "store_true"}
+    return field(default=default, metadata={"flag": flag, "more": more})
 
 
 class Parser(ArgumentParser):
@@ -22,6 +34,14 @@ class Parser(ArgumentParser):
         super().__init__(prog, usage, description, epilog or None)
         if epilog:
             self.formatter_class = RawDescriptionHelpFormatter
+
+    def add_options(self, options: Any) -> None:
+        """Add the options that are fields of a dataclass, see option()."""
+        for one in fields(options):
+            # argparse would convert a default that is a text.
+            self.add_argument(
+                one.metadata["flag"], dest=one.name, default=SUPPRESS, **one.metadata["more"]
+            )
 
     def add_files(self) -> None:
         """Add --json and --report."""
@@ -72,11 +92,11 @@ def amount(low: float, high: float) -> Callable[[str], float]:
     return convert
 
 
-def names(known: Collection[str]) -> Callable[[str], list[str]]:
+def names(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
     """Return a type of option: names of series, separated by commas; "all" names all of them."""
 
-    def convert(text: str) -> list[str]:
-        found = list(known) if text == "all" else text.split(",")
+    def convert(text: str) -> tuple[str, ...]:
+        found = tuple(known if text == "all" else text.split(","))
         for name in found:
             if name not in known:
                 raise ArgumentTypeError(

@@ -41,20 +41,6 @@ def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, A
     return _PAGE.format(title=escape(title), parts="\n".join([*all_parts, facts(machine)]))
 
 
-def opening(run: Mapping[str, Any]) -> list[str]:
-    """Return the first parts of a run's page: when it was, and what went wrong."""
-    parts = [f"<p class=note>{escape(run['when'])}</p>"]
-    for one in run["troubles"]:
-        text = f"{one['series'] or 'all'}: {one['trouble']}."
-        parts.append(f"<p class=bad>{escape(text)}</p>")
-    return parts
-
-
-def or_dash(value: float | None, form: str) -> str:
-    """Return a number for a table, or a dash for None."""
-    return "&ndash;" if value is None else format(value, form)
-
-
 def facts(found: Mapping[str, Any]) -> str:
     """Return names and values as an HTML list."""
     rows = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in found.items())

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from flatlands.loadtest.kit.processes import Trouble, bare
+
 #: Seconds between two looks at the parent's lines.
 LOOK_S = 0.02
 
@@ -47,3 +49,26 @@ class Parent:
         """Wait for the end. A worker never ends by itself, for that would be trouble: its parent
         ends it, or the thread that reads from the parent does."""
         threading.Event().wait()
+
+
+def work(
+    task: Callable[[dict[str, Any], Parent], dict[str, Any] | None],
+    failures: tuple[type[Exception], ...] = (),
+    where: str = "",
+) -> int:
+    """Do the task of a worker, with the configuration in its only argument; return the exit status.
+
+    What it returns is said to the parent. So is Trouble, and what else may fail, in a sentence that
+    begins with what the configuration has by the name `where`.
+    """
+    config, parent = json.loads(sys.argv[1]), Parent()
+    try:
+        said = task(config, parent)
+    except (Trouble, *failures) as error:
+        begin = f"{config[where]}: " if where else ""
+        parent.send({"trouble": bare(f"{begin}{str(error).rstrip('.')}")})
+        return 1
+    if said is not None:
+        parent.send(said)
+    parent.stay()
+    return 0

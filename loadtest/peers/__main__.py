@@ -5,6 +5,6 @@ import sys
 from flatlands.needs import packages
 
 with packages("swarm"):
-    from flatlands.loadtest.peers.command import main
+    from flatlands.loadtest.peers.study import main
 
 sys.exit(main())

@@ -1,31 +1,28 @@
 """The client that measures all peers alike: some thousand players in one event loop.
 
 The load is an open loop: a move is sent when it is due, whether or not the last one has come back,
-and its latency counts from that time. The client reads all that comes, answers pings and counts
-markers. It reports how late it was itself, and how much of its core it used.
+and its latency counts from that time. The loop is that of loadtest/idle/client.py; what comes is
+searched for markers. It reports how late it was itself, and how much of its core it used.
 """
 
-import contextlib
 import gc
 import random
-import select
-import socket
-import ssl
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from flatlands.loadtest.idle.client import SECOND, Link
+from flatlands.loadtest.idle.client import Client as Loop
+from flatlands.loadtest.idle.dialects import Refused, Talk
 from flatlands.loadtest.kit import signals
-from flatlands.loadtest.kit.histogram import Histogram
-from flatlands.loadtest.peers.dialect import Dialect, Lines, Message, Refused, Square, as_bytes
+from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.peers.dialect import Dialect, Message, Square, as_bytes
 from flatlands.loadtest.peers.marker import Tally, marker
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.target import Target
-
-SECOND = 1_000_000
 
 #: Moves of each player, a second.
 RATE = 2
@@ -36,67 +33,8 @@ SPAN = 16 * 1024
 #: Seconds of play before the measured window, and for late deliveries after it.
 WARM_UP, DRAIN = 2.0, 1.0
 
-#: Players that join at the same time, and seconds within which at least one must succeed.
-JOINING, STALLED = 50, 15.0
-
-#: Bytes of one read: less than malloc would map anew for each.
-READ = 64 * 1024
-
-#: Sockets that are read before due moves are sent.
-AT_ONCE = 64
-
-#: A socket can be read or written later.
-LATER = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
-
 #: CPU seconds and MB of memory of the server's processes; None if they are not known.
 Cost = tuple[float | None, float | None]
-
-
-@dataclass
-class Player:
-    """One connection.
-
-    `audience` is the number of players that get its moves. `lines` are the lines of its dialect,
-    and `step` how many of them are done. `rest` are bytes of an unfinished frame or handshake.
-    """
-
-    square: Square
-    audience: int
-    socket: Any
-    lines: Lines
-    opened: bool = False
-    step: int = 0
-    rest: bytes = b""
-    unsent: bytes = b""
-
-    @property
-    def plays(self) -> bool:
-        """Whether all lines before the first move are done."""
-        return self.opened and self.step == len(self.lines)
-
-
-@dataclass
-class Measured:
-    """The result of a run.
-
-    `latency` is in ms; `seconds` is the actual length of the window. `arrived` are the deliveries
-    in the window, `delivered` those of moves that were due in it. `cpu` and `mb` are the server's,
-    None if they are not known.
-    `client` is the share of a core that this process used, and `late_p99` how late, in ms, it sent
-    one move in a hundred.
-    """
-
-    expected: int = 0
-    delivered: int = 0
-    arrived: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    cpu: float | None = None
-    mb: float | None = None
-    client: float = 0.0
-    late_p99: float = 0.0
-    lost: int = 0
-    latency: dict[str, float] = field(default_factory=dict)
 
 
 def whole_frames(data: bytes, found: list[tuple[int, bytes]]) -> int:
@@ -143,248 +81,170 @@ def audiences(squares: Sequence[Square]) -> list[int]:
     return [subscribers[square] for square in squares]
 
 
-class Client:
-    """The client that measures all peers alike: some thousand players in one event loop. Times are
-    in us of the run's clock. It must be closed in the end.
+def frame(message: Message) -> bytes:
+    """Return the frame of a client's message."""
+    opcode = wire.TEXT if isinstance(message, str) else wire.BINARY
+    return wire.client_frame(as_bytes(message), opcode)
+
+
+class Crowd:
+    """What all players say by a dialect, and what they are told: a dialect of the loop.
+
+    `tally` counts the deliveries in the window, and `expected` is how many these should be.
     """
 
     def __init__(self, target: Target, dialect: Dialect) -> None:
-        # It comes first, so that its number is low enough for select().
-        self._epoll = select.epoll()
         self._target, self._dialect = target, dialect
-        self._tls = wire.tls(target.tls) if target.tls else None
         self._audiences = dialect.audiences or audiences
-        self._epoch = time.monotonic_ns() // 1000
-        self._players: dict[int, Player] = {}
-        #: The players in the order in which they move, round after round.
-        self._order: list[Player] = []
-        self._tally = Tally(0, 0)
-        self._late = Histogram()
-        self._sent = self._expected = self._lost = self._ready = 0
-        self._first_due: float = 0
-        self._moving = False
+        self._waiting: list[tuple[Square, int]] = []
+        #: Each player's audience, and the lines that it has not said yet.
+        self._audience: dict[Talk, int] = {}
+        self._lines: dict[Talk, list[tuple[bytes, Message]]] = {}
+        self.tally, self.expected = Tally(0, 0), 0
+        #: When what comes now was read.
+        self.at = 0
 
-    def now(self) -> int:
-        """Return the time by the run's clock."""
-        return time.monotonic_ns() // 1000 - self._epoch
+    def wait(self, squares: Sequence[Square]) -> None:
+        """Let players come to these squares."""
+        self._waiting = list(zip(squares, self._audiences(squares), strict=True))[::-1]
 
-    def close(self) -> None:
-        """Close all connections."""
-        for player in self._players.values():
-            player.socket.close()
-        self._epoll.close()
-
-    def join(self, squares: Sequence[Square]) -> None:
-        """Let a player join in each of these squares. Raises Refused and Interrupted."""
-        started = 0
-        waiting = list(zip(squares, self._audiences(squares), strict=True))
-        progress, ready = self.now(), 0
-        while self._ready < len(squares):
-            while started < len(squares) and started - self._ready < JOINING:
-                self._connect(*waiting[started])
-                started += 1
-            self._turn(self.now() + SECOND // 4)
-            if self._lost:
-                raise Refused("the server closed a connection that was joining")
-            if self._ready > ready:
-                progress, ready = self.now(), self._ready
-            elif self.now() - progress > STALLED * SECOND:
-                raise Refused(f"only {self._ready} of {len(squares)} players could join")
-        self._order = list(self._players.values())
-        random.shuffle(self._order)
-
-    def measure(self, seconds: float, cost: Callable[[], Cost]) -> Measured:
-        """Let all players move for WARM_UP, then measure for so many seconds.
-
-        `cost` returns what the server has used until now. Raises Refused when no player is
-        connected any more, and Interrupted.
-        """
-        begin = self.now() + round(WARM_UP * SECOND)
-        end = begin + round(seconds * SECOND)
-        self._tally = Tally(begin, end)
-        self._first_due, self._moving = self.now(), True
-        with _undisturbed():
-            self._until(begin)
-            (cpu, _), own = cost(), time.process_time()
-            started = self.now()
-            self._until(end)
-            # This also sends moves that were due while this process had no core.
-            self._send_due()
-            (cpu_after, mb), own_after = cost(), time.process_time()
-            ended = self.now()
-            self._moving = False
-            self._until(end + round(DRAIN * SECOND), all_come=True)
-        tally, past = self._tally, (ended - started) / SECOND
-        return Measured(
-            self._expected,
-            tally.delivered,
-            tally.arrived,
-            tally.bytes,
-            past,
-            None if cpu is None or cpu_after is None else cpu_after - cpu,
-            mb,
-            (own_after - own) / past,
-            self._late.percentile(99),
-            self._lost,
-            tally.latency.summary(),
-        )
-
-    # The loop.
-
-    def _until(self, end: int, all_come: bool = False) -> None:
-        """Run the loop until the time `end`, or with `all_come` until all deliveries have come."""
-        while self.now() < end:
-            if all_come and self._tally.delivered >= self._expected:
-                break
-            self._turn(end)
-            if not self._players:
-                raise Refused("all players lost their connection")
-        self._tally.count()
-
-    def _turn(self, end: int) -> None:
-        """Send due moves and read what has come; wait for either until `end` at most.
-
-        Raises Interrupted.
-        """
-        signals.check()
-        self._send_due()
-        wait = (min(self._due(), end) if self._moving else end) - self.now()
-        # epoll waits for whole milliseconds, which would spoil every latency; select does not.
-        select.select([self._epoll.fileno()], [], [], max(wait, 0) / SECOND)
-        ready = self._epoll.poll(0)
-        for turn, (fd, _) in enumerate(ready, 1):
-            if turn % AT_ONCE == 0:
-                self._send_due()
-            player = self._players.get(fd)
-            if player is not None:
-                self._read(player)
-        if len(ready) < AT_ONCE:
-            self._tally.count()
-
-    def _due(self) -> int:
-        """Return the time at which the next move is due. Moves are evenly spread over time."""
-        return round(self._first_due + self._sent * SECOND / (RATE * len(self._order)))
-
-    def _send_due(self) -> None:
-        while self._moving and (due := self._due()) <= (now := self.now()):
-            player = self._order[self._sent % len(self._order)]
-            self._sent += 1
-            if player.socket.fileno() >= 0:
-                x, y = random.randrange(SPAN), random.randrange(SPAN)
-                self._send(player, self._dialect.move(x, y, marker(due)))
-            if self._tally.begin <= due < self._tally.end:
-                # Moves of lost connections count too: the server should have kept them.
-                self._expected += player.audience
-                self._late.add(np.array([now - due]))
-
-    # Connections.
-
-    def _connect(self, square: Square, audience: int) -> None:
-        target, dialect = self._target, self._dialect
-        path = dialect.path(target.address, square) if dialect.path else target.path
-        try:
-            made = socket.create_connection(target.address, timeout=STALLED)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None:
-                made = self._tls.wrap_socket(made, server_hostname=target.name)
-        except OSError as error:
-            raise Refused(f"a connection was refused: {error}") from error
-        made.setblocking(False)
-        player = Player(square, audience, made, dialect.lines(square))
-        self._players[made.fileno()] = player
-        self._epoll.register(made.fileno(), select.EPOLLIN)
+    def begin(self, talk: Talk) -> bytes:
+        """See Dialect of the loop. Raises Refused."""
+        square, self._audience[talk] = self._waiting.pop()
+        self._lines[talk] = list(self._dialect.lines(square))
+        target, path = self._target, self._dialect.path
+        where = path(target.address, square) if path else target.path
         host = wire.host(target.name, target.address[1], bool(target.tls))
-        self._write(player, wire.handshake(host, path, "", target.login))
+        return wire.handshake(host, where, "", target.login)
 
-    def _read(self, player: Player) -> None:
-        try:
-            data = player.socket.recv(READ)
-            # TLS may have read more than it returned, of which epoll gives no sign.
-            while self._tls is not None and data and player.socket.pending():
-                data += player.socket.recv(READ)
-        except LATER:
-            return
-        except OSError:
-            # A reset by the server counts as a lost connection, as an orderly end does.
-            data = b""
-        if not data:
-            self._lose(player)
-            return
-        data = player.rest + data
-        if not player.opened:
+    def ask(self, talk: Talk, request: str, due: int) -> bytes:
+        """Return a move. Those of lost connections count too: the server should have kept them."""
+        if self.tally.begin <= due < self.tally.end:
+            self.expected += self._audience[talk]
+        x, y = random.randrange(SPAN), random.randrange(SPAN)
+        return frame(self._dialect.move(x, y, marker(due)))
+
+    def came(self, talk: Talk, data: bytes) -> tuple[list[int], bytes]:
+        """See Dialect of the loop. Deliveries are counted by their markers."""
+        data, reply = talk.rest + data, b""
+        if not talk.opened:
             head, separator, data = data.partition(b"\r\n\r\n")
             if not separator:
-                player.rest = head
-                return
+                talk.rest = head
+                return [], b""
             if not head.startswith(b"HTTP/1.1 101"):
                 status = head.partition(b"\r\n")[0].decode(errors="replace")
                 raise Refused(f"the handshake was answered with {status!r}")
-            player.opened = True
-            self._go_on(player, b"")
+            talk.opened = True
+            reply += self._go_on(talk, b"")
         found: list[tuple[int, bytes]] = []
         end = whole_frames(data, found)
-        frames, player.rest = data[:end], data[end:]
-        self._tally.add(frames, self.now())
-        for opcode, payload in found:
-            self._answer(player, opcode, payload)
-        if not player.plays:
-            self._go_on(player, frames)
-
-    def _answer(self, player: Player, opcode: int, payload: bytes) -> None:
+        frames, talk.rest = data[:end], data[end:]
+        self.tally.add(frames, self.at)
         heartbeat = self._dialect.heartbeat
-        if opcode == wire.WS_PING:
-            self._write(player, wire.client_frame(payload, wire.WS_PONG))
-        elif opcode == wire.CLOSE:
-            self._lose(player)
-        elif heartbeat is not None and payload == heartbeat[0]:
-            self._send(player, heartbeat[1])
+        for opcode, payload in found:
+            if opcode == wire.WS_PING:
+                reply += wire.client_frame(payload, wire.WS_PONG)
+            elif opcode == wire.CLOSE:
+                raise Refused("it closes")
+            elif heartbeat is not None and payload == heartbeat[0]:
+                reply += frame(heartbeat[1])
+        if not talk.ready:
+            reply += self._go_on(talk, frames)
+        return [], reply
 
-    def _go_on(self, player: Player, came: bytes) -> None:
-        """Send the next lines whose awaited bytes have come; `came` are new bytes."""
-        while not player.plays:
-            awaited, reply = player.lines[player.step]
-            if awaited not in came:
-                return
+    def _go_on(self, talk: Talk, came: bytes) -> bytes:
+        """Return the next lines whose awaited bytes have come; `came` are new bytes."""
+        lines, said = self._lines[talk], b""
+        while lines and lines[0][0] in came:
+            awaited, reply = lines.pop(0)
             came = came.partition(awaited)[2] if awaited else came
-            player.step += 1
-            if reply:
-                self._send(player, reply)
-        self._ready += 1
+            said += frame(reply) if reply else b""
+        talk.ready = not lines
+        return said
 
-    def _send(self, player: Player, message: Message) -> None:
-        opcode = wire.TEXT if isinstance(message, str) else wire.BINARY
-        self._write(player, wire.client_frame(as_bytes(message), opcode))
 
-    def _write(self, player: Player, data: bytes) -> None:
-        """Send the bytes that are left from before, and these.
+class Client(Loop):
+    """See the module. Times are in us of the run's clock. It must be closed in the end."""
 
-        What a server does not accept now is sent with the player's next move, half a second later:
-        such a server is overloaded anyway.
+    #: Players who are lost keep their place in the order of moves.
+    keeps_lost = True
+
+    def __init__(self, target: Target, dialect: Dialect) -> None:
+        self._crowd = Crowd(target, dialect)
+        config = {
+            **{"address": target.address, "sources": [], "number": 0, "processes": 1},
+            **{"epoch": time.monotonic_ns() // 1000, "tls": target.tls, "name": target.name},
+        }
+        # Nobody is told how many have joined.
+        parent: Any = SimpleNamespace(send=lambda what: None)
+        super().__init__(config, parent, self._crowd)
+
+    def join(self, squares: Sequence[Square]) -> None:
+        """Let a player join in each of these squares. Raises Trouble and Interrupted."""
+        self._crowd.wait(squares)
+        self._join(len(squares))
+
+    def measure(self, seconds: float, cost: Callable[[], Cost]) -> dict[str, Any]:
+        """Let all players move for WARM_UP, then measure for so many seconds; return the figures.
+
+        `cost` returns what the server has used until now. "seconds" is the actual length of the
+        window. "arrived" are the deliveries in it, and "delivered" those of moves that were due in
+        it, of the "expected". "cpu" and "mb" are the server's. "client" is the share of a core that
+        this process used, "late_p99" how late, in ms, it sent one move in a hundred, and "lost" how
+        many players lost their connection. "latency" is in ms. Raises Trouble when no player is
+        connected any more, and Interrupted.
         """
-        if player.socket.fileno() < 0:
-            return
-        data = player.unsent + data
+        self._begin = self._now() + round(WARM_UP * SECOND)
+        self._end = self._begin + round(seconds * SECOND)
+        crowd, tally = self._crowd, Tally(self._begin, self._end)
+        crowd.tally = tally
+        self._every, self._due = SECOND / (RATE * len(self._ready)), self._now()
+        gc.collect()
+        gc.disable()
         try:
-            player.unsent = data[player.socket.send(data) :]
-        except LATER:
-            player.unsent = data
-        except OSError:
-            self._lose(player)
+            self._loop = "open"
+            self._until(self._begin)
+            (cpu, _), own, started = cost(), time.process_time(), self._now()
+            self._until(self._end)
+            # This also sends moves that were due while this process had no core.
+            self._send_due()
+            (cpu_after, mb), own_after, ended = cost(), time.process_time(), self._now()
+            self._loop = ""
+            last = self._end + round(DRAIN * SECOND)
+            tally.count()
+            while tally.delivered < crowd.expected and (now := self._now()) < last:
+                self._turn(min(now + SECOND // 20, last))
+                tally.count()
+        finally:
+            gc.unfreeze()
+            gc.enable()
+        self._count()
+        past = (ended - started) / SECOND
+        return {
+            "expected": crowd.expected,
+            "delivered": tally.delivered,
+            "arrived": tally.arrived,
+            "bytes": tally.bytes,
+            "seconds": past,
+            "cpu": None if cpu is None or cpu_after is None else cpu_after - cpu,
+            "mb": mb,
+            "client": (own_after - own) / past,
+            "late_p99": self._late.percentile(99),
+            "lost": sum(self._lost.values()),
+            "latency": tally.latency.summary(),
+        }
 
-    def _lose(self, player: Player) -> None:
-        if player.socket.fileno() >= 0:
-            self._lost += 1
-            # It keeps its place in the order of moves, but is no longer read.
-            del self._players[player.socket.fileno()]
-            player.socket.close()
+    def _turn(self, until: int) -> None:
+        signals.check()
+        super()._turn(until)
+        if not self._links and self._ready:
+            raise Trouble("all players lost their connection")
 
+    def _came(self, link: Link, data: bytes, now: int) -> None:
+        self._crowd.at = now
+        super()._came(link, data, now)
 
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no garbage be collected while the block runs."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+    def _lose(self, link: Link, why: str, again: bool = False) -> None:
+        # Nobody tries again.
+        super()._lose(link, why)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from runpy import run_path
 
+from flatlands.loadtest.idle.dialects import Refused as Refused
 from flatlands.loadtest.peers.marker import find, marker
 
 FOLDER = Path(__file__).parent / "dialects"
@@ -27,10 +28,6 @@ Address = tuple[str, int]
 Square = tuple[int, int]
 Message = str | bytes
 Lines = Sequence[tuple[bytes, Message]]
-
-
-class Refused(Exception):
-    """A server does not answer as it should. The text is a sentence for people."""
 
 
 @dataclass(frozen=True)

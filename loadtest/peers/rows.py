@@ -1,14 +1,14 @@
 """Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import Trouble, on_cores
 from flatlands.loadtest.peers import programs
-from flatlands.loadtest.peers.client import Client, Cost, Measured, block
+from flatlands.loadtest.peers.client import Client, Cost, block
 from flatlands.loadtest.peers.dialect import Dialect, Refused, load
 from flatlands.loadtest.peers.programs import Peer
 from flatlands.loadtest.swarm.kept import run_apart
@@ -50,19 +50,25 @@ class Row:
     raw: dict[str, Any] = field(default_factory=dict)
 
 
+@contextlib.contextmanager
+def _noted(row: Row) -> Iterator[None]:
+    """Note in a row why it cannot be measured."""
+    try:
+        yield
+    except (Trouble, OSError) as error:
+        row.trouble = str(error)
+
+
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
     """Start a peer, measure it for so many seconds, and stop it."""
     row = Row(peer.name, peer.title, players)
     server_cpus, client_cpus = shared_out()
-    try:
-        with programs.started(programs.command(peer), server_cpus) as server:
-            dialect, target = load(peer.dialect), Target(server.address, "/")
-            with on_cores(client_cpus):
-                _measure(row, target, dialect, seconds, server.cost, server.death)
-            if death := server.death():
-                row.notes.append(death)
-    except (Trouble, OSError) as error:
-        row.trouble = str(error)
+    with _noted(row), programs.started(programs.command(peer), server_cpus) as server:
+        with on_cores(client_cpus):
+            target = Target(server.address, "/")
+            _measure(row, target, load(peer.dialect), seconds, server.cost, server.death)
+        if death := server.death():
+            row.notes.append(death)
     return row
 
 
@@ -70,10 +76,8 @@ def measure_target(target: Target, dialect: Dialect, players: int, seconds: floa
     """Measure a server that runs already, whose CPU and memory are not known."""
     title = f"{target.name}:{target.address[1]}"
     row = Row(title, title, players)
-    try:
+    with _noted(row):
         _measure(row, target, dialect, seconds, lambda: (None, None), str)
-    except (Trouble, OSError) as error:
-        row.trouble = str(error)
     return row
 
 
@@ -88,28 +92,22 @@ def _measure(
     with contextlib.closing(Client(target, dialect)) as client:
         try:
             client.join(block(row.players, SHARE))
-            found = client.measure(seconds, cost)
-        except Refused as error:
+            found = row.raw = client.measure(seconds, cost)
+        except (Trouble, Refused) as error:
             raise Trouble(death() or str(error)) from error
-    _fill(row, found)
-
-
-def _fill(row: Row, found: Measured) -> None:
-    row.raw = asdict(found)
-    row.share = found.delivered / found.expected if found.expected else 0.0
-    row.per_second = found.arrived / found.seconds
-    row.mb, row.latency = found.mb, found.latency
-    if found.cpu is not None:
-        row.per_cpu_second = found.arrived / found.cpu if found.cpu else None
-        row.core = found.cpu / found.seconds
-    if found.lost:
-        row.notes.append(f"{found.lost} players lost their connection")
-    if found.late_p99 > LATE:
-        late = f"{found.late_p99:.0f} ms late"
-        others = "" if found.client > BUSY else ", as others used its core"
-        row.notes.append(f"the client itself sent one move in a hundred {late}{others}")
-    if found.client > BUSY:
-        row.notes.append(f"the client itself used {found.client:.0%} of a core")
+    arrived, cpu = found["arrived"], found["cpu"]
+    row.share = found["delivered"] / found["expected"] if found["expected"] else 0.0
+    row.per_second, row.mb, row.latency = arrived / found["seconds"], found["mb"], found["latency"]
+    if cpu is not None:
+        row.per_cpu_second, row.core = arrived / cpu if cpu else None, cpu / found["seconds"]
+    if found["lost"]:
+        row.notes.append(f"{found['lost']} players lost their connection")
+    if found["late_p99"] > LATE:
+        others = "" if found["client"] > BUSY else ", as others used its core"
+        late = f"{found['late_p99']:.0f} ms late{others}"
+        row.notes.append(f"the client itself sent one move in a hundred {late}")
+    if found["client"] > BUSY:
+        row.notes.append(f"the client itself used {found['client']:.0%} of a core")
 
 
 def measure_flatlands(players: int, seconds: float) -> Row:

@@ -1,4 +1,4 @@
-"""Measures one point: one series with one number of clients."""
+"""Measures one point: one series with one number of clients. `options` are those of study.py."""
 
 import json
 import random
@@ -13,7 +13,7 @@ import psutil
 from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.compilers import build_go
-from flatlands.loadtest.kit.processes import ROOT, START, Program, Trouble
+from flatlands.loadtest.kit.processes import ROOT, START, Program, Trouble, cost
 from flatlands.loadtest.queues.figures import costs, figures
 from flatlands.loadtest.queues.series import GO_2013, PYTHON_2013, Series
 from flatlands.loadtest.queues.stamp import SECOND
@@ -25,26 +25,10 @@ LEAD_S = 0.15
 #: Seconds by which a worker's answer may be late on a machine with fewer cores than workers.
 LATE_S = 30.0
 
+#: The options that are part of a worker's configuration.
+CONFIG = "channels", "size", "rate", "buffer", "flush_ms"
+
 PYTHON = (sys.executable, "-m", "flatlands.loadtest.queues.worker")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose for all points.
-
-    `seconds` are measured after `warm_up` seconds, `size` is the bytes of a message, and `rate` the
-    messages a second of each publisher (0: as many as it can). redis-py sends a buffer of `buffer`
-    messages, or one that is `flush_ms` old. `brokers` are the URLs of running brokers.
-    """
-
-    seconds: int = 10
-    channels: int = 50
-    size: int = 20
-    warm_up: float = 1.0
-    rate: int = 0
-    buffer: int = 1000
-    flush_ms: int = 200
-    brokers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +76,7 @@ def kind_of(url: str) -> str:
 
 
 def open_brokers(
-    series: Series, options: Options, children: Children, go: str
+    series: Series, options: Any, children: Children, go: str
 ) -> tuple[str, list[Program]]:
     """Start the brokers of a series, unless the user has named one; return the URL and programs.
 
@@ -115,7 +99,7 @@ def open_brokers(
     return children.broker(",".join([f"{series.broker}://"] * series.brokers))
 
 
-def measure(series: Series, clients: int, options: Options, go: str = "") -> dict[str, Any]:
+def measure(series: Series, clients: int, options: Any, go: str = "") -> dict[str, Any]:
     """Measure one point and return its figures. Raises Trouble and Interrupted.
 
     All processes have ended when it returns or raises.
@@ -127,18 +111,14 @@ def measure(series: Series, clients: int, options: Options, go: str = "") -> dic
 
 
 def run(
-    jobs: list[Job], url: str, options: Options, children: Children, brokers: list[Program]
+    jobs: list[Job], url: str, options: Any, children: Children, brokers: list[Program]
 ) -> dict[str, Any]:
     """Let workers publish and receive; return the figures of the window that all have measured."""
     config = {
         "url": url,
         "clients": sum(len(job.publishers) for job in jobs),
         "run": random.randrange(1 << 16),
-        "channels": options.channels,
-        "size": options.size,
-        "rate": options.rate,
-        "buffer": options.buffer,
-        "flush_ms": options.flush_ms,
+        **{name: getattr(options, name) for name in CONFIG},
     }
     workers = [_start(job, config, children) for job in jobs]
     children.answers(workers, START)
@@ -190,31 +170,15 @@ def _cpu(
         kinds.setdefault(job.kind, []).append(worker.process)
     for broker in brokers:
         kinds.setdefault("brokers", []).append(broker.process)
-    first = _sample(children, kinds, window[0])
-    last = _sample(children, kinds, window[1])
-    seconds = last[""] - first[""]
+
+    def used(at: int) -> tuple[float, dict[str, float]]:
+        children.sleep((at - time.monotonic_ns()) / SECOND)
+        # This process may be late too.
+        now = time.monotonic_ns() / SECOND
+        return now, {kind: cost(processes)[0] for kind, processes in kinds.items()}
+
+    (began, first), (ended, last) = map(used, window)
     return {
-        kind: (last[kind] - first[kind]) / seconds if kind in kinds else None
+        kind: (last[kind] - first[kind]) / (ended - began) if kind in kinds else None
         for kind in ("publishers", "subscribers", "both", "brokers")
     }
-
-
-def _sample(
-    children: Children, kinds: dict[str, list[psutil.Process]], at: int
-) -> dict[str, float]:
-    """Wait until a time in ns; return the CPU seconds that each kind has used until then.
-
-    The entry "" is the real time in seconds, since this process may be late too.
-    """
-    children.sleep((at - time.monotonic_ns()) / SECOND)
-    used = {"": time.monotonic_ns() / SECOND}
-    for kind, processes in kinds.items():
-        used[kind] = 0.0
-        for process in processes:
-            try:
-                times = process.cpu_times()
-            except psutil.NoSuchProcess:
-                # Its end is reported when it is next waited for.
-                continue
-            used[kind] += times.user + times.system
-    return used

@@ -14,7 +14,6 @@ It publishes, or receives, or both, for as long as its parent says. The two exch
 ends, so it never outlives a parent that was killed. loadtest/go/ has the same worker in Go.
 """
 
-import json
 import logging
 import random
 import sys
@@ -27,8 +26,9 @@ import gevent
 import redis
 
 from flatlands.brokers.base import BrokerClosed
+from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.parent import LOOK_S, Parent
-from flatlands.loadtest.kit.processes import Trouble, bare
+from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.queues.clients import (
     PUBLISHERS,
     SUBSCRIBERS,
@@ -181,21 +181,20 @@ class Subscribing:
 
 
 def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
-    """Call all tasks, several of them as greenlets, and return their results in order."""
-    if len(tasks) == 1:
-        return [tasks[0]()]
+    """Call all tasks as greenlets, and return their results in order; raise the first exception of
+    any."""
     return results([gevent.spawn(task) for task in tasks])
 
 
 def results(greenlets: list[Any]) -> list[Any]:
-    """Wait for greenlets and return their results in order; raise the first exception of any."""
+    """Wait for greenlets, and return the same of them."""
     # The list that joinall() returns is in the order in which they ended.
     gevent.joinall(greenlets, raise_error=True)
     return [greenlet.get() for greenlet in greenlets]
 
 
-def work(config: dict[str, Any], parent: Parent) -> None:
-    """Publish and receive as the configuration says, until everything is reported."""
+def work(config: dict[str, Any], parent: Parent) -> dict[str, Any]:
+    """Publish and receive as the configuration says, and return the report of everything."""
     publishers = [Publishing(number, config) for number in config["publishers"]]
     subscribers = [Subscribing(number, config) for number in config["subscribers"]]
     everybody = [*publishers, *subscribers]
@@ -227,22 +226,11 @@ def work(config: dict[str, Any], parent: Parent) -> None:
     for one in everybody:
         if trouble := one.client.trouble():
             raise Trouble(trouble)
-    parent.send(report)
-    parent.stay()
-
-
-def main(arguments: list[str]) -> int:
-    """Run a worker with the configuration in the only argument; return the exit status."""
-    # The counts say how many links were lost, and the parent reports them.
-    logging.getLogger("flatlands").setLevel(logging.ERROR)
-    config, parent = json.loads(arguments[0]), Parent()
-    try:
-        work(config, parent)
-    except (OSError, ValueError, BrokerClosed, redis.RedisError, Trouble) as error:
-        parent.send({"trouble": f"{bare(config['url'])}: {str(error).rstrip('.')}"})
-        return 1
-    return 0
+    return report
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # The counts say how many links were lost, and the parent reports them.
+    logging.getLogger("flatlands").setLevel(logging.ERROR)
+    failures = OSError, ValueError, BrokerClosed, redis.RedisError
+    sys.exit(parent.work(work, failures, where="url"))

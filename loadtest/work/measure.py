@@ -1,6 +1,7 @@
 """Measures one point, or lets consumers of a series die.
 
-Each has a server or file of its own, so that no message of another one can be there.
+Each has a server or file of its own, so that no message of another one can be there. `options` are
+those of study.py.
 """
 
 import json
@@ -11,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 from typing import Any
 
@@ -23,7 +23,6 @@ from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START, Program, Trouble
 from flatlands.loadtest.work.account import account, handed_out_again, together
 from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
-from flatlands.loadtest.work.ways import WAYS
 from flatlands.loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
 from flatlands.stores.base import StoreError
 
@@ -33,18 +32,6 @@ SLOW_S, LATE_S = 2.0, 30.0
 
 #: Seconds after which a consumer is killed, when it claims messages for the next time.
 LIFE_S = 1.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
-    queue, how many consumers die (0: nothing else is to be done), and the URL of a running Redis
-    ("": some are started)."""
-
-    repeat: int = 10
-    messages: int = 200_000
-    deaths: int = 0
-    redis: str = ""
 
 
 class Ground:
@@ -99,7 +86,7 @@ class Ground:
         return self.children.answers(workers, LATE_S + SLOW_S * messages / 1000)
 
 
-def measure(name: str, options: Options) -> dict[str, Any]:
+def measure(name: str, options: Any) -> dict[str, Any]:
     """Measure a series and return its figures. Raises Trouble and Interrupted.
 
     All processes have ended when it returns or raises.
@@ -228,7 +215,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
         return False
 
     with ground.store(series) as url:
-        way: Any = WAYS[series.name](url, ground.queue)
+        way: Any = series.way(url, ground.queue)
         for first in range(0, put, 1000):
             way.put([message(n) for n in range(first, min(first + 1000, put))])
         config = {"role": "consume", "url": url, "way": series.name}

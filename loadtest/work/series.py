@@ -2,24 +2,28 @@
 
 from dataclasses import dataclass
 
+from flatlands.loadtest.work import ways
+from flatlands.loadtest.work.ways import Way
+
 #: Messages of one take, and of one queue that is emptied by takes, as in 2016.
 TAKEN, FILLED = 50, 1000
 
 
 @dataclass(frozen=True)
 class Take:
-    """A way to take messages, TAKEN at a time."""
+    """A way to take messages, TAKEN at a time. `server` is the URL of its server, which is started,
+    or of its file, and `past` are the ms of a take in 2016, on average."""
 
     name: str
+    way: type[Way]
     label: str
-    #: The URL of its server, which is started, or of its file.
     server: str = "redis://"
-    #: Whether a message stays in Redis until it is acknowledged.
-    acknowledged: bool = False
-    #: Whether it hands out again what somebody held who died, and counts how often.
-    lasts: bool = False
-    #: ms of a take in 2016, on average.
     past: float | None = None
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether a message stays in the queue until it is acknowledged."""
+        return self.way.done is not Way.done
 
 
 @dataclass(frozen=True)
@@ -42,26 +46,20 @@ class Fifo:
 TAKES = {
     one.name: one
     for one in (
-        Take("lpop", "LPOP, one by one", past=3.235),
-        Take("pipeline", "a pipeline of 50 LPOP", past=1.608),
-        Take("script", "script: LRANGE, LTRIM", past=0.860),
-        Take("lpop-count", "LPOP with a count"),
-        Take("lmpop", "LMPOP"),
-        Take("blmove", "BLMOVE and LREM, one by one", acknowledged=True),
-        Take("stream", "XREADGROUP, XACK and XDEL", acknowledged=True, lasts=True),
-        Take("store-redis", "the game's store in Redis", acknowledged=True, lasts=True),
-        Take(
-            "store-sqlite",
-            "the game's store in sqlite",
-            server="sqlite:///",
-            acknowledged=True,
-            lasts=True,
-        ),
+        Take("lpop", ways.OneByOne, "LPOP, one by one", past=3.235),
+        Take("pipeline", ways.Pipelined, "a pipeline of 50 LPOP", past=1.608),
+        Take("script", ways.Scripted, "script: LRANGE, LTRIM", past=0.860),
+        Take("lpop-count", ways.Counted, "LPOP with a count"),
+        Take("lmpop", ways.Multiple, "LMPOP"),
+        Take("blmove", ways.Moved, "BLMOVE and LREM, one by one"),
+        Take("stream", ways.Streamed, "XREADGROUP, XACK and XDEL"),
+        Take("store-redis", ways.Stored, "the game's store in Redis"),
+        Take("store-sqlite", ways.Stored, "the game's store in sqlite", "sqlite:///"),
     )
 }
 
 #: The names of those whose consumers may die.
-LASTING = [name for name, take in TAKES.items() if take.lasts]
+LASTING = [name for name, take in TAKES.items() if issubclass(take.way, ways.Lasting)]
 
 FIFOS = {
     one.name: one

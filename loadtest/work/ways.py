@@ -5,7 +5,7 @@ gone when it is claimed, and `done` does nothing. Ways never count messages and 
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flatlands.loadtest.kit.brokers import certificates, open_redis
@@ -230,17 +230,3 @@ class Stored(Lasting):
     def held(self) -> list[bytes]:
         # Messages are put without delay, so one that is not due yet is held.
         return [item.body for item in self._store.group(self.queue, "") if item.delay > 0]
-
-
-#: Name of a series -> how it takes.
-WAYS: dict[str, Callable[[str, str], Way]] = {
-    "lpop": OneByOne,
-    "pipeline": Pipelined,
-    "script": Scripted,
-    "lpop-count": Counted,
-    "lmpop": Multiple,
-    "blmove": Moved,
-    "stream": Streamed,
-    "store-redis": Stored,
-    "store-sqlite": Stored,
-}

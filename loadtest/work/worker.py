@@ -19,17 +19,16 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import redis
 
+from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.parent import Parent
-from flatlands.loadtest.kit.processes import bare
-from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN
-from flatlands.loadtest.work.ways import WAYS, Way
+from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from flatlands.loadtest.work.ways import Way
 from flatlands.stores.base import StoreError
 
 #: What a message has besides its number, which makes about 115 bytes of JSON.
@@ -64,35 +63,6 @@ def server_cpu(client: Any) -> float:
     return used
 
 
-class Meter:
-    """Adds up the CPU seconds of this process and of a redis-server, if there is one."""
-
-    def __init__(self, url: str) -> None:
-        self._server: Any = open_redis(url) if url.startswith("redis") else None
-        self.client = 0.0
-        self.server = 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Count what is used while the block runs."""
-        server = self._of_server()
-        client = time.process_time()
-        yield
-        self.client += time.process_time() - client
-        self.server += self._of_server() - server
-
-    def _of_server(self) -> float:
-        return server_cpu(self._server) if self._server else 0.0
-
-    def forget(self) -> None:
-        """Begin again."""
-        self.client = self.server = 0.0
-
-    def report(self) -> dict[str, float | None]:
-        """Return the seconds of both."""
-        return {"client": self.client, "server": self.server if self._server else None}
-
-
 def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
     """Take what a queue was filled with; return the ns of each take, and the numbers that came.
 
@@ -110,26 +80,24 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
 
 def take(config: dict[str, Any], parent: Parent) -> Report:
     """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted."""
-    way, meter = WAYS[config["way"]](config["url"], config["queue"]), Meter(config["url"])
+    way, url = TAKES[config["way"]].way(config["url"], config["queue"]), config["url"]
+    server = open_redis(url) if url.startswith("redis") else None
     begin(parent)
     times: list[list[int]] = []
     got: list[int] = []
+    client_cpu = other_cpu = 0.0
     for turn in range(config["repeat"] + 1):
         way.put([message(turn * FILLED + n) for n in range(FILLED)])
-        with meter.running():
-            taken, came = take_all(way, FILLED, TAKEN)
-        times.append(taken)
+        other, client = server_cpu(server) if server else 0.0, time.process_time()
+        taken, came = take_all(way, FILLED, TAKEN)
+        if turn:
+            times.append(taken)
+            client_cpu += time.process_time() - client
+            other_cpu += server_cpu(server) - other if server else 0.0
         got += came
-        if not turn:
-            meter.forget()
     waiting, held = way.left()
-    return {
-        "times": times[1:],
-        "got": got,
-        "waiting": waiting,
-        "held": held,
-        "cpu": meter.report(),
-    }
+    cpu = {"client": client_cpu, "server": other_cpu if server else None}
+    return {"times": times, "got": got, "waiting": waiting, "held": held, "cpu": cpu}
 
 
 def push(config: dict[str, Any], parent: Parent) -> Report:
@@ -189,7 +157,7 @@ def pull(config: dict[str, Any], parent: Parent) -> Report:
 
 def consume(config: dict[str, Any], parent: Parent) -> Report:
     """Claim, work and acknowledge until the queue is empty."""
-    way: Any = WAYS[config["way"]](config["url"], config["queue"])
+    way: Any = TAKES[config["way"]].way(config["url"], config["queue"])
     begin(parent)
     while True:
         claimed = way.claim_for(CLAIMED, LEASE)
@@ -218,17 +186,10 @@ ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    """Run a worker with the configuration in the only argument; return the exit status."""
-    config, parent = json.loads(arguments[0]), Parent()
-    try:
-        parent.send(ROLES[config["role"]](config, parent))
-    except (OSError, redis.RedisError, StoreError) as error:
-        parent.send({"trouble": bare(str(error))})
-        return 1
-    parent.stay()
-    return 0
+def work(config: dict[str, Any], parent: Parent) -> Report:
+    """Do what the role in the configuration is, and return the report."""
+    return ROLES[config["role"]](config, parent)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(parent.work(work, (OSError, redis.RedisError, StoreError)))

@@ -7,8 +7,9 @@ import pytest
 
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.queues.clients import BufferedRedisPublisher, Redis2013, ZeroMQ2013
-from flatlands.loadtest.queues.measure import Options, open_brokers
+from flatlands.loadtest.queues.measure import open_brokers
 from flatlands.loadtest.queues.series import SERIES
+from flatlands.loadtest.queues.study import Options
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import eventually
 

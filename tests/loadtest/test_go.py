@@ -9,8 +9,9 @@ from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.compilers import build_go, build_rust
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.queues import measure
-from flatlands.loadtest.queues.measure import PYTHON, Job, Options, jobs_of, open_brokers, run
+from flatlands.loadtest.queues.measure import PYTHON, Job, jobs_of, open_brokers, run
 from flatlands.loadtest.queues.series import SERIES
+from flatlands.loadtest.queues.study import Options
 
 pytestmark = pytest.mark.load
 

@@ -6,15 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import psutil
 import pytest
 
 from flatlands.loadtest.kit import machine, signals
 from flatlands.loadtest.kit.options import amount, file, folder, names, whole
-from flatlands.loadtest.kit.points import measure_all
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, children
 from flatlands.loadtest.kit.signals import Interrupted
+from flatlands.loadtest.kit.study import Column, Study
 
 process = pytest.mark.process
 
@@ -193,22 +194,31 @@ def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
         file(str(tmp_path / "a"))
 
 
-def measured(*outcomes):
-    """Measure series whose points are these outcomes; an exception is raised instead of a point."""
+class Numbers(Study):
+    """Its points are given; an exception is raised instead of a point."""
 
-    def points(name):
-        for outcome in outcomes[int(name)]:
-            if isinstance(outcome, Exception):
-                raise outcome
-            yield {"n": outcome}
+    columns = {"": (Column("n", "n", width=-1),)}
 
-    def check(point):
-        if point["n"] < 0:
+    def jobs(self):
+        def points(outcomes):
+            for outcome in outcomes:
+                if isinstance(outcome, Exception):
+                    raise outcome
+                yield {"n": outcome, "series": "it"}
+
+        for name, outcomes in enumerate(self.chosen):
+            yield str(name), partial(points, outcomes)
+
+    def faults(self, row):
+        if row["n"] < 0:
             raise Trouble("a message is missing")
-        return f"point {point['n']}"
+        if row["n"] > 7:
+            yield ("failed" if row["n"] > 8 else "not valid"), "it is too many"
 
+
+def measured(*outcomes):
     run = {}
-    return measure_all(map(str, range(len(outcomes))), points, check, run), run
+    return Numbers(None, outcomes).measure(run), run
 
 
 def test_a_series_in_trouble_ends_and_the_next_one_is_measured(capsys):
@@ -216,21 +226,29 @@ def test_a_series_in_trouble_ends_and_the_next_one_is_measured(capsys):
     assert (status, [point["n"] for point in run["points"]]) == (1, [1, -3, 5])
     assert [one["trouble"] for one in run["troubles"]] == ["it is gone", "a message is missing"]
     out, err = capsys.readouterr()
-    assert (out, err) == ("point 1\npoint 5\n", "0: it is gone.\n1: a message is missing.\n")
+    assert (out, err) == ("n\n1\n5\n", "0: it is gone.\n1: a message is missing.\n")
     assert measured([1], [2])[0] == 0
+
+
+def test_of_all_that_is_wrong_the_worst_is_the_exit_code(capsys):
+    assert measured([1], [8])[0] == 3 and measured([9, 8])[0] == 1
+    assert capsys.readouterr().err.splitlines()[:2] == [
+        "not valid: it: it is too many",
+        "failed: it: it is too many",
+    ]
 
 
 def test_an_interrupted_measurement_keeps_its_points(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     status, run = measured([1], [Interrupted(signal.SIGINT)], [2])
-    assert (status, run["points"]) == (128 + signal.SIGINT, [{"n": 1}])
+    assert (status, [point["n"] for point in run["points"]]) == (128 + signal.SIGINT, [1])
     assert run["troubles"] == [{"series": "", "trouble": "it was stopped before its end"}]
-    stopped = "0 ...\r1 ...\rStopped. What was measured is reported.\n"
-    assert capsys.readouterr().err == stopped
+    stopped = "0 ...,,1 ...,Stopped. What was measured is reported.\n"
+    assert capsys.readouterr().err.replace("\r\033[K", "").replace("\r", ",") == stopped
 
 
 def test_series_are_named_one_by_one_or_all():
     convert = names(["one", "two", "three"])
-    assert convert("all") == ["one", "two", "three"] and convert("three,one") == ["three", "one"]
+    assert convert("all") == ("one", "two", "three") and convert("three,one") == ("three", "one")
     with pytest.raises(argparse.ArgumentTypeError, match="no series is called 'four': there are"):
         convert("one,four")

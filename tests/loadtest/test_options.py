@@ -3,9 +3,9 @@
 import pytest
 
 from flatlands.loadtest.idle import command as idle
-from flatlands.loadtest.queues.command import main as queues
+from flatlands.loadtest.queues.study import main as queues
 from flatlands.loadtest.swarm.command import main as swarm
-from flatlands.loadtest.work.command import main as work
+from flatlands.loadtest.work.study import main as work
 
 IDLE = ["--scenario", "idle"]
 

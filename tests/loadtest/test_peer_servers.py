@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from flatlands.loadtest.peers import client
-from flatlands.loadtest.peers.command import main
 from flatlands.loadtest.peers.dialect import FOLDER, as_bytes, load
 from flatlands.loadtest.peers.marker import marker
 from flatlands.loadtest.peers.programs import PEERS, absent, build, command, started
 from flatlands.loadtest.peers.rows import measure_peer
+from flatlands.loadtest.peers.study import main
 from flatlands.loadtest.swarm.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
 
 pytestmark = pytest.mark.load

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.peers import command as peers_command
 from flatlands.loadtest.peers import programs, rows
+from flatlands.loadtest.peers import study as peers_study
 from flatlands.loadtest.peers.client import Client, audiences, block, whole_frames
-from flatlands.loadtest.peers.dialect import FOLDER, Refused, as_bytes, load
+from flatlands.loadtest.peers.dialect import FOLDER, as_bytes, load
 from flatlands.loadtest.peers.marker import SIZE, Tally, find, marker
 from flatlands.loadtest.peers.programs import PEERS, absent
 from flatlands.loadtest.peers.rows import measure_peer
@@ -112,8 +112,16 @@ def test_every_dialect_passes_the_marker_on_as_it_is(name):
 def test_what_is_wrong_with_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(code)
     with pytest.raises(SystemExit):
-        peers_command.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
+        peers_study.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.load
+def test_a_password_of_a_server_that_is_not_there_is_told_nobody(tmp_path, capsys):
+    options = ["--dialect", "plain_json", "--json", str(tmp_path / "run.json")]
+    assert peers_study.main(["--url", "ws://me:secret@127.0.0.1:1/", *options]) == 1
+    told = capsys.readouterr().err + (tmp_path / "run.json").read_text()
+    assert "nothing answers at ws://127.0.0.1:1/" in told and "secret" not in told
 
 
 @pytest.mark.load
@@ -135,7 +143,7 @@ def test_who_speaks_no_websocket_is_refused_and_gone_afterwards():
     with programs.started([sys.executable, "-c", script]) as server:
         assert server.cost()[1] > 1
         players = Client(Target(server.address, "/"), load("socketio"))
-        with pytest.raises(Refused, match="404"):
+        with pytest.raises(Trouble, match="404"):
             players.join([(0, 0)])
         players.close()
     assert server.program.process.poll() is not None
@@ -163,9 +171,9 @@ def test_a_peer_that_cannot_be_built_is_left_out_and_why_is_told(monkeypatch, ca
     def fail(peer):
         raise Trouble(f"the peer {peer.name} cannot be built: no network")
 
-    monkeypatch.setattr(peers_command, "absent", lambda peers: {})
-    monkeypatch.setattr(peers_command, "build", fail)
-    assert peers_command.main(["--only", "go", "rust"]) == 0
+    monkeypatch.setattr(peers_study, "absent", lambda peers: {})
+    monkeypatch.setattr(peers_study, "build", fail)
+    assert peers_study.main(["--only", "go", "rust"]) == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "left out: go: the peer go cannot be built: no network",
         "left out: rust: the peer rust cannot be built: no network",

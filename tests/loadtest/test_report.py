@@ -1,62 +1,55 @@
-"""Charts and page of a run, whole or in part."""
+"""What is a fault of a point of the brokers, and what is told of one."""
+
+from types import SimpleNamespace
 
 import pytest
 
-from flatlands.loadtest.kit.points import measure_all
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.thresholds import threshold
-from flatlands.loadtest.queues import command
 from flatlands.loadtest.queues.series import SERIES
+from flatlands.loadtest.queues.study import Options, TwoQueues
 
 
-def point(series, clients, delivered=100):
-    account = {"sent": 100, "due": 100, "delivered": delivered, "dropped": 0, "lost": 0, "cuts": 0}
-    rates = dict.fromkeys(("per_client", "per_client_least", "per_client_most"), 1000.0)
+def study(*points, limits=()):
+    found = TwoQueues(SimpleNamespace(fail_if=limits), Options())
+    found.jobs = lambda: [("redis", lambda: points)]
+    return found
+
+
+def point(series="redis", clients=1, delivered=100, p50=1.5, **account):
+    lost = {"lost": 100 - delivered, "silent": delivered < 100, "adds_up": True, "unfinished": 0}
+    found = {"sent": 100, "due": 100, "delivered": delivered, "dropped": 0, "cuts": 0}
     return {
-        **{"series": series, "clients": clients, "account": account, **rates},
-        **{"publishes": 1000.0, "deliveries": 1000.0 * clients},
-        "latency_ms": {"p50": 1.5, "p99": 12.0},
+        **{"series": series, "clients": clients, "account": {**found, **lost, **account}},
+        **{"per_client": 1000.0, "publishes": 1000.0, "deliveries": 1000.0 * clients},
+        "latency_ms": {"p50": p50, "p99": 12.0},
         "cpu": {"publishers": 0.5, "subscribers": 0.5, "both": None, "brokers": None},
         "cpu_us": {"publishers": 5.0, "subscribers": 2.25, "brokers": None},
     }
 
 
-def silent(series):
-    account = {"sent": 100, "due": 100, "delivered": 90, "dropped": 0, "lost": 10, "cuts": 0}
-    told = {"adds_up": True, "silent": True, "unfinished": 0}
-    return {**point(series, 1), "account": {**account, **told}}
-
-
-@pytest.mark.parametrize("series", [one.name for one in SERIES.values() if one.is_told])
-def test_a_loss_in_silence_is_trouble(series):
-    with pytest.raises(Trouble, match="10 messages were lost without a Reset"):
-        command.check(silent(series))
-
-
-@pytest.mark.parametrize("series", ["redis-2013", "zeromq-2013", "go-zeromq-2013"])
-def test_a_loss_in_silence_is_no_trouble_where_nothing_else_is_promised(series):
-    line = command.check(silent(series))
-    assert "CPU 5.0 + - + 2.2 us  10.0% not delivered and nobody told" in line
+@pytest.mark.parametrize("series", SERIES)
+def test_a_loss_in_silence_is_trouble_but_where_nothing_else_is_promised(series, capsys):
+    run = {}
+    status = study(point(series, delivered=90)).measure(run)
+    if SERIES[series].is_told:
+        assert status == 1 and "10 messages were lost without a Reset" in str(run["troubles"])
+    else:
+        row = capsys.readouterr().out.splitlines()[1]
+        assert status == 0 and row.split()[-7:] == "5.0 - 2.2 10.0%, and nobody told".split()
 
 
 @pytest.mark.parametrize("series", ["redis", "zeromq-2013"])
 def test_who_has_not_finished_is_trouble_whatever_the_series_promises(series):
-    late = silent(series)
-    late["account"]["unfinished"] = 3
     with pytest.raises(Trouble, match=f"^{series} with 1 clients: 3 of the subscribers were still"):
-        command.check(late)
+        list(study().faults(point(series, delivered=90, unfinished=3)))
 
 
 def test_a_point_that_crosses_a_threshold_is_told_and_the_next_one_is_measured(capsys):
-    limits = [threshold(command.FIGURES)(text) for text in ("p50 > 1", "brokers > 1", "lost > 1")]
-    points, run = [point("redis", 2), point("redis", 3)], {}
-    for one in points:
-        one["latency_ms"] |= {"p90": 2.0, "p99.9": 20.0, "pmax": 30.0}
-    points[1]["latency_ms"]["p50"] = 0.5
-    done = measure_all(
-        ["redis"], lambda _: points, str, run, lambda one: command.crossed(one, limits[::2])
-    )
-    assert done == 99 and run["crossed"] == ["redis with 2 clients: p50 > 1: 1.5"]
-    assert "crossed: redis with 2 clients: p50 > 1: 1.5" in capsys.readouterr().err
-    [unknown] = command.crossed(points[1], limits)
-    assert unknown == "redis with 3 clients: brokers > 1: brokers is not known"
+    limits = [threshold(TwoQueues.figures)(text) for text in ("p50 > 1", "brokers > 1")]
+    points, run = [point(clients=2), point(clients=3, p50=0.5)], {}
+    assert study(*points, limits=limits[:1]).measure(run) == 99 and run["points"] == points
+    assert run["crossed"] == ["redis with 2 clients: p50 > 1: 1.5"]
+    assert capsys.readouterr().err == "crossed: redis with 2 clients: p50 > 1: 1.5\n"
+    study(points[1], limits=limits).measure(run)
+    assert run["crossed"][1:] == ["redis with 3 clients: brokers > 1: brokers is not known"]

@@ -13,7 +13,7 @@ import pytest
 
 from flatlands.loadtest.kit import compilers
 from flatlands.loadtest.kit.processes import ROOT, children
-from flatlands.loadtest.queues.command import main
+from flatlands.loadtest.queues.study import main
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import forwarding

@@ -902,7 +902,11 @@ def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orc
         assert lying(a) == {} and places(harness) == []
 
 
-def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard):
+def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
+    # Most of a day nothing happens.
+    assert LOOK_EVERY == 24 * 3600 * 1000
+    monkeypatch.setattr("flatlands.server.kept.lying.LOOK_EVERY", 3 * LEFT_WITHIN)
+
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
 
@@ -917,7 +921,7 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard):
     harness.node.keeper.store.take(ORCHARD, here(harness)[0].id)
     harness.run(AGAIN)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
-    harness.run(LOOK_EVERY)
+    harness.run(3 * LEFT_WITHIN)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
 
 

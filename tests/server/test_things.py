@@ -11,7 +11,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
-from flatlands.server.kept.boards import board_name
+from flatlands.server.kept.boards import FRESH, board_name
 from flatlands.server.kept.keeper import Away, Keeper
 from flatlands.server.kept.lying import (
     AFTER_FAILURE,
@@ -521,7 +521,10 @@ def test_many_who_look_at_a_board_are_one_question(orchard):
     gevent.joinall(looking)
     assert asked == ["apples"] and {tuple(one.value) for one in looking} == {(1,)}
     looking[0].value.clear()
-    assert boards.top("apples", 5) == [1]
+    harness.run(FRESH - 10)
+    assert boards.top("apples", 5) == [1] and asked == ["apples"]
+    harness.run(20)
+    assert boards.top("apples", 5) == [1] and asked == ["apples"] * 2
 
 
 # When somebody is near.

@@ -98,13 +98,16 @@ programs: .venv/testable
 	@sh tests/need.sh
 	@$(MAKE) --no-print-directory $(JS)/node_modules/.package-lock.json
 
+# The few files that have a marker: each process of pytest would take seconds to load all of them.
+marked = $(shell grep -rl --include=*.py 'mark\.$(1)\b' tests)
+
 test: programs
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not (alone or outside)"
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not outside"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not outside" $(call marked,alone)
 
 .PHONY: test-outside
 test-outside: programs
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m outside
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m outside $(call marked,outside)
 
 .PHONY: again
 again: .venv/testable

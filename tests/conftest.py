@@ -1,5 +1,6 @@
 """Hooks, fixtures and settings for all tests."""
 
+import gc
 import os
 import random
 import sys
@@ -96,6 +97,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage while tests are collected, nor ever in what was loaded then: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

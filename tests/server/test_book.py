@@ -12,13 +12,7 @@ from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.world.track import UNIT
 from tests.server.test_cairns import build, keyed
 from tests.server.test_finders import PLACE, come, find
-from tests.server.things import KEY, Broken, worlds
-
-
-@pytest.fixture
-def world(tmp_path):
-    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
-        yield start
+from tests.server.things import KEY, Broken
 
 
 def read(client):

@@ -1,7 +1,6 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
 import gevent
-import pytest
 
 from flatlands.games.flatlands.cairns.cairns import MOST, STONES, Cairn
 from flatlands.server.kept import lying
@@ -9,7 +8,7 @@ from flatlands.server.kept.lying import GROW_EVERY, LOOK_AFTER, OF
 from flatlands.server.players.orders import MUTE
 from flatlands.stores.base import StoreError
 from flatlands.world.track import UNIT
-from tests.server.things import KEY, Broken, worlds
+from tests.server.things import KEY, Broken
 
 #: All things of the world.
 THINGS = "things flatlands 2013-16"
@@ -19,12 +18,6 @@ LATER = LOOK_AFTER + GROW_EVERY
 
 #: So many are left from one address at once.
 BUILDS = 20
-
-
-@pytest.fixture
-def world(tmp_path):
-    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
-        yield start
 
 
 def keyed(harness, name, square, host=None, key=KEY):

@@ -144,7 +144,7 @@ def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):
     assert halves.noticed() == (0, 0)
 
 
-@pytest.mark.parametrize("delay", [0, 1000, 4000, 9000])
+@pytest.mark.parametrize("delay", [0, 4000, 9000])
 def test_a_slow_broker_and_one_that_was_away_are_not_taken_for_a_deaf_one(halves, delay):
     halves.network.delay = delay
     halves.deaf.node.replicas.need([(c, r) for c in range(40) for r in range(50)])

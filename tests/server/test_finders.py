@@ -1,7 +1,5 @@
 """Finders: who comes to a landmark is told as the how many-th, and nobody counts twice."""
 
-import pytest
-
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
@@ -9,7 +7,7 @@ from flatlands.stores.base import NEVER, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
-from tests.server.things import KEY, Broken, worlds
+from tests.server.things import KEY, Broken
 
 QUEUE_HERE = f"{QUEUE} 2013-16"
 
@@ -19,12 +17,6 @@ FINDS = 60
 #: The landmark of a part of the world.
 PLACE = (0, 0)
 TILE = Landmarks(Terrain(2013)).of(*PLACE)
-
-
-@pytest.fixture
-def world(tmp_path):
-    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
-        yield start
 
 
 def come(harness, name, away=(0, 0), host=None, key=None):

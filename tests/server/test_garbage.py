@@ -30,6 +30,7 @@ def collecting(monkeypatch):
     """Return what makes a collector that looks every millisecond, and counts each time."""
     monkeypatch.setattr(garbage, "EVERY", 0.001)
     monkeypatch.setattr(garbage, "COUNT_AFTER", 1)
+    gc.unfreeze()
     greenlets = []
 
     def begin():

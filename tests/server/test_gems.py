@@ -4,7 +4,7 @@ import gevent
 import pytest
 
 from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
-from flatlands.server.kept.boards import FRESH, board_name
+from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
@@ -15,18 +15,12 @@ from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
-from tests.server.things import KEY, QUICK, SLOW, Broken, worlds
+from tests.server.things import KEY, QUICK, SLOW, Broken
 
 THINGS = f"{QUEUE} flatlands 2013-16"
 
 #: Nine cells are near the plaza: each has an item of its own, and three gems.
 CELLS, PLANTED = 9, 36
-
-
-@pytest.fixture
-def world(tmp_path):
-    with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
-        yield start
 
 
 def lying(client):
@@ -123,22 +117,6 @@ def test_a_gem_is_taken_by_who_walks_over_it_and_gone_for_everybody(world):
     kinds = [message[0] for message in b.connection.messages]
     assert 21 in kinds[kinds.index(28) :]
     harness.check()
-
-
-def test_of_two_at_two_nodes_who_reach_for_it_one_gets_it(world):
-    harness = world(nodes=2)
-    grown(harness)
-    square, id, version, place = lying(harness.clients[0])[0]
-    a, b = (near(harness, "A", place, host) for host in harness.hosts)
-    # Node B does not hear that A has taken it.
-    harness.network.cuts.add((harness.hosts[0].broker, harness.hosts[1].broker))
-    go(harness, a, place)
-    assert a.model.found == [(id, version)] and (square, id, version, place) in lying(b)
-    go(harness, b, place)
-    assert b.model.found == [] and a.model.errors == b.model.errors == []
-    # By trying it found out.
-    harness.run(100)
-    assert all(gem[1] != id for gem in lying(b))
 
 
 def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
@@ -394,22 +372,6 @@ def test_a_key_with_other_characters_is_refused(world, key):
     client = world().place("A", (0, 0))
     client.send(10, key)
     assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
-
-
-def test_many_who_look_at_the_board_are_one_question(world):
-    harness = world()
-    clients = [harness.place(f"{n}", (0, 0)) for n in range(5)]
-    store = harness.node.keeper.store
-    asked, top = [], store.top
-    board = board_name("flatlands", BOARD)
-    store.top = lambda *what: asked.extend([0] * (what[0] == board)) or top(*what)
-    for client in clients:
-        client.send(35, "scores", [])
-    harness.run(FRESH - 10)
-    assert len(asked) == 1 and all(client.model.board for client in clients)
-    harness.run(20)
-    scores(harness, clients[0])
-    assert len(asked) == 2
 
 
 # A store that fails.

@@ -11,7 +11,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
-from flatlands.server.kept.boards import board_name
+from flatlands.server.kept.boards import FRESH, board_name
 from flatlands.server.kept.keeper import Away, Keeper
 from flatlands.server.kept.lying import (
     AFTER_FAILURE,
@@ -521,7 +521,10 @@ def test_many_who_look_at_a_board_are_one_question(orchard):
     gevent.joinall(looking)
     assert asked == ["apples"] and {tuple(one.value) for one in looking} == {(1,)}
     looking[0].value.clear()
-    assert boards.top("apples", 5) == [1]
+    harness.run(FRESH - 10)
+    assert boards.top("apples", 5) == [1] and asked == ["apples"]
+    harness.run(20)
+    assert boards.top("apples", 5) == [1] and asked == ["apples"] * 2
 
 
 # When somebody is near.
@@ -902,7 +905,11 @@ def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orc
         assert lying(a) == {} and places(harness) == []
 
 
-def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard):
+def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
+    # Most of a day nothing happens.
+    assert LOOK_EVERY == 24 * 3600 * 1000
+    monkeypatch.setattr("flatlands.server.kept.lying.LOOK_EVERY", 3 * LEFT_WITHIN)
+
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
 
@@ -917,7 +924,7 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard):
     harness.node.keeper.store.take(ORCHARD, here(harness)[0].id)
     harness.run(AGAIN)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
-    harness.run(LOOK_EVERY)
+    harness.run(3 * LEFT_WITHIN)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
 
 

@@ -222,7 +222,7 @@ def test_where_two_nodes_do_not_hear_each_other_it_opens_once_they_do():
     assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(4))
 def test_in_any_world_each_who_opens_them_has_it_once(seed):
     chance = random.Random(seed)
     random.seed(seed)

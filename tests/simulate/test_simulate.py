@@ -22,7 +22,11 @@ from tests.simulate.deeds import WHAT, Plan, World, plan
 fails, shrink = search.fails, search.shrink
 
 
-@pytest.mark.parametrize("seed", range(40))
+#: Of the worlds with a herd that writes on the ground, of 13 to 18 s of CPU each, one.
+SEEDS = [at for at in range(40) if at == 10 or not (plan(at).herd and plan(at).cells)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_world_of_a_seed_is_right(seed):
     assert fails(plan(seed)) == ""
 

@@ -299,7 +299,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         connection.start()
 
     def log_request(self) -> None:
-        status = int((self.status or "0").split()[0])
+        said = (self.status or "0").split()[0]
+        # If the client left meanwhile, it is a sentence, and pywsgi made `code` negative.
+        status = int(said) if said.isdigit() else -self.code
         self.server.stats[f"answered_{status}"] += 1
         if self.server.access_log:
             log_line(

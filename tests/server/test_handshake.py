@@ -403,6 +403,20 @@ def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):
             client.vanish()
 
 
+def test_a_client_that_vanishes_during_its_answer_is_no_news(echo):
+    def endless(_environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        while True:
+            yield bytes(1 << 20)
+
+    echo.server.application = endless
+    with Client(echo) as client:
+        client.send(request("GET / HTTP/1.1", "Host: localhost"))
+        assert client.file.readline() == b"HTTP/1.1 200 OK\r\n"
+        client.vanish()
+    until(lambda: echo.server.stats["answered_200"] == 1)
+
+
 def test_half_a_request_line_is_not_waited_for(impatient, echo):
     with Client(echo) as client:
         client.send(b"GET /w")

@@ -69,6 +69,10 @@ def test_every_variable_is_in_the_table():
     assert set(re.findall(r"`(\w+)`", " ".join(first))) == set(settings.variables())
 
 
+def test_prometheus_shows_the_token_over_tls_alone():
+    assert re.search(r"\n      - job_name: flatlands\n        scheme: https\n", PAGE.read_text())
+
+
 def test_nothing_is_explained_that_is_not_there():
     there = counters() | {
         *ABOUT,

@@ -233,7 +233,8 @@ def _address_for_others(host: str) -> str | None:
 
 
 def _why(error: Exception, host: str, port: int) -> str:
-    if not isinstance(error, OSError) or error.errno is None:
+    # One with a file has failed at something else than the port.
+    if not isinstance(error, OSError) or error.errno is None or error.filename is not None:
         return str(error)
     if error.errno == errno.EADDRINUSE:
         return f"port {port} is taken: stop what uses it, or choose another with --port or PORT"

@@ -72,6 +72,10 @@ def test_every_variable_is_in_the_help_or_in_the_table(capsys):
     assert set(settings.variables()) <= told
 
 
+def test_prometheus_shows_the_token_over_tls_alone():
+    assert re.search(r"\n      - job_name: flatlands\n        scheme: https\n", PAGE.read_text())
+
+
 def test_nothing_is_explained_that_is_not_there():
     there = counters() | {
         *ABOUT,

@@ -200,6 +200,16 @@ def test_what_cannot_be_started_is_refused_in_words(taken, options, code, said):
 
 
 @pytest.mark.process
+def test_what_has_failed_at_a_file_is_not_said_of_the_port():
+    code = (
+        "import sys\nfrom flatlands.server.__main__ import main\nsys.executable = '/not/there'\n"
+        "sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none'\nsys.exit(main())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 1 and "port" not in ended.stderr and "/not/there" in ended.stderr
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_store_that_cannot_be_opened_ends_the_start_with_one_sentence(tmp_path, workers):
     path = tmp_path / "none" / "store.db"

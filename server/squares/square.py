@@ -406,8 +406,9 @@ class HeardSquare:
             voice.complete(number, sent_there)
             self.sync.complete(node)
         else:
+            # Of a node that is heard for the first time here nothing was lost: it has said more before.
+            around.loop.stats["gaps"] += 0 < voice.last < previous
             voice.last = number
-            around.loop.stats["gaps"] += 1
             self.sync.ask(node)
 
     def _full_state(

@@ -406,7 +406,7 @@ class HeardSquare:
             voice.complete(number, sent_there)
             self.sync.complete(node)
         else:
-            # Of a node that is heard for the first time here nothing was lost: it has said more before.
+            # What a node said before it was heard here is not lost.
             around.loop.stats["gaps"] += 0 < voice.last < previous
             voice.last = number
             self.sync.ask(node)

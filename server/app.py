@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 import gevent
@@ -340,8 +341,11 @@ class Server:
 
     def _watch(self) -> None:
         """Once a second, measure how late the loop is, and close connections without a hello."""
-        while True:
+        for second in count(1):
             before = time.monotonic()
+            if second % 60 == 0:
+                for one in self.node.loop.times.values():
+                    one.turn()
             self.node.peers.load = self._load()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
@@ -462,7 +466,9 @@ class Server:
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
         broker = asdict(self.node.bus.counters)
         times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
-        return metrics.Report(time.monotonic(), gauges, counted, broker, self.about(), times)
+        lately = {name: one.lately() for name, one in self.node.loop.times.items()}
+        now, about = time.monotonic(), self.about()
+        return metrics.Report(now, gauges, counted, broker, about, times, lately)
 
     def about(self) -> dict[str, str | int]:
         """Return what is served, and by whom."""
@@ -483,7 +489,7 @@ class Server:
             "compiled": "yes" if compiled.used() else "no",
             **report.gauges,
             "each": [{**one.about, **one.gauges} for one in living],
-            "times": {name: told(counts) for name, counts in report.times.items()},
+            "times": {name: told(counts) for name, counts in report.lately.items()},
             "broker": report.broker,
             "counted": dict(sorted(report.counted.items())),
         }

@@ -16,16 +16,25 @@ BUCKETS = 25
 class Histogram:
     """Durations of one kind. `counts` are those of each bucket, and behind them their sum in us."""
 
-    __slots__ = ("counts",)
+    __slots__ = ("counts", "_before", "_then")
 
     def __init__(self) -> None:
         self.counts = [0] * (BUCKETS + 1)
+        self._before = self._then = self.counts.copy()
 
     def add(self, us: int) -> None:
         """Count one more, of so many microseconds; less than none counts as none."""
         us = max(us, 0)
         self.counts[min((us - 1).bit_length() if us else 0, BUCKETS - 1)] += 1
         self.counts[BUCKETS] += us
+
+    def turn(self) -> None:
+        """Begin another minute."""
+        self._before, self._then = self._then, self.counts.copy()
+
+    def lately(self) -> list[int]:
+        """Return the counts of this minute and the one before."""
+        return [count - before for count, before in zip(self.counts, self._before, strict=True)]
 
 
 def histograms() -> Mapping[str, Histogram]:

@@ -20,14 +20,15 @@ class Options:
         whole(0, 10_000),
         8,
     )
+    # A part has 100 things at most.
     gems: int = option(
         "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
-        whole(0, 100),
+        whole(0, 60),
         3,
     )
     twins: int = option(
         "number of twin stones, whose gem opens for two, in each such part of the world",
-        whole(0, 100),
+        whole(0, 40),
         1,
     )
     gem_pause: float = option(

@@ -170,6 +170,6 @@ class Keeper:
             return
         self.trouble = None
         if self._told:
-            log.info("the store answers again")
+            log.warning("the store answers again")
             self._told = False
         self._loop.guarded(self._on_recovered)

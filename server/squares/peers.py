@@ -66,8 +66,8 @@ NODES_LIMIT = 4096
 #: Why another node is incompatible with this one.
 OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
 OTHER_GROUND = (
-    "another server of this world has another seed, side or game than this one: compare them, or "
-    "give each world a name of its own with --world"
+    "another server of this world has another seed, side or game than this one, or another version "
+    "of the game: compare them, or give each world a name of its own with --world"
 )
 UNREADABLE = (
     "somebody publishes on this world's channels what this server cannot read: compare SECRET_KEY "

@@ -408,8 +408,9 @@ class HeardSquare:
             voice.complete(number, sent_there)
             self.sync.complete(node)
         else:
+            # What a node said before it was heard here is not lost.
+            around.loop.stats["gaps"] += 0 < voice.last < previous
             voice.last = number
-            around.loop.stats["gaps"] += 1
             self.sync.ask(node)
 
     def _full_state(

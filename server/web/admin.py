@@ -22,6 +22,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from flatlands.brokers.base import bare
 from flatlands.server.kept.keeper import Away
 from flatlands.server.kept.swap import BrokerSwap
+from flatlands.server.logs import log_line
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.orders import (
@@ -93,6 +94,9 @@ def operator_pages(
 
     def refuse() -> None:
         server.stats["admin_refused"] += 1
+        log_line(
+            "refused", how="admin", code=403 if token is None else 401, address=request.remote_addr
+        )
         if token is None:
             abort(_answer(403, "This is for this machine only: set ADMIN_TOKEN to open it."))
         answer = _answer(401, "Send the header Authorization: Bearer and the admin token.")

@@ -29,6 +29,10 @@ REPORT_EVERY, WAIT_FOR_OTHERS = 0.5, 1.0
 #: By the names a worker that adds up notices which reports it has found in both places.
 ENDED, REMEMBERED = "ended.json", 256
 
+#: How the names of reports end. A supervisor that replaces its workers reads them as the version
+#: does with which it began: up to 0.3.0 that reads *.json, and fails at what it does not know.
+ENDING = ".report"
+
 
 class Gauge(NamedTuple):
     """A number that rises and falls. `join` makes one of those of several workers; `metric` is its
@@ -68,7 +72,7 @@ GAUGES = {
 class Report(NamedTuple):
     """The numbers of one worker, or of all together. `written` is a monotonic time in seconds.
     `about` says which worker, and what it runs; nothing for all together. `times` are counts of
-    histograms (histogram.py)."""
+    histograms (histogram.py), and `lately` those of the last minute or two."""
 
     written: float
     gauges: dict[str, float]
@@ -76,6 +80,7 @@ class Report(NamedTuple):
     broker: dict[str, int]
     about: dict[str, str | int] = {}
     times: dict[str, list[int]] = {}
+    lately: dict[str, list[int]] = {}
 
 
 def memory() -> int:
@@ -113,7 +118,7 @@ class Reports:
     def __init__(self, folder: str | None, own: Callable[[], Report]) -> None:
         self._folder = None if folder is None else Path(folder)
         self._own = own
-        self._name = f"{os.getpid()}-{secrets.token_hex(4)}.json"
+        self._name = f"{os.getpid()}-{secrets.token_hex(4)}{ENDING}"
         self._failing = False
         self._parent = os.getppid()
 
@@ -207,21 +212,28 @@ def _added(living: list[Report], ended: list[Report]) -> Report:
     }
     counted: Counter[str] = Counter()
     broker: Counter[str] = Counter()
-    times: dict[str, list[int]] = {}
     for report in living + ended:
         counted.update(report.counted)
         broker.update(report.broker)
-        for name, counts in report.times.items():
-            times[name] = [*map(sum, zip(times.get(name, [0] * len(counts)), counts, strict=True))]
-    return Report(time.monotonic(), gauges, dict(counted), dict(broker), times=times)
+    times = _sums([report.times for report in living + ended])
+    lately = _sums([report.lately for report in living])
+    return Report(time.monotonic(), gauges, dict(counted), dict(broker), times=times, lately=lately)
+
+
+def _sums(histograms: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+    names = dict.fromkeys(name for one in histograms for name in one)
+    return {
+        name: [*map(sum, zip(*(one[name] for one in histograms if name in one), strict=True))]
+        for name in names
+    }
 
 
 def _read_all(folder: Path, besides: str = "") -> dict[str, Report]:
     reports = {}
-    for path in folder.glob("[0-9]*.json"):
+    for path in folder.glob(f"[0-9]*{ENDING}"):
         if path.name != besides:
             try:
-                reports[path.name] = Report(**json.loads(path.read_text()))
+                reports[path.name] = _known(json.loads(path.read_text()))
             except FileNotFoundError:
                 pass  # buried meanwhile
     return reports
@@ -233,7 +245,12 @@ def _read_ended(folder: Path) -> tuple[Report, list[str]]:
     except FileNotFoundError:
         return Report(0, {}, {}, {}), []
     names = kept.pop("names")
-    return Report(**kept), names
+    return _known(kept), names
+
+
+def _known(content: dict[str, Any]) -> Report:
+    """Return the report with this content, of which another version may have more."""
+    return Report(**{name: content[name] for name in Report._fields if name in content})
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:

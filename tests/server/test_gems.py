@@ -402,6 +402,8 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert taker.model.found == [(id, version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
     assert lying(newcomer) and keeper.trouble is None
+    told = [(record.levelname, record.message) for record in caplog.records]
+    assert ("WARNING", "the store answers again") in told
 
 
 def test_when_the_store_answers_again_everything_is_read(world):

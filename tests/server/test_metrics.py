@@ -42,8 +42,8 @@ def test_one_process_needs_no_folder():
 def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path, dead):
     times = {"flush": [1] * (BUCKETS + 1)}
     other = report(10, connections=4)._replace(written=1e12, times=times)
-    write(tmp_path, f"{os.getpid()}-a.json", other)
-    write(tmp_path, f"{dead}-b.json", report(100, connections=50)._replace(times=times))
+    write(tmp_path, f"{os.getpid()}-a.report", other)
+    write(tmp_path, f"{dead}-b.report", report(100, connections=50)._replace(times=times))
     mine = report(1, connections=2)._replace(times=times)
     living, total = Reports(str(tmp_path), lambda: mine).total()
     assert total.times == {"flush": [3] * (BUCKETS + 1)}
@@ -55,19 +55,31 @@ def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path
 def test_what_the_dead_have_counted_is_kept_and_their_files_are_not(tmp_path, dead):
     mine = Reports(str(tmp_path), lambda: report(1))
     for n in range(5):
-        write(tmp_path, f"{dead}-{n}.json", report(10))
+        write(tmp_path, f"{dead}-{n}.report", report(10))
         before = mine.total()[1].counted["joins"]
         bury(tmp_path, [os.getpid()])
         assert mine.total()[1].counted["joins"] == before == 11 + 10 * n
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_workers_of_another_version_are_read_and_buried_and_an_older_one_does_not_find_ours(
+    tmp_path, dead
+):
+    written = {**report(10)._asdict(), "moods": {"glad": 1}}
+    (tmp_path / f"{dead}-a.report").write_text(json.dumps(written))
+    mine = Reports(str(tmp_path), lambda: report(1))
+    assert mine.total()[1].counted["joins"] == 11
+    bury(tmp_path, [os.getpid()])
+    assert mine.total()[1].counted["joins"] == 11
+    assert [path.name for path in tmp_path.glob("[0-9]*.json")] == []
+
+
 def test_who_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead):
-    write(tmp_path, f"{dead}-a.json", report(10))
-    content = (tmp_path / f"{dead}-a.json").read_text()
+    write(tmp_path, f"{dead}-a.report", report(10))
+    content = (tmp_path / f"{dead}-a.report").read_text()
     bury(tmp_path, [])
     # As it is between the two steps of a burial.
-    (tmp_path / f"{dead}-a.json").write_text(content)
+    (tmp_path / f"{dead}-a.report").write_text(content)
     mine = Reports(str(tmp_path), lambda: report(1))
     assert mine.total()[1].counted["joins"] == 11
     bury(tmp_path, [os.getpid()])
@@ -75,7 +87,7 @@ def test_who_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead):
 
 
 def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, caplog):
-    write(tmp_path, f"{dead}-a.json", report(10))
+    write(tmp_path, f"{dead}-a.report", report(10))
     (tmp_path / "ended.new").mkdir()
     bury(tmp_path, [])
     assert "cannot be put together" in caplog.text
@@ -88,7 +100,7 @@ def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, caplog):
 
 @pytest.mark.parametrize("stands_still", [False, True])
 def test_who_asks_waits_for_newer_reports_but_not_for_ever(tmp_path, stands_still):
-    name = f"{os.getpid()}-a.json"
+    name = f"{os.getpid()}-a.report"
     write(tmp_path, name, report(10))
     timer = threading.Timer(0.2, lambda: stands_still or write(tmp_path, name, report(20)))
     timer.start()
@@ -144,6 +156,21 @@ def test_times_are_told_as_what_nearly_all_did_not_exceed():
     assert told(spread.counts) == {"count": 100, "p50_ms": 1.024, "p99_ms": 1.024}
     spread.add(30_000)
     assert told(spread.counts)["p99_ms"] == 32.768 and spread.counts[-1] == 70_118_200
+
+
+def test_what_was_slow_an_hour_ago_is_not_in_what_is_told_of_now(tmp_path):
+    spread = Histogram()
+    spread.add(1_000_000)
+    for _ in range(2):
+        assert told(spread.lately())["p99_ms"] == 1048.576
+        spread.turn()
+    spread.add(900)
+    assert told(spread.lately()) == {"count": 1, "p50_ms": 1.024, "p99_ms": 1.024}
+    assert told(spread.counts)["count"] == 2
+    mine = report(1)._replace(lately={"flush": spread.lately()})
+    write(tmp_path, f"{os.getpid()}-a.report", mine._replace(written=1e12))
+    _, total = Reports(str(tmp_path), lambda: mine).total()
+    assert told(total.lately["flush"])["count"] == 2
 
 
 def test_a_server_measures_how_long_things_take_and_counts_what_it_sends():

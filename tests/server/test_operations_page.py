@@ -159,6 +159,11 @@ def test_the_page_says_what_to_do_about_each_alert_and_about_no_other():
     assert [name for name, _, _ in rows] == [name.removeprefix("Flatlands") for name in rules()]
     for metric in re.findall(r"(?:flatlands|process)_\w+", watched):
         assert labels(metric), metric
+    waking = re.search(r"((?:`\w+`,? (?:and )?)+)have the label\s+`severity: page`", watched)
+    text = (ROOT / "deploy" / "rules.yml").read_text()
+    alerts = re.split(r"- alert: Flatlands", text)[1:]
+    page = [one.split("\n")[0] for one in alerts if "labels: { severity: page }" in one]
+    assert re.findall(r"\w+(?=`)", waking[1]) == page
 
 
 def test_what_is_shown_before_it_was_counted_exists():

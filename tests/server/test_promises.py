@@ -242,6 +242,16 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
     assert times(said, peer_protocol.SYNC_REQUEST) == []
 
 
+def test_what_a_node_said_before_it_was_heard_is_no_gap_and_a_loss_is_counted_once(watched):
+    harness, watcher = watched
+    for number in (9, 10, 12, 13):
+        batch(harness, [entry(1, number)], 10 if number == 12 else number - 1, number)
+        assert not harness.loop.stats["gaps"]
+    for number in (15, 16, 17):
+        batch(harness, [entry(1, number)], number - 1, number)
+    assert harness.loop.stats["gaps"] == 1 and seen(watcher) == {1}
+
+
 def test_a_sign_shows_that_the_last_message_was_lost(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)

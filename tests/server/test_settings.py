@@ -34,6 +34,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--port", "http"], {}, "'http' is not a whole number from 0 to 65535"),
         ([], {"PORT": "70000"}, "environment variable PORT: '70000' is not a whole number"),
         (["--side", "7"], {}, "'7' is not a whole number from 8 to 64"),
+        ([], {"GEMS": "61"}, "environment variable GEMS: '61' is not a whole number from 0 to 60"),
+        (["--twins", "41"], {}, "'41' is not a whole number from 0 to 40"),
         (["--seed", "-1"], {}, "'-1' is not a whole number"),
         (["--walkers", "nan"], {}, "'nan' is not a whole number"),
         (["--log-level", "loud"], {}, "'loud' is none of DEBUG, INFO, WARNING, ERROR"),

@@ -53,6 +53,12 @@ def partners(player):
     return [who for kind, _, who, *_ in player.told("book")[0] if kind == "twin"]
 
 
+def test_the_most_gems_and_twin_stones_are_no_more_than_a_cell_may_have():
+    world = World("flatlands", options=Options(walkers=0, deer=0, gems=60, twins=40))
+    scout, _ = found(world)
+    assert len(scout.things("Gem")) > 60 and len(scout.things("Twin")) > 10
+
+
 def test_nobody_can_be_at_two_of_a_cell():
     world = start(1, twins=100)
     scout, _ = found(world)

@@ -38,7 +38,7 @@ ROOMS = {
     "kept": {"messages", "squares", "agenda", "loop", "things", "hangs"},
     "players": {"messages", "squares", "kept", "agenda", "limits", "logs", "loop"},
     "clients": set("messages websocket kept players play me node agenda limits logs loop".split()),
-    "web": {"messages", "websocket", "kept", "players", "play", "chunks"},
+    "web": {"messages", "websocket", "kept", "players", "play", "chunks", "logs"},
     "query": set("atlas game games node messages squares loop settings".split()),
 }
 

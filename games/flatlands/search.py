@@ -1,19 +1,33 @@
-"""What a page finds by a few letters: players of all nodes, and cairns. Landmarks it knows itself.
+"""What a page finds by a few letters: players of all nodes, cairns, and landmarks that somebody has
+found. Those around, found or not, the page knows itself.
 
 This module never tells of anybody more than server/players/names.py does.
 """
 
+from heapq import nsmallest
+from itertools import islice
+
+import gevent
+
 from flatlands import Away, Me, Part, action, select, text
+from flatlands.games.flatlands.landmarks.finders import QUEUE
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.server.game import Game
 from flatlands.server.players.names import folded, matches
 from flatlands.world.track import UNIT
 
-#: The most letters that are asked for, and the most cairns in an answer.
+#: The most letters that are asked for, and the most cairns and landmarks in an answer.
 LETTERS, MOST = 40, 10
 
-#: ms for which the cairns that were read are good.
+#: ms for which what was read is good.
 KEPT_FOR = 30_000
+
+#: So many landmarks are named each time, at a ms each or two, and so many are known at most.
+NAMED, NAMED_MOST = 200, 10_000
+
+#: The tile, or the place in it, of something that has a name.
+_Place = tuple[float, float]
 
 
 class Search(Part):
@@ -21,44 +35,62 @@ class Search(Part):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        #: Of each cairn: its builder's name, its line, and its place in tiles.
-        self._cairns: list[tuple[str, str, float, float]] = []
+        #: Texts -> where that is: builder's name and line of cairns, and the names of landmarks
+        #: that somebody has found, which are 480 at most.
+        self._cairns: dict[tuple[str, ...], list[_Place]] = {}
+        self._marks: dict[tuple[str, ...], list[_Place]] = {}
+        #: The parts of the world of these landmarks.
+        self._named: set[str] = set()
+        self._landmarks = Landmarks(self.node.terrain)
         self._read_at = -KEPT_FOR
 
     @action(rate=4, burst=8, address=(10, 60))
     def seek(self, me: Me, words: str = text(1, LETTERS)) -> None:
-        """Tell a player who and what is called so: people in squares, and cairns."""
+        """Tell a player who and what is called so: people in squares, cairns, and landmarks."""
         wanted, (x, y) = folded(words), me.tile
         if not wanted:
             return
         self._read()
-        found = [
-            (
-                -max(matches(wanted, each) for each in one[:2]),
-                (one[2] - x) ** 2 + (one[3] - y) ** 2,
-                one,
-            )
-            for one in self._cairns
-            if any(matches(wanted, each) for each in one[:2])
-        ]
-        cairns = [
-            [name, line, int(a // 1), int(b // 1)]
-            for *_, (name, line, a, b) in sorted(found)[:MOST]
-        ]
+
+        def best(named: dict[tuple[str, ...], list[_Place]]) -> list[list[str | int]]:
+            found = [
+                (-rank, (a - x) ** 2 + (b - y) ** 2, texts, int(a // 1), int(b // 1))
+                for texts, places in named.items()
+                if (rank := max(matches(wanted, each) for each in texts))
+                for a, b in places
+            ]
+            return [[*texts, a, b] for *_, texts, a, b in nsmallest(MOST, found)]
+
+        cairns, marks = best(self._cairns), best(self._marks)
         self.node.names.find(
             words,
             x * UNIT,
             y * UNIT,
-            lambda people: me.tell("sought", words, people, cairns),
+            lambda people: me.tell("sought", words, people, cairns, marks),
         )
 
     def _read(self) -> None:
-        """Read the cairns, if that was long ago. It waits for the store."""
+        """Read the cairns and which landmarks were found, if that was long ago. It waits for the
+        store."""
         if self.now() < self._read_at + KEPT_FOR:
             return
         self._read_at = self.now()
+        queue = f"{QUEUE} {self.node.channels.ground}"
         try:
-            [self._cairns] = select(self, TABLES, "SELECT name, text, x, y FROM cairn")
+            [rows] = select(self, TABLES, "SELECT name, text, x, y FROM cairn")
+            parts = self.node.keeper.wait(
+                lambda store: [item.id for item in islice(store.each(queue), NAMED_MOST)]
+            )
         except Away:
             # Those of before are found, and people.
             return
+        self._cairns = {}
+        for *texts, x, y in rows:
+            self._cairns.setdefault(tuple(texts), []).append((x, y))
+        for part in [part for part in parts if part not in self._named][:NAMED]:
+            gevent.sleep(0)
+            self._named.add(part)
+            i, j = map(int, part.split(":"))
+            tile, name = self._landmarks.of(i, j), self._landmarks.name(i, j)
+            if tile is not None and name is not None:
+                self._marks.setdefault((name,), []).append(tile)

@@ -361,6 +361,15 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     near.get_by_role("button", name="Follow Somebody").wait_for(state="detached")
     near.get_by_label("Find").press("Enter")
     eventually(lambda: far(place(page), [0.5, 0.5]) < 1.5, "it walks to the plaza")
+    # And by words of the chat, which nobody hears.
+    page.keyboard.press("Enter")
+    page.keyboard.type("/find somebo")
+    near.get_by_role("button", name="Follow Somebody").wait_for()
+    assert near.get_by_label("Find").input_value() == "somebo"
+    page.keyboard.press("Escape")
+    near.wait_for(state="hidden")
+    assert page.get_by_label("Say something").input_value() == ""
+    assert page.evaluate("!document.querySelector('.log').textContent.includes('find')")
 
 
 @pytest.mark.parametrize("minutes", [0, 8], ids=["one half of the day", "the other"])

@@ -27,9 +27,9 @@ export function terrain(vectors) {
 }
 
 export function landmarks(vectors) {
-  return vectors.filter(({ seed, part, tile }) => {
+  return vectors.filter(({ seed, part, tile, name }) => {
     const mark = new Landmarks(new Terrain(seed)).of(...part);
-    return !same(mark && [mark.x, mark.y], tile);
+    return !same([mark && [mark.x, mark.y], mark && mark.name], [tile, name]);
   });
 }
 

@@ -123,8 +123,11 @@ test('what has a text in its name is found: beginnings of words first, then the 
 test('landmarks out of view, people in squares, and cairns are told with the way there', () => {
   const state = stateWith();
   state.landmarks = /** @type {any} */ ({ within: () => [{ x: 99, y: 0, name: 'Gull Light' }] });
-  const found = farFrom(state, 16, [[7, 'Rose', -2, 0]], [['Bob', 'mind the otter', 0, 9]]);
+  const found = farFrom(state, 16, [[7, 'Rose', -2, 0]], [['Bob', 'mind the otter', 0, 9]],
+    [['Gull Light', 99, 0], ['Heron Mill', 0, -9000]]);
   assert.deepEqual(found.map(({ name, way }) => [name, way]), [['Rose', '25 tiles west'],
-    ['Gull Light', '100 tiles east'], ['Bob’s cairn: mind the otter', '10 tiles south']]);
-  assert.equal(foundIn('otter', found, state.here).length, 1);
+    ['Gull Light', '100 tiles east'], ['Gull Light', '100 tiles east'], ['Heron Mill', '9000 tiles north'], ['Bob’s cairn: mind the otter', '10 tiles south']]);
+  for (const [letters, count] of [['otter', 1], ['light', 1], ['heron', 1]]) {
+    assert.equal(foundIn(letters, found, state.here).length, count);
+  }
 });

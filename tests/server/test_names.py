@@ -2,6 +2,8 @@
 
 import pytest
 
+from flatlands.games.flatlands import search
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.games.flatlands.search import KEPT_FOR
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
@@ -27,10 +29,10 @@ def come(harness, name, tile=(0, 0), host=0):
 
 
 def sought(client, words):
-    """Return the names of the people and the cairns that a player finds."""
+    """Return the names of the people, and the cairns, that a player finds."""
     client.send(35, "seek", [words])
     client.harness.run(ANSWER_WITHIN + 100)
-    asked, people, cairns = client.model.told["sought"]
+    asked, people, cairns, _marks = client.model.told["sought"]
     assert asked == words
     return [name for _id, name, *_ in people], cairns
 
@@ -81,6 +83,29 @@ def test_cairns_of_all_nodes_are_found_by_their_builder_and_their_line(world):
     world.run(1000)
     world.run(KEPT_FOR)
     assert len(sought(ada, "otter")[1]) == 2
+
+
+def test_landmarks_that_somebody_has_found_are_found_at_any_distance(world, monkeypatch):
+    marks, ada = Landmarks(world.node.terrain), come(world, "Ada")
+    parts = [(i, j) for i in range(40, 60) for j in (-9, 70) if marks.of(i, j) is not None][:3]
+    for part in parts[:2]:
+        bob = come(world, "Bob", marks.of(*part), host=1)
+        world.run(500)
+        bob.send(35, "find", [*part])
+        world.run(500)
+        assert "finders" in bob.model.told
+
+    def found(words):
+        sought(ada, words)
+        return ada.model.told["sought"][3]
+
+    # No more are named at a time than it can do without holding others up.
+    monkeypatch.setattr(search, "NAMED", 1)
+    names = [marks.name(*part) for part in parts]
+    assert [found(name) for name in names] == [[[names[0], *marks.of(*parts[0])]], [], []]
+    assert found(names[0][1:5].lower()) == found(names[0])
+    world.run(KEPT_FOR)
+    assert found(names[1]) == [[names[1], *marks.of(*parts[1])]] and found(names[2]) == []
 
 
 def test_letters_that_are_long_without_accents_are_no_fault_of_the_broker(world):

@@ -69,13 +69,14 @@ def terrain() -> list[dict[str, Any]]:
 
 
 def landmarks() -> list[dict[str, Any]]:
-    """Return the tile of the landmark, or None, of some parts of the world."""
+    """Return tile and name of the landmark, or None, of some parts of the world."""
     far = LIMIT // PART
     parts = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
     parts += [(4000, -7000), (far - 1, -far), (far, far), (far + 1, 0)]
+    worlds = [(seed, Landmarks(Terrain(seed))) for seed in SEEDS]
     return [
-        {"seed": seed, "part": part, "tile": Landmarks(Terrain(seed)).of(*part)}
-        for seed in SEEDS
+        {"seed": seed, "part": part, "tile": marks.of(*part), "name": marks.name(*part)}
+        for seed, marks in worlds
         for part in parts
     ]
 

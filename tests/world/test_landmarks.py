@@ -6,9 +6,11 @@ from tests.vectors import load
 
 
 @pytest.mark.parametrize("vector", load("landmarks"), ids=lambda v: f"{v['seed']}@{v['part']}")
-def test_a_landmark_is_where_the_vectors_say(vector):
-    found = Landmarks(Terrain(vector["seed"])).of(*vector["part"])
+def test_a_landmark_is_where_the_vectors_say_and_has_their_name(vector):
+    landmarks = Landmarks(Terrain(vector["seed"]))
+    found = landmarks.of(*vector["part"])
     assert (found and list(found)) == vector["tile"]
+    assert landmarks.name(*vector["part"]) == vector["name"]
 
 
 def test_most_parts_have_a_landmark_that_is_free_away_from_borders_and_the_plaza():

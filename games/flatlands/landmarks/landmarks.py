@@ -1,14 +1,16 @@
-"""Where landmarks stand, as a function of the ground.
+"""Where landmarks stand and what they are called, as functions of the ground.
 
-The page's landmarks.js is this module's twin; it also knows their kinds, names, and signposts.
-tests/vectors/landmarks.json holds both to the same tiles. Most parts of the world, PART tiles each
-way, have one landmark, on open ground not far from a path. Nobody is stopped by it.
+The page's landmarks.js and regions.js are this module's twins, and also know what is drawn.
+tests/vectors/landmarks.json holds both to the same tiles and names. Most parts of the
+world, PART tiles each way, have one landmark, on open ground not far from a path. Nobody is stopped
+by it.
 """
 
+from math import hypot
 from typing import Final
 
 from flatlands.world.recent import Recent
-from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WOOD, Terrain, hash32
+from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WATER, WOOD, Terrain, hash32
 
 #: The tiles each way that have one landmark, and those from it to the border of its part.
 PART: Final = 160
@@ -25,7 +27,33 @@ FROM_PLAZA: Final = 45
 #: Parts of the world whose landmarks are kept, of about 200 bytes each.
 CACHED: Final = 1024
 
-_SALT: Final = 0x1A4D3A
+#: Tiles around a landmark in which water is looked for.
+SHORE: Final = 7
+
+#: The first words of names, and the last ones: by the water, and in each region.
+_FIRST: Final = (
+    "Foxglove,Heron,Thistle,Bramble,Lantern,Marigold,Sparrow,Hollow,Juniper,Copper,Otter,Clover,"
+    "Raven,Willow,Amber,Merry,Quiet,Crooked,Seven Winds,Moonrise,Hazel,Old Badger,Starling,Honey,"
+    "Pepper,Lonely,Kettle,Swallow,Elder,Silver,Nettle,Gull,Tinker,Sunday,Wandering,Fern,Poppy,"
+    "Barley,Whistling,Plum"
+).split(",")
+_BY_THE_WATER: Final = ("Light", "Wreck", "Light")
+_LAST: Final = (
+    ("Mill", "Stones", "Balloon", "Oak", "Tower"),
+    ("Toadstool", "Oak", "Caravan", "Tower", "Mill"),
+    ("Stones", "Giant", "Tower", "Stones", "Balloon"),
+    ("Toadstool", "Oak", "Caravan", "Toadstool", "Tower"),
+    ("Pyramid", "Giant", "Balloon", "Caravan", "Pyramid"),
+    ("Igloo", "Tower", "Stones", "Igloo", "Balloon"),
+)
+
+# Regions, as in regions.js: the tiles between the points of their two noises, how much the second
+# counts, by how much woods bend borders, and the tiles from the plaza between which they begin.
+_LENGTH, _SHORT, _SHORT_SHARE = 256, 64, 0.22
+_RAGGED, _GENTLE, _WILD = 0.07, 70, 150
+_WARM, _WET = 21, 23
+
+_SALT, _SALT_NAME = 0x1A4D3A, 0x1A4D3B
 _ACROSS: Final = 0x9E3779B1
 _DOWN: Final = 0x85EBCA77
 _AROUND: Final = ((-2, 0), (2, 0), (0, -2), (0, 2))
@@ -37,6 +65,8 @@ class Landmarks:
     def __init__(self, terrain: Terrain) -> None:
         self._terrain = terrain
         self._known = Recent(self._find, CACHED)
+        seed = terrain.seed
+        self._salts = {n: hash32(seed + hash32(n)) for n in range(_WARM, _WET + 2)}
 
     def of(self, i: int, j: int) -> tuple[int, int] | None:
         """Return the tile of the landmark of a part of the world, or None if it has none.
@@ -45,9 +75,59 @@ class Landmarks:
         """
         return self._known[i, j]
 
+    def name(self, i: int, j: int) -> str | None:
+        """Return the name of the landmark of a part of the world, or None if it has none.
+
+        To find out takes up to some ms.
+        """
+        tile = self.of(i, j)
+        if tile is None:
+            return None
+        x, y = tile
+        wet = any(
+            self._terrain.kind(x + dx * SHORE, y + dy * SHORE) <= WATER
+            for dx, dy in ((-1, 0), (1, 0), (0, -1), (0, 1))
+        )
+        last = _BY_THE_WATER if wet else _LAST[self._region(x, y)]
+        roll = self._roll(i, j, _SALT_NAME)
+        return f"{_FIRST[(roll & 0xFFFF) % len(_FIRST)]} {last[(roll >> 16) % len(last)]}"
+
+    def _region(self, x: int, y: int) -> int:
+        """Return the number of the region in which a tile is."""
+        ragged = (self._terrain.tile(x, y)[2] / 65536 - 0.5) * _RAGGED
+        wild = min(max((hypot(x, y) - _GENTLE) / (_WILD - _GENTLE), 0), 1)
+        warm = 0.5 + (self._noise(_WARM, x, y) - 0.5) * wild + ragged
+        wet = 0.5 + (self._noise(_WET, x, y) - 0.5) * wild - ragged
+        inside = (
+            1,
+            min(0.44 - warm, wet - 0.45),
+            min(0.355 - wet, 0.62 - warm),
+            min(wet - 0.655, warm - 0.4),
+            min(warm - 0.64, 0.58 - wet),
+            0.31 - warm,
+        )
+        return max(region for region, share in enumerate(inside) if share > 0)
+
+    def _noise(self, layer: int, x: int, y: int) -> float:
+        slow, fast = self._value(layer, _LENGTH, x, y), self._value(layer + 1, _SHORT, x, y)
+        return slow * (1 - _SHORT_SHARE) + fast * _SHORT_SHARE
+
+    def _value(self, layer: int, length: int, x: int, y: int) -> float:
+        i, j, salt = x // length, y // length, self._salts[layer]
+        a, b, c, d = (
+            hash32(hash32(column * _ACROSS + salt) + row * _DOWN) / 2**32
+            for column, row in ((i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1))
+        )
+        right, lower = _smooth(x / length - i), _smooth(y / length - j)
+        upper = a + (b - a) * right
+        return upper + (c + (d - c) * right - upper) * lower
+
+    def _roll(self, i: int, j: int, salt: int) -> int:
+        return hash32(hash32(i * _ACROSS + hash32(self._terrain.seed + salt)) + j * _DOWN)
+
     def _find(self, part: tuple[int, int]) -> tuple[int, int] | None:
         i, j = part
-        roll = hash32(hash32(i * _ACROSS + hash32(self._terrain.seed + _SALT)) + j * _DOWN)
+        roll = self._roll(i, j, _SALT)
         span = PART - 2 * EDGE
         for _ in range(TRIES):
             x = i * PART + EDGE + (roll & 0xFFFF) % span
@@ -66,3 +146,7 @@ class Landmarks:
             and x * x + y * y > FROM_PLAZA**2
             and all(self._terrain.kind(x + dx, y + dy) in (GRASS, SAND, WOOD) for dx, dy in _AROUND)
         )
+
+
+def _smooth(share: float) -> float:
+    return share * share * (3 - 2 * share)

@@ -77,8 +77,8 @@ export class Controls {
     this.stoned = new Map();
     this.hummedAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
-    /** What the server has found last: people, and cairns. @type {[any[], any[]]} */
-    this.sought = [[], []];
+    /** What the server has found last: people, cairns, and landmarks. @type {[any[], any[], any[]]} */
+    this.sought = [[], [], []];
     this.seeking = 0;                     // the timer until it is asked
     hud.setSound(sound.on, sound.sings);
     session.onHeard = (id, emote) => this.#heard(id, emote);
@@ -89,8 +89,8 @@ export class Controls {
     session.onTwin = () => sound.twin();
     session.onGo = (x, y, name) => this.goToPlace(x, y, name);
     const { on } = session.client;
-    on.told('sought', (text, people, cairns) => {
-      this.sought = [people.filter(([id]) => id !== state.own?.id), cairns];
+    on.told('sought', (text, people, cairns, marks = []) => {
+      this.sought = [people.filter(([id]) => id !== state.own?.id), cairns, marks];
       if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
     });
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
@@ -513,13 +513,13 @@ export class Controls {
     else this.sound.emote(emote, near);
   }
 
-  /** List who and what is near, and let one find others by a few letters. */
-  openNear() {
+  /** List who and what is near, and let one find others by a few letters, those of a text at first. */
+  openNear(text = '') {
     const { state, hud } = this;
     if (!this.net.playing) return;
-    this.sought = [[], []];
+    this.sought = [[], [], []];
     hud.openNear(walkersNear(state), placesNear(state), (near, act) => this.#choose(near, act),
-      (text) => this.#seek(text));
+      (letters) => this.#seek(letters), text);
   }
 
   /** @param {import('./near.js').Near} near */

@@ -1,4 +1,4 @@
-// Landmarks and signposts: functions of the ground. landmarks.py and posts.py of games/flatlands/landmarks/ know where they stand too. Most parts of the world, 160 tiles each way, have one
+// Landmarks and signposts: functions of the ground. landmarks.py and posts.py of games/flatlands/landmarks/ know where they stand too, and what they are called. Most parts of the world, 160 tiles each way, have one
 // landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
 // signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
 

@@ -51,6 +51,7 @@ const hud = new Hud(document.getElementById('hud'), {
   follow: (id) => controls.follow(id),
   unfollow: () => controls.unfollow(),
   near: () => controls.openNear(),
+  find: (text) => controls.openNear(text),
   stick: (dx, dy) => input.stick(dx, dy),
   typing: () => input.rest(),
   emote: (emote) => controls.emote(emote),

@@ -80,15 +80,16 @@ export function foundIn(text, all, here) {
   }).sort((a, b) => rank(a) - rank(b) || away(a) - away(b)).slice(0, FOUND);
 }
 
-/** Return the landmarks far around, and what the server has told of people and cairns, as places.
+/** Return the landmarks far around, and what the server has told of people, cairns and others, as places.
  * @param {State} state @param {[number, string, number, number][]} people  id, name and square
- * @param {[string, string, number, number][]} cairns  name, text and tile @returns {Near[]} */
-export function farFrom({ landmarks, here }, side, people, cairns) {
-  const marks = landmarks.within(here.x - FAR, here.y - FAR, here.x + FAR, here.y + FAR);
+ * @param {[string, string, number, number][]} cairns  name, text and tile
+ * @param {[string, number, number][]} marks  name and tile @returns {Near[]} */
+export function farFrom({ landmarks, here }, side, people, cairns, marks) {
+  const around = landmarks.within(here.x - FAR, here.y - FAR, here.x + FAR, here.y + FAR);
   /** @type {(x: number, y: number, name: string, id?: number | null) => Near} */
   const near = (x, y, name, id = null) => ({ x, y, name, id, way: wayTo(x - here.x, y - here.y), walker: null });
   return [...people.map(([id, name, column, row]) => near((column + 0.5) * side, (row + 0.5) * side, name, id)),
-    ...marks.map(({ x, y, name }) => near(x + 0.5, y + 0.5, name)),
+    ...[...around, ...marks.map(([name, x, y]) => ({ name, x, y }))].map(({ x, y, name }) => near(x + 0.5, y + 0.5, name)),
     ...cairns.map(([name, text, x, y]) => near(x + 0.5, y + 0.5, `${name}’s cairn: ${text}`))];
 }
 

@@ -1,6 +1,6 @@
 // Regions: parts of the world, some hundred tiles wide, that have trees, colours and butterflies of their
 // own. They are functions of seed and tile, and are only drawn: no region changes where one can walk, so
-// the server knows none of them. Two very slow noises say how warm and how wet a place is.
+// the server asks for one only to name a landmark. Two very slow noises say how warm and how wet a place is.
 
 import { hash32 } from './terrain.js';
 

@@ -9,10 +9,11 @@ const LINES = 100;                        // that are kept
 const COUNTS_FROM = 90;                   // letters from which the rest is counted
 const FADES_AFTER = 14000;                // ms
 const STEP = 44;                          // css px that an arrow key scrolls
+const FIND = /^\/find\s+(.*)/i;           // the rest is typed into the list of who is near
 const NEAR_END = 8;                       // css px: this near to the last line it stays there
 
 export class Chat {
-  /** `on` has { say(text), typing() }; `giveFocusBack` gives the focus to the world. */
+  /** `on` has { say(text), typing(), find(text) }; `giveFocusBack` gives the focus to the world. */
   constructor(on, giveFocusBack) {
     this.on = on;
     this.isOpen = false;
@@ -21,7 +22,7 @@ export class Chat {
       'aria-label': 'What was said' });
     this.field = element('input', { type: 'text', maxlength: TEXT_LIMIT, autocomplete: 'off',
       enterkeyhint: 'send', 'aria-label': 'Say something',
-      placeholder: byTouch() ? 'Say something…' : 'Say something…  (Enter)' });
+      placeholder: `Say something, or /find Ben…${byTouch() ? '' : '  (Enter)'}` });
     this.counter = element('span', { class: 'counter', 'aria-live': 'polite' });
     const form = element('form', {}, this.field, this.counter);
     this.root = element('section', { class: 'chat panel', 'aria-label': 'Chat' }, this.log, form);
@@ -32,7 +33,14 @@ export class Chat {
       this.close();
       if (text !== '') this.on.say(text);
     });
-    this.field.addEventListener('input', () => this.#count());
+    this.field.addEventListener('input', () => {
+      this.#count();
+      const [, name] = FIND.exec(this.field.value) ?? [];
+      if (name === undefined) return;
+      this.field.value = '';
+      this.close();
+      this.on.find(name);
+    });
     this.root.addEventListener('focusin', () => this.#turn(true));
     this.root.addEventListener('focusout', (event) => {
       if (!this.root.contains(event.relatedTarget)) this.#turn(false);

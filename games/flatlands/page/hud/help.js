@@ -5,7 +5,7 @@ import { element, icon } from './element.js';
 const BY_KEYS = [['Arrows', 'walk'],
   ['Click', 'walk there; hold the button to keep walking'],
   ['Click on a walker', 'follow them; once more, and they can be muted'],
-  ['Enter', 'chat; ↑ scrolls back'],
+  ['Enter', 'chat; ↑ scrolls back, and /find Ben finds Ben'],
   ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?']];
 // The first of each is the name of an icon, if it is one of a button.
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],

@@ -33,7 +33,7 @@ const TOLD_MS = 10000;                    // for which a screen reader may still
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
+   * mute(id, muted), follow(id), unfollow(), near(), find(text), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
    * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
    * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` there is only the map of everybody.
    * @param {Deed[]} deeds */
@@ -326,16 +326,17 @@ export class Hud {
     this.notes.hint(byTouch() ? touched : text);
   }
 
-  /** List who and what is near: see NearDialog.
+  /** List who and what is near, or what has the letters of a text: see NearDialog.
    * @param {import('../near.js').Near[]} walkers @param {import('../near.js').Near[]} places
    * @param {(near: import('../near.js').Near, act: string) => void} onChoose
    * @param {(text: string) => void} onSeek */
-  openNear(walkers, places, onChoose, onSeek) {
+  openNear(walkers, places, onChoose, onSeek, text = '') {
     this.typing();
     this.nearDialog.onSeek = onSeek;
-    this.nearDialog.field.value = '';
+    this.nearDialog.field.value = text;
     this.nearDialog.fill(walkers, places, onChoose);
     this.#showDialog(this.nearDialog.root);
+    if (text !== '') onSeek(text);
   }
 
   /** Ask for the line of a new cairn. */

@@ -116,6 +116,7 @@ class Server:
             plays=game.plays,
             connect=connect,
         )
+        self.node.hub.least = settings.flush_every
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
         self._tokens = Tokens(settings.secret, f"{settings.seed} {settings.world}")

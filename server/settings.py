@@ -240,6 +240,12 @@ class Settings:
     any_rate: bool = option(
         "for load tests: 1 lets each player send as many messages as it likes", _switch, 0
     )
+    flush_every: int = option(
+        "ms between two writes to a client, at least, where traffic is metered: moves are seen up "
+        "to so much later, and those of players at other servers up to twice that",
+        whole(0, 1000),
+        0,
+    )
     http_share: int = option(
         "percentage of each second that HTTP requests, handshakes included, may take from the "
         "players",

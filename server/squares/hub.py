@@ -133,6 +133,8 @@ class Hub:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
+        #: ms from one flush to the next, at least, also if flushes cost nothing: each has heads.
+        self.least = 0
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
@@ -315,7 +317,8 @@ class Hub:
         for sent in begun:
             self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
         cost = seconds * 1000
-        self.interval = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
+        pause = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
+        self.interval = max(pause, self.least)
         self.not_before = now + round(self.interval)
         if self._crowds:
             # Each flush has room for more of them as time goes by. One at once would be for one.

@@ -94,10 +94,14 @@ def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
 
 
 @pytest.mark.parametrize(
-    ("cost", "interval"),
-    [(0.0, 0), (0.001, 8), (0.0015, 18), (0.002, CALM), (0.01, 40), (0.03, 120), (1, LONGEST)],
+    ("cost", "interval", "least"),
+    [
+        *((0.0, 0, 0), (0.001, 8, 0), (0.0015, 18, 0), (0.002, CALM, 0), (0.01, 40, 0)),
+        *((0.03, 120, 0), (1, LONGEST, 0), (0.0, 250, 250), (0.01, 100, 100), (0.03, 120, 100)),
+    ],
 )
-def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval):
+def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval, least):
+    hub.least = least
     screen = Screen()
     hub.move(screen, None, WEST)
     loop.cost = cost

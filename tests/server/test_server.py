@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,12 @@ def test_pages_health_and_counters_are_served(server):
             server.get(path)
         assert refused.value.code == 404
         refused.value.close()
+
+
+def test_writes_are_as_far_apart_as_the_operator_wants():
+    with inside(FLUSH_EVERY="500") as server, closing(SocketClient(server.port)) as client:
+        client.hello("Ada")
+        until(lambda: stats(server)["flush_interval_ms"] == 500)
 
 
 def test_who_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):

@@ -2,6 +2,7 @@
 // sent to the server. The server's answers are in session.js.
 
 import { unitsAt } from './client.js';
+import { Blooms } from './blooms.js';
 import { Discoveries } from './discoveries.js';
 import { isWavedTo, WAVE } from './emotes.js';
 import { isComputer } from './faces.js';
@@ -68,6 +69,7 @@ export class Controls {
     this.relay = new Relay(state, session.client, hud, sound);
     this.races = new Races(state, session, hud, sound);
     this.garden = new Planting(state, session.client, hud, sound);
+    this.blooms = new Blooms();
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
@@ -112,6 +114,7 @@ export class Controls {
     this.relay.frame();
     this.races.look(performance.now());
     this.garden.frame();
+    this.#showBloom();
     this.#showCairn();
     this.#showMissing();
   }
@@ -386,10 +389,18 @@ export class Controls {
     this.hud.cairnCard.show(cairn.thing, may, { ...tip, below });
   }
 
+  /** Tell of a square that blooms, once. */
+  #showBloom() {
+    const told = this.blooms.look(this.state);
+    if (told === null) return;
+    this.sound.spark();
+    if (this.blooms.read(this.state) === null) this.hud.toast(told);
+  }
+
   /** Say what is missing on the stone where the player stands, and let it hum. */
   #showMissing() {
     const { state, hud, sound } = this, now = performance.now();
-    hud.notes.waiting(missing(state));
+    hud.notes.waiting(missing(state) ?? this.blooms.read(state) ?? this.blooms.missing(state));
     const { on = 0, other = null } = state.stones ?? {};
     if (on === 0 || now < this.hummedAt + HUM_EVERY) return;
     this.hummedAt = now;

@@ -49,7 +49,7 @@ IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "thread
 PURE_MODULES = """
     protocol msgpack terrain track replica walk names clock state scene lying faces day
     regions landmarks ember relay places emotes footsteps atlas borders leading near keys route
-    twins echoes grown
+    twins echoes grown blooms
 """.split()
 PAGE_FOLDER = ROOT / "games/flatlands/page"
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")

@@ -1,5 +1,5 @@
 """A player of Flatlands that is a bot: it goes to gems and twin stones, takes the ember, races from
-signpost to signpost, plants what it has found gems for, and leaves cairns.
+signpost to signpost, plants what it has found gems for, dances, and leaves cairns.
 
 python -m flatlands.games.flatlands.bot http://localhost:8000
 """
@@ -8,8 +8,10 @@ import random
 
 from flatlands.bot import Playing, play, turns
 
-#: The chances, at each turn of the bot, that it sets out somewhere, and that it does something.
-SETS_OUT, DOES = 0.15, 0.3
+#: The chances, at each turn of the bot, that it sets out somewhere, does something, and begins to
+#: dance: for so many turns, with the emote DANCE in one of EVERY.
+SETS_OUT, DOES, DANCES = 0.15, 0.3, 0.002
+TURNS, EVERY, DANCE = 48, 10, 4
 
 #: How far it walks where nothing lies, in tiles, and how far a twin stone is from its gem.
 FAR, STONE = 12, 2
@@ -18,6 +20,12 @@ FAR, STONE = 12, 2
 def turn(bot: Playing) -> None:
     """Do something."""
     x, y = bot.place()
+    left = bot.notes.get("dances", 0) or TURNS * (random.random() < DANCES)
+    if left > 0:
+        bot.notes["dances"] = left - 1
+        if left % EVERY == 0:
+            bot.do("emote", DANCE)
+        return
     if random.random() < SETS_OUT:
         gems = [(gem.x, gem.y) for gem in bot.things("Gem")]
         stones = [(gem.x + STONE, gem.y) for gem in bot.things("Twin")]

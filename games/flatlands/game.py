@@ -1,11 +1,11 @@
 """Flatlands: puts its parts together, and knows the names of those who play."""
 
+from flatlands.games.flatlands.blooms.blooms import Blooms
 from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.echoes.echoes import Echoes
 from flatlands.games.flatlands.ember.ember import Relay
-from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.gardens.gardens import Gardens
 from flatlands.games.flatlands.gardens.paths import Paths
 from flatlands.games.flatlands.gems.gems import Gems
@@ -32,7 +32,7 @@ class Game(game.Game):
         Twins,
         Finders,
         Relay,
-        Emotes,
+        Blooms,
         Book,
         Almanac,
         Walkers,

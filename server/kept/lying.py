@@ -222,7 +222,7 @@ class Lying:
         def question(store: Store) -> bool:
             self._fields.learn(store)
             lay = _pack(thing, self._fields)
-            items = [*[(queue, self._item(one)) for one in following], *also(store)]
+            items = [*self.put(store, following), *also(store)]
             if store.take(queue, thing.id, items, points, only=lay) is not None:
                 self._free(store, lay)
                 return True
@@ -241,11 +241,17 @@ class Lying:
         taken = self._keeper.wait(question)
         if taken:
             self._loop.stats["things_taken"] += 1
-            self._tell(following, [thing])
+            self.tell(following, [thing])
         else:
             # This node has missed that another player took it.
             self._replicas.read(square)
         return taken
+
+    def put(self, store: Store, things: Iterable[Thing]) -> list[tuple[str, Item]]:
+        """Return what stands for things that were `checked`, in the store, as (queue, item). It
+        waits for that. Once they are there, `tell` is called."""
+        self._fields.learn(store)
+        return [(self._queue, self._item(one)) for one in things]
 
     def leave(
         self, things: Sequence[Thing], owner: str = "", left: list[Thing] | None = None
@@ -269,7 +275,7 @@ class Lying:
             self._keeper.wait(question)
         finally:
             self._loop.stats["things_left"] += len(left)
-            self._tell(left, [])
+            self.tell(left, [])
 
     def _leave(self, store: Store, thing: Thing, owner: str) -> None:
         """Put a thing that nobody has left yet into the store. Raises Refused."""
@@ -327,7 +333,7 @@ class Lying:
         if not changed:
             self._replicas.read(square)
             return None
-        self._tell(changed, [])
+        self.tell(changed, [])
         return changed[0]
 
     def clear(self, square: Square) -> None:
@@ -347,7 +353,7 @@ class Lying:
                         gone.append(thing)
             return gone
 
-        self._keeper.ask(question, lambda gone: self._tell([], gone))
+        self._keeper.ask(question, lambda gone: self.tell([], gone))
 
     def clear_name(self, name: str) -> None:
         """Replace a name in all that lies anywhere, because an operator wants it."""
@@ -369,7 +375,7 @@ class Lying:
                         cleared.append(thing)
             return cleared
 
-        self._keeper.ask(question, lambda cleared: self._tell(cleared, []))
+        self._keeper.ask(question, lambda cleared: self.tell(cleared, []))
 
     def _free(self, store: Store, body: bytes) -> None:
         """Free the places that a thing had which is not there any more."""
@@ -392,7 +398,7 @@ class Lying:
             ]
             store.done(self._queue, [id], [(self._queue, item) for item in kept])
 
-    def _tell(self, things: Iterable[Thing], gone: Iterable[Thing]) -> None:
+    def tell(self, things: Iterable[Thing], gone: Iterable[Thing]) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
         news: dict[Square, tuple[list[Any], list[Any]]] = {}
         for thing in gone:
@@ -477,7 +483,7 @@ class Lying:
             lie = [thing for thing in coming if (thing.id, _pack(thing, self._fields)) in there]
             gone = [thing for thing in over if (thing.id, _pack(thing, self._fields)) not in there]
             self._loop.stats["things_planted"] += len(lie)
-            self._tell(lie, gone)
+            self.tell(lie, gone)
 
         self._keeper.ask(question, answered)
 

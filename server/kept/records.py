@@ -15,7 +15,7 @@ from flatlands.server.kept import schema
 from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.kept.keeper import Away, Keeper
 from flatlands.server.kept.lying import MADE
-from flatlands.server.things import Record, stored
+from flatlands.server.things import Record, Thing, stored
 from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Store
 
 _R = TypeVar("_R", bound=Record)
@@ -102,17 +102,22 @@ class Records(Generic[_R]):
 
         return self._read(self._ask(lambda store: store.change(self._queue, id, make, _group(id))))
 
-    def forget(self, record: _R, then: Iterable[Record] = ()) -> bool:
+    def forget(self, record: _R, then: Iterable[Record | Thing] = ()) -> bool:
         """Remove a record that was read, if it is still as it was then; say whether this was done.
         In the same step others are added, of any kind that the game has, unless there are some of
-        their ids. Raises Away, and ValueError."""
-        body, following = record.body, followed_by(self._node.play.records, then)
+        their ids, and things are put where they lie. Raises Away, and ValueError."""
+        body, play, some = record.body, self._node.play, list(then)
+        following = followed_by(play.records, [one for one in some if isinstance(one, Record)])
+        things = play.lying.checked(one for one in some if not isinstance(one, Record))
 
         def question(store: Store) -> bool:
-            items = following(store)
+            items = [*following(store), *play.lying.put(store, things)]
             return store.take(self._queue, record.id, items, only=body) is not None
 
-        return bool(self._ask(question))
+        done = bool(self._ask(question))
+        if done:
+            play.lying.tell(things, [])
+        return done
 
     def put(self, store: Store, record: _R) -> tuple[str, Item]:
         """Return what stands for a record in the store, as (queue, item). It waits for that."""

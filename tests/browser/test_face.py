@@ -424,6 +424,9 @@ def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(
         assert all(apart(pill, panel) for panel in panels)
     beside = min(pills, key=lambda pill: abs(pill[3] - left))
     assert left - beside[3] < 200 and abs(beside[2] - top) < 200
+    # It is not on the picture, nor on the hearth before that.
+    x, y = (left + right) / 2, (top + bottom) / 2
+    assert apart(beside, ["landmark", x - 32, y - 190, x + 32, y + 70])
     page.evaluate(look, [640, 500])
     wait_for(page, "pills.length === 1")
 

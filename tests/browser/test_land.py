@@ -13,6 +13,7 @@ from tests.browser.acts import (
     go,
     picture,
     place,
+    put,
     set_out,
     stands,
     walk,
@@ -41,6 +42,22 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     eventually(lambda: bright(page) < 0.8 * by_day, "it is dark at night")
     # The names stay as white as they are by day.
     assert max(sum(pixel) for _, pixel in picture(page).getcolors(2**24)) > 700
+    # Others are lighter than the night leaves them.
+    put(page, 99_001, 2, 0)
+    body = """() => {
+      const { x, y } = flatlands.state.walkers.find(({ own }) => !own);
+      return flatlands.view.pointOf(flatlands.state, x, y - 0.35);
+    }"""
+    wait_for(page, "flatlands.state.walkers.find(({ own }) => !own)?.alpha === 1")
+
+    def other():
+        at = page.evaluate(body)
+        clip = {"x": at["x"] - 4, "y": at["y"] - 4, "width": 8, "height": 8}
+        return sum(ImageStat.Stat(picture(page, clip)).mean)
+
+    light = other()
+    page.evaluate("flatlands.view.walkers.drawLight = () => {}")
+    eventually(lambda: other() < 0.8 * light, "they are dark without that")
     page.keyboard.press("g")
     wait_for(page, "flatlands.state.overlay !== null")
     eventually(lambda: bright(page) > 0.8 * by_day, "no night falls over the overlay")

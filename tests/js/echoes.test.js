@@ -35,7 +35,7 @@ function page() {
   const client = { do: { courses: ask('courses'), race: ask('race'), arrive: ask('arrive') },
     on: { event: (_, call) => { calls.event = call; }, told: (name, call) => { told[name] = call; },
       error: (call) => { calls.error = call; }, begun: (call) => { calls.begun = call; } } };
-  const hud = { race: (what) => shown.push(what), toast: (text) => toasts.push(text), tell: () => {} };
+  const hud = { notes: { race: { show: (what) => shown.push(what) } }, toast: (text) => toasts.push(text), tell: () => {} };
   const session = { lasts: true, walked: true, client };
   const races = new Races(state, session, hud, { spark() {}, chime() {} });
   const go = (tiles, at) => {

@@ -143,6 +143,20 @@ def test_who_forgets_one_adds_others_in_the_same_step_or_none(world):
         game.lines.forget(old, [type("Odd", (Record,), {})("x")])
 
 
+def test_what_is_put_in_the_same_step_lies_there_for_all_and_once(world):
+    ada = world.join("Ada", 1, at=(1, 1))
+    world.run(1)
+    game, other = world.game(0), world.game(1)
+    game.lines.add(Line("ada/9", what="old"))
+    old = game.lines.read("ada/9")
+    prizes = [(one.x, one.y) for one in ada.things("Prize")]
+    assert game.lines.forget(old, [Prize((9, 1)), Line("ada/10")])
+    assert not other.lines.forget(old, [Prize((8, 1))])
+    world.run(1)
+    assert [(one.x, one.y) for one in ada.things("Prize")] == [*prizes, (9.5, 1.5)]
+    assert game.lines.read("ada/9") is None and game.lines.read("ada/10")
+
+
 def test_what_is_over_is_gone(world):
     lines = world.game(0).lines
     lines.add(Line("ada/1")), lines.add(Line("ada/2"))

@@ -73,6 +73,12 @@ const KINDS = {
     sum: ['spark', 'sparks'],
     say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
   },
+  bloom: {
+    sign: 'flower',
+    sum: ['square in bloom', 'squares in bloom'],
+    say: ([, , who, , x, y]) => [`You, ${who} and a third danced until a square bloomed ${fromPlaza(x, y)}.`,
+      placeAt(x, y, 'where you danced')],
+  },
   echo: {
     sign: 'race',
     sum: ['way won', 'ways won'],

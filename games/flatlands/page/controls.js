@@ -2,6 +2,7 @@
 // sent to the server. The server's answers are in session.js.
 
 import { unitsAt } from './client.js';
+import { Blooms } from './blooms.js';
 import { Discoveries } from './discoveries.js';
 import { isWavedTo, WAVE } from './emotes.js';
 import { isComputer } from './faces.js';
@@ -68,6 +69,7 @@ export class Controls {
     this.relay = new Relay(state, session.client, hud, sound);
     this.races = new Races(state, session, hud, sound);
     this.garden = new Planting(state, session.client, hud, sound);
+    this.blooms = new Blooms();
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
@@ -112,6 +114,7 @@ export class Controls {
     this.relay.frame();
     this.races.look(performance.now());
     this.garden.frame();
+    this.#showBloom();
     this.#showCairn();
     this.#showMissing();
   }
@@ -180,9 +183,9 @@ export class Controls {
       return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.races.stop()
         || this.#endAim();
     }
-    if (key === 'Enter') this.hud.openChat();
+    if (key === 'Enter') this.hud.chat.open();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
-    else return this.hud.press(letterOf(event));
+    else return this.hud.tools.press(letterOf(event));
     return true;
   }
 
@@ -358,14 +361,14 @@ export class Controls {
     this.relay.grasp(id);
     state.followed = id;
     this.hud.hint(null);
-    this.hud.following(name);
+    this.hud.notes.following(name);
   }
 
   /** Follow nobody any more; return whether anybody was followed. */
   unfollow() {
     const was = this.following !== null;
     this.following = this.state.followed = null;
-    if (was) this.hud.following(null);
+    if (was) this.hud.notes.following(null);
     return was;
   }
 
@@ -376,20 +379,28 @@ export class Controls {
 
   #showCairn() {
     const { state } = this, { cairn } = state;
-    if (cairn === null) return this.hud.hideCairn();
+    if (cairn === null) return this.hud.cairnCard.close();
     const { id, values: { player, stones } } = cairn.thing, others = player !== state.ownId;
     const may = { stone: others && state.cairnNear && stones <= (this.stoned.get(id) ?? Infinity), hide: others };
     // The card must not cover the own player.
     const below = state.here.y < cairn.y - 0.5;
     const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
     const tip = this.view.pointOf(state, cairn.x, foot);
-    this.hud.showCairn(cairn.thing, may, { ...tip, below });
+    this.hud.cairnCard.show(cairn.thing, may, { ...tip, below });
+  }
+
+  /** Tell of a square that blooms, once. */
+  #showBloom() {
+    const told = this.blooms.look(this.state);
+    if (told === null) return;
+    this.sound.spark();
+    if (this.blooms.read(this.state) === null) this.hud.toast(told);
   }
 
   /** Say what is missing on the stone where the player stands, and let it hum. */
   #showMissing() {
     const { state, hud, sound } = this, now = performance.now();
-    hud.waiting(missing(state));
+    hud.notes.waiting(missing(state) ?? this.blooms.read(state) ?? this.blooms.missing(state));
     const { on = 0, other = null } = state.stones ?? {};
     if (on === 0 || now < this.hummedAt + HUM_EVERY) return;
     this.hummedAt = now;
@@ -500,7 +511,7 @@ export class Controls {
 
   #showMenu(id, cssX, cssY) {
     const { names, drawn, muted } = this.state, name = names.get(id), look = drawn.get(id)?.look ?? 0;
-    if (name !== undefined) this.hud.walkerMenu(id, look, name, muted.has(id), cssX, cssY);
+    if (name !== undefined) this.hud.menu.open(id, look, name, muted.has(id), cssX, cssY);
   }
 
   /** Let a player's words (0) or emote sound, as loud as it is near. */

@@ -65,7 +65,7 @@ export function takeRace(state, runner, course, { ms, player, look, name, way })
     echo: ms === 0 ? null : {
       id: IDS + runner, echo: player, look, name: state.muted.has(player) ? 'an echo' : `${name}’s echo`,
       x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, own: false, dimmed: false, muted: false, saying: null,
-      wavedAt: -Infinity, sparkAt: -Infinity, seenAt: 0, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
+      wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity, seenAt: 0, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
     },
     begunAt: NaN, endedAt: NaN, waits: runner === state.ownId, over: false,
   });

@@ -35,6 +35,7 @@ export function showEmote(state, id, emote, at) {
   const walker = walkerInSight(state, id);
   if (walker === undefined || !isEmote(emote)) return null;
   walker.saying = { text: '', emote, at, until: at + EMOTE_SHOWN, toOwn: false, shown: !isClockwork(id) };
+  if (emote === DANCE) walker.dancedAt = at;
   if (emote !== WAVE) return null;
   const other = whomAnswered(state, walker, at);
   walker.wavedAt = other === null ? at : -Infinity;

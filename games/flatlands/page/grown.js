@@ -8,6 +8,7 @@ const WORN = 'Paths.worn', PLANTS = 'Gardens.plants';
 const FAINT = 2, ROAD = 6;                // values from which a tile looks worn, and is a road
 const PLANT = 4;                          // a look is PLANT times a plant, and how worn the tile is
 const MOST = 4000;                        // changes that are kept
+const APART = 4;                          // tiles between those that stand for the change of a whole square
 
 /** What one plants, from 1 on: its name, and the prop of view/props.js.
  * @type {{ name: string, many: string, prop: string }[]} */
@@ -20,6 +21,8 @@ export class Grown {
     /** @type {Map<string, Uint8Array>} By 'col:row' of a square: the looks of its tiles, row by row. */
     this.squares = new Map();
     this.side = 1;                        // of a square, in tiles
+    /** @type {Map<string, string>} By 'col:row' of a square that blooms: the id of what lets it, which says how. */
+    this.blooms = new Map();
     /** @type {{ x: number, y: number }[]} The tiles that look otherwise, the last one last, and */
     this.changes = [];
     this.forgotten = 0;                   // how many came before these
@@ -56,9 +59,26 @@ export class Grown {
     if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
   }
 
+  /** Let a square bloom, 'col:row', whose side has so many tiles; with '' it does not any more. */
+  bloom(key, id, side) {
+    if (id === (this.blooms.get(key) ?? '')) return;
+    const [col, row] = key.split(':').map(Number);
+    this.side = side;
+    if (id === '') this.blooms.delete(key);
+    else this.blooms.set(key, id);
+    for (let y = 0; y < side; y += APART) {
+      for (let x = 0; x < side; x += APART) this.changes.push({ x: col * side + x, y: row * side + y });
+    }
+  }
+
   #at(x, y) {
     const { side } = this, col = Math.floor(x / side), row = Math.floor(y / side);
     return this.squares.get(`${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
+  }
+
+  /** Return the id of what lets the square of a tile bloom, or ''. */
+  blooming(x, y) {
+    return this.blooms.get(`${Math.floor(x / this.side)}:${Math.floor(y / this.side)}`) ?? '';
   }
 
   /** Return how worn a tile is: 0, 1 if one sees it, or 2 if it is a road. */

@@ -1,6 +1,7 @@
 // The kinds of things that lie in the world: their pictures, and what a player does about them by a key and a
 // button. A new kind gets an entry here. Only main.js knows this module.
 
+import { Wreaths } from './view/blooms.js';
 import { Cairns } from './view/cairns.js';
 import { Gems } from './view/gems.js';
 import { Halves, Twins } from './view/twins.js';
@@ -24,6 +25,7 @@ export const KINDS = [
   { type: 'Gem', Pictures: Gems },
   { type: 'Twin', Pictures: Twins },
   { type: 'Half', Pictures: Halves },
+  { type: 'Bloom', Pictures: Wreaths },
   {
     type: 'Cairn',
     Pictures: Cairns,

@@ -110,7 +110,7 @@ function frame() {
   resize();
   state.still = stillness.matches;
   state.plain = hud.effort.plain;
-  state.panels = hud.panels;
+  state.panels = hud.room.boxes;
   client.advance();
   const now = performance.now();
   if (state.ownId === null) {
@@ -125,7 +125,7 @@ function frame() {
 
 function showReadings() {
   if (state.ownId === null || document.hidden) return;
-  hud.readings(measures.take());
+  hud.readingsPanel.show(measures.take());
   minimap.render(state);
 }
 

@@ -58,14 +58,14 @@ export class Races {
     this.#read(state.sign, now);
     if (race !== null) return this.#follow(race, now);
     if (this.result !== null && now < this.result.until) {
-      return hud.race({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
+      return hud.notes.race.show({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
     }
     const [first] = state.sign?.courses ?? [];
     // A newcomer learns first how to walk; and who looks at the grid sees all of it.
     const idle = this.session.lasts && this.session.walked && !state.gridShown;
-    if (first === undefined || !idle) return hud.race(null);
+    if (first === undefined || !idle) return hud.notes.race.show(null);
     const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
-    hud.race({ clock: '', text, button: 'Race', stop: false });
+    hud.notes.race.show({ clock: '', text, button: 'Race', stop: false });
   }
 
   /** Begin a race at the signpost that is read: by the course at an `index` of its courses, or else by the one after
@@ -106,7 +106,7 @@ export class Races {
     const another = !begun && sign !== null && sign.courses.length > 1;
     const clock = (begun ? ((ended ? endedAt : now) - begunAt) / 1000 : 0).toFixed(1);
     const text = ended ? `${course.name}!` : begun ? `To ${to}` : `Go! To ${to}`;
-    hud.race({ clock, text, button: another ? 'Another way' : '', stop: true });
+    hud.notes.race.show({ clock, text, button: another ? 'Another way' : '', stop: true });
     if (!ended || now < this.toldAt + TELL_EVERY) return;
     this.toldAt = now;
     this.#tell();

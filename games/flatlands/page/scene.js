@@ -169,7 +169,7 @@ export function walkerOf(state, id) {
   if (known !== undefined) return known;
   const walker = {
     id, x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, name: '', own: false,
-    dimmed: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, sparkAt: -Infinity,
+    dimmed: false, muted: false, look: 0, saying: null, wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity,
     seenAt: state.now, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
   };
   state.drawn.set(id, walker);

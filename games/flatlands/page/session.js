@@ -55,7 +55,7 @@ export class Session {
     on.event('Emote', (player, { emote }, id) => player !== null && this.#emoted(id, emote));
     on.told('board', (gems, place, of, top) => {
       this.#showLasting();
-      hud.showBoard({ gems, place, of }, top);
+      hud.board.show({ gems, place, of }, top);
     });
     on.told('waits', (...told) => this.#waits(told));
     on.told('twin', (name) => {
@@ -76,7 +76,7 @@ export class Session {
       hud.banner(why === null ? 'Connection lost.' : sentenceOf(why), 'warn',
         { label: 'Try now', onClick: () => net.connect() });
     });
-    on.waiting((ms) => hud.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`));
+    on.waiting((ms) => hud.notes.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`));
     on.ended((sentence) => this.#ended(sentence));
     identity.onOther = () => this.#showTitle();
     this.#showTitle();
@@ -135,7 +135,7 @@ export class Session {
     if (state.muted.has(id)) return;
     if (!showSaying(state, id, text, performance.now())) return;
     const shown = state.names.get(id) ?? name;
-    this.hud.log(shown, id, look, text);
+    this.hud.chat.add(shown, id, look, text);
     if (id !== state.ownId) this.hud.callBack(`${shown} spoke`);
     this.onHeard(id, 0);
   }
@@ -215,7 +215,7 @@ export class Session {
     // A server without a store has nothing that could be taken.
     if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence));
-    this.hud.keepLine();
+    this.hud.cairnDialog.keep();
   }
 
   /** Nobody plays in this window any more: `sentence` says why, or is null if another window does. */
@@ -227,7 +227,7 @@ export class Session {
         { label: 'Play here', onClick: () => this.start(identity.name, identity.look) });
     } else {
       this.#left();
-      hud.titleError(sentence);
+      hud.titleScreen.fail(sentence);
     }
   }
 
@@ -277,7 +277,7 @@ export class Session {
 
   #showLasting() {
     this.lasts = true;
-    this.hud.showLasting();
+    this.hud.tools.showLasting();
   }
 
   /** Show in the banner what is wrong with the connection, if anything is. */

@@ -33,6 +33,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {Saying | null} saying
  * @property {number} wavedAt      performance time, ms, of its last wave, if nobody has returned it;
  *                                 otherwise -Infinity
+ * @property {number} dancedAt     performance time, ms, when it danced last, or -Infinity
  * @property {number} sparkAt      performance time, ms, when a wave was last returned, by it or to it
  * @property {number} seenAt       performance time, ms, when it was last in the replica
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed

@@ -33,6 +33,7 @@ export class Help {
         + 'another then appears somewhere else.'),
       element('p', {}, 'On the plaza burns a fire. Walk into it, and carry its ember to a dark landmark, which then '
         + 'burns for a day. In one hand it is out soon: whoever touches you has it next, and anew.'),
+      element('p', {}, 'Three who dance in one square for 8 seconds let it bloom for a day.'),
       ...(forgets ? [element('p', {}, FORGETS)] : []),
       element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
         + 'only the squares around your screen, so the world can be endless.'),

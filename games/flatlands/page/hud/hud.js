@@ -64,7 +64,7 @@ export class Hud {
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
     this.emote = () => on.waveBack() || this.ring.toggle();
-    this.tools = new Tools({ chat: () => this.openChat(), emote: this.emote }, focusWorld);
+    this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, focusWorld);
     const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
       title: 'Map of everybody (O)' }, icon('globe'));
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });
@@ -163,11 +163,6 @@ export class Hud {
     return this.tools.add(deed);
   }
 
-  /** A key with a letter was pressed; return whether it does anything. */
-  press(letter) {
-    return this.tools.press(letter);
-  }
-
   /** Show the title and ask for a name and a look. `invitedBy` says who invited the player, or is null.
    * @param {string | null} invitedBy */
   title(suggestedName, look, invitedBy = null) {
@@ -184,19 +179,11 @@ export class Hud {
     this.root.dataset.shows = !this.titleScreen.root.hidden ? 'title' : this.atlas.root.hidden ? 'game' : 'map';
   }
 
-  titleError(sentence) {
-    this.titleScreen.fail(sentence);
-  }
-
   play() {
     this.titleScreen.close();
     this.#turn();
     clearTimeout(this.sampling);
     this.sampling = setTimeout(() => this.#sampleFrames(), SAMPLE_AFTER);
-  }
-
-  readings(values) {
-    this.readingsPanel.show(values);
   }
 
   /** Give the focus to the world, so that keys control the walk; or to the map while that is shown. */
@@ -224,15 +211,6 @@ export class Hud {
     const focused = this.notes.banner.contains(document.activeElement);
     this.notes.tell(text, kind, button);
     if (focused && button === null) this.focusWorld();
-  }
-
-  countdown(text) {
-    this.notes.countdown(text);
-  }
-
-  /** Add a line to the chat. */
-  log(name, colourId, look, text) {
-    this.chat.add(name, colourId, look, text);
   }
 
   /** Let screen readers read what happened, if it can be seen on the canvas only. */
@@ -268,14 +246,6 @@ export class Hud {
     this.#showDialog(this.book.almanac);
   }
 
-  openChat() {
-    this.chat.open();
-  }
-
-  walkerMenu(id, look, name, muted, cssX, cssY) {
-    this.menu.open(id, look, name, muted, cssX, cssY);
-  }
-
   /** Show a link to be shared, or copied by hand; `local` if it leads to this machine only. */
   showLink(link, local) {
     this.#showDialog(this.tools.link.root);
@@ -300,24 +270,6 @@ export class Hud {
       this.focusWorld();
     });
     this.callBack(text);
-  }
-
-  /** Show what the player waits for, as long as it does; null: it does not.
-   * @param {string | null} text */
-  waiting(text) {
-    this.notes.waiting(text);
-  }
-
-  /** Show who is followed, and a button to end that; null hides it.
-   * @param {string | null} name */
-  following(name) {
-    this.notes.following(name);
-  }
-
-  /** Show what there is to know about a race, or null: see RaceNote.
-   * @param {import('./race.js').Shown | null} what */
-  race(what) {
-    this.notes.race.show(what);
   }
 
   /** Show a hint for a while; null hides it. With fingers it is `touched`.
@@ -345,36 +297,9 @@ export class Hud {
     this.#showDialog(this.cairnDialog.root);
   }
 
-  /** The server refused something: a line that was just left for a cairn is kept for another try. */
-  keepLine() {
-    this.cairnDialog.keep();
-  }
-
-  /** Show a cairn's line: see CairnCard.
-   * @param {import('../replica.js').Thing} cairn @param {{ stone: boolean, hide: boolean }} may
-   * @param {{ x: number, y: number, below: boolean }} place */
-  showCairn(cairn, may, place) {
-    this.cairnCard.show(cairn, may, place);
-  }
-
-  hideCairn() {
-    this.cairnCard.close();
-  }
-
-  /** Show the own score and the best; see Board.
-   * @param {import('./board.js').Score} score @param {[string, number, boolean][]} top */
-  showBoard(score, top) {
-    this.board.show(score, top);
-  }
-
   /** Close the sheet that is open; return whether there was one. */
   closeSheet() {
     return closeSheet();
-  }
-
-  /** The server keeps what lasts: show what is about that. */
-  showLasting() {
-    this.tools.showLasting();
   }
 
   setSound(on, sings) {
@@ -388,11 +313,6 @@ export class Hud {
     show(on, this.tools.legend);
     this.readingsPanel.open(on);
     if (on) this.hint(null);              // on the smallest screens there is no room for both
-  }
-
-  /** The panels, which marks on the canvas must not cover. */
-  get panels() {
-    return this.room.boxes;
   }
 
   /** Measure how long frames take, and draw what this machine can bear. */

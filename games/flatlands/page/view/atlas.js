@@ -201,9 +201,10 @@ function colourOf({ node }, channels) {
   return channels ? hueOf(node) : SOMEBODY;
 }
 
-/** Draw the landmarks that the own player has found, by name, and the cairns that it knows of. */
-function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
-  const tile = gaze.scale / side;
+/** Draw the landmarks that the own player has found, by name, and the cairns that it knows of. A name stands below its
+ * picture, or above it if there the own player is. */
+function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
+  const tile = gaze.scale / side, own = here === null ? null : gaze.toScreen(here.x / side, here.y / side);
   for (const { x, y } of tile < CAIRNS_FROM ? [] : cairns) {
     const at = gaze.toScreen(x / side, y / side);
     ctx.fillStyle = INK;
@@ -219,9 +220,11 @@ function drawFound(ctx, { gaze, side, found, cairns }, dpr) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
     const picture = miniatureOf(kind, Math.round(LANDMARK * dpr)), wide = picture.width / dpr, high = picture.height / dpr;
     ctx.drawImage(picture, at.x - wide / 2, at.y + 4 - high, wide, high);
-    if (PART * tile < TITLES_FROM) continue;
-    put(ctx, textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }),
-      at.x, at.y + 13, dpr);
+    // What is said of the next fire has its name.
+    if (PART * tile < TITLES_FROM || name === goal?.name) continue;
+    const title = textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
+    const covered = own !== null && Math.abs(own.x - at.x) < title.w / dpr / 2 + 12 && Math.abs(own.y - at.y - 13) < 20;
+    put(ctx, title, at.x, covered ? at.y - high - 6 : at.y + 13, dpr);
   }
 }
 

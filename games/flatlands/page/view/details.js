@@ -2,13 +2,16 @@
 // pebbles, shells, mushrooms. All of one colour in a piece are drawn as one path, so they cost little.
 
 import { AUTUMN, DESERT, HEATH, MARSH, SNOW } from '../regions.js';
-import { DEEP, GRASS, PATH, SAND, WATER, WOOD } from '../terrain.js';
-import { part, rollAt } from './dice.js';
+import { DEEP, GRASS, PATH, PLAZA, SAND, WATER, WOOD } from '../terrain.js';
+import { part, rollAt, rollOf } from './dice.js';
 import { PATH_TONES, TONES } from './palette.js';
 
 const SALT = 0xde7a11, SALT_FLOWERS = 0xf10e2, FLOWER_PATCH = 5;     // tiles a side
 const SALT_POOLS = 0x9001, POOL_PATCH = 6;       // tiles a side
 const LITTER = ['#d67a38', '#c4553f'], BLOOM = ['#a565a3', '#8f5790', '#c084bd', '#8d8a55'];
+/** How many flowers a tile of each kind has at most, where its square blooms; and of which colours. */
+const BLOOMING = { [GRASS]: 4, [WOOD]: 3, [SAND]: 2, [PATH]: 1, [PLAZA]: 1 };
+const PETALS = ['#ff7fa8', '#ffffff', '#ffd24a', '#b795f5', '#ff9a5c', '#7fd0ff'];
 /** So many 1/16 tile from a path's middle nothing grows. */
 export const CLEAR_OF_PATH = 30;
 
@@ -86,9 +89,9 @@ export function paintFlatDetails(ctx, window, loose) {
   pads.fill(ctx);
 }
 
-/** Paint the details over paths: pebbles, and flowers in patches. */
+/** Paint the details over paths: pebbles, flowers in patches, and those of squares that bloom. */
 export function paintRaisedDetails(ctx, window) {
-  const pebbles = new Strokes(), petals = new Strokes(), hearts = new Path2D();
+  const pebbles = new Strokes(), leaves = new Strokes(), petals = new Strokes(), hearts = new Path2D();
   each(window, (x, y, kind, roll) => {
     const region = window.region(x, y);
     if (kind === PATH) {
@@ -96,8 +99,11 @@ export function paintRaisedDetails(ctx, window) {
     } else if (kind === GRASS && window.path(x, y) > CLEAR_OF_PATH && region !== SNOW) {
       flowers(petals, hearts, window, x, y, roll, region);
     }
+    const bloom = BLOOMING[kind] === undefined ? '' : window.blooming(x, y);
+    if (bloom !== '') blossoms(leaves, petals, hearts, window, x, y, rollOf(bloom), BLOOMING[kind]);
   });
   pebbles.fill(ctx);
+  leaves.fill(ctx);
   petals.fill(ctx);
   ctx.fillStyle = '#f0b429';
   ctx.fill(hearts);
@@ -223,13 +229,34 @@ function flowers(petals, hearts, window, x, y, roll, region) {
   for (let i = 0; i < count; i++) {
     const own = rollAt(window.x0 + x, window.y0 + y, SALT_FLOWERS + 1 + i);
     const cx = x + part(own, 0), cy = y + part(own, 8), size = 0.055 + 0.02 * part(own, 16);
-    for (let petal = 0; petal < 5; petal++) {
-      const turn = petal * Math.PI * 0.4 + part(own, 24);
-      const fx = cx + Math.cos(turn) * size, fy = cy + Math.sin(turn) * size;
-      path.moveTo(fx + size * 0.7, fy);
-      path.arc(fx, fy, size * 0.7, 0, Math.PI * 2);
+    flower(path, hearts, cx, cy, size, part(own, 24));
+  }
+}
+
+/** Add a flower whose petals are `size` tiles from its heart. */
+function flower(path, hearts, x, y, size, turned) {
+  for (let petal = 0; petal < 5; petal++) {
+    const turn = petal * Math.PI * 0.4 + turned, fx = x + Math.cos(turn) * size, fy = y + Math.sin(turn) * size;
+    path.moveTo(fx + size * 0.7, fy);
+    path.arc(fx, fy, size * 0.7, 0, Math.PI * 2);
+  }
+  hearts.moveTo(x + size * 0.6, y);
+  hearts.arc(x, y, size * 0.6, 0, Math.PI * 2);
+}
+
+/** Add the flowers of a tile in a square that blooms, of which there are `most` or fewer: clumps of one colour, of three
+ * that the square has. */
+function blossoms(leaves, petals, hearts, window, x, y, seed, most) {
+  const wx = window.x0 + x, wy = window.y0 + y;
+  const clump = rollAt(Math.floor(wx / 2), Math.floor(wy / 2), seed), path = petals.of(PETALS[(seed + clump % 3) % PETALS.length]);
+  for (let i = 0; i < most; i++) {
+    const own = rollAt(wx, wy, seed + 1 + i), cx = x + part(own, 0), cy = y + part(own, 8), size = 0.075 + 0.045 * part(own, 16);
+    if ((own >>> 29) < 3) continue;
+    for (const side of [-1, 1]) {
+      const green = leaves.of(side < 0 ? '#3f8a4a' : '#57a552');
+      green.moveTo(cx + side * size * 1.2, cy + size);
+      green.ellipse(cx + side * size * 1.2, cy + size, size * 1.3, size * 0.5, side * 0.5, 0, Math.PI * 2);
     }
-    hearts.moveTo(cx + size * 0.6, cy);
-    hearts.arc(cx, cy, size * 0.6, 0, Math.PI * 2);
+    flower(path, hearts, cx, cy, size, part(own, 24));
   }
 }

@@ -3,7 +3,7 @@
 
 import { faceOf } from '../faces.js';
 import { drawFlag } from './flag.js';
-import { miniatureOf } from './miniature.js';
+import { EXTENTS, miniatureOf } from './miniature.js';
 import { textOf } from './text.js';
 import { drawTwins } from './twins.js';
 
@@ -16,6 +16,9 @@ const PICTURE = 19;                       // css px: the height of a landmark's 
 const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c', TWINS_COLOUR = '#b9a2ff';
 const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
                                           // of a step
+const NOTHING = { left: 0, top: 0, right: 0 };
+/** Tiles from a landmark's feet to what is below its hearth. */
+export const BELOW = 2.5;
 const TAU = Math.PI * 2;
 
 /** @typedef {import('../state.js').Arrow} Arrow */
@@ -95,15 +98,30 @@ function edgePlace(dx, dy, area, halfW, halfH) {
 }
 
 /** Return the middle of the pill of an arrow to a place that a panel covers: between that and the middle of
- * the screen, as near to it as panels and other arrows allow; null if there is no room.
- * @returns {{ x: number, y: number } | null} */
-function placeBeside(px, py, screen, area, halfW, halfH) {
+ * the screen, as near to it as panels, other arrows and the picture `box` of what stands there allow; null if there is no
+ * room. @returns {{ x: number, y: number } | null} */
+function placeBeside(px, py, screen, area, halfW, halfH, box) {
   for (let part = 0; part < 1; part += 0.02) {
     const x = Math.round(px + (screen.width / 2 - px) * part);
     const y = Math.round(py + (screen.height / 2 - py) * part);
-    if (!onPanel(area, x, y, halfW, halfH) && !onArrow(x, y, halfW, halfH)) return { x, y };
+    if (!onPanel(area, x, y, halfW, halfH) && !onArrow(x, y, halfW, halfH) && !(x + halfW > box.left
+      && x - halfW < box.right && y + halfH > box.top && y - halfH < box.bottom)) return { x, y };
   }
   return null;
+}
+
+/** Return the box of a landmark with a name, in device px, from the top of its picture to its hearth; or only where its
+ * feet are, (px, py), if there is none.
+ * @param {import('../state.js').State} state */
+function boxOf({ marks }, label, px, py, tile) {
+  const mark = marks.find(({ name }) => name === label), { left, top, right } = mark === undefined ? NOTHING : EXTENTS[mark.kind];
+  return { left: px + left * tile, top: py + top * tile, right: px + right * tile,
+    bottom: py + (mark === undefined ? 0 : BELOW) * tile };
+}
+
+/** Say whether a panel covers the feet of a landmark, at (px, py), so that a sign says its name. */
+export function isCovered({ panels }, px, py, tile, pageDpr) {
+  return onPanel({ panels, pageDpr }, px, py - tile, tile, tile);
 }
 
 /** Return how far along the edge of the rectangle a place is, clockwise from the upper left corner. */
@@ -156,7 +174,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const inView = px > 0 && py > 0 && px < screen.width && py < screen.height, { tile } = screen;
   const ofMark = arrow.kind !== undefined, twins = arrow.twins === true, named = ofMark || twins;
   if (inView && !(arrow.aim === true && onPanel(area, px, py, 0, 0))
-    && !(ofMark && onPanel(area, px, py - tile, tile, tile))) return;
+    && !(ofMark && isCovered(state, px, py, tile, area.pageDpr))) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
   const colour = arrow.aim === true ? AIM_COLOUR : twins ? TWINS_COLOUR
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
@@ -166,7 +184,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const pill = PILL * dpr, tip = ARROW * dpr, before = (PAD + SIGN + GAP) * dpr;
   const width = before + label.w + PAD * dpr;
   const halfW = width / 2 + tip, halfH = pill / 2 + tip;
-  const place = inView ? placeBeside(px, py, screen, area, halfW, halfH)
+  const place = inView ? placeBeside(px, py, screen, area, halfW, halfH, boxOf(state, arrow.label, px, py, tile))
     : edgePlace(dx, dy, area, halfW, halfH);
   if (place === null) return;
   const { x, y } = place;

@@ -1,6 +1,7 @@
 // The names of landmarks, and what a signpost tells whoever stands at it. Both are words over the world.
 
 import { isOne, ownRace } from '../echoes.js';
+import { BELOW, isCovered } from './marks.js';
 import { EXTENTS } from './miniature.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
 import { FONT, textOf, widthOf } from './text.js';
@@ -9,7 +10,6 @@ const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const RULE = 7;                           // css px between directions and courses
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const ABOVE = 1.95;                       // tiles from a post to its board
-const BELOW = 2.5;                        // tiles from a landmark's feet to its name, below its hearth
 const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
 const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the own walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
@@ -31,6 +31,9 @@ export function courseAt(x, y) {
  * px per css px for words, and `pageDpr` for the page's panels. */
 export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   for (const mark of state.marks) {
+    // Then a sign says its name.
+    if (mark.name !== state.aim?.label
+      && isCovered(state, screen.x(mark.foot + 0.5), screen.y(mark.y + 0.5), screen.tile, pageDpr)) continue;
     const name = textOf(mark.name, { size: NAME_SIZE, weight: 800, colour: GOLD, outline: OUTLINE, dpr });
     const x = screen.x(mark.foot + 0.5) - (name.w >> 1);
     const top = screen.y(mark.y + 0.5 + EXTENTS[mark.kind].top) - name.h, below = screen.y(mark.y + 0.5 + BELOW);

@@ -179,7 +179,7 @@ export class View {
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
       lying.drawGleam(ctx, state, lit);
       drawRings(ctx, state, screen, RINGS_LIT * lit);
-      walkers.drawLight(ctx, state);
+      walkers.drawLight(ctx, state, lit);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
       scale.water.drawLights(ctx, screen, scale.ground, lit);
       drawBeacons(ctx, state, screen, lit);

@@ -42,6 +42,8 @@ const TAU = Math.PI * 2;
  * @property {number} seen       performance time, ms, when it was last in the state
  * @property {number} px         position of its feet, in device px
  * @property {number} py
+ * @property {number} bodyY      that of its body as it was drawn, which bobs, and how it moved
+ * @property {import('./emotes.js').Motion | null} motion
  * @property {number} rank       names with a lower rank are placed first
  * @property {boolean} named     true if its name has a place
  * @property {number} nameAlpha  0 .. 1
@@ -58,7 +60,7 @@ function newMemory(walker) {
   return {
     walker, face: faceOf(walker.echo ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
     clockwork: isClockwork(walker.id), x: walker.x, y: walker.y, stride: 0,
-    lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, rank: 0, named: false, nameAlpha: 0,
+    lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, bodyY: 0, motion: null, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
   };
 }
@@ -198,9 +200,20 @@ export class Walkers {
     drawSparks(ctx, state, memory, this.tile);
   }
 
-  /** Let the ember light what is around its carrier; the canvas adds what is drawn. */
-  drawLight(ctx, state) {
-    for (const { walker, px, py } of this.order) if (walker.echo !== undefined) this.echoes.draw(ctx, px, py);
+  /** Let people be lighter than the night, as much as lamps are `lit`, and the ember light what is around its carrier;
+   * the canvas adds what is drawn. */
+  drawLight(ctx, state, lit) {
+    for (const memory of this.order) {
+      const { walker, px, py, bodyY, motion } = memory;
+      if (walker.echo !== undefined) this.echoes.draw(ctx, px, py);
+      if (memory.deer || walker.own || walker.echo !== undefined) continue;
+      const { ghost, ax, ay } = this.bodies.body(memory.face, walker.dimmed);
+      ctx.globalAlpha = lit * walker.alpha;
+      if (motion !== null) bend(ctx, motion, px, py, this.tile);
+      ctx.drawImage(ghost, px - ax, bodyY - ay);
+      if (motion !== null) ctx.restore();
+    }
+    ctx.globalAlpha = lit;
     const memory = state.carried && this.order.find(({ walker }) => walker.id === state.carried.id);
     if (memory) this.ember.drawLight(ctx, memory.px, memory.py);
   }
@@ -220,21 +233,15 @@ export class Walkers {
   #drawWalker(ctx, state, memory, body, alpha, asGhost) {
     const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
     const swing = state.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
-    const y = py - Math.round(swing * BOB * tile);
+    const y = memory.bodyY = py - Math.round(swing * BOB * tile);
     // Where its key is, clockwork does not wave.
-    const motion = motionOf(state, walker, memory.clockwork && memory.lookX <= 0.2);
+    const motion = memory.motion = motionOf(state, walker, memory.clockwork && memory.lookX <= 0.2);
     if (!asGhost) {
       const feet = pace > 0.3 && !state.still
         ? bodies.steps[Math.floor(memory.stride * STEPS) % STEPS] : bodies.standing;
       ctx.drawImage(feet.canvas, px - feet.ax, py - feet.ay);
     }
-    if (motion !== null) {
-      ctx.save();
-      ctx.translate(px + motion.x * tile, py + motion.y * tile);
-      ctx.rotate(motion.turn);
-      ctx.scale(1, motion.stretch);
-      ctx.translate(-px, -py);
-    }
+    if (motion !== null) bend(ctx, motion, px, py, tile);
     if (memory.clockwork && !asGhost) this.keys.draw(ctx, state, memory, px, y);
     ctx.drawImage(asGhost ? body.ghost : body.canvas, px - body.ax, y - body.ay);
     if (asGhost) ctx.globalAlpha = alpha * XRAY;
@@ -282,6 +289,15 @@ function sortByFeet(order) {
     }
     order[j + 1] = memory;
   }
+}
+
+/** Let what is drawn from here to restore() move as a body does whose feet are at the device px (px, py). */
+function bend(ctx, motion, px, py, tile) {
+  ctx.save();
+  ctx.translate(px + motion.x * tile, py + motion.y * tile);
+  ctx.rotate(motion.turn);
+  ctx.scale(1, motion.stretch);
+  ctx.translate(-px, -py);
 }
 
 /** Draw a dashed ring around feet at the device px (px, py). What of it is behind the body is left out, so it may be drawn

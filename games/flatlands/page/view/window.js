@@ -119,6 +119,11 @@ export class Window {
     return this.plants[(y + PAD) * this.side + x + PAD];
   }
 
+  /** Return the id of what lets the square of a tile bloom, or ''. */
+  blooming(x, y) {
+    return this.grown?.blooming(this.x0 + x, this.y0 + y) ?? '';
+  }
+
   region(x, y) {
     return this.regions[(y + PAD) * this.side + x + PAD];
   }

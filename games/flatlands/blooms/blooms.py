@@ -1,0 +1,129 @@
+"""Blooms: where three people dance at one time for 8 s, their square blooms for a day.
+
+A dance is an emote, which is over in a moment: who makes another one within GAP dances on. Who has
+danced in a square since when is one record of that square, which is changed by compare-and-take, so
+the three may be at three nodes. One step of the store makes it the record of a bloom, lays that
+into the square, and writes a line into the book of each: whatever dies, all of it is done or
+nothing, and once a day. Nothing looks at anybody who does not dance, nor at whoever dances where
+fewer than three people are.
+"""
+
+from typing import Final, NamedTuple
+
+from flatlands import Away, Me, Record, Records, Thing, action, flag, number, text
+from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.emotes import Emotes
+from flatlands.server.messages.protocol import TIME_MOST
+from flatlands.server.messages.texts import NAME_LIMIT
+
+#: The emote that is a dance, and how many people it takes.
+DANCE, DANCERS = 4, 3
+
+#: ms for which each of them must have danced, and within which who dances on makes the next dance.
+#: The page lets one dance every 1250 ms, and shows each dance for 2600.
+LASTS: Final = 8000
+GAP: Final = 4000
+
+#: Seconds for which a square blooms.
+DAY: Final = 24 * 3600
+
+#: Of so many people at most it is known that they dance in a square: others take the place of who
+#: stops.
+KNOWN: Final = 6
+
+
+class Bloom(Thing, lasts=DAY):
+    """The square in which it lies blooms until a node time, in ms. The others are the names of
+    those who have danced there."""
+
+    until = number(0, TIME_MOST)
+    first = second = third = text(0, NAME_LIMIT)
+
+
+class Dancer(NamedTuple):
+    """A player who dances, the mark of its person, and the node times, in ms, of its first dance
+    and of its last one."""
+
+    player: int
+    mark: str
+    since: int
+    last: int
+
+
+class Dance(Record, lasts=DAY):
+    """Who dances in a square, as `packed` writes it; or that the square `blooms`."""
+
+    dancers = text(0, KNOWN * 70)
+    blooms = flag()
+
+    def all(self) -> list[Dancer]:
+        """Return those who dance, in the order in which they began."""
+        rows = [row.split() for row in self.dancers.split(";") if row]
+        return [Dancer(int(id), mark, int(since), int(last)) for id, mark, since, last in rows]
+
+
+def packed(dancers: list[Dancer]) -> str:
+    """Return dancers as a record has them."""
+    return ";".join(" ".join(map(str, one)) for one in dancers)
+
+
+def danced(dancers: list[Dancer], player: int, mark: str, now: int) -> list[Dancer]:
+    """Return who dances once a player has danced at a node time, in ms; it need not be one of them
+    if there are many. Who comes back, or has two windows, is one dancer."""
+    # Not before it stopped; by a clock that is wrong nobody dances on.
+    on = [one for one in dancers if abs(now - one.last) <= GAP]
+    since = min([one.since for one in on if one.mark == mark], default=now)
+    others = [one for one in on if one.mark != mark]
+    return sorted([*others, Dancer(player, mark, since, now)], key=lambda one: one.since)[:KNOWN]
+
+
+class Blooms(Emotes):
+    """See the module."""
+
+    things = (Bloom,)
+    dances, notes = Records(Dance), Records(Note)
+
+    @action(rate=1, burst=5)
+    def emote(self, me: Me, emote: int = number(1, 255)) -> None:
+        """Make an emote, which may be a dance. A muted player makes none."""
+        super().emote(me, emote)
+        if emote == DANCE and me.owner:
+            try:
+                self._dance(me)
+            except Away:
+                # The dance was seen. Who dances on is counted once the store answers.
+                return
+
+    def _dance(self, me: Me) -> None:
+        """Note that a player has danced, and let its square bloom if that was all that it took."""
+        square, now = me.square, self.now()
+        names = {one.id: one.name for one in self.players_in(square)}
+        blooms = any(isinstance(thing, Bloom) for thing in self.things_in(square))
+        if blooms or len(names) < DANCERS:
+            return
+        id = f"{square[0]}:{square[1]}"
+
+        def how(dance: Dance | None) -> Dance | None:
+            before = Dance(id) if dance is None else dance
+            after = packed(danced(before.all(), me.id, me.owner[:MARK], now))
+            return None if before.blooms or after == before.dancers else Dance(id, dancers=after)
+
+        dance = self.dances.change(id, how)
+        assert dance is not None
+        long = [one for one in dance.all() if now - one.since >= LASTS and one.player in names]
+        if len(long) >= DANCERS:
+            self._bloom(me, dance, long[:DANCERS], [names[one.player] for one in long[:DANCERS]])
+
+    def _bloom(self, me: Me, dance: Dance, dancers: list[Dancer], names: list[str]) -> None:
+        """Let the square of a player bloom, unless somebody was faster."""
+        now, (x, y) = self.now(), me.tile
+        left, top = (at * self.side for at in me.square)
+        x = min(max(x, left), left + self.side - 1)
+        y = min(max(y, top), top + self.side - 1)
+        first, second, third = names
+        bloom = Bloom((x, y), until=now + DAY * 1000, first=first, second=second, third=third)
+        lines = [
+            note(one.mark, "bloom", now, who=who, n=DANCERS, x=x, y=y)
+            for one, who in zip(dancers, [second, third, first], strict=True)
+        ]
+        self.dances.forget(dance, [Dance(dance.id, blooms=True), bloom, *lines])

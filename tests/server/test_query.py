@@ -50,7 +50,7 @@ class World:
     def __init__(self, tmp_path, broker=None, store=None, fast=(0, 0)):
         name = broker or f"memory://query-{next(NUMBERS)}"
         self.store = open_store(store or f"sqlite:///{tmp_path / 'store.db'}", "flatlands")
-        self.nodes = []
+        self.nodes, self.askers = [], []
         for ahead in fast:
             node = Node(
                 grid=Grid(),
@@ -70,9 +70,12 @@ class World:
         source = Source(
             self.watcher.ground, self.watcher.node.grid, store or self.store, self.watcher
         )
-        return Asker(source, TABLES, seconds, most)
+        self.askers.append(Asker(source, TABLES, seconds, most))
+        return self.askers[-1]
 
     def close(self):
+        for asker in self.askers:
+            asker._database.close()
         self.watcher.stop()
         for node in self.nodes:
             node.loop.end()

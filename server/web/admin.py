@@ -144,6 +144,8 @@ def operator_pages(
     def drain() -> Response:
         if not has_token():
             refuse()
+        if "minutes" in request.args:
+            abort(_answer(400, "A drain has no minutes: it ends with the server."))
         if not server.drain(_turn().sleep):
             abort(_answer(409, "No other server takes players of this world: stop this one."))
         log.warning("admin: drain, ordered from %s", request.remote_addr)

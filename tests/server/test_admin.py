@@ -167,10 +167,12 @@ def test_a_wrong_order_is_refused_in_words(server, path, status, said):
     assert ask(server, f"admin/{path}", token="wrong", method="POST")[0] == 401
 
 
-def test_a_server_that_is_alone_is_not_drained(server):
+def test_a_server_that_is_alone_is_not_drained_and_a_drain_has_no_end(server):
     answer = ask(server, "admin/drain", token=ADMIN, method="POST")
     assert answer == (409, "No other server takes players of this world: stop this one.\n")
     assert ask(server, "admin/drain", token="wrong", method="POST")[0] == 401
+    answer = ask(server, "admin/drain?minutes=0", token=ADMIN, method="POST")
+    assert answer == (400, "A drain has no minutes: it ends with the server.\n")
     assert json.loads(ask(server, "readyz")[1])["ready"]
 
 

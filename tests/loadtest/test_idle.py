@@ -46,43 +46,29 @@ def measure(out, *options):
 # Whether there is room.
 
 
+#: Each process may have so many descriptors.
+EACH = "because each may have 20,000 file descriptors here: give"
+RAISE = "or raise the limit (ulimit -n)"
+ONE_ADDRESS = "that this machine's one address has (net.ipv4.ip_local_port_range)"
+
+
 @pytest.mark.parametrize(
-    ("connections", "processes", "workers", "address_ports", "sentence"),
+    ("given", "sentence"),
     [
-        (65536, 4, 4, None, ""),
-        (65536, 4, None, None, ""),
-        (19936, 1, 1, None, ""),
-        (
-            19937,
-            1,
-            2,
-            None,
-            "19,937 connections need 2 processes at least, because each may have "
-            "20,000 file descriptors here: give --processes 2, or raise the limit (ulimit -n)",
-        ),
-        (
-            65536,
-            4,
-            3,
-            None,
-            "65,536 connections need 4 processes at least, because each may have "
-            "20,000 file descriptors here: give --workers 4, or raise the limit (ulimit -n)",
-        ),
-        (
-            28233,
-            2,
-            None,
-            28232,
-            "28,233 connections need more ports than the 28,232 that this "
-            "machine's one address has (net.ipv4.ip_local_port_range): ramp to 28,232 at most",
-        ),
-        (28232, 2, None, 28232, ""),
+        ((65536, 4, 4, None), ""),
+        ((65536, 4, None, None), ""),
+        ((19936, 1, 1, None), ""),
+        ((19937, 1, 2, None), "need 2 processes at least, {each} --processes 2, {}"),
+        ((65536, 4, 3, None), "need 4 processes at least, {each} --workers 4, {}"),
+        ((28233, 2, None, 28232), "need more ports than the 28,232 {one}: ramp to 28,232 at most"),
+        ((28232, 2, None, 28232), ""),
     ],
 )
-def test_what_is_lacking_for_so_many_connections_is_one_sentence(
-    connections, processes, workers, address_ports, sentence
-):
-    assert why_not(connections, processes, workers, 20_000, address_ports) == sentence
+def test_what_is_lacking_for_so_many_connections_is_one_sentence(given, sentence):
+    connections, processes, workers, ports = given
+    told = sentence and f"{connections:,} connections {sentence}"
+    told = told.format(RAISE, each=EACH, one=ONE_ADDRESS)
+    assert why_not(connections, processes, workers, 20_000, ports) == told
 
 
 def test_no_address_gives_more_than_half_of_its_ports():

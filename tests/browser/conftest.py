@@ -41,11 +41,13 @@ collect_ignore = [] if shutil.which(FIREFOX) else ["test_firefox.py"]
 
 
 def eventually(condition, what, patience=PATIENCE / 1000):
-    """Return once `condition()` is true, which may take so many seconds."""
-    deadline = time.monotonic() + patience
+    """Return once `condition()` is true, which may take so many seconds: the longer it takes, the
+    more seldom it is asked, since each question costs the browser some ms."""
+    deadline, pause = time.monotonic() + patience, 0.03
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.03)
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.1)
 
 
 def wait_for(page, expression, argument=None, expected=True):

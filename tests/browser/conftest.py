@@ -40,22 +40,26 @@ FIREFOX = "firefox-esr"
 collect_ignore = [] if shutil.which(FIREFOX) else ["test_firefox.py"]
 
 
-def eventually(condition, what, patience=PATIENCE / 1000):
-    """Return once `condition()` is true, which may take so many seconds."""
-    deadline = time.monotonic() + patience
+def eventually(condition, what, patience=PATIENCE / 1000, seldom=0.03):
+    """Return once `condition()` is true, which may take so many seconds. It is asked each 0.03 s
+    at first, and later each `seldom` s."""
+    deadline, pause = time.monotonic() + patience, 0.03
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.03)
+        time.sleep(pause)
+        pause = min(pause * 1.2, seldom)
 
 
 def wait_for(page, expression, argument=None, expected=True):
     """Return once an expression is (or with expected=False is not) true in a page.
 
-    Playwright's own wait evaluates text within the page, which the page's policy forbids.
+    Playwright's own wait evaluates text within the page, which the page's policy forbids. Each
+    question costs some ms of CPU.
     """
     eventually(
         lambda: bool(page.evaluate(expression, argument)) == expected,
         f"{expression} ({argument}) is {expected}",
+        seldom=0.1,
     )
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
+from flatlands.server.messages.protocol import KEY
 from tests.browser.acts import PHONE, enter, picture, walk_to
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
+from tests.socket_client import SocketClient
 
 #: Says where the dots are on the screen, in css px, by their columns and rows.
 DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone === null)
@@ -39,8 +41,10 @@ def dots(page):
 
 
 def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, play):
-    pages = [play(name, spread_server.url) for name in ("Ada", "Ben", "Cid")]
-    ada, squares = pages[0], [tuple(page.evaluate(OWN_SQUARE)) for page in pages]
+    ada = play("Ada", spread_server.url)
+    others = [SocketClient(spread_server.port).hello(name).model for name in ("Ben", "Cid")]
+    squares = [other.players[other.id].square for other in others]
+    squares.insert(0, tuple(ada.evaluate(OWN_SQUARE)))
     goal = next(square for square in squares if square != squares[0])
     open_map(ada)
     eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
@@ -116,13 +120,14 @@ def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
 
 
 def test_live_shows_the_map_without_playing_and_leads_to_a_title_that_says_who_is_there(
-    spread_server, open_page, play
+    spread_server, open_page
 ):
     page = open_page(spread_server.url.rstrip("/") + "/live")
     wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
     assert not page.get_by_label("Your name").is_visible()
     before = page.evaluate("flatlands.state.atlas.totals.people")
-    play("Fay", spread_server.url)
+    # Whom nobody knows again is not named.
+    SocketClient(spread_server.port).hello("Fay").send(KEY, "0123456789abcdef")
     wait_for(page, "(before) => flatlands.state.atlas.totals.people === before + 1", before)
     wait_for(page, "flatlands.state.atlas.dots.size > 0")
     page.keyboard.press("Escape")

@@ -9,6 +9,7 @@ from flatlands.games.flatlands.walkers.talk import SIGHTS
 from tests.browser.acts import enter, say
 from tests.browser.conftest import eventually, wait_for
 from tests.inside import inside
+from tests.socket_client import SocketClient
 
 #: The lines of the chat that have a text in them.
 LINES = """(text) => [...document.querySelectorAll('.log li')]
@@ -66,7 +67,7 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
         say(page, f"{page.evaluate(NEAREST)['name']}, who are you?")
 
     until(page, f"({LINES})('a computer player') > 0", "one answers", ask)
-    play("Bob", url=lively.url)
+    SocketClient(lively.port).hello("Bob")
     readings = page.get_by_label("Readings")
     eventually(lambda: "You, Bob and " in readings.inner_text(), "Bob is named")
     assert " clockwork" in readings.inner_text()

@@ -56,28 +56,49 @@ ON_SCREEN = """([x, y, tile]) => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (844, 390), (820, 1180), (390, 844), (320, 568)])
-def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, open_page, play, size):
-    play("Walker", url=alone.url)
-    page = open_page(alone.url, **sized(*size))
+#: What fades after a while, as hints and what was said do, stays.
+NOTHING_FADES = """{
+  const wait = setTimeout;
+  globalThis.setTimeout = (call, ms, ...more) => wait(call, ms < 12000 ? ms : 2 ** 31 - 1, ...more);
+}"""
+
+
+def at_each(page, sizes):
+    """Yield each of some sizes, once a page has it."""
+    for width, height in sizes:
+        page.set_viewport_size({"width": width, "height": height})
+        # Panels are laid out with the next frames.
+        time.sleep(0.5)
+        yield width, height
+
+
+@pytest.mark.parametrize(
+    "sizes", [[(1440, 900)], [(844, 390), (820, 1180), (390, 844), (320, 568)]], ids=str
+)
+def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, open_page, sizes):
+    SocketClient(alone.port).hello("Walker")
+    page = open_page(alone.url, **sized(*sizes[0]))
     page.get_by_text("1 person is walking now").wait_for()
     # It is as somebody would be drawn: oneself, and another one.
     wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 2")
-    [card] = boxes(page, ".card")
-    all_within([card], size)
-    for part in (".start input", ".play", ".looks"):
-        [(_, left, top, right, bottom)] = boxes(page, f"#title {part}")
-        assert left >= card[1] and top >= card[2] and right <= card[3] and bottom <= card[4], part
-    tile = 27 if min(size) < 500 else 32
-    for x, y in ((0.5, 0.5), (0.5, 3.1), (-1, 0.5), (2, 0.5)):
-        at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile])
-        assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1]
-        assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y)
-    # The face that is chosen is that of the picture.
-    look = "flatlands.state.walkers.find(({ own }) => own).look"
-    before = page.evaluate(look)
-    page.get_by_role("group", name="Hat").get_by_role("button", name="Next").click()
-    wait_for(page, f"{look} !== {before}")
+    for size in at_each(page, sizes):
+        [card] = boxes(page, ".card")
+        all_within([card], size)
+        for part in (".start input", ".play", ".looks"):
+            [(_, left, top, right, bottom)] = boxes(page, f"#title {part}")
+            assert left >= card[1] and top >= card[2], (part, size)
+            assert right <= card[3] and bottom <= card[4], (part, size)
+        tile = 27 if min(size) < 500 else 32
+        for x, y in ((0.5, 0.5), (0.5, 3.1), (-1, 0.5), (2, 0.5)):
+            at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile])
+            assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1], size
+            assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y, size)
+        # The face that is chosen is that of the picture.
+        look = "flatlands.state.walkers.find(({ own }) => own).look"
+        before = page.evaluate(look)
+        page.get_by_role("group", name="Hat").get_by_role("button", name="Next").click()
+        wait_for(page, f"{look} !== {before}")
+        page.get_by_role("button", name="Play").click(trial=True)
     page.get_by_role("button", name="Play").click()
     wait_for(page, "flatlands.state.own !== undefined && flatlands.state.walkers.length === 2")
 
@@ -88,49 +109,53 @@ def fill_the_log(page):
     wait_for(page, "document.querySelectorAll('.log li').length >= 4")
 
 
-@pytest.mark.parametrize("size", DESKTOPS + FINGERS, ids=str)
-def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, size):
-    page = play("Fitter", url=alone.url, **sized(*size))
+@pytest.mark.parametrize("sizes", [DESKTOPS, FINGERS], ids=["desktops", "fingers"])
+def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, sizes):
+    page = play("Fitter", url=alone.url, script=NOTHING_FADES, **sized(*sizes[0]))
     wait_for(page, "document.querySelector('.hint.shown') !== null")
     fill_the_log(page)
     for id in range(90_005, 90_017):
         put(page, id, 4, -3)
     page.locator(".tally", has_text="and 11 others").wait_for()
-    time.sleep(0.5)
-    walker = ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
     fixed = (".map", ".tools", ".tally")
-    shown = boxes(page, ".hint", *fixed, ".stick", ".chat input")
-    assert {".hint", *fixed} <= {name for name, *_ in shown}
-    all_within([walker, *shown], size)
-    [hint] = boxes(page, ".hint")
-    assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1]
-    # What was said is never under them either.
-    [log] = boxes(page, ".log")
-    above = [walker, *(one for one in shown if one[0] != ".chat input")]
-    assert log[4] > log[2] + 40 and all(apart(log, other) for other in above)
-    # No word stands alone in a line.
-    lines = page.evaluate(
-        """() => {
-          const range = document.createRange();
-          range.selectNodeContents(document.querySelector('.hint'));
-          return [...range.getClientRects()].map(({ width }) => width);
-        }"""
-    )
-    assert min(lines) > 0.4 * max(lines)
+
+    def walker(size):
+        return ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
+
+    for size in at_each(page, sizes):
+        shown = boxes(page, ".hint", *fixed, ".stick", ".chat input")
+        assert {".hint", *fixed} <= {name for name, *_ in shown}, size
+        all_within([walker(size), *shown], size)
+        [hint] = boxes(page, ".hint")
+        assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1], size
+        # What was said is never under them either.
+        [log] = boxes(page, ".log")
+        above = [walker(size), *(one for one in shown if one[0] != ".chat input")]
+        assert log[4] > log[2] + 40 and all(apart(log, other) for other in above), size
+        # No word stands alone in a line.
+        lines = page.evaluate(
+            """() => {
+              const range = document.createRange();
+              range.selectNodeContents(document.querySelector('.hint'));
+              return [...range.getClientRects()].map(({ width }) => width);
+            }"""
+        )
+        assert min(lines) > 0.4 * max(lines), size
     # Few tools are always there, and the others in a menu by their names.
     page.get_by_role("button", name="More", exact=True).click()
     entries = page.locator(".tools .entries button:visible .word")
     names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
-    assert ", ".join(entries.all_inner_texts()) == names
-    all_within(boxes(page, ".entries", ".tools > button"), size)
+    for size in at_each(page, sizes):
+        assert ", ".join(entries.all_inner_texts()) == names, size
+        all_within(boxes(page, ".entries", ".tools > button"), size)
     page.keyboard.press("Escape")
     assert boxes(page, ".entries") == []
     use_tool(page, "Grid")
     page.get_by_label("Legend").wait_for()
-    time.sleep(0.5)
-    shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick")
-    assert {".legend", ".readings .list"} <= {name for name, *_ in shown}
-    all_within([walker, *shown], size)
+    for size in at_each(page, sizes):
+        shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick")
+        assert {".legend", ".readings .list"} <= {name for name, *_ in shown}, size
+        all_within([walker(size), *shown], size)
 
 
 #: The boxes of the faces of all walkers, as those of panels.

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from flatlands.server.messages.protocol import SAY
+from flatlands.server.messages.protocol import DO, SAY
+from flatlands.world.track import UNIT
 from tests.browser.acts import (
     ARRIVED,
     HELD,
@@ -176,8 +177,8 @@ def test_a_touch_walks_to_the_spot_a_held_finger_walks_on_and_the_stick_steers(a
     stands(page)
 
 
-def test_who_loses_the_focus_a_touch_or_the_tab_stops_and_a_hidden_tab_tells_who_calls(play):
-    page, other = play("Hidden"), play("Mover")
+def test_who_loses_the_focus_a_touch_or_the_tab_stops_and_a_hidden_tab_tells_who_calls(alone, play):
+    page, other = play("Hidden", url=alone.url), SocketClient(alone.port).hello("Mover")
     cancelled = "document.getElementById('world').dispatchEvent(new PointerEvent('pointercancel'))"
     for key, event in (("a", "dispatchEvent(new Event('blur'))"), ("d", cancelled)):
         set_out(page, key, 1)
@@ -188,13 +189,15 @@ def test_who_loses_the_focus_a_touch_or_the_tab_stops_and_a_hidden_tab_tells_who
         page.keyboard.up(key)
     set_out(page, "a", 1)
     turn_away(page)
-    walk(other, "d", 4)
+    x, y = other.at()
+    other.go(x + 4 * UNIT, y)
     stands(page)
-    eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), place(other)) < 0.1, "both agree")
+    there = [x / UNIT + 4, y / UNIT]
+    eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), there) < 0.1, "both agree")
     # The tab tells who waves and who speaks meanwhile.
-    other.keyboard.press("1")
+    other.send(DO, "emote", [1])
     wait_for(page, "document.title.startsWith('Mover waved')")
-    say(other, "hello?")
+    other.send(SAY, "hello?")
     wait_for(page, "document.title.startsWith('Mover spoke')")
     turn_away(page, hidden=False)
     assert page.title() == "Flatlands"
@@ -315,8 +318,8 @@ SOMEBODY_ELSE = """() => {
 
 
 def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
-    twin, other = play("Twin", url=alone.url), play("Twin", url=alone.url)
-    wait_for(twin, "flatlands.state.names.size === 2")
+    twin, other = play("Twin", url=alone.url), SocketClient(alone.port).hello("Twin")
+    wait_for(twin, "flatlands.state.names.size === 2 && flatlands.state.walkers.length === 2")
     names = twin.evaluate("[...flatlands.state.names.values()]")
     assert len(set(names)) == 2
     mute = twin.get_by_role("button", name="Mute", exact=True)
@@ -331,15 +334,14 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
     eventually(offers_to_mute, "a click opens the menu")
     assert twin.get_by_text("Following Twin").is_visible()
     mute.click()
-    # Neither what the other one says is shown, nor what it does.
-    emotes = "flatlands.state.walkers.filter(({ saying }) => saying?.emote === 3).length"
-    other.keyboard.press("3")
-    wait_for(other, f"{emotes} === 1")
-    say(other, "can you hear me?")
-    other.get_by_text("can you hear me?").wait_for()
-    time.sleep(0.3)
+    # Neither what the other one says is shown, nor what it does; what it does last is known.
+    other.send(DO, "emote", [3])
+    other.send(SAY, "can you hear me?")
+    other.walk(0, 1)
+    wait_for(twin, "(id) => flatlands.state.replica.players.get(id).ack === 1", other.model.id)
+    twin.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
     assert twin.get_by_text("can you hear me?").count() == 0
-    assert twin.evaluate(emotes) == 0
+    assert twin.evaluate("flatlands.state.walkers.every(({ saying }) => !saying?.emote)")
 
 
 def test_giant_letters_keep_their_bounds(alone, play):
@@ -383,8 +385,8 @@ def keeps_its_bounds(page, letter, size):
 
 
 def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
-    page = play("Reader", url=alone.url)
-    say(play("\u0645\u0631\u062d\u0628\u0627", url=alone.url), "hello all\u200b")
+    page = play("\u0645\u0631\u062d\u0628\u0627", url=alone.url)
+    say(page, "hello all\u200b")
     said = page.get_by_text("hello all")
     said.wait_for()
     assert said.inner_text() == "hello all"

@@ -19,6 +19,7 @@ from tests.browser.acts import (
     walk,
 )
 from tests.browser.conftest import eventually, use_tool, wait_for
+from tests.socket_client import SocketClient
 
 #: The walker with a name that a page draws.
 DRAWN = "(name) => flatlands.state.walkers.find((walker) => walker.name === name)"
@@ -85,21 +86,25 @@ def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play
 def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_somebody_else(
     alone, play
 ):
-    other, page = play("Other", url=alone.url), play("Typpo", url=alone.url)
-    seen(other, "Typpo")
+    other, page = SocketClient(alone.port).hello("Other"), play("Typpo", url=alone.url)
     id = page.evaluate(OWN_ID)
+
+    def sees(*names):
+        found = other.model.players
+        other.until(lambda: {player.name for player in found.values()} == {"Other", *names})
+
+    sees("Typpo")
     open_you(page)
     # The name is selected: one types over it.
     page.keyboard.type("Typo")
     page.keyboard.press("Enter")
-    seen(other, "Typo")
+    sees("Typo")
     page.get_by_role("dialog", name="You").wait_for(state="hidden")
     walk(page, "d", 1)
     page.reload()
     enter(page, "Old")
     assert page.evaluate(OWN_ID) == id
-    seen(other, "Old")
-    seen(other, "Typo", yes=False)
+    sees("Old")
     open_you(page)
     page.get_by_role("button", name="Start anew").click()
     # It asks first.
@@ -110,11 +115,11 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
     page.get_by_label("Your name").wait_for()
     assert page.get_by_label("Your name").input_value() != "Old"
     # It left for good, and does not sleep there.
-    seen(other, "Old", yes=False)
+    sees()
     enter(page, "New")
     assert page.evaluate(OWN_ID) != id
     assert page.evaluate("localStorage.getItem('flatlands.key')") != secret
-    seen(other, "New")
+    sees("New")
 
 
 #: What a page shows of the emote of the player with a name.

@@ -136,24 +136,18 @@ def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
 HELD = [[1, 2], [2]]
 
 
+AGAIN = "{} messages were handed out again, and those who died held 3: {} are not the same"
+
+
 @pytest.mark.parametrize(
     ("claims", "sentence"),
     [
         ([(0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (2, 3)], ""),
         # The first one died before it could say what it had claimed.
         ([(0, 1), (1, 2), (2, 2), (2, 3)], ""),
-        (
-            [(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)],
-            "2 messages were handed out again, and those who died held 3: 1 are not the same",
-        ),
-        (
-            [(0, 2), (1, 1), (2, 3)],
-            "3 messages were handed out again, and those who died held 3: 2 are not the same",
-        ),
-        (
-            [(0, 1), (1, 2)],
-            "1 messages were handed out again, and those who died held 3: 1 are not the same",
-        ),
+        ([(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)], AGAIN.format(2, 1)),
+        ([(0, 2), (1, 1), (2, 3)], AGAIN.format(3, 2)),
+        ([(0, 1), (1, 2)], AGAIN.format(1, 1)),
         ([(1, 2), (2, 3)], "1 of 3 messages are missing"),
     ],
 )

@@ -486,33 +486,22 @@ def test_who_comes_back_is_greeted_as_one_who_comes_back_and_not_led():
 FACTS = Facts("Ada", "Fern", (3 * UNIT, 0), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 1, 5)
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("who are you?", "I am Fern, Ada. I am clockwork: a computer player."),
-        ("Are you real", "I am Fern, Ada. I am clockwork: a computer player."),
-        ("are you a bot?", "I am Fern, Ada. I am clockwork: a computer player."),
-        (
-            "any gems?",
-            "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours.",
-        ),
-        (
-            "how many are there",
-            "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody.",
-        ),
-        ("landmark", "Ada, a landmark stands 40 tiles east of here. Signposts tell their names."),
-        ("Good day!", "Hello, Ada! I am clockwork, but I know my way. Ask me where something is."),
-        (
-            "what is the ember",
-            "Take the ember from a fire, Ada, and pass it on: it lights dark landmarks.",
-        ),
-        ("bye", "Goodbye, Ada! Come back soon."),
-        ("fliegen", None),
-        ("shiny", None),
-    ],
-)
-def test_an_answer_is_by_keyword_and_true(question, expected):
-    assert answer(question, FACTS) == expected
+WHO = "I am Fern, Ada. I am clockwork: a computer player."
+ANSWERS = {
+    **dict.fromkeys(("who are you?", "Are you real", "are you a bot?"), WHO),
+    "any gems?": "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours.",
+    "how many are there": "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody.",
+    "landmark": "Ada, a landmark stands 40 tiles east of here. Signposts tell their names.",
+    "Good day!": "Hello, Ada! I am clockwork, but I know my way. Ask me where something is.",
+    "what is the ember": "Take the ember from a fire, Ada, and pass it on: "
+    "it lights dark landmarks.",
+    "bye": "Goodbye, Ada! Come back soon.",
+    **dict.fromkeys(("fliegen", "shiny")),
+}
+
+
+def test_an_answer_is_by_keyword_and_true():
+    assert {question: answer(question, FACTS) for question in ANSWERS} == ANSWERS
 
 
 def test_who_knows_nothing_says_so():

@@ -92,6 +92,11 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
     assert ("colour" in tables(str(path))) == (form == "file")
 
 
+def has(line):
+    """Return the source of a game that has one more line."""
+    return OWN.replace("(Engine):", f"(Engine):\n    {line}")
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -103,42 +108,25 @@ def test_a_game_of_ones_own_is_a_file_or_a_folder(tmp_path, form):
         (None, "there is no game at "),
         (OWN.replace("__init__", "on_step"), "options, alone) must be on_step(self, me, tiles)"),
         (f"{OWN}\n\nclass Late(Engine):\n    floor = Cells('late')\n", "paint.py, line"),
-        (
-            OWN.replace("(Engine):", "(Engine):\n    ground = plain"),
-            "is plain(), terrain() or chunks(function), with",
-        ),
-        (OWN.replace("(Engine):", "(Engine):\n    parts = Cells()"), "cannot have the name parts"),
-        (OWN.replace("(Engine):", "(Engine):\n    @every(0)\n    def f(self): 0"), "write @every("),
-        (
-            OWN.replace("(Engine):", "(Engine):\n    @every(1, each=True)\n    def f(self): 0"),
-            "f(self) must be f(self, me)",
-        ),
-        (
-            OWN.replace(
-                "(Engine):", "(Engine):\n    @every(1, each=True, once=True)\n    def f(): 0"
-            ),
-            "cannot wait, or be called once",
-        ),
-        (OWN.replace("(Engine):", "(Engine):\n    @action\n    def f(self): 0"), "write @action("),
-        (OWN.replace("(Engine):", "(Engine):\n    x = number(3, 1)"), "from 3 to 1 is no range"),
-        (
-            OWN.replace("(Engine):", "(Engine):\n    async def on_leave(self, me): 0"),
-            "nothing awaits",
-        ),
-        (OWN.replace("(Engine):", "(Engine):\n    page = 'bare'"), "must have <!-- base --> once"),
+        (has("ground = plain"), "is plain(), terrain() or chunks(function), with"),
+        (has("parts = Cells()"), "cannot have the name parts"),
+        (has("@every(0)\n    def f(self): 0"), "write @every("),
+        (has("@every(1, each=True)\n    def f(self): 0"), "f(self) must be f(self, me)"),
+        (has("@every(1, each=True, once=True)\n    def f(): 0"), "cannot wait, or be called once"),
+        (has("@action\n    def f(self): 0"), "write @action("),
+        (has("x = number(3, 1)"), "from 3 to 1 is no range"),
+        (has("async def on_leave(self, me): 0"), "nothing awaits"),
+        (has("page = 'bare'"), "must have <!-- base --> once"),
         (
             OWN.replace("super().__init__", "print"),
             "must call super().__init__(node, options, alone)",
         ),
         (OWN.replace("__init__", "on_steps"), "there is no hook on_steps: there are on_enter, on_"),
-        (
-            OWN.replace("(Engine):", "(Engine):\n    thing = [Thing]"),
-            "no game has a list thing: there",
-        ),
+        (has("thing = [Thing]"), "no game has a list thing: there"),
         (OWN.replace("node.stats", "node.nothing"), "paint.py, line 18: AttributeError: "),
         (OWN.replace("colours: int", "port: int"), "every server has an option 'port'"),
         ("class Options: pass\n", "the class Options of the game"),
-        (OWN.replace("(Engine):", "(Engine):\n    page = 'no'"), "has no page: there is no "),
+        (has("page = 'no'"), "has no page: there is no "),
     ],
 )
 def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(

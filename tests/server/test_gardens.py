@@ -24,6 +24,7 @@ from flatlands.testkit import World
 from flatlands.world.grid import Rect
 from flatlands.world.terrain import GRASS, PATH, Terrain
 from tests.processes import ROOT
+from tests.server.test_ember import ask, put
 
 TERRAIN = Terrain(2013)
 
@@ -58,26 +59,11 @@ def east(n=0):
     return MEADOW[0] + n, MEADOW[1]
 
 
-def put(world, player, tile):
-    """Let a player stand on a tile."""
-    game = world.game(player.node)
-    game.me(game.node, game.node.residents.by_id[player.id]).put(tile)
-    world.run(1)
-
-
 def give(world, player, gems):
     """Let a player have found so many gems."""
     node = world.game(player.node).node
     owner = node.residents.by_id[player.id].owner
     node.keeper.wait(lambda store: store.add(Score(board_name("flatlands", BOARD), owner, gems)))
-
-
-def ask(world, player, action, *fields):
-    """Let a player do something; return why it is refused, or ""."""
-    before = len(player.errors())
-    player.do(action, *fields)
-    world.run(1)
-    return "".join(player.errors()[before:])
 
 
 def sow(world, player, n, kind=1):

@@ -15,9 +15,9 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 
-#: ms after which nobody waits for a fence any more: longer than a busy node does not read. One of
-#: several servers of a broker cannot speak for the others: there one waits for INSTEAD ms.
-WITHIN, INSTEAD = 1000, 100
+#: ms after which nobody waits for a fence any more: longer than a node that lacks CPU is late.
+#: One of several servers of a broker cannot speak for the others: there one waits for INSTEAD ms.
+WITHIN, INSTEAD = 4000, 100
 
 
 class Fences:

@@ -162,12 +162,13 @@ def carry(world, network, to, back, sender, message):
             link.put(sender, message, network.clock.time + lag)
 
 
-def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one():
+@pytest.mark.parametrize("lags", [OLD_LAGS, ((5, 70, 1500), (5, 5, 100))], ids=["some", "late"])
+def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one(lags):
     world = World()
-    slow(world, {OLD: OLD_LAGS})
+    slow(world, {OLD: lags})
     world.play(1000)
     world.order()
-    world.ends()
+    world.ends(within=2 * ENDS_WITHIN)
 
 
 @pytest.mark.parametrize("ms", range(1500, 3000, 130))

@@ -366,9 +366,9 @@ def mark(points: Sequence[dict[str, Any]]) -> None:
     other operations."""
     for callers in CALLERS:
         found = [one["callers"][callers] for one in points]
-        columns = [beyond([one[name] for one in found]) for name in ("p50", "p99", "rate")]
-        for one, row in zip(found, zip(*columns, strict=True), strict=True):
-            one["beyond"] = list(row)
+        for name in ("p50", "p99", "rate"):
+            for one, is_beyond in zip(found, beyond([one[name] for one in found]), strict=True):
+                one.setdefault("beyond", {})[name] = is_beyond
 
 
 @dataclass(frozen=True)
@@ -380,21 +380,17 @@ class Options:
     )
 
 
+def _cell(callers: int, name: str, form: str, row: dict[str, Any]) -> str:
+    one = row["callers"][callers]
+    return f"{one[name]:{form}}{'*' if one['beyond'][name] else ' '}"
+
+
 def _columns(callers: int) -> Iterator[Column]:
     """Yield what so many callers got: the columns of p50, p99 and rate."""
-    for at, (name, form, heading) in enumerate(
-        (
-            ("p50", ".3f", f"{callers} caller{'s' * (callers > 1)}: p50"),
-            ("p99", ".3f", "p99 ms"),
-            ("rate", ",.0f", "a second"),
-        )
-    ):
-
-        def text(row: dict[str, Any], at: int = at, name: str = name, form: str = form) -> str:
-            one = row["callers"][callers]
-            return f"{one[name]:{form}}{'*' if one['beyond'][at] else ' '}"
-
-        yield Column(heading, text, width=max(len(heading), 9))
+    first = f"{callers} caller{'s' * (callers > 1)}: p50"
+    figures = ("p50", ".3f", first), ("p99", ".3f", "p99 ms"), ("rate", ",.0f", "a second")
+    for name, form, heading in figures:
+        yield Column(heading, partial(_cell, callers, name, form), width=max(len(heading), 9))
 
 
 class Uniform(Study):

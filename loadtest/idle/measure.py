@@ -217,7 +217,7 @@ def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
 
 
 def _forget(client: Any) -> None:
-    # If it has ended, or otherwise after a day, the key ends by itself.
+    # If the server has ended, nothing is left to delete; otherwise the key expires after a day.
     with suppress(redis.RedisError):
         client.delete(KEY)
     client.close()

@@ -9,7 +9,6 @@ clients of 2013 know of no loss.
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,15 +25,26 @@ from flatlands.loadtest.kit.brokers import open_redis
 GONE_S = 3.0
 
 
-class Publisher(ABC):
-    """A connection that publishes. It is made of a worker's configuration: see worker.py."""
+class Client:
+    """A connection that publishes, and may also subscribe. It is made of a worker's configuration,
+    see worker.py, and has then connected."""
 
     #: Sends or queues a payload on a channel; returns False if that is impossible now.
     publish: Callable[[str, bytes], bool]
 
-    @abstractmethod
+    #: Number of times that it was told of a loss.
+    resets = 0
+
     def __init__(self, config: dict[str, Any]) -> None:
-        """Connect."""
+        raise NotImplementedError
+
+    def subscribe(self, channels: Iterable[str]) -> None:
+        """Subscribe to these channels too."""
+        raise NotImplementedError
+
+    def receive(self, timeout: float) -> bytes | None:
+        """Return the next payload; None after `timeout` seconds, or if something else came."""
+        raise NotImplementedError
 
     def dropped(self) -> int:
         """Return how many messages it knows to be lost, including those that it refused."""
@@ -53,22 +63,7 @@ class Publisher(ABC):
         return ""
 
 
-class Subscriber(Publisher):
-    """A connection that publishes and can also subscribe."""
-
-    #: Number of times that it was told of a loss.
-    resets = 0
-
-    @abstractmethod
-    def subscribe(self, channels: Iterable[str]) -> None:
-        """Subscribe to these channels too."""
-
-    @abstractmethod
-    def receive(self, timeout: float) -> bytes | None:
-        """Return the next payload; None after `timeout` seconds, or if something else came."""
-
-
-class BrokerClient(Subscriber):
+class BrokerClient(Client):
     """A broker of the game, used as a node uses it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -107,7 +102,7 @@ class BrokerClient(Subscriber):
         return ""
 
 
-class RedisPublisher(Publisher):
+class RedisPublisher(Client):
     """redis-py with one round trip for each message."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -119,7 +114,7 @@ class RedisPublisher(Publisher):
         return True
 
 
-class BufferedRedisPublisher(Publisher):
+class BufferedRedisPublisher(Client):
     """redis-py with a pipeline: one round trip for `buffer` messages, or after `flush_ms`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -144,7 +139,7 @@ class BufferedRedisPublisher(Publisher):
         super().sleep(seconds)
 
 
-class Redis2013(Subscriber):
+class Redis2013(Client):
     """redis-py at both ends, as the article describes it.
 
     Messages wait in a pipeline, which is a transaction. A thread sends them every `flush_ms`, the
@@ -193,7 +188,7 @@ class Redis2013(Subscriber):
         return self._failed
 
 
-class ZeroMQ2013(Subscriber):
+class ZeroMQ2013(Client):
     """ZeroMQ as the article describes it, for the broker in broker_2013.py.
 
     A message is one frame: the channel's name, a space, the payload. So a subscription to "1" also
@@ -228,7 +223,7 @@ class ZeroMQ2013(Subscriber):
 
 
 #: Name in a worker's configuration -> class of its publishers.
-PUBLISHERS: dict[str, type[Publisher]] = {
+PUBLISHERS: dict[str, type[Client]] = {
     "broker": BrokerClient,
     "redis-py": RedisPublisher,
     "redis-py-buffered": BufferedRedisPublisher,
@@ -237,7 +232,7 @@ PUBLISHERS: dict[str, type[Publisher]] = {
 }
 
 #: The same for its subscribers. Whoever is not named has the game's.
-SUBSCRIBERS: dict[str, type[Subscriber]] = {
+SUBSCRIBERS: dict[str, type[Client]] = {
     "redis-2013": Redis2013,
     "zeromq-2013": ZeroMQ2013,
 }

@@ -29,13 +29,7 @@ from flatlands.brokers.base import BrokerClosed
 from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.parent import LOOK_S, Parent
 from flatlands.loadtest.kit.processes import Trouble
-from flatlands.loadtest.queues.clients import (
-    PUBLISHERS,
-    SUBSCRIBERS,
-    BrokerClient,
-    Publisher,
-    Subscriber,
-)
+from flatlands.loadtest.queues.clients import PUBLISHERS, SUBSCRIBERS, BrokerClient, Client
 from flatlands.loadtest.queues.stamp import HELLO, SECOND, STAMP, Tally
 
 #: Messages that a publisher sends before others of the process have a turn.
@@ -68,7 +62,7 @@ class Publishing:
     """One publisher, from its connection to its report."""
 
     def __init__(self, number: int, config: dict[str, Any]) -> None:
-        self.client: Publisher = PUBLISHERS[config["client"]](config)
+        self.client: Client = PUBLISHERS[config["client"]](config)
         self._number, self._config = number, config
         self._sent = self._refused = 0
 
@@ -116,7 +110,7 @@ class Subscribing:
     """One subscriber to all channels, from its connection to its report."""
 
     def __init__(self, number: int, config: dict[str, Any]) -> None:
-        self.client: Subscriber = SUBSCRIBERS.get(config["client"], BrokerClient)(config)
+        self.client: Client = SUBSCRIBERS.get(config["client"], BrokerClient)(config)
         self._number, self._config = number, config
 
     def prove(self) -> None:

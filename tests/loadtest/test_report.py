@@ -29,7 +29,7 @@ def point(series="redis", clients=1, delivered=100, p50=1.5, **account):
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_a_loss_in_silence_is_trouble_but_where_nothing_else_is_promised(series, capsys):
+def test_a_loss_in_silence_is_trouble_where_a_reset_is_promised(series, capsys):
     run = {}
     status = study(point(series, delivered=90)).measure(run)
     if SERIES[series].is_told:

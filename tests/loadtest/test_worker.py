@@ -4,7 +4,7 @@ import gevent
 import pytest
 
 from flatlands.loadtest.queues import worker
-from flatlands.loadtest.queues.clients import SUBSCRIBERS, Subscriber
+from flatlands.loadtest.queues.clients import SUBSCRIBERS, Client
 from flatlands.loadtest.queues.stamp import SECOND, STAMP
 from flatlands.loadtest.queues.worker import Subscribing, at_once
 
@@ -31,7 +31,7 @@ def test_a_task_that_fails_is_not_waited_out():
         at_once([later(60, None), fail])
 
 
-class Again(Subscriber):
+class Again(Client):
     """A client that receives its first payload again and again, or nothing more."""
 
     def __init__(self, config):

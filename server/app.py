@@ -16,6 +16,7 @@ from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker, bare
 from flatlands.brokers.registry import identity_of
 from flatlands.server import faults, hangs, logs
+from flatlands.server.burden import Burden
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
@@ -61,6 +62,9 @@ ROUND, ROUND_TURNS = 10, 200
 #: A server that stops closes so many sessions at a time, or more so that it takes so many turns at
 #: most, with so many seconds between two turns: its clients must not all come back at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
+
+#: Seconds in which clients go to another machine that were asked to.
+SENT_WITHIN = 10
 
 #: The reason in their close frames.
 STOPPING = "the server restarts"
@@ -114,6 +118,7 @@ class Server:
             game=game,
             plays=game.plays,
             connect=connect,
+            address=settings.address,
         )
         self.sessions: set[Session] = set()
         self._greeting: set[Session] = set()
@@ -128,6 +133,7 @@ class Server:
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )
+        self._burden = Burden(self.node, capacity)
         #: Set if this is one of several workers that gather neighbours.
         self.migration: Migration | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
@@ -135,7 +141,7 @@ class Server:
                 settings.worker - 1,
                 Passage(settings.reports),
                 self.node,
-                capacity,
+                self._burden,
                 self.limits,
                 self,
             )
@@ -162,6 +168,7 @@ class Server:
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
                 faults=faults.collect() if settings.author else None,
+                machines=lambda: self.node.router.machines,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
@@ -170,6 +177,7 @@ class Server:
                 settings.allowed_origins,
                 settings.allowed_hosts,
                 local=is_local(self._listener.getsockname()[0]),
+                machines=lambda: self.node.router.machines,
             ),
             share=settings.http_share / 100,
             full=lambda: settings.worker is not None and self._admission.full,
@@ -194,6 +202,7 @@ class Server:
         self.node.orders.start()
         self.node.swap.start()
         self.node.peers.start()
+        self.node.router.start()
         self.node.play.start()
         logs.log_line(
             "serve", **{name: it for name, it in self.about().items() if name != "worker"}
@@ -237,16 +246,21 @@ class Server:
             if self.migration is not None:
                 self.migration.close()
             log.warning("%s", DRAINED)
-            gevent.spawn(self.node.loop.guarded, self._send_all_away)
+            gevent.spawn(self.node.loop.guarded, self._send_all_away, True)
 
-    def _send_all_away(self) -> None:
-        """Let others go on with what is played here, and close all sessions, a few at a time."""
+    def _send_all_away(self, over: bool = False) -> None:
+        """Let others go on with what is played here, and close all sessions, a few at a time. With
+        `over` clients go on at other machines before, if these have addresses."""
         self.node.play.stop()
         self.node.peers.publish(DRAINING)
+        router = self.node.router
+        if over and router.machines - {router.address}:
+            residents = [r for r in self.node.residents.by_id.values() if r.screen is not None]
+            in_turns(residents, _at_once(residents), DRAIN_PAUSE, router.send_away)
+            _wait(lambda: not self.sessions, SENT_WITHIN)
         sessions = list(self.sessions)
         random.shuffle(sessions)
-        at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
-        in_turns(sessions, at_once, DRAIN_PAUSE, _send_away)
+        in_turns(sessions, _at_once(sessions), DRAIN_PAUSE, _send_away)
 
     def stop(self) -> None:
         """Shut the server, and close all sessions, a few at a time.
@@ -342,6 +356,7 @@ class Server:
         """Once a second, measure how late the loop is, and close connections without a hello."""
         while True:
             before = time.monotonic()
+            self._burden.look()
             self.node.peers.load = self._load()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
@@ -391,6 +406,8 @@ class Server:
             session.renew_token()
             if self.migration is not None:
                 self.migration.look_after(session)
+            if session.resident is not None:
+                self.node.router.look_after(session.resident)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""
@@ -431,7 +448,10 @@ class Server:
 
     def _load(self) -> Load:
         """Return how much this process has, for its heartbeats."""
-        return Load(metrics.memory(), len(self.sessions), len(self.node.replicas.squares))
+        burden, router = self._burden, self.node.router
+        machine = router.machine(burden.busy, burden.line(router.belongs))
+        squares = len(self.node.replicas.squares)
+        return Load(metrics.memory(), len(self.sessions), squares, machine)
 
     def _report(self) -> metrics.Report:
         """Return this worker's gauges and counters."""
@@ -472,6 +492,7 @@ class Server:
             "game": kept_as(type(self.node.game)),
             "node": self.node.id,
             "worker": self.settings.worker or 1,
+            **({"address": self.settings.address} if self.settings.address else {}),
         }
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
@@ -497,6 +518,11 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
     until = time.monotonic() + seconds
     while not done() and time.monotonic() < until:
         gevent.sleep(0.02)
+
+
+def _at_once(some: list[Any]) -> int:
+    """Return how many of some clients are sent away at once."""
+    return max(DRAIN_AT_ONCE, len(some) // DRAIN_TURNS)
 
 
 def _send_away(session: Session) -> None:

@@ -49,7 +49,8 @@ class Search(Part):
             words,
             x * UNIT,
             y * UNIT,
-            lambda people: me.tell("sought", words, people, cairns),
+            # Whoever has asked may have left.
+            lambda people: me.tell("sought", words, people, cairns) if me.here else None,
         )
 
     def _read(self) -> None:

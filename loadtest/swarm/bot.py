@@ -213,9 +213,9 @@ class Bot(Connection, Playing):
         except wire.BrokenFrame as error:
             self.lose(str(error))
         if self._asked_to and self.state == PLAYING:
-            self._move(now)
+            self._go_over(now)
 
-    def _move(self, now: int) -> None:
+    def _go_over(self, now: int) -> None:
         """Go on at another machine. The connection to the last one is kept until that is done."""
         door, self._asked_to = self.world.door_at(self._asked_to), ""
         if door is None or self.deaf or self.rude:

@@ -255,9 +255,10 @@ class Server:
         self.node.peers.publish(DRAINING)
         router = self.node.router
         if over and router.machines - {router.address}:
-            residents = [r for r in self.node.residents.by_id.values() if r.screen is not None]
-            in_turns(residents, _at_once(residents), DRAIN_PAUSE, router.send_away)
-            _wait(lambda: not self.sessions, SENT_WITHIN)
+            for _ in range(SENT_WITHIN):
+                residents = list(self.node.residents.by_id.values())
+                in_turns(residents, _at_once(residents), DRAIN_PAUSE, router.send_away)
+                _wait(lambda: not self.sessions, 1)
         sessions = list(self.sessions)
         random.shuffle(sessions)
         in_turns(sessions, _at_once(sessions), DRAIN_PAUSE, _send_away)

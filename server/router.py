@@ -180,9 +180,10 @@ class Router(Sole):
         resident.followed = self.plan
 
     def send_away(self, resident: Resident) -> None:
-        """Ask a client to go to any other machine, because this node is drained."""
+        """Ask a client to go to any other machine, because this node is drained; once, when nothing
+        of it is under way."""
         others = sorted(self.machines - {self.address})
-        if self.address and others:
+        if others and not self._asked.get(resident.id):
             self._ask(resident, random.choice(others))
 
     def _ask(self, resident: Resident, to: str) -> bool:

@@ -16,16 +16,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from runpy import run_path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgpack
 
 HELLO, WALK, GO, SAY, PING, KEY, ACK, DO, TICKET = 1, 2, 3, 6, 7, 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21, 22, 23, 24
-THINGS, TOLD, CELLS, KEPT = 28, 45, 46, 47
+THINGS, TOLD, CELLS, KEPT, MOVED = 28, 45, 46, 47, 48
 ENTER, LEAVE, GONE, SAID = 0, 2, 3, 4
 
 #: Close codes after which it does not come back: the same would happen, or another one plays it.
@@ -368,10 +369,9 @@ class Bot(Playing):
         self._left, self._offset = False, 0.0
         self._connect()
 
-    def _connect(self) -> None:
-        """Begin to play, or go on with the same player."""
-        url = self._url
-        self._forget_all()
+    def _connect(self, elsewhere: SplitResult | None = None) -> None:
+        """Begin to play, or go on with the same player, here or `elsewhere`."""
+        url = elsewhere or self._url
         self._socket = socket.create_connection(
             (url.hostname or "localhost", url.port or 80), timeout=PATIENCE
         )
@@ -392,6 +392,7 @@ class Bot(Playing):
             raise ConnectionError(head.decode().partition("\r\n")[0])
         self._greet(*self._size)
         welcome = next(message for message in self._messages() if message[0] == WELCOME)
+        self._forget_all()
         self._begin(welcome)
         #: ms to be added to its own clock, and the shortest round trip by which it was measured.
         self._offset, self._trip = welcome[3] - time.monotonic() * 1000, math.inf
@@ -456,7 +457,9 @@ class Bot(Playing):
                 messages, wait = self._messages(), min(2 * wait, AGAIN_MOST)
                 continue
             news, own = self._take(message), self.me
-            if message[0] == FLUSH:
+            if message[0] == MOVED and self._move(urlsplit(message[1])):
+                messages = self._messages()
+            elif message[0] == FLUSH:
                 self._flush = message[1]
             elif message[0] == RESYNC:
                 # Flushes may be numbered anew.
@@ -484,6 +487,21 @@ class Bot(Playing):
         except OSError:
             return []
         return [("back", Player(self.id), None)]
+
+    def _move(self, address: SplitResult) -> bool:
+        """Go on at another machine, or stay if nobody lets it in there; return whether it went."""
+        there = copy(self)
+        try:
+            if address.scheme != "http":
+                return False
+            there._connect(address)
+        except (OSError, Refused):
+            if there._socket is not self._socket:
+                there._socket.close()
+            return False
+        self._socket.close()
+        vars(self).update(vars(there))
+        return True
 
     def _set_clock(self, sent: int, answered: int) -> None:
         """Take when a ping was sent, by its own clock, and answered, by node time."""

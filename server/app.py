@@ -17,6 +17,7 @@ from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker, bare
 from flatlands.brokers.registry import identity_of
 from flatlands.server import faults, hangs, logs
+from flatlands.server.burden import Burden
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
@@ -62,6 +63,9 @@ ROUND, ROUND_TURNS = 10, 200
 #: A server that stops closes so many sessions at a time, or more so that it takes so many turns at
 #: most, with so many seconds between two turns: its clients must not all come back at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
+
+#: Seconds in which clients go to another machine that were asked to.
+SENT_WITHIN = 10
 
 #: The reason in their close frames.
 STOPPING = "the server restarts"
@@ -115,6 +119,7 @@ class Server:
             game=game,
             plays=game.plays,
             connect=connect,
+            address=settings.address,
         )
         self.node.hub.least = settings.flush_every
         self.sessions: set[Session] = set()
@@ -130,6 +135,7 @@ class Server:
             proxies=settings.trusted_proxies,
             now=self.node.loop.now,
         )
+        self._burden = Burden(self.node, capacity)
         #: Set if this is one of several workers that gather neighbours.
         self.migration: Migration | None = None
         if settings.worker is not None and settings.reports is not None and settings.gather:
@@ -137,7 +143,7 @@ class Server:
                 settings.worker - 1,
                 Passage(settings.reports),
                 self.node,
-                capacity,
+                self._burden,
                 self.limits,
                 self,
             )
@@ -164,6 +170,7 @@ class Server:
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
                 faults=faults.collect() if settings.author else None,
+                machines=lambda: self.node.router.machines,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
@@ -172,6 +179,7 @@ class Server:
                 settings.allowed_origins,
                 settings.allowed_hosts,
                 local=is_local(self._listener.getsockname()[0]),
+                machines=lambda: self.node.router.machines,
             ),
             share=settings.http_share / 100,
             full=lambda: settings.worker is not None and self._admission.full,
@@ -196,6 +204,7 @@ class Server:
         self.node.orders.start()
         self.node.swap.start()
         self.node.peers.start()
+        self.node.router.start()
         self.node.play.start()
         logs.log_line(
             "serve", **{name: it for name, it in self.about().items() if name != "worker"}
@@ -239,16 +248,22 @@ class Server:
             if self.migration is not None:
                 self.migration.close()
             log.warning("%s", DRAINED)
-            gevent.spawn(self.node.loop.guarded, self._send_all_away)
+            gevent.spawn(self.node.loop.guarded, self._send_all_away, True)
 
-    def _send_all_away(self) -> None:
-        """Let others go on with what is played here, and close all sessions, a few at a time."""
+    def _send_all_away(self, over: bool = False) -> None:
+        """Let others go on with what is played here, and close all sessions, a few at a time. With
+        `over` clients go on at other machines before, if these have addresses."""
         self.node.play.stop()
         self.node.peers.publish(DRAINING)
+        router = self.node.router
+        if over and router.machines - {router.address}:
+            for _ in range(SENT_WITHIN):
+                residents = list(self.node.residents.by_id.values())
+                in_turns(residents, _at_once(residents), DRAIN_PAUSE, router.send_away)
+                _wait(lambda: not self.sessions, 1)
         sessions = list(self.sessions)
         random.shuffle(sessions)
-        at_once = max(DRAIN_AT_ONCE, len(sessions) // DRAIN_TURNS)
-        in_turns(sessions, at_once, DRAIN_PAUSE, _send_away)
+        in_turns(sessions, _at_once(sessions), DRAIN_PAUSE, _send_away)
 
     def stop(self) -> None:
         """Shut the server, and close all sessions, a few at a time.
@@ -347,6 +362,7 @@ class Server:
             if second % 60 == 0:
                 for one in self.node.loop.times.values():
                     one.turn()
+            self._burden.look()
             self.node.peers.load = self._load()
             gevent.sleep(1)
             self._lag = (time.monotonic() - before - 1) * 1000
@@ -396,6 +412,8 @@ class Server:
             session.renew_token()
             if self.migration is not None:
                 self.migration.look_after(session)
+            if session.resident is not None:
+                self.node.router.look_after(session.resident)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""
@@ -436,7 +454,10 @@ class Server:
 
     def _load(self) -> Load:
         """Return how much this process has, for its heartbeats."""
-        return Load(metrics.memory(), len(self.sessions), len(self.node.replicas.squares))
+        burden, router = self._burden, self.node.router
+        machine = router.machine(burden.busy, burden.line(router.belongs))
+        squares = len(self.node.replicas.squares)
+        return Load(metrics.memory(), len(self.sessions), squares, machine)
 
     def _report(self) -> metrics.Report:
         """Return this worker's gauges and counters."""
@@ -479,6 +500,7 @@ class Server:
             "game": kept_as(type(self.node.game)),
             "node": self.node.id,
             "worker": self.settings.worker or 1,
+            **({"address": self.settings.address} if self.settings.address else {}),
         }
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
@@ -504,6 +526,11 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
     until = time.monotonic() + seconds
     while not done() and time.monotonic() < until:
         gevent.sleep(0.02)
+
+
+def _at_once(some: list[Any]) -> int:
+    """Return how many of some clients are sent away at once."""
+    return max(DRAIN_AT_ONCE, len(some) // DRAIN_TURNS)
 
 
 def _send_away(session: Session) -> None:

@@ -1,4 +1,5 @@
-"""The plan by which the workers of one machine share the world: which of them serves which squares.
+"""The plan by which the workers of one machine, or machines, share the world: which of them serves
+which squares.
 
 Lines along the borders of squares divide the world into districts, and each district is one
 worker's. What players do then costs the least: their neighbours are at the same worker. There are
@@ -7,12 +8,13 @@ its players go to a worker that has none, and two quiet ones on either side of a
 again. Players who stand in one square are divided by their ids.
 
 These are pure rules: nothing here reads a clock, knows a socket, or moves a player. The supervisor
-makes the plan, and tells all workers.
+makes the plan of its workers, and tells them; one node makes that of all machines (router.py). All
+that is said here of workers is true of machines.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgpack
 
@@ -23,9 +25,16 @@ COLUMNS: Final = 0
 ROWS: Final = 1
 PLAYERS: Final = 2
 
+#: What has a district: the slot of a worker, or the address of a machine.
+Slot: TypeAlias = int | str
+
 #: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). Of PLAYERS
 #: `at` is the number of the bit.
-Plan: TypeAlias = "int | tuple[int, int, Plan, Plan]"
+Plan: TypeAlias = "Slot | tuple[int, int, Plan, Plan]"
+
+#: The squares beside a player. While one of them is still this worker's, the player stays: so who
+#: walks to and fro on a line is not passed to and fro.
+BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 #: Seconds after a change of the plan until its effect can be judged.
 SETTLED_AFTER: Final = 6.0
@@ -75,9 +84,9 @@ def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int]:
     return plan, frozenset(takes), workers
 
 
-def owner(plan: Plan, square: Square, id: int) -> int:
+def owner(plan: Plan, square: Square, id: int) -> Slot:
     """Return the slot that serves a player in a square."""
-    while not isinstance(plan, int):
+    while isinstance(plan, tuple):
         axis, at, low, high = plan
         beyond = id >> at & 1 if axis == PLAYERS else square[axis] >= at
         plan = high if beyond else low
@@ -104,21 +113,23 @@ def line(squares: Sequence[Square]) -> Line | None:
     return best and best[2]
 
 
-def slots(plan: Plan) -> list[int]:
+def slots(plan: Plan) -> list[Slot]:
     """Return the slots that have a district."""
-    if isinstance(plan, int):
-        return [plan]
-    return slots(plan[2]) + slots(plan[3])
+    if isinstance(plan, tuple):
+        return slots(plan[2]) + slots(plan[3])
+    return [plan]
 
 
 class Districts:
-    """The plan, which follows how busy the workers are."""
+    """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is as
+    SETTLED_AFTER."""
 
-    def __init__(self) -> None:
-        self.plan: Plan = 0
+    def __init__(self, plan: Plan = 0, settles: float = SETTLED_AFTER) -> None:
+        self.plan: Plan = plan
+        self._settles = settles
         self._settled = 0.0
 
-    def follow(self, loads: Mapping[int, Load], now: float) -> None:
+    def follow(self, loads: Mapping[Any, Load], now: float) -> None:
         """Change the plan if the loads ask for it. It should be called once a second.
 
         `loads` are those of the workers that live, by slot; `now` is a time in seconds.
@@ -132,9 +143,18 @@ class Districts:
         if self.plan == before:
             self._unite(loads, QUIET)
         if self.plan != before:
-            self._settled = now + SETTLED_AFTER
+            self._settled = now + self._settles
 
-    def _relieve(self, slot: int, load: Load, loads: Mapping[int, Load]) -> None:
+    def part_with(self, gone: Slot, loads: Mapping[Any, Load]) -> None:
+        """Give the district of a slot that is gone for good to a free one, or else to those across
+        its line."""
+        if free := self._free(loads):
+            self.plan = _changed(self.plan, gone, free[0])
+        for part in list(_lines(self.plan)):
+            if gone in part[2:]:
+                self.plan = _changed(self.plan, part, part[3 if part[2] == gone else 2])
+
+    def _relieve(self, slot: Slot, load: Load, loads: Mapping[Any, Load]) -> None:
         """Divide the district of a busy worker, if another worker is free or can be made free."""
         free = self._free(loads)
         if not free:
@@ -145,13 +165,13 @@ class Districts:
             line = load.line or Line(PLAYERS, max(bits, default=-1) + 1)
             self.plan = _changed(self.plan, slot, (*line, slot, free[0]))
 
-    def _free(self, loads: Mapping[int, Load]) -> list[int]:
+    def _free(self, loads: Mapping[Any, Load]) -> list[Slot]:
         """Return the slots that take players and have no district, the quietest first."""
         used = slots(self.plan)
         free = [slot for slot, load in loads.items() if load.takes and slot not in used]
-        return sorted(free, key=lambda slot: (loads[slot].busy, slot))
+        return sorted(free, key=lambda slot: loads[slot].busy)
 
-    def _unite(self, loads: Mapping[int, Load], most: float) -> None:
+    def _unite(self, loads: Mapping[Any, Load], most: float) -> None:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [
@@ -161,7 +181,7 @@ class Districts:
                 part,
             )
             for part in _lines(self.plan)
-            if isinstance(low := part[2], int) and isinstance(high := part[3], int)
+            if not isinstance(low := part[2], tuple) and not isinstance(high := part[3], tuple)
             if low in loads and high in loads and loads[low].takes and loads[high].takes
         ]
         if pairs:
@@ -172,7 +192,7 @@ class Districts:
 
 def _lines(plan: Plan) -> Iterator[tuple[int, int, Plan, Plan]]:
     """Yield all lines of a plan, with the plans of their sides."""
-    if not isinstance(plan, int):
+    if isinstance(plan, tuple):
         yield plan
         yield from _lines(plan[2])
         yield from _lines(plan[3])
@@ -182,7 +202,7 @@ def _changed(plan: Plan, part: Plan, new: Plan) -> Plan:
     """Return a plan with another one in place of a part of it."""
     if plan == part:
         return new
-    if isinstance(plan, int):
+    if not isinstance(plan, tuple):
         return plan
     axis, at, low, high = plan
     return axis, at, _changed(low, part, new), _changed(high, part, new)

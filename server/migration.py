@@ -11,7 +11,6 @@ never decides who may play.
 
 import logging
 import random
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
@@ -20,10 +19,11 @@ import gevent
 from gevent.event import Event
 
 from flatlands.server.agenda import Agenda
+from flatlands.server.burden import Burden
 from flatlands.server.clients.admission import Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.districts import Load, Plan, line, owner, read_plan, slot_name
+from flatlands.server.districts import BESIDE, Load, Plan, owner, read_plan, slot_name
 from flatlands.server.limits import Limits
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
@@ -36,13 +36,6 @@ from flatlands.server.websocket.socket_passing import Passage
 from flatlands.world.grid import Square
 
 log = logging.getLogger("flatlands")
-
-#: A worker bears this share of a core, or this many pairs of a player and somebody that it sees, in
-#: case they all begin to walk, or this share of the players that it accepts.
-CORE, PAIRS, SEATS = 0.6, 500_000, 0.9
-
-#: The share of the CPU time of the last second in what counts: shorter bursts move nobody.
-SMOOTH = 0.4
 
 #: ms after which what was passed on is too old: its client gives up after 8 s of silence, and may
 #: be elsewhere. A worker that stands still for a while takes in whom it was sent meanwhile.
@@ -63,10 +56,6 @@ FOLLOWED_WITHIN, TURNS = 3.0, 60
 #: is not passed on before: others would hear of its last steps here after its first ones there.
 HEARD_WITHIN = 60
 
-#: The squares beside a player. While one of them is still this worker's, the player stays: so who
-#: walks to and fro on a line is not passed to and fro.
-BESIDE = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
-
 
 class Server(Protocol):
     """The server, as far as this module knows it."""
@@ -83,8 +72,8 @@ class Server(Protocol):
 class Migration:
     """Moves players to the worker of this machine that serves their part of the world, so that
     neighbours are together, and takes in those whom other workers send. `slot` is this worker's,
-    from 0. It implements `Passing` for admission. `capacity` is the number of players that it
-    accepts. `connect` makes a connection of a socket that has come.
+    from 0. It implements `Passing` for admission. `burden` says how busy it is. `connect` makes a
+    connection of a socket that has come.
     """
 
     def __init__(
@@ -92,7 +81,7 @@ class Migration:
         slot: int,
         passage: Passage | Any,
         node: Node,
-        capacity: int,
+        burden: Burden,
         limits: Limits,
         server: Server,
         connect: Callable[..., Connection] = Connection,
@@ -101,7 +90,7 @@ class Migration:
         self._passage = passage
         self._node = node
         self._loop = node.loop
-        self._capacity = capacity
+        self._burden = burden
         self._limits = limits
         self._server = server
         self._connect = connect
@@ -113,10 +102,6 @@ class Migration:
         self._unfollowed = Event()
         #: Those who are about to be passed on; see `_leave`.
         self._leaving = Agenda(self._loop, self._leave)
-        #: The share of a core that this process has used lately; the CPU time that it had used when
-        #: that was measured, and when that was.
-        self._cpu = 0.0
-        self._measured = time.process_time(), time.monotonic()
         self._arriving = Agenda(self._loop, self._show)
 
     def open(self) -> None:
@@ -144,7 +129,9 @@ class Migration:
 
     def _elsewhere(self, square: Square, id: int) -> int | None:
         slot = owner(self._plan, square, id)
-        return slot if slot != self._slot and slot in self._takes else None
+        if isinstance(slot, int) and slot != self._slot and slot in self._takes:
+            return slot
+        return None
 
     def look_after(self, session: Session) -> None:
         """Pass a player on that has walked well into another worker's district."""
@@ -168,32 +155,9 @@ class Migration:
                 gevent.sleep(FOLLOWED_WITHIN / TURNS)
 
     def load(self) -> Load:
-        """Return how busy this worker is. It should be called once a second."""
-        (used, then), now = self._measured, time.monotonic()
-        if now - then > 0.5:
-            self._measured = time.process_time(), now
-            self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH
-        hub = self._node.hub
-        seats = hub.screens_holding / self._capacity
-        busy = max(self._cpu / CORE, self._pairs() / PAIRS, seats / SEATS)
-        return Load(busy, self._line() if busy > 1 else None)
-
-    def _pairs(self) -> int:
-        squares = self._node.replicas.squares
-        number = {square: len(heard.replica.players) for square, heard in squares.items()}
-        return sum(
-            screens * sum(number.get(square, 0) for square in rect.squares())
-            for rect, screens in self._node.hub.groups()
-        )
-
-    def _line(self) -> Any:
-        return line(
-            [
-                r.square
-                for r in self._node.residents.by_id.values()
-                if r.screen is not None and owner(self._plan, r.square, r.id) == self._slot
-            ]
-        )
+        """Return how busy this worker is."""
+        line = self._burden.line(lambda r: owner(self._plan, r.square, r.id) == self._slot)
+        return Load(self._burden.busy, line)
 
     # Passing on.
 
@@ -310,7 +274,7 @@ class Migration:
         place, lasts = player.track.at(now), ms_left(player.pace_until, now)
         way = aged(player.recorded, player.track, now)
         is_as = player.name, player.seq, *place, player.pace, lasts, player.values, way
-        node.takeovers.handed_over(node.id, player.id, node.id, *is_as)
+        node.takeovers.handed_over(node.id, player.id, node.id, *is_as, player.look, ())
         if player.id in node.residents.by_id:
             session.connection.abort()
             return

@@ -37,6 +37,7 @@ from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.takeovers import Takeovers
+from flatlands.server.router import Router
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
@@ -57,7 +58,7 @@ class Node:
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
     what is played, `plays` is as in Channels, `spawn` begins a greenlet, and `connect` opens a
-    broker in its place.
+    broker in its place. `address` is that of its machine, "" if that has none.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Node:
         plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
         connect: Callable[[str], Broker] = nowhere,
+        address: str = "",
     ) -> None:
         self.id = id = random.getrandbits(32)
         self.grid = grid
@@ -113,12 +115,15 @@ class Node:
         self.residents = Residents(
             bus, grid, spots, self.outbox, self.movement, lambda resident: self.play.left(resident)
         )
-        self.takeovers = Takeovers(bus, self.residents, self.peers)
+        self.takeovers = Takeovers(
+            bus, self.residents, self.peers, lambda *who: self.router.was_sent(*who)
+        )
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
+        self.router = Router(address, bus, self.peers, self.residents, self.keeper)
         self.names = Names(bus, grid, self.residents, self.peers, self.orders)
 
         # The map of everybody.
@@ -156,6 +161,7 @@ class Node:
             peer_protocol.TELL: self._told,
             peer_protocol.STEP: self.swap.told,
             peer_protocol.FENCE: self.fences.came,
+            peer_protocol.PLAN: self.router.told,
             peer_protocol.SEEK: self.names.asked,
             peer_protocol.SOUGHT: self.names.sought,
         }

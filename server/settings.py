@@ -13,6 +13,7 @@ from flatlands.brokers.registry import members_of
 from flatlands.server import commit, games
 from flatlands.server.limits import PER_ADDRESS, Proxies
 from flatlands.server.messages.channels import WORLD
+from flatlands.server.messages.texts import is_address
 from flatlands.server.websocket.hosts import is_origin
 from flatlands.stores.registry import BACKENDS, REDIS_STORE
 from flatlands.world.grid import SIDE, SIDES
@@ -100,6 +101,11 @@ seconds = _read(
 )
 
 _origins = _each(is_origin, "is no origin such as https://example.org, nor * for all of them")
+
+_address = _if(
+    lambda text: text == "" or is_address(text),
+    "is no address of a machine such as https://a.example.org",
+)
 
 _hosts = _each(
     lambda name: "/" not in name and (":" not in name or name.startswith("[")),
@@ -257,6 +263,11 @@ class Settings:
         "what their header X-Forwarded-For says of the client's address; * believes every peer",
         _proxies,
     )
+    address: str = option(
+        "address of this machine, such as https://a.example.org, if each machine of the world has "
+        "one of its own: players of one district then go to one machine; it needs a secret",
+        _address,
+    )
     allowed_origins: tuple[str, ...] = option(
         "origins, such as https://example.org, whose pages may connect in addition to this "
         "server's own; * allows all",
@@ -392,12 +403,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     parser.add_argument("--unsealed", action="store_true", help=SUPPRESS)
     given = vars(parser.parse_args(arguments))
     _resolve(given, environment)
-    if given["workers"] > 1 and given["broker"].startswith("memory:"):
-        parser.error("memory:// joins nobody but one process: give --workers 1 or another broker")
-    if given["workers"] > 1 and given["store"] == "memory://":
-        parser.error(
-            "the store memory:// is for one process only: give --workers 1 or another --store"
-        )
+    if fault := _disagreement(given):
+        parser.error(fault)
     given["sealed"] = not given.pop("unsealed") and given["secret"] is not None
     given["forgets"] = HEROKU in environment and (given["store"] or "").startswith("sqlite:")
     given["admin_token"] = given["admin_token"] or None
@@ -406,6 +413,17 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     options = games.part(game, "Options")
     given["of_game"] = None if options is None else options(**values)
     return Settings(**given)
+
+
+def _disagreement(given: dict[str, Any]) -> str | None:
+    """Return a sentence that says which options cannot be given together, None if all can."""
+    if given["workers"] > 1 and given["broker"].startswith("memory:"):
+        return "memory:// joins nobody but one process: give --workers 1 or another broker"
+    if given["workers"] > 1 and given["store"] == "memory://":
+        return "the store memory:// is for one process only: give --workers 1 or another --store"
+    if given["address"] and given["secret"] is None:
+        return "--address needs a SECRET_KEY, the same one on all machines of the world"
+    return None
 
 
 def read_some(

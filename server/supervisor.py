@@ -414,7 +414,7 @@ class Supervisor:
         before = districts.plan
         districts.follow(loads, time.monotonic())
         if districts.plan != before:
-            workers = ", ".join(str(slot + 1) for slot in sorted(slots(districts.plan)))
+            workers = ", ".join(str(slot + 1) for slot in sorted(map(int, slots(districts.plan))))
             log.info(
                 "the busiest worker is at %d %%: now workers %s share the players",
                 100 * max(load.busy for load in loads.values()),

@@ -161,7 +161,9 @@ export class Client {
     const others = 'BroadcastChannel' in globalThis ? new BroadcastChannel('flatlands') : null;
     this.identity = new Identity(forBrowser, forWindow, others, suggestLook);
     this.net = new Net(url.href, this.clock, this.identity, {
-      welcome: (message) => this.#welcome(message),
+      welcome: (message, heard, was) => this.#welcome(message, heard, was),
+      // The other machine does not know the number of the last intent.
+      moved: () => this.go(this.walk.arrived ? null : this.walk.intent),
       message: (message) => this.#take(message),
       lost: (why) => {
         this.walk.halt(this.clock.now());
@@ -338,13 +340,13 @@ export class Client {
     this.listeners.tell('frame', now);
   }
 
-  #welcome(welcome) {
+  #welcome(welcome, heard, was) {
     const [, , id, now, seed, x, y, side, speed, diagonal, , , , , ground, kinds] = welcome, { replica } = this, of = (what) => kinds.find(([sort]) => sort === what)?.[2];
     if (id !== this.id) this.own = undefined;
     this.id = id;
     this.ownSeq = -1;
     this.kinds = kinds;
-    this.clock.begin(now, performance.now());
+    this.clock.begin(now, heard);
     this.walking = of('walking') ?? 'free';
     this.#setGround(ground, seed, of('ground'));
     replica.learn(kinds);
@@ -352,6 +354,7 @@ export class Client {
     this.layers.learn(kinds);
     this.layers.squares.clear();
     Object.assign(replica, { side, speed, diagonal });
+    if (was !== null) return this.walk.shift(Math.round(this.clock.now() - was));
     this.walk.begin(x, y, Math.floor(this.clock.now()));
     this.listeners.tell('begun', welcome);
   }

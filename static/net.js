@@ -17,8 +17,11 @@ const FIRST_PING_EVERY = 120;             // ms
 const QUIET_AFTER = 2500;                 // ms that a ping waits before the page says so
 const DEAD_AFTER = 8000;                  // ms that a ping waits before the connection is lost
 const WELCOME_WITHIN = 10000;             // ms from the first try to connect to the welcome
+const MOVE_WITHIN = 8000;                 // ms for which it tries to go on at another machine
+const SHOWN_WITHIN = 600;                 // ms from the welcome there until it goes on, whatever came
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
+const AT_ONCE = new Set([P.WALK, P.GO, P.HOME, P.PING, P.ACK]);
 const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after which it does not
                                           // connect again: the same would happen
 
@@ -27,18 +30,27 @@ const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after 
  * and the look, the viewport in tiles, an invitation, where the player stood, in units, when a connection was
  * lost, and what the game lets it play by. */
 
+/** @typedef {{ socket: WebSocket, greeted: boolean, heard: [any[], number, number][], later: any[][], left: number,
+ * timer: number }} Next  The connection to another machine at which it is to go on: whether it has said hello
+ * there, what has come, with bytes and performance times, what is to be sent there, and how many snapshots are
+ * still to come. */
+
 export class Net {
   /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
-   * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver() }. quiet(true) means
+   * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver(), moved() }. `welcome` also gets
+   * when the message came, in performance time, and if another machine serves the player from now on, the
+   * node time by the clock of the last one; then `moved` is called when all is told that is there. quiet(true) means
    * that a ping waits for its answer, quiet(false) that an answer came. `why` is a sentence or null.
    * `ms` is the time until the next attempt to connect, or 0 during one. */
   constructor(url, clock, identity, on) {
-    this.url = url;
+    this.home = this.url = url;           // where it begins, and where it is connected
     this.identity = identity;
     this.clock = clock;
     this.on = on;
     /** @type {WebSocket | null} */
     this.socket = null;
+    /** @type {Next | null} */
+    this.next = null;
     this.playing = false;                 // true from the welcome until the connection is lost
     this.quiet = false;                   // true while an answer is overdue
     this.lost = false;                    // true until it is connected again
@@ -86,6 +98,106 @@ export class Net {
     const socket = new WebSocket(this.url, P.SUBPROTOCOL);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
+    this.#begin();
+    socket.onopen = () => {
+      if (socket === this.socket) this.#greet(socket, this.hello.place);
+    };
+    this.#listen(socket);
+    if (this.lost) this.on.waiting(0);
+  }
+
+  #listen(socket) {
+    socket.onmessage = ({ data }) => {
+      if (socket === this.socket) this.#heard(decode(data), data.byteLength, performance.now());
+    };
+    socket.onclose = (event) => {
+      if (socket === this.socket) this.#closed(event);
+    };
+  }
+
+  #greet(socket, place) {
+    const { name, look, width, height, near, ticket = '' } = this.hello, [x, y] = place ?? [null, null];
+    const send = (...message) => socket.send(encode(message));
+    if (ticket !== '') send(P.TICKET, ticket);
+    send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
+    send(P.KEY, this.identity.secret);
+    send(P.APPEAR, name, look);
+  }
+
+  /** Say hello at another machine. It plays on here until it is shown there what there is; if that does not
+   * come to pass, nothing has happened. */
+  #move(address) {
+    let socket;
+    try {
+      const url = new URL('ws', `${address.replace('http', 'ws')}/`);
+      if (this.next !== null || url.origin === new URL(this.url).origin) return;
+      socket = new WebSocket(url.href, P.SUBPROTOCOL);
+    } catch (error) {
+      if (error instanceof DOMException || error instanceof TypeError) return;    // this page may not
+      throw error;
+    }
+    socket.binaryType = 'arraybuffer';
+    const stay = () => {
+      if (this.next?.socket === socket) this.#stay();
+    };
+    /** @type {Next} */
+    const next = { socket, greeted: false, heard: [], later: [], left: Infinity, timer: setTimeout(stay, MOVE_WITHIN) };
+    this.next = next;
+    socket.onclose = stay;
+    socket.onopen = () => {
+      if (this.next !== next) return;
+      next.greeted = true;
+      this.#greet(socket, null);
+    };
+    socket.onmessage = ({ data }) => {
+      if (this.next !== next) return;
+      const message = decode(data), [kind, c0, r0, c1, r1] = message, now = performance.now();
+      next.heard.push([message, data.byteLength, now]);
+      if (kind === P.WELCOME) {
+        socket.send(encode([P.PING, Math.floor(now), 0]));
+        clearTimeout(next.timer);
+        next.timer = setTimeout(() => this.#change(next), SHOWN_WITHIN);
+      } else if (kind === P.HELD) next.left = (c1 - c0 + 1) * (r1 - r0 + 1);
+      else if (kind === P.SNAPSHOT) next.left--;
+      if (next.left <= 0) this.#change(next);
+    };
+  }
+
+  /** Go on at the other machine. */
+  #change({ socket, heard, later }) {
+    const was = this.clock.now(), before = this.socket;
+    this.#forget();
+    this.socket = socket;
+    this.url = socket.url;
+    this.#listen(socket);
+    before?.close();
+    this.#begin();
+    for (const [message, bytes, at] of heard) {
+      if (socket === this.socket) this.#heard(message, bytes, at, was);
+    }
+    for (const message of later) this.send(...message);
+    this.on.moved();
+  }
+
+  /** Stay where it is: nobody has let it in at the other machine. */
+  #stay() {
+    const { later } = /** @type {Next} */ (this.next);
+    this.#forget()?.close();
+    for (const message of later) this.send(...message);
+    // The last machine may have given the player up.
+    if (this.socket?.readyState !== WebSocket.OPEN) this.#lose(null);
+  }
+
+  /** Have no other connection any more. */
+  #forget() {
+    const { next } = this;
+    this.next = null;
+    clearTimeout(next?.timer);
+    return next?.socket;
+  }
+
+  /** Begin to count what comes over a new connection. */
+  #begin() {
     this.flush = 0;
     this.acknowledged = 0;
     this.ackedBytes = this.received.bytes;
@@ -94,22 +206,6 @@ export class Net {
     this.pingedAt = this.ackedAt = this.busyAt = performance.now();
     this.asked = true;
     this.waited = 0;
-    socket.onopen = () => {
-      if (socket !== this.socket) return;
-      const { name, look, width, height, near, place, ticket = '' } = this.hello;
-      const [x, y] = place ?? [null, null];
-      if (ticket !== '') this.send(P.TICKET, ticket);
-      this.send(P.HELLO, P.VERSION, name, width, height, this.identity.token, near, x, y);
-      this.send(P.KEY, this.identity.secret);
-      this.send(P.APPEAR, name, look);
-    };
-    socket.onmessage = (event) => {
-      if (socket === this.socket) this.#heard(event.data);
-    };
-    socket.onclose = (event) => {
-      if (socket === this.socket) this.#closed(event);
-    };
-    if (this.lost) this.on.waiting(0);
   }
 
   /** Leave for good: the server lets the player go at once. */
@@ -119,9 +215,11 @@ export class Net {
     this.lost = false;
   }
 
-  /** Send a message if the connection is open. */
+  /** Send a message if the connection is open. What may be done once only waits while it goes to another
+   * machine, since the last one may not do it any more. */
   send(...message) {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
+    if (this.next?.greeted && !AT_ONCE.has(message[0])) this.next.later.push(message);
+    else if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
   }
 
   /** Send what the player does, and ping soon, to find out whether it arrived. */
@@ -136,12 +234,11 @@ export class Net {
     this.busyAt = performance.now();
   }
 
-  #heard(data) {
-    const now = performance.now();
-    this.received.bytes += data.byteLength;
+  /** Take a message that came at a performance time; `was` as in `welcome`. */
+  #heard(message, bytes, now, was = null) {
+    this.received.bytes += bytes;
     this.waited = 0;
     if (this.quiet) this.#setQuiet(false);
-    const message = decode(data);
     switch (message[0]) {
       case P.WELCOME:
         this.playing = true;
@@ -153,7 +250,10 @@ export class Net {
         for (let i = 0; i < FIRST_PINGS; i++) {
           setTimeout(() => this.#ping(), i * FIRST_PING_EVERY);
         }
-        this.on.welcome(message);
+        this.on.welcome(message, now, was);
+        break;
+      case P.MOVED:
+        this.#move(message[1]);
         break;
       case P.TOKEN:
         this.identity.token = message[1];
@@ -235,6 +335,7 @@ export class Net {
     clearTimeout(this.retryTimer);
     this.retryAt = null;
     this.playing = this.quiet = false;
+    this.#forget()?.close();
     const { socket } = this;
     this.socket = null;
     // On a dead connection the closing handshake can take minutes: nobody waits for it.
@@ -242,6 +343,8 @@ export class Net {
   }
 
   #closed({ code, reason }) {
+    // The other machine has the player by now, or will have it in a moment; or it goes home.
+    if (this.next?.greeted && !REFUSED.has(code)) return;
     // A refusal that has closed the connection begins with the reason for that; others were before.
     const refusal = this.refusal?.sentence.startsWith(reason) ? this.refusal : null;
     const sentence = refusal?.sentence ?? reason;
@@ -260,6 +363,7 @@ export class Net {
 
   #lose(why, later = false) {
     this.#abandon();
+    this.url = this.home;
     this.lost = true;
     const wait = later ? RETRY_FULL : this.retry * (0.5 + Math.random() / 2);
     this.retry = Math.min(this.retry * 2, RETRY_MOST);

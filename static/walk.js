@@ -37,6 +37,12 @@ export class Walk {
     this.ended = false;
   }
 
+  /** Go on by another clock, which is so many ms ahead of the last one. */
+  shift(ms) {
+    this.track = { ...this.track, start: this.track.start + ms };
+    this.frozenAt += ms;
+  }
+
   /** Follow a new intent from node time `t`, a whole ms, on; return its number.
    * @param {import('./track.js').Intent} intent */
   follow(intent, t) {

@@ -7,7 +7,7 @@ sessions write. It knows no game.
 import random
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -26,6 +26,7 @@ from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.squares.crowds import CROWD_FROM
+from flatlands.server.squares.peers import Load
 from flatlands.stores.base import Item, Score, Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.ground import Ground
@@ -413,7 +414,14 @@ class Host:
     """A node of a harness, with its loop and its link."""
 
     def __init__(
-        self, harness: "Harness", skew: int, seed: int, side: int, world: str, store: Store | None
+        self,
+        harness: "Harness",
+        skew: int,
+        seed: int,
+        side: int,
+        world: str,
+        store: Store | None,
+        address: str,
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
@@ -434,11 +442,14 @@ class Host:
             game=harness.game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
             connect=self.connect,
+            address=address,
         )
+        self.node.peers.load = Load(machine=self.node.router.machine(0.0, None))
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
         self.node.swap.start()
+        self.node.router.start()
         self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
         self.limits = Limits(self.loop.stats, now=self.loop.now)
@@ -638,9 +649,9 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 class Harness:
     """Nodes with their sessions, over simulated links and in a time that only the test moves. The
     nodes `play` a class of a game, with these `options` of it. `free`: the ground has no obstacles;
-    otherwise it is that of the game. The clock of each node is `skew` ms ahead of the last one's.
-    `stores` opens the store of each node. `crowd_from` players are a crowd. If it is `ready`, it
-    has run until all nodes are.
+    otherwise it is that of the game. The clock of each node is `skew` ms ahead of the last one's,
+    and they are machines with these `addresses`. `stores` opens the store of each node. `crowd_from`
+    players are a crowd. If it is `ready`, it has run until all nodes are.
     """
 
     def __init__(
@@ -655,6 +666,7 @@ class Harness:
         clock: Clock | None = None,
         crowd_from: int = CROWD_FROM,
         ready: bool = False,
+        addresses: Sequence[str] = (),
     ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
@@ -663,7 +675,7 @@ class Harness:
         self.networks = {OWN_BROKER: self.network}
         self.free, self.crowd_from = free, crowd_from
         self.play, self.options = play, options
-        self._skew, self._stores = skew, stores
+        self._skew, self._stores, self._addresses = skew, stores, list(addresses)
         self.hosts: list[Host] = []
         for _ in range(nodes):
             self.host()
@@ -686,7 +698,8 @@ class Harness:
     ) -> Host:
         """Start another node and return it; `down`: its link is down."""
         skew = self._skew * len(self.hosts)
-        self.hosts.append(Host(self, skew, seed, side, world, self._stores()))
+        address = self._addresses.pop(0) if self._addresses else ""
+        self.hosts.append(Host(self, skew, seed, side, world, self._stores(), address))
         self.hosts[-1].broker.down = down
         return self.hosts[-1]
 

@@ -66,7 +66,8 @@ class Search(Part):
             words,
             x * UNIT,
             y * UNIT,
-            lambda people: me.tell("sought", words, people, cairns, marks),
+            # Whoever has asked may have left.
+            lambda people: me.tell("sought", words, people, cairns, marks) if me.here else None,
         )
 
     def _read(self) -> None:

@@ -65,6 +65,10 @@ class World(Protocol):
     def now(self) -> int:
         """Return the time by the run's clock."""
 
+    def door_at(self, address: str) -> Door | None:
+        """Return the door of another machine of the world, by its address; None if there is none
+        that leads there."""
+
     def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
         """Return the rules of the world, by a square's side in tiles and speeds in 1/1024 tile a
         second; note the world's outer margin in 1/1024 tile."""
@@ -141,6 +145,9 @@ class Bot(Connection, Playing):
         self.former = self._former_seq = 0
         self.tries = 0
         self.course = Course()
+        #: The address to which it was asked to go, and the socket of the machine that asked.
+        self._asked_to = ""
+        self._last: Any = None
 
     # Its connection.
 
@@ -206,6 +213,24 @@ class Bot(Connection, Playing):
             self._rest = data[end:]
         except wire.BrokenFrame as error:
             self.lose(str(error))
+        if self._asked_to and self.state == PLAYING:
+            self._go_over(now)
+
+    def _go_over(self, now: int) -> None:
+        """Go on at another machine. The connection to the last one is kept until that is done."""
+        door, self._asked_to = self.world.door_at(self._asked_to), ""
+        if door is None or self.deaf or self.rude:
+            return
+        self._tally.counted["moved"] += 1
+        self._end("it went to another machine", heard=None)
+        self._last, self._door = self.socket, door
+        self.connect(now)
+
+    def _let_go(self) -> None:
+        """Let go of the machine from which it has gone."""
+        if self._last is not None:
+            self._sockets.parting.append(self._last)
+            self._last = None
 
     def _resync(self, now: int) -> None:
         """Forget what is known, for everything is told again, and perhaps by another node."""
@@ -272,6 +297,7 @@ class Bot(Connection, Playing):
         """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
         played = self.id != 0
         self._end(why, heard=False)
+        self._door = self.world.door
         self.world.lost(self, why, code, played)
 
     def leave(self, code: int = 1000) -> None:
@@ -290,12 +316,13 @@ class Bot(Connection, Playing):
         self.world.forget(self)
         self._token, self.former = None, 0
 
-    def _end(self, why: str, *, heard: bool) -> None:
+    def _end(self, why: str, *, heard: bool | None) -> None:
         if self.id:
             self.lives.append(self.life(self.world.now(), why))
             self.former = self.id
         self.hold_nothing()
         self.view.bots.discard(self)
+        self._let_go()
         self.hang_up(heard=heard)
 
     def look(self) -> None:
@@ -482,6 +509,8 @@ class Bot(Connection, Playing):
             self._pong(then, node_now, now)
         elif kind == wire.RESYNC:
             self._resync(now)
+        elif kind == wire.MOVED:
+            self._asked_to = msgpack.unpackb(payload)[1]
         elif kind == wire.TOKEN:
             self._token = msgpack.unpackb(payload)[1]
         elif kind == wire.LINK:
@@ -511,6 +540,7 @@ class Bot(Connection, Playing):
         if self.observer is not None:
             self.observer.rules = rules
         self.world.welcomed(self)
+        self._let_go()
         self.ping(now)
 
     def _pong(self, then: int, node_now: int, now: int) -> None:

@@ -157,15 +157,16 @@ class Connection:
         self.reads = False
         self._sockets.modify(self, 0)
 
-    def hang_up(self, *, heard: bool) -> None:
-        """Close the socket. `heard`: the server is to read what was written to it last."""
+    def hang_up(self, *, heard: bool | None) -> None:
+        """Close the socket. `heard`: the server is to read what was written to it last; with None
+        the socket stays open, and nothing is read of it any more."""
         self._sockets.unregister(self)
         if heard:
             with contextlib.suppress(OSError):
                 # The server may have hung up before.
                 self.socket.shutdown(socket.SHUT_WR)
             self._sockets.parting.append(self.socket)
-        else:
+        elif heard is not None:
             self.socket.close()
         self.state, self.fd = CLOSED, -1
 

@@ -4,8 +4,10 @@ Times are in us of the run's clock.
 """
 
 import random
+import socket
 import traceback
 from typing import Any
+from urllib.parse import urlsplit
 
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.agenda import Agenda
@@ -51,6 +53,8 @@ class Play:
             plan.path,
             plan.login,
         )
+        #: The doors of other machines, by their addresses.
+        self._doors: dict[str, Door | None] = {}
         self.span = self.drop = 0
         self.now = plan.now
         self._scenario = scenario(plan.scenario, plan.game)
@@ -129,6 +133,12 @@ class Play:
         self.span, self.drop = side * 1024, drop
         self._rules.set(side, speed, diagonal)
         return self._rules
+
+    def door_at(self, address: str) -> Door | None:
+        """See World."""
+        if address not in self._doors:
+            self._doors[address] = _door_at(address, self.door)
+        return self._doors[address]
 
     def view(self) -> View:
         """See World."""
@@ -252,3 +262,15 @@ class Play:
         offend(bot)
         if bot.state == PLAYING:
             self._agenda.put(self.now() + SECOND // 5, self._offend, bot, life)
+
+
+def _door_at(address: str, home: Door) -> Door | None:
+    """Return the door of another machine; `home` is that of the one at which the swarm began."""
+    parts = urlsplit(address)
+    tls = (home.tls or wire.tls("checked")) if parts.scheme == "https" else None
+    name, port = parts.hostname or "", parts.port or (443 if tls else 80)
+    try:
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return None
+    return Door(found[0][4][:2], name, tls, f"{parts.path}/ws", home.login)

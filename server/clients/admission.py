@@ -20,7 +20,7 @@ from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import face
 from flatlands.server.players.recording import dated
-from flatlands.server.players.resident import Resident, next_incarnation
+from flatlands.server.players.resident import Resident, State, ms_left, next_incarnation
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
 from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
@@ -87,9 +87,18 @@ class Applicant(Protocol):
     def is_known(self, id: int) -> None:
         """Note that it has shown the token of this player."""
 
-    def welcome(self, resident: Resident, view: Viewport, met: Met | None, *, back: bool) -> None:
+    def welcome(
+        self,
+        resident: Resident,
+        view: Viewport,
+        met: Met | None,
+        *,
+        back: bool,
+        goes_on: bool = False,
+    ) -> None:
         """Let it play as this resident from now on, and tell it who has invited it, if anybody has;
-        `back`: it played before."""
+        `back`: it played before; `goes_on`: it came from another machine, in the middle of its
+        game."""
 
     def refuse(self, refused: Refused) -> None:
         """Refuse it."""
@@ -326,7 +335,7 @@ class Admission:
     ) -> Steps:
         """Let an applicant come back at this node, as the player that its token names."""
         node = self._node
-        resident = node.residents.by_id.get(claim.id)
+        resident, elsewhere = node.residents.by_id.get(claim.id), None
         # If two connections show a player's token, the later one gets the player.
         node.takeovers.withdraw(claim.id)
         if resident is not None and resident.screen is not None:
@@ -335,7 +344,6 @@ class Admission:
         if resident is None:
             # This comes before another node hands the player over, for then there must be room.
             self._check_seats(applicant)
-            elsewhere: Elsewhere | None = None
             if node.peers.peers:
                 # Another node may have the player, and hands it over when it is asked.
                 self._coming += 1
@@ -356,7 +364,7 @@ class Admission:
                 return
         elif met is not None:
             node.movement.put(resident, met.place)
-        self._let_in(applicant, resident, hello, met, back=True)
+        self._let_in(applicant, resident, hello, met, back=True, elsewhere=elsewhere)
 
     def _return(
         self, claim: Claim, elsewhere: Elsewhere | None, hello: Hello, met: Met | None
@@ -365,26 +373,48 @@ class Admission:
         answered, or None."""
         node, id, name = self._node, claim.id, hello.name
         seqs, place = [claim.seq, node.last_seq(id)], self._place(hello, claim, met)
+        if elsewhere is None and id in node.takeovers.released:
+            # The node to which this one has handed it over may be dead.
+            elsewhere = _as_it_was(node.takeovers.released[id], node.loop.now())
         if elsewhere is not None:
             name = elsewhere.name or name
             seqs.append(elsewhere.seq)
             if met is None:
                 place = elsewhere.place
         # Its new events must have higher seqs than all that were published before.
-        resident = node.residents.join(name, place, id=id, seq=next_incarnation(max(seqs)))
+        seq, now = next_incarnation(max(seqs)), node.loop.now()
+        walk = elsewhere.walk if elsewhere is not None and met is None else None
+        if elsewhere is not None and walk is not None:
+            square = node.grid.square(*walk.track.at(now))
+            state = State(id, seq, name, walk.track, square, now, pace=elsewhere.pace)
+            values = node.residents.values
+            resident = node.residents.take_in(state._replace(values=values, intent=walk.intent))
+            node.stats["moved_here"] += 1
+            now = walk.at
+        else:
+            resident = node.residents.join(name, place, id=id, seq=seq)
         if elsewhere is not None and elsewhere.name:
             # It is no newcomer who only looks in.
             resident.acted = True
             node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
+            node.residents.appear(resident, name, elsewhere.look)
+            node.router.came(id)
             if tuple(elsewhere.recorded[-2:]) == place:
-                resident.recorded = dated(elsewhere.recorded, node.loop.now())
+                resident.recorded = dated(elsewhere.recorded, now)
         else:
             node.residents.restore(resident, claim.kept)
         node.takeovers.watch(id)
         return resident
 
     def _let_in(
-        self, applicant: Applicant, resident: Resident, hello: Hello, met: Met | None, *, back: bool
+        self,
+        applicant: Applicant,
+        resident: Resident,
+        hello: Hello,
+        met: Met | None,
+        *,
+        back: bool,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Welcome an applicant as this resident; a guest looks at its host."""
         if met is not None and met.way is not None:
@@ -393,4 +423,11 @@ class Admission:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.loop.guarded(self._node.play.renamed, resident.id, hello.name, hello.owner)
-        applicant.welcome(resident, hello.view, met, back=back)
+        goes_on = elsewhere is not None and elsewhere.walk is not None
+        applicant.welcome(resident, hello.view, met, back=back, goes_on=goes_on)
+
+
+def _as_it_was(resident: Resident, now: int) -> Elsewhere:
+    """Return what is known of a player that was handed over a moment ago."""
+    is_as = resident.pace, ms_left(resident.pace_until, now), resident.values, (), resident.look
+    return Elsewhere(resident.name, resident.seq, resident.track.at(now), *is_as)

@@ -272,8 +272,17 @@ class Session(ClientScreen):
         self._waiting = False
         self._part(resident, self._ended or ABNORMAL)
 
-    def welcome(self, resident: Resident, view: Viewport, met: Met | None, *, back: bool) -> None:
-        """Begin to play as a resident; `met` is who has invited it; `back`: it played before."""
+    def welcome(
+        self,
+        resident: Resident,
+        view: Viewport,
+        met: Met | None,
+        *,
+        back: bool,
+        goes_on: bool = False,
+    ) -> None:
+        """Begin to play as a resident; `met` is who has invited it; `back`: it played before;
+        `goes_on`: it came from another machine, in the middle of its game."""
         self._waiting = False
         self.end_to_watch()
         node, grid = self.node, self.node.grid
@@ -308,21 +317,24 @@ class Session(ClientScreen):
             self.tell_link()
         self.renew_token()
         node.residents.attach(resident, self, view)
-        if node.play.greets:
+        if node.play.greets and not goes_on:
             node.play.joined(resident, back)
         self._obey_early()
         if met is not None and self.connection.open:
             self._write(frame(protocol.host(met.name, met.way is not None)))
+        node.router.look_after(resident)
 
     def _play(self, resident: Resident) -> None:
         self.resident, self.player = resident, resident.id
         self._seated = self.limits.hold(SEATS, self.address)
 
-    def give_up(self) -> None:
-        """End this session, so that the player can go on in another one."""
+    def give_up(self, *, walks: bool = False) -> None:
+        """End this session, so that the player can go on in another one, at another node if it
+        `walks` on."""
         assert self.resident is not None
         self._end_to_play()
-        self.node.residents.detach(self.resident)
+        residents = self.node.residents
+        (residents.release if walks else residents.detach)(self.resident)
         self.resident = None
         self.connection.close(protocol.TAKEN_OVER, TAKEN_OVER)
 
@@ -423,6 +435,7 @@ class Session(ClientScreen):
             # It came back here while its last worker was not heard, and has left again.
             player = player._replace(seq=next_incarnation(known))
         resident = self.node.residents.take_in(player)
+        resident.followed = self.node.router.plan
         if traveller.watched:
             self.node.takeovers.watch(resident.id)
         self._play(resident)

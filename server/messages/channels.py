@@ -22,7 +22,7 @@ from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have a version of their own.
-VERSION: Final = 10
+VERSION: Final = 11
 
 #: The default name of a world.
 WORLD: Final = "flatlands"

@@ -16,7 +16,7 @@ import msgpack
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.server.messages.protocol import ID_LIMIT, LOOK, TIME_MOST, Tail, with_tail
 from flatlands.server.messages.table import NUMBER, Field, Row, number
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
+from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, is_address
 from flatlands.world import events
 from flatlands.world.batches import RECORD, WIDE, Content
 from flatlands.world.events import ENTER, EnterEvent
@@ -28,7 +28,7 @@ from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 # On a square's channel.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
 # On the channel of all nodes.
-HEARTBEAT, WATCH, TELL, STEP, SEEK = 34, 50, 52, 53, 55
+HEARTBEAT, WATCH, TELL, STEP, SEEK, PLAN = 34, 50, 52, 53, 55, 56
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
@@ -53,6 +53,12 @@ VALUES, ENTRIES_WITH_VALUES = 8, ENTRIES // 3
 #: The most points of a recorded way: a few more than are recorded, for where it ends.
 RECORDED = 260
 
+#: The most machines in a plan, and lines between the whole world and one machine's district.
+MACHINES, LINES = 500, 200
+
+#: What leads a player that is handed over: nothing but its track, a direction, or a goal.
+_STANDS, _HEADS, _GOES = range(3)
+
 #: A player that was found by its name: its id, name, and square; and the most in one answer.
 Found = list[Any]
 FOUND_MOST = 20
@@ -75,7 +81,7 @@ _FIELDS = {
     for field in (
         *[number(name) for name in "column row node to nonce number id player ack".split()],
         *[number(name, 0) for name in "previous replaced page slot memory connections".split()],
-        *[number(name, 0) for name in ("heard", "version")],
+        *[number(name, 0) for name in ("heard", "version", "term")],
         *[number(name, -_FAR, _FAR) for name in "xy"],
         *[number(name, -REACH, REACH) for name in ("dx", "dy")],
         *[number(name, -TIME_MOST, TIME_MOST) for name in ("sent", "age", "stored")],
@@ -100,6 +106,9 @@ _FIELDS = {
             Field(name, list)
             for name in "things gone others entries writes kept told around".split()
         ],
+        Field("walk", list, 0, 10),
+        Field("machine", list, 0, 4),
+        Field("plan", list, 1, 4),
         Field("found", list, 0, FOUND_MOST),
         Field("parts", list, 0, 4 * PARTS),
         Field("dots", list, 0, DOT_FIELDS * DOTS),
@@ -192,8 +201,48 @@ def _are_counts(_node: int, _page: int, _grain: int, dots: list[Any]) -> bool:
     )
 
 
-def _is_recorded(*fields: Any) -> bool:
-    points = fields[-1]
+def _goes_on(*fields: Any) -> bool:
+    *_, points, _look, walk = fields
+    return _is_recorded(points) and (not walk or _is_walk(*walk))
+
+
+def _is_walk(*walk: Any) -> bool:
+    if len(walk) != 10 or not _are_numbers(list(walk)):
+        return False
+    sent, x, y, dx, dy, start, duration, kind, p, q = walk
+    return bool(
+        max(abs(sent), abs(start)) <= TIME_MOST
+        and max(map(abs, (x, y, p, q))) <= _FAR
+        and max(abs(dx), abs(dy)) <= REACH
+        and 0 <= duration <= TIME_MOST
+        and _STANDS <= kind <= _GOES
+        and (kind != _HEADS or max(abs(p), abs(q)) == 1)
+    )
+
+
+def _is_heartbeat(*fields: Any) -> bool:
+    machine: list[Any] = fields[-1]
+    return not machine or (
+        len(machine) in (2, 4) and is_address(machine[0]) and _are_numbers(machine[1:])
+    )
+
+
+def _is_plan(_node: int, _term: int, plan: list[Any]) -> bool:
+    left = [(plan[0] if len(plan) == 1 else plan, LINES)]
+    for turn, (part, lines) in enumerate(left):
+        if isinstance(part, list) and len(part) == 4 and lines and _are_numbers(part[:2]):
+            axis, at, low, high = part
+            if axis not in (0, 1) and not (axis == 2 and 0 <= at < 64):
+                return False
+            left += (low, lines - 1), (high, lines - 1)
+        elif not is_address(part):
+            return False
+        if turn > 2 * MACHINES:
+            return False
+    return True
+
+
+def _is_recorded(points: list[Any]) -> bool:
     ages = points[::3]
     return not points or (
         len(points) % 3 == 0
@@ -231,15 +280,15 @@ MESSAGES = {
         (
             HEARTBEAT,
             "heartbeat",
-            None,
-            "node sent ring rules state every stored memory connections heard",
+            _is_heartbeat,
+            "node sent ring rules state every stored memory connections heard machine",
         ),
         (TAKEOVER, "takeover", None, "node player"),
         (
             HANDOVER,
             "handover",
-            _is_recorded,
-            "node player to known_as seq x y pace lasts values recorded",
+            _goes_on,
+            "node player to known_as seq x y pace lasts values recorded look walk",
         ),
         (HOSTED, "hosted", None, "node player seq"),
         (LEFT, "left", None, "node player seq"),
@@ -250,6 +299,7 @@ MESSAGES = {
         (STEP, "step", None, "node nonce step"),
         (WATCH, "watch", _are_parts, "node new parts"),
         (TELL, "tell", _is_around, "node name told around"),
+        (PLAN, "plan", _is_plan, "node term plan"),
         (SEEK, "seek", None, "node nonce text column row"),
         (SOUGHT, "sought", _are_found, "node to nonce found"),
         (COUNTS, "counts", _are_counts, "node page grain dots"),
@@ -450,7 +500,7 @@ kept = _says_of_square(KEPT)
 sign = _says_of_square(SIGN)
 
 #: A heartbeat. `ring` is the broker's identity, and `rules` that of Channels. `every` is in how
-#: many ms the next one comes, and the last three are those of Load in server/squares/peers.py.
+#: many ms the next one comes, and the last four are those of Load in server/squares/peers.py.
 heartbeat = _says(HEARTBEAT)
 
 #: What a node sends to itself, to know that what it publishes comes back.
@@ -469,8 +519,13 @@ takeover = _says(TAKEOVER)
 #: The answer to a takeover by node `to`, which has the player from now on; or, if `known_as`, the
 #: player's name, is "", that it left a while ago. `seq` is its last one, and (x, y) its position.
 #: It goes at its `pace` for `lasts` ms yet (0: for good), and the game has `values` of it.
-#: `recorded` is its way, if that is recorded: how many ms ago, x, y, how many ms ago ... to 0.
+#: `recorded` is its way, if that is recorded: how many ms ago, x, y, how many ms ago ... to 0. If
+#: it is to walk on, `walk` is as in server/players/takeovers.py.
 handover = _says(HANDOVER)
+
+#: The plan by which machines share the world, from the `term`th node that has made it: a line with
+#: the plans of its two sides, as in server/districts.py, or one address.
+plan = _says(PLAN)
 
 #: A player came back to a node and plays there; and its last seq.
 hosted = _says(HOSTED)

@@ -48,7 +48,7 @@ KEY, ACK, WATCH, APPEAR, DO, TICKET = 10, 14, 15, 33, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOTALS, DOTS, HOST, TOLD, CELLS, KEPT = 31, 40, 44, 45, 46, 47
+TOTALS, DOTS, HOST, TOLD, CELLS, KEPT, MOVED = 31, 40, 44, 45, 46, 47, 48
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -313,6 +313,11 @@ def error(code: str, sentence: str) -> bytes:
 def link(up: bool) -> bytes:
     """Pack whether this node receives everything that other nodes publish."""
     return _pack([LINK, up])
+
+
+def moved(address: str) -> bytes:
+    """Pack the address of the machine at which the client is to go on."""
+    return _pack([MOVED, address])
 
 
 def invitation(text: str) -> bytes:

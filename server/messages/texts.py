@@ -2,11 +2,20 @@
 
 import re
 import unicodedata
-from typing import Final
+from typing import Any, Final
 
 #: The most characters in names and chat messages.
 NAME_LIMIT: Final = 20
 TEXT_LIMIT: Final = 120
+
+#: The address of a machine: its origin, and perhaps a path below which it serves. It stands in
+#: headers.
+_ADDRESS: Final = re.compile(
+    r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(/[A-Za-z0-9._~-]+)*"
+)
+
+#: The most characters of an address.
+ADDRESS_LIMIT: Final = 100
 
 #: What is told of a name that is not allowed.
 BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} characters that can be seen"
@@ -34,6 +43,11 @@ _NOTHING: Final = re.compile(
 #: use, and line and paragraph separators. Code points that are not assigned yet are allowed, since
 #: they may be next year's emoji.
 _REFUSED: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def is_address(text: Any) -> bool:
+    """Say whether something is the address of a machine."""
+    return isinstance(text, str) and len(text) <= ADDRESS_LIMIT and bool(_ADDRESS.fullmatch(text))
 
 
 def clean(text: str, limit: int) -> str | None:

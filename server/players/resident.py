@@ -73,6 +73,7 @@ class Resident(Player):
         "owner",
         "left",
         "recorded",
+        "followed",
     )
 
     def __init__(self, node: int, state: State) -> None:
@@ -104,6 +105,8 @@ class Resident(Player):
         self.left: tuple[int, int] | None = state.left
         #: Its way since it is recorded; empty while it is not.
         self.recorded: Sequence[Point] = state.recorded
+        #: The plan of machines by which it is here, or was asked to go elsewhere (router.py).
+        self.followed: Any = None
 
     def state(self) -> State:
         """Return what it takes along to another node."""

@@ -136,10 +136,11 @@ class Residents:
         self._loop.stats["leaves"] += 1
         self._on_left(resident)
 
-    def hand_over(self, resident: Resident) -> None:
-        """Give up a resident, whose player goes on at another node. Nothing is published of it."""
+    def hand_over(self, resident: Resident, *, walks: bool = False) -> None:
+        """Give up a resident, whose player goes on at another node, where it `walks` on. Nothing is
+        published of it then."""
         if resident.screen is not None:
-            resident.screen.give_up()
+            resident.screen.give_up(walks=walks)
         self._remove(resident)
         self._movement.leave(resident, handed_over=True)
         self.left.pop(resident.id, None)

@@ -26,7 +26,7 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
-from flatlands.world.track import PACE
+from flatlands.world.track import PACE, Goal, Heading, Intent, Track
 
 #: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300
@@ -50,7 +50,8 @@ class Elsewhere(NamedTuple):
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
     position (x, y) in units. It goes at its `pace` for `lasts` ms yet (0: for good), and the game
-    has `values` of it. Its way is `recorded` as recording.py has it for other nodes.
+    has `values` of it. Its way is `recorded` as recording.py has it for other nodes. If it was to
+    come here from another machine, `walk` is what it does.
     """
 
     name: str
@@ -60,6 +61,37 @@ class Elsewhere(NamedTuple):
     lasts: int = 0
     values: Sequence[Any] = ()
     recorded: Sequence[int] = ()
+    look: int = 0
+    walk: "Walk | None" = None
+
+
+class Walk(NamedTuple):
+    """What a player does that goes on at another node: its track, and where that is to lead. It was
+    handed over at the time `at`. Times are in ms by this node's clock."""
+
+    at: int
+    track: Track
+    intent: Intent
+
+
+#: The kinds of intents, as a handover has them: from 1 on, 0 for none.
+_KINDS: Final[tuple[type[Heading | Goal], ...]] = Heading, Goal
+
+
+def _pack_walk(now: int, track: Track, intent: Intent) -> list[int]:
+    """Return a walk as nodes tell each other of it: when it is handed over, the numbers of the
+    track, the kind of the intent and its two numbers. Times are the sender's."""
+    to = (0, 0, 0) if intent is None else (_KINDS.index(type(intent)) + 1, intent.x, intent.y)
+    return [now, *track.numbers(), *to]
+
+
+def _read_walk(walk: Sequence[int], ahead: int) -> Walk | None:
+    """Return what `_pack_walk` has packed, in a clock that is `ahead`; None if there is none."""
+    if not walk:
+        return None
+    sent, x, y, dx, dy, start, duration, kind, *to = walk
+    intent = _KINDS[kind - 1](*to) if kind else None
+    return Walk(sent + ahead, Track(x, y, dx, dy, start + ahead, duration), intent)
 
 
 #: What is answered to a takeover that a later one of the same player has replaced.
@@ -67,14 +99,23 @@ WITHDRAWN: Final = Elsewhere("", 0, (0, 0))
 
 
 class Takeovers:
-    """Takes over players who come back here, and hands over those who come back elsewhere."""
+    """Takes over players who come back here, and hands over those who come back elsewhere.
+    `was_sent` says whether a player was sent to a node's machine, to go on there (router.py).
+    """
 
-    def __init__(self, bus: Bus, residents: Residents, peers: Peers) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        residents: Residents,
+        peers: Peers,
+        was_sent: Callable[[int, int], bool],
+    ) -> None:
         self._bus = bus
         self._node = bus.node
         self._loop = bus.loop
         self._residents = residents
         self._peers = peers
+        self._was_sent = was_sent
         #: The takeovers of this node that wait for an answer, by the player's id.
         self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
@@ -83,7 +124,7 @@ class Takeovers:
         self._watched = Agenda(self._loop, self._name)
         #: Players that were handed over, by their ids, until it is published that they are gone,
         #: and the ids of those that another node has.
-        self._released: dict[int, Resident] = {}
+        self.released: dict[int, Resident] = {}
         self._arrived: set[int] = set()
         self._ending = Agenda(self._loop, self._vanish)
 
@@ -129,30 +170,30 @@ class Takeovers:
         """Give up a resident, whose player goes on at another node: one that has asked for it, or
         (None) a worker of this machine that was given its connection with all that there is of it.
         """
-        id = resident.id
-        self._residents.hand_over(resident)
-        before = self._released.get(id)
+        id, now = resident.id, self._loop.now()
+        walks = node is not None and self._was_sent(id, node)
+        walk = _pack_walk(now, resident.track, resident.intent) if walks else []
+        self._residents.hand_over(resident, walks=walks)
+        before = self.released.get(id)
         if before is not None and before.square != resident.square:
             # It came back to another square, and goes again: only the last one is waited for.
             self._residents.tell_gone(before)
-        self._released[id] = resident
+        self.released[id] = resident
         self._arrived.discard(id)
         self._ending.put(id, self._loop.now() + RELEASED_FOR)
         if node is not None:
-            now = self._loop.now()
             lasts = ms_left(resident.pace_until, now)
             is_as = resident.name, resident.seq, *resident.track.at(now), resident.pace, lasts
             recorded = resident.recorded
             way = aged(recorded, resident.track, now) if recorded else []
-            self._bus.to_node(
-                node, peer_protocol.handover(self._node, id, node, *is_as, resident.values, way)
-            )
+            more = resident.values, way, resident.look, walk
+            self._bus.to_node(node, peer_protocol.handover(self._node, id, node, *is_as, *more))
             self._loop.stats["released"] += 1
 
     def _has_arrived(self, id: int, seq: int) -> None:
         """Wait no longer for another node to publish a player that was handed over, if one has
         published it with a seq that outlives the gone of this node."""
-        released = self._released.get(id)
+        released = self.released.get(id)
         if released is not None and seq > released.seq and id not in self._arrived:
             self._arrived.add(id)
             self._ending.put(id, self._loop.now() + GONE_TOLD_AFTER)
@@ -160,11 +201,11 @@ class Takeovers:
     @property
     def expects(self) -> bool:
         """Whether no other node has published some player yet that was handed over."""
-        return len(self._released) > len(self._arrived)
+        return len(self.released) > len(self._arrived)
 
     def stop(self) -> None:
         """Publish now that players are gone which were handed over: this node is about to stop."""
-        for id in tuple(self._released):
+        for id in tuple(self.released):
             self._ending.drop(id)
             self._vanish(id, 0)
 
@@ -179,16 +220,19 @@ class Takeovers:
             self.hand_over(resident, node)
         elif id in self._residents.left:
             seq, (x, y) = self._residents.left[id]
-            left = self._node, id, node, "", seq, x, y, PACE, 0, (), ()
+            left = self._node, id, node, "", seq, x, y, PACE, 0, (), (), 0, ()
             self._bus.to_node(node, peer_protocol.handover(*left))
 
     def handed_over(
-        self, _node: int, id: int, to: int, name: str, seq: int, x: int, y: int, *is_as: Any
+        self, node: int, id: int, to: int, name: str, seq: int, x: int, y: int, *is_as: Any
     ) -> None:
         """Take the answer to a takeover, if it is for this node (`to`)."""
         if to == self._node:
             if id in self._asked:
-                self._answer(id, Elsewhere(name, seq, (x, y), *is_as))
+                *state, walk = is_as
+                ahead = self._peers.offset(node, walk[0]) if walk else 0
+                elsewhere = Elsewhere(name, seq, (x, y), *state)
+                self._answer(id, elsewhere._replace(walk=_read_walk(walk, ahead)))
             else:
                 # It comes late. At least it gives a seq that is used already, and the other node
                 # may hear of the player nowhere else.
@@ -203,7 +247,7 @@ class Takeovers:
         resident = self._residents.by_id.get(id)
         if resident is not None:
             self._contest(resident, node, seq)
-        elif id in self._released:
+        elif id in self.released:
             self._compare_released(id, seq)
         elif id in left:
             last, _place = left[id]
@@ -226,7 +270,7 @@ class Takeovers:
         if resident is not None:
             self._contest(resident, node, seq)
             return
-        if id in self._released:
+        if id in self.released:
             self._compare_released(id, seq)
 
     def parted(self, _square: Square, id: int, seq: int) -> None:
@@ -252,7 +296,7 @@ class Takeovers:
     def _compare_released(self, id: int, seq: int) -> None:
         """Compare what another node says of a player with what this node, which has handed it over,
         published last."""
-        released = self._released[id]
+        released = self.released[id]
         if seq <= released.seq:
             # The other node does not know of that.
             self._publish_left(id, released.seq)
@@ -287,7 +331,7 @@ class Takeovers:
         Who has heard of it from its next node ignores that; others would show it for ever. If no
         node has published it, it has left.
         """
-        resident, again = self._released.pop(id), self._residents.by_id.get(id)
+        resident, again = self.released.pop(id), self._residents.by_id.get(id)
         arrived = id in self._arrived
         self._arrived.discard(id)
         # It may have come back to the square in the meantime.

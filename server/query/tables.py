@@ -79,7 +79,7 @@ def _nodes(source: Source) -> Iterator[Row]:
     for id, peer in source.living.node.peers.peers.items():
         squares = hosted.get(id, [])
         says = now - peer.last_heard, _STATES[peer.state], len(squares), len(set(squares))
-        memory, connections, heard = peer.load
+        memory, connections, heard, _ = peer.load
         yield id, *says, connections, heard, memory or None, peer.offset
 
 

@@ -8,9 +8,9 @@ callbacks, and never knows a square.
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
@@ -101,11 +101,13 @@ LISTENING = "this server has just started, and listens to who else is there"
 
 class Load(NamedTuple):
     """How much a node has: the resident memory of its process in bytes (0 if that is not known),
-    its connections, and the squares that it receives."""
+    its connections, the squares that it receives, and of which machine it is, as router.py has
+    it."""
 
     memory: int = 0
     connections: int = 0
     heard: int = 0
+    machine: Sequence[Any] = ()
 
 
 def silent(every: int) -> int:
@@ -358,7 +360,7 @@ class Peers:
         state: int,
         every: int,
         stored: int,
-        *load: int,
+        *load: Any,
     ) -> None:
         """Apply a heartbeat, this node's own or another's; fields as in docs/nodes.md."""
         now = self._loop.now()

@@ -17,6 +17,7 @@ from flask import Blueprint, Flask, Response, jsonify
 
 from flatlands.server.chunks import Failed
 from flatlands.server.web.joined import join_modules
+from flatlands.server.websocket.hosts import origin_of
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
@@ -36,7 +37,8 @@ FORGETS = '\n  <meta name="forgets" content="">'
 #: What shows the author of a game its faults.
 AUTHOR = '\n  <script async src="author.js"></script>'
 
-#: The page may load nothing from another host, and send nothing there.
+#: The page may load nothing from another host, and send nothing there, but for its connection to
+#: other machines of this world.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
 
 #: The headers of every answer.
@@ -51,6 +53,9 @@ ASK_AGAIN, FOR_EVER = "no-cache", "public, max-age=31536000, immutable"
 
 #: The path of a piece of the ground: its stamp, column and row, as far as there are squares.
 _PIECE = re.compile(r"/v/([0-9a-z]+)/ground/(-?\d{1,8})/(-?\d{1,8})")
+
+#: Returns the addresses of the machines of this world, to which a page may connect.
+Machines = Callable[[], Collection[str]]
 
 Start = Callable[..., Any]
 Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
@@ -78,7 +83,8 @@ class Files:
     The page's modules and style sheets are joined to one file each. With `?debug` in its address
     it loads them one by one. If the server `forgets`, the page says so too. The files of a game's
     `page` take the place of those with the same names. Pieces of the `ground` are served below
-    /v/STAMP/ground/. With `author` the page shows what /author tells.
+    /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
+    `machines`.
     """
 
     def __init__(
@@ -90,8 +96,10 @@ class Files:
         page: Path | None = None,
         ground: Any = None,
         author: bool = False,
+        machines: Machines = tuple,
     ) -> None:
         self._application = application
+        self._machines = machines
         self._ground = ground
         folders = [folder] if page is None else [folder, page]
         contents = {f"/{name}": path.read_bytes() for name, path in laid_over(*folders).items()}
@@ -133,7 +141,12 @@ class Files:
             file, caching = self._piece(*found.groups()), FOR_EVER
         if file is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return self._application(environ, start)
-        return file.answer(environ, start, caching)
+        return file.answer(environ, start, caching, self._policy() if path in PAGES else "")
+
+    def _policy(self) -> str:
+        """Return what a page may connect to; nothing if that is only its own server."""
+        sockets = [origin_of(at).replace("http", "ws", 1) for at in sorted(self._machines())]
+        return " ".join(["; connect-src 'self'", *sockets]) if sockets else ""
 
     def _piece(self, stamp: str, column: str, row: str) -> "_File | None":
         """Return a piece of the ground; None if this server has another ground, none so far away,
@@ -165,9 +178,15 @@ class _File:
         zipped = packed, f'"{tag}-gzip"', (*headers, ("Content-Encoding", "gzip"))
         self._packed = zipped if smaller else self._plain
 
-    def answer(self, environ: dict[str, Any], start: Start, caching: str) -> list[bytes]:
+    def answer(
+        self, environ: dict[str, Any], start: Start, caching: str, policy: str
+    ) -> list[bytes]:
         packed = _takes_gzip(environ.get("HTTP_ACCEPT_ENCODING", ""))
         content, tag, headers = self._packed if packed else self._plain
+        if policy:
+            # A browser that has the page with another policy must get it anew.
+            tag = f'{tag[:-1]}-{hashlib.sha256(policy.encode()).hexdigest()[:8]}"'
+            headers = tuple([(n, v + policy if v == CONTENT_POLICY else v) for n, v in headers])
         told = [*headers, ("Cache-Control", caching), ("ETag", tag)]
         known = environ.get("HTTP_IF_NONE_MATCH", "")
         if known == "*" or tag in known:
@@ -193,6 +212,7 @@ def make_pages(
     page: Path | None = None,
     ground: Any = None,
     faults: Collection[tuple[str, str]] | None = None,
+    machines: Machines = tuple,
 ) -> Application:
     """Return the WSGI application for all paths except /ws.
 
@@ -200,6 +220,7 @@ def make_pages(
     `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
     page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`,
     each what has failed and where, are shown to the game's author; None: the page is for players.
+    `machines` are as in Files.
     """
     app = Flask("flatlands", static_folder=None)
 
@@ -214,7 +235,15 @@ def make_pages(
         response.headers.extend(PROTECTION)
         return response
 
-    files = Files(STATIC, app, forgets=forgets, page=page, ground=ground, author=faults is not None)
+    files = Files(
+        STATIC,
+        app,
+        forgets=forgets,
+        page=page,
+        ground=ground,
+        author=faults is not None,
+        machines=machines,
+    )
     if faults is not None:
 
         @app.get("/author")

@@ -6,7 +6,7 @@ can send anything, so this never protects against them.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from ipaddress import ip_address
 
 #: An origin as browsers write it: a scheme, a host, and perhaps a port.
@@ -25,16 +25,23 @@ class Hosts:
     `origins` are allowed besides that of the server's own pages; "*" allows all. `hosts` are the
     names that are allowed besides the local names of this machine. Without `hosts` all names are
     allowed, unless only this machine can connect (`local`): then any page on the internet could
-    give its own name this machine's address, and read what is served here.
+    give its own name this machine's address, and read what is served here. `machines` returns the
+    addresses of the machines of this world, whose pages may connect too: their clients come here.
     """
 
     def __init__(
-        self, origins: Collection[str] = (), hosts: Collection[str] = (), *, local: bool = False
+        self,
+        origins: Collection[str] = (),
+        hosts: Collection[str] = (),
+        *,
+        local: bool = False,
+        machines: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._any_origin = "*" in origins
         self._origins = {origin.lower().rstrip("/") for origin in origins}
         self._hosts = {host.lower() for host in hosts}
         self._local = local
+        self._machines = machines
 
     def misses_host(self, host: str) -> str | None:
         """Return None if a Host header is allowed, or a sentence that says why it is not.
@@ -66,6 +73,8 @@ class Hosts:
         found = _ORIGIN.fullmatch(origin)
         if found is not None and _plain(found[1]) == _plain(host.lower()):
             return None
+        if origin in map(origin_of, self._machines()):
+            return None
         return (
             f"Pages of {_shown(origin)} may not connect to {_shown(host)}: the operator can add "
             "them to ALLOWED_ORIGINS, or let the proxy in front pass the Host header on."
@@ -75,6 +84,11 @@ class Hosts:
 def is_origin(text: str) -> bool:
     """Say whether a text may stand in ALLOWED_ORIGINS."""
     return text in ("*", "null") or _ORIGIN.fullmatch(text.lower().rstrip("/")) is not None
+
+
+def origin_of(address: str) -> str:
+    """Return the origin of a machine's address, as browsers write it."""
+    return "/".join(address.split("/")[:3])
 
 
 def site(host: str) -> str | None:

@@ -67,6 +67,9 @@ CALM = 15_000
 _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 
 
+#: The address of one machine.
+OWN = "http://own.example.org"
+
 #: What a client sends after hello: what is in it more often is sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
@@ -142,6 +145,7 @@ class Crowd:
             seed=chance.randrange(2**32),
             stores=lambda: self.store,
             play=play,
+            addresses=chance.choice(((), (OWN, "http://other.example.org"))),
         )
         self.harness.run(2000)
         #: Resident -> (x, y, time) of its first look since it joined or went home, and of its last.
@@ -595,23 +599,43 @@ class Stranger:
         chance = self.crowd.chance
         return [self._some(0, 9), chance.choice(("", "red", text(chance)))]
 
+    def _machine(self) -> list[Any]:
+        """Return what a heartbeat says of a machine."""
+        chance = self.crowd.chance
+        address = chance.choice(("http://a.example.org", "https://[::1]:80/x", text(chance)))
+        line = chance.choice(([], [self._some(0, 2), self._some(-9, 9)]))
+        return chance.choice(([], [address, self._some(0, 900), *line]))
+
+    def _plan(self, depth: int = 3) -> Any:
+        """Return a plan of machines."""
+        chance = self.crowd.chance
+        if not depth or chance.random() < 0.3:
+            address = chance.choice(("http://a.example.org", "https://b.example.org", OWN))
+            return [address] if depth == 3 else address
+        sides = self._plan(depth - 1), self._plan(depth - 1)
+        return [self._some(0, 2), self._some(0, 9), *sides]
+
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53, 54, 55))
+        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53, 54, 55, 56))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
             ground = chance.choice((self.crowd.harness.node.channels.rules,) * 9 + ("1-16",))
             some = [self._time(), chance.choice((ring, ring, "other")), ground]
-            load = [self._some(0, 2**40), self._some(0, 9), self._some(0, 9)]
+            load = [self._some(0, 2**40), self._some(0, 9), self._some(0, 9), self._machine()]
             every = self._some(500, 3000)
             return [34, node, *some, chance.choice((0, 0, 0, 1, 2)), every, self._time(), *load]
         if kind == 36:
             name = chance.choice(("Ghost", "", text(chance)))
             way = chance.choice(([], [*self._square()], [self._some(0, 2**20), *place, 0, *place]))
             state = self._some(25, 400), self._some(0, 9000), self._values(), way
+            walk = [self._time(), *place, 99, 0, self._time(), 1000, self._some(0, 2), 1, 0]
+            state = *state, self._some(0, 9), chance.choice(([], [], walk))
             return [36, node, id, to, name, self._some(0, 2**40), *place, *state]
+        if kind == 56:
+            return [56, node, self._some(0, 9), self._plan()]
         if kind == 47:
             return [47, node, self._time()]
         if kind == 48:

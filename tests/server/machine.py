@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from flatlands.server.burden import Burden
 from flatlands.server.clients.session import Session
 from flatlands.server.districts import Plan, pack_plan, slot_name
 from flatlands.server.migration import HEARD_WITHIN, Migration
@@ -81,7 +82,7 @@ class Machine(Harness):
             next(self._slots),
             passage,
             host.node,
-            host.admission.capacity,
+            Burden(host.node, host.admission.capacity),
             host.limits,
             host,
             FakeSocket.connect,

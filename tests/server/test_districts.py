@@ -152,3 +152,17 @@ def test_each_player_always_has_one_worker_and_each_worker_one_district(all_load
 def test_a_worker_tells_its_supervisor_how_busy_it_is(load):
     assert read_load(pack_load(load)) == load
     assert read_load("") is None
+
+
+def test_the_district_of_who_is_gone_goes_to_a_free_one_or_over_its_line():
+    plan = (COLUMNS, 3, (ROWS, -1, "a", "b"), "c")
+    districts = Districts(plan)
+    districts.part_with("a", {"b": Load(0.1), "c": Load(0.1), "d": Load(0.2), "e": Load(0.1)})
+    assert districts.plan == (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")
+    districts.part_with("e", {"b": Load(0.1), "c": Load(0.1)})
+    assert districts.plan == (COLUMNS, 3, "b", "c")
+    districts.part_with("c", {"b": Load(0.1), "d": Load(0.1, takes=False)})
+    assert districts.plan == "b"
+    # The last one keeps all: nobody else is there.
+    districts.part_with("b", {})
+    assert districts.plan == "b"

@@ -373,6 +373,8 @@ def test_who_goes_to_another_node_twice_is_left_in_neither_square(two):
     harness, *_ = two
     one, other = harness.hosts
     span = harness.node.grid.span
+    friend = harness.stand("F", (span // 2, 1000), (40, 25), one)
+    friend.send(8)
     player = harness.stand("P", (span // 2, span - 1000), (40, 25), one)
     token = player.model.token
     player.walk(0, 1)
@@ -384,7 +386,7 @@ def test_who_goes_to_another_node_twice_is_left_in_neither_square(two):
     gone.connection.lose()
     harness.run(400)
     harness.network.heal()
-    back = harness.client(one).hello("P", token=token)
+    back = harness.client(one).hello("P", token=token, near=friend.model.invitation)
     harness.run(500)
     assert [r.square for r in one.node.residents.by_id.values() if r.id == player.id] == [(0, 0)]
     harness.client(other).hello("P", token=back.model.token)

@@ -81,3 +81,14 @@ def test_which_texts_are_origins():
 def test_which_listeners_only_this_machine_can_reach():
     assert is_local("127.0.0.1") and is_local("::1")
     assert not is_local("0.0.0.0") and not is_local("::") and not is_local("192.0.2.1")
+
+
+def test_pages_of_other_machines_of_the_world_may_connect_and_no_others():
+    machines = ["https://b.example.org/game", "http://10.0.0.2:8000"]
+    hosts = Hosts(machines=lambda: machines)
+    for origin in ("https://b.example.org", "http://10.0.0.2:8000"):
+        assert hosts.misses_origin(origin, "a.example.org") is None
+    for origin in ("http://b.example.org", "https://b.example.org:444", "http://10.0.0.2", "null"):
+        assert hosts.misses_origin(origin, "a.example.org")
+    machines.clear()
+    assert hosts.misses_origin("https://b.example.org", "a.example.org")

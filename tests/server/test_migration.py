@@ -183,7 +183,18 @@ STAYS = {
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
-    stays = {"node", "dimmed", "slot", "screen", "view", "held", "due", "watched", "asked"}
+    stays = {
+        "followed",
+        "node",
+        "dimmed",
+        "slot",
+        "screen",
+        "view",
+        "held",
+        "due",
+        "watched",
+        "asked",
+    }
     state = State(
         7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, "who", (5, 6)
     )

@@ -147,3 +147,11 @@ def test_all_nodes_are_asked_once_for_the_same_and_only_so_often(world):
     for nonce in range(200):
         other.names.asked(world.node.id, nonce, "ro", 0, 0)
     assert len(told) <= LOOKS.burst
+
+
+def test_who_leaves_before_the_answer_is_told_nothing(world):
+    gone, _ = come(world, "Gone"), come(world, "Ros", host=1)
+    gone.send(35, "seek", ["ros"])
+    gone.connection.lose(1000)
+    world.run(ANSWER_WITHIN + 100)
+    assert "sought" not in gone.model.told

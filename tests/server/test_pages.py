@@ -7,7 +7,7 @@ from flask import Blueprint
 from werkzeug.test import Client
 
 from flatlands.server.chunks import chunks
-from flatlands.server.web.pages import make_pages
+from flatlands.server.web.pages import CONTENT_POLICY, make_pages
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +111,24 @@ def test_head_tells_all_but_the_file():
         lambda status, headers: told.append((status, dict(headers))),
     )
     assert list(body) == [] and told[0][0] == "200 OK" and int(told[0][1]["Content-Length"]) > 1000
+
+
+def test_a_page_may_connect_to_the_machines_of_its_world_and_to_nobody_else():
+    machines = ["https://b.example.org/game"]
+    application = make_pages(lambda: {}, Blueprint("none", __name__), machines=lambda: machines)
+    get = Client(application).get
+    page, script = get("/"), get("/net.js")
+    policy = page.headers["Content-Security-Policy"]
+    assert policy == f"{CONTENT_POLICY}; connect-src 'self' wss://b.example.org"
+    assert script.headers["Content-Security-Policy"] == CONTENT_POLICY
+    # Who has the page with another policy gets it anew.
+    tag = page.headers["ETag"]
+    assert get("/", headers={"If-None-Match": tag}).status_code == 304
+    machines.append("http://10.0.0.2:8000")
+    again = get("/", headers={"If-None-Match": tag})
+    assert again.status_code == 200
+    assert again.headers["Content-Security-Policy"].endswith(
+        "ws://10.0.0.2:8000 wss://b.example.org"
+    )
+    machines.clear()
+    assert get("/").headers["Content-Security-Policy"] == CONTENT_POLICY

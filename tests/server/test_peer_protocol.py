@@ -41,7 +41,7 @@ def residents(*entries, page=0, pages=1):
     return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
 
 
-def heartbeat(sent=1_700_000_000_000, load=(10**8, 5, 20), state=0, every=1000, more=()):
+def heartbeat(sent=1_700_000_000_000, load=(10**8, 5, 20, []), state=0, every=1000, more=()):
     return msgpack.packb([34, 77, sent, "ring", "world", state, every, 0, *load, *more])
 
 
@@ -52,6 +52,11 @@ def sign(number=1, sent=1_700_000_000_000, inhabited=True):
 def changed(event, at, value):
     return [*event[:at], value, *event[at + 1 :]]
 
+
+#: A plan with more lines than there can be, one within the other.
+DEEP = ["http://a"]
+for _ in range(300):
+    DEEP = [0, 0, DEEP if len(DEEP) > 1 else "http://a", "http://b"]
 
 MALFORMED = {
     "nothing": (SQUARE, b""),
@@ -96,23 +101,62 @@ MALFORMED = {
     ),
     "a handover far away": (
         NODE,
-        peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0, 100, 0, [], []),
+        peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0, 100, 0, [], [], 0, []),
     ),
     "one who departed far away": (
         NODE,
-        peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43), 100, 0, [], []),
+        peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43), 100, 0, [], [], 0, []),
     ),
     "a handover of a long name": (
         NODE,
-        peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0, 100, 0, [], []),
+        peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0, 100, 0, [], [], 0, []),
     ),
-    "one who is too fast": (NODE, peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 401, 0, [], [])),
+    "one who is too fast": (
+        NODE,
+        peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 401, 0, [], [], 0, []),
+    ),
     **{
         f"a way that is recorded as {way}": (
             NODE,
-            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], way),
+            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], way, 0, []),
         )
         for way in ([9, 0], [9, 0, 0], [0, 0, "0"], [3, 0, 0, 4, 0, 0, 0, 0, 0], [0, 2**43, 0])
+    },
+    **{
+        f"a walk that is {walk}": (
+            NODE,
+            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], [], 0, walk),
+        )
+        for walk in (
+            [0] * 9,
+            [0, 0, 0, 2**15, 0, 0, 9, 1, 1, 0],
+            [0, 0, 0, 9, 0, 0, -9, 1, 1, 0],
+            [0, 0, 0, 9, 0, 0, 9, 1, 2, 0],
+            [0, 0, 0, 9, 0, 0, 9, 3, 1, 0],
+            [0, 2**43, 0, 9, 0, 0, 9, 0, 0, 0],
+            ["0", 0, 0, 9, 0, 0, 9, 0, 0, 0],
+        )
+    },
+    **{
+        f"a machine that is {machine}": (NODES, heartbeat(load=(0, 0, 0, machine)))
+        for machine in (
+            ["http://a.example.org"],
+            ["http://a.example.org; script-src *", 5],
+            ["ftp://a.example.org", 5],
+            ["http://a.example.org", "5"],
+            ["http://a.example.org", 5, 0],
+        )
+    },
+    **{
+        f"a plan {what}": (NODES, peer_protocol.plan(77, 1, plan))
+        for what, plan in {
+            "of a number": [1],
+            "of no address": ["a"],
+            "with half a line": [[0, 5]],
+            "with another axis": [3, 5, "http://a", "http://b"],
+            "with a bit below all": [2, -1, "http://a", "http://b"],
+            "of very many": DEEP,
+        }.items()
     },
 }
 

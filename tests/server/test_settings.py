@@ -53,6 +53,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
             "there is no game 'chess': there are flatlands, paint, quiet, snake",
         ),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
+        (["--address", "https://a.example.org"], {}, "--address needs a SECRET_KEY"),
+        ([], {"ADDRESS": "https://a;b", "SECRET_KEY": "s"}, "is no address of a machine"),
         (["--commit", "a b"], {}, "'a b' is no name of a commit or tag"),
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],

@@ -1,0 +1,222 @@
+"""Sends players to the machine that serves their part of the world, so that neighbours meet there.
+
+A machine is all nodes that have one address. The plan says which machine has which part
+(districts.py). One node makes it, the one that has the lease of it, and tells all others once a
+second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
+client of a player that belongs elsewhere to go on there. The client comes there with its token, as
+after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
+address has no part in this. This module never moves a player, and never closes a connection.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from flatlands.server.agenda import Agenda
+from flatlands.server.districts import BESIDE, Districts, Line, Load, Plan, owner, slots
+from flatlands.server.kept.keeper import Keeper
+from flatlands.server.kept.lease import Lease, Sole
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import ALIVE, MACHINES
+from flatlands.server.messages.protocol import moved
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.squares.peers import Peers
+from flatlands.world.grid import Square
+
+#: ms between two looks at how busy the machines are, after each of which all are told the plan; ms
+#: for which a plan holds that nobody repeats; and ms after which a machine that is silent, or
+#: stops, has no district any more.
+EVERY: Final = 1000
+HOLDS: Final = 10_000
+GONE_AFTER: Final = 10_000
+
+#: Seconds after a change of the plan until its effect can be judged: players go within the ten
+#: seconds in which each is looked at once.
+SETTLED_AFTER: Final = 20.0
+
+#: ms after which a client that was asked to go elsewhere is asked again if it has not gone, and
+#: after which a player that came from another node is: so no player is sent more often than three
+#: times a minute, whatever nodes disagree about.
+ASKED_AGAIN: Final = 60_000
+RESTS: Final = 20_000
+
+
+class Router(Sole):
+    """See the module. `address` is that of this node's machine, "" if it has none."""
+
+    def __init__(
+        self, address: str, bus: Bus, peers: Peers, residents: Residents, keeper: Keeper
+    ) -> None:
+        super().__init__(self._may_keep)
+        self.address = address
+        self._bus = bus
+        self._loop = bus.loop
+        self._peers = peers
+        self._residents = residents
+        self._keeps = keeper.store is not None
+        #: The addresses of the machines that take players, as of the last second.
+        self.machines: frozenset[str] = frozenset()
+        #: The plan, None before there is any; who has told it, (term, node), and when.
+        self.plan: Plan | None = None
+        self._teller = 0, 0
+        self._told_at = 0
+        #: The plan as this node makes it, while it does.
+        self._districts = Districts("", SETTLED_AFTER)
+        #: Machines -> when each was last alive.
+        self._alive_at: dict[Any, int] = {}
+        #: Players who are not asked to go elsewhere for a while -> the address to which they were
+        #: asked to go, "" if they came from elsewhere.
+        self._asked: dict[int, str] = {}
+        self._oblivion = Agenda(self._loop, lambda id, _due: self._asked.__delitem__(id))
+        self._lease = Lease(f"plan {bus.channels.ground}", keeper, self._loop, self)
+
+    def start(self) -> None:
+        """Begin to follow the plan, if there is an address, and if there is a store to make it."""
+        if self.address:
+            self._loop.every(EVERY, self._look)
+            if self._keeps:
+                self._lease.start()
+
+    def machine(self, busy: float, line: Line | None) -> list[Any]:
+        """Return what this node's heartbeats tell of its machine: its address, how busy the node is
+        in percent, and a line that divides its players, if it is busy."""
+        return [self.address, round(100 * busy), *(line or ())] if self.address else []
+
+    def belongs(self, resident: Resident) -> bool:
+        """Say whether a player is where the plan wants it."""
+        return self._elsewhere(resident.square, resident.id) is None
+
+    # The plan.
+
+    def _may_keep(self) -> bool:
+        return self._peers.state == ALIVE and self._peers.linked
+
+    def begin(self, _found: None) -> None:
+        """Go on with the plan that was told last; or begin with the busiest machine, from which the
+        fewest players must go."""
+        loads = self._loads()
+        if self.plan is None or self._outdated:
+            busiest = max(loads, key=lambda at: loads[at].busy, default=self.address)
+            self._districts = Districts(busiest, SETTLED_AFTER)
+        else:
+            self._districts = Districts(self.plan, SETTLED_AFTER)
+        self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
+
+    def _look(self) -> None:
+        """Find out which machines take players, and make the plan if it is this node's to make."""
+        self.machines = frozenset(machine[0] for machine in self._machines())
+        if self._keeps and self._lease.sure:
+            self._make()
+
+    def _make(self) -> None:
+        """Let the plan follow how busy the machines are, and tell it to all nodes."""
+        now, loads, districts = self._loop.now(), self._loads(), self._districts
+        self._alive_at.update(dict.fromkeys(loads, now))
+        for gone in [at for at in slots(districts.plan) if now - self._alive_at[at] > GONE_AFTER]:
+            districts.part_with(gone, loads)
+        districts.follow(loads, now / 1000)
+        plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
+        self._bus.to_all(peer_protocol.plan(self._bus.node, self._lease.term, plan))
+
+    def _loads(self) -> dict[Any, Load]:
+        """Return the mean load of each machine's nodes, and the line of its busiest node."""
+        nodes: defaultdict[str, list[list[Any]]] = defaultdict(list)
+        for address, *load in self._machines():
+            nodes[address].append(load)
+        loads = {}
+        for address in sorted(nodes)[:MACHINES]:
+            some = nodes[address]
+            _, *line = max(some, key=lambda load: (len(load), load[0]))
+            busy = sum(load[0] for load in some) / 100 / len(some)
+            loads[address] = Load(busy, Line(*line) if line else None)
+        return loads
+
+    def _machines(self) -> Iterator[Any]:
+        """Yield what the heartbeats of all nodes say that take players, this one's too."""
+        peers = self._peers
+        if peers.state == ALIVE and peers.load.machine:
+            yield peers.load.machine
+        for id, peer in peers.peers.items():
+            if peer.state == ALIVE and peer.load.machine and id not in peers.incompatible:
+                yield peer.load.machine
+
+    def told(self, node: int, term: int, plan: list[Any]) -> None:
+        """Take the plan that a node has told. Of two nodes that tell one, all believe the same."""
+        if (term, node) < self._teller and not self._outdated:
+            return
+        self._teller, self._told_at = (term, node), self._loop.now()
+        if (new := _plan(plan[0] if len(plan) == 1 else plan)) != self.plan:
+            self.plan = new
+
+    @property
+    def _outdated(self) -> bool:
+        return self._loop.now() - self._told_at > HOLDS
+
+    def _elsewhere(self, square: Square, id: int) -> str | None:
+        """Return the address of the other machine that serves a player in a square, if it takes
+        players."""
+        if not self.address or self.plan is None or self._outdated:
+            return None
+        to = str(owner(self.plan, square, id))
+        return to if to != self.address and to in self.machines else None
+
+    # Players.
+
+    def look_after(self, resident: Resident) -> None:
+        """Ask a client to go to another machine if its player has walked well into the other one's
+        district, or is in it when it comes or the plan changes."""
+        to = self._elsewhere(resident.square, resident.id)
+        if to is not None:
+            column, row = resident.square
+            if resident.followed is self.plan and not all(
+                self._elsewhere((column + c, row + r), resident.id) for c, r in BESIDE
+            ):
+                return
+            if resident.id in self._asked or not self._ask(resident, to):
+                return
+        resident.followed = self.plan
+
+    def send_away(self, resident: Resident) -> None:
+        """Ask a client to go to any other machine, because this node is drained; once, when nothing
+        of it is under way."""
+        others = sorted(self.machines - {self.address})
+        if others and not self._asked.get(resident.id):
+            self._ask(resident, random.choice(others))
+
+    def _ask(self, resident: Resident, to: str) -> bool:
+        screen = resident.screen
+        if screen is None or screen.traveller() is None:
+            return False
+        screen.renew_token()
+        screen.answer(moved(to))
+        self._loop.stats["asked_to_move"] += 1
+        self._note(resident.id, to, ASKED_AGAIN)
+        return True
+
+    def _note(self, id: int, to: str, ms: int) -> None:
+        self._asked[id] = to
+        self._oblivion.put(id, self._loop.now() + ms)
+
+    def came(self, id: int) -> None:
+        """Note that a player has come from another node."""
+        if self.address:
+            self._note(id, "", RESTS)
+
+    def was_sent(self, id: int, node: int) -> bool:
+        """Say whether the client of a player was asked to go to the machine of a node that asks for
+        the player now; and count it."""
+        peer, to = self._peers.peers.get(node), self._asked.get(id)
+        sent = bool(to) and peer is not None and to in peer.load.machine
+        self._loop.stats["moved_to"] += sent
+        return sent
+
+
+def _plan(part: Any) -> Plan:
+    """Return a plan as districts.py has it, with tuples in place of lists."""
+    if isinstance(part, str):
+        return part
+    axis, at, low, high = part
+    return axis, at, _plan(low), _plan(high)

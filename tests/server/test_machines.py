@@ -1,0 +1,124 @@
+"""Two servers as machines with addresses: bots go from one to the other, and pages may."""
+
+import json
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+
+import pytest
+
+from flatlands.bot import Bot
+from tests.brokers import zeromq_forwarders
+from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.server.servers import ask, stats
+
+pytestmark = pytest.mark.process
+
+ADMIN = "an-admin-token-of-tests"
+
+#: Players that a machine accepts: with so many it is busy.
+SEATS = 4
+
+
+def free_port():
+    """Return a port that is free now."""
+    with closing(socket.socket()) as some:
+        some.bind(("127.0.0.1", 0))
+        return some.getsockname()[1]
+
+
+@contextmanager
+def two_machines(folder, seats):
+    """Yield two machines of one world, with one store in a folder and so many seats each."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(zeromq_forwarders.forwarding()).url
+        machines = []
+        for _ in "AB":
+            port = free_port()
+            options = "--broker", broker, "--store", f"sqlite:///{folder}/world.db"
+            more = "--max-players", str(seats), "--address", f"http://127.0.0.1:{port}"
+            server = ServerProcess(
+                *options, *more, port=port, SECRET_KEY="shared" * 4, ADMIN_TOKEN=ADMIN
+            )
+            machines.append(stack.enter_context(closing(server)))
+        yield machines
+
+
+@pytest.fixture
+def machines(tmp_path):
+    with two_machines(tmp_path, SEATS) as machines:
+        yield machines
+
+
+def play(bots, done):
+    """Let bots play until a condition is true."""
+    for _ in range(int(PATIENCE / 0.05 / len(bots))):
+        for bot in bots:
+            bot.wait(lambda: False, 0.05)
+        if done():
+            return
+    raise AssertionError("it never came")
+
+
+def counted(server, name):
+    return stats(server)["counted"].get(name, 0)
+
+
+def shake(server, origin):
+    """Return the status of a handshake from a page of an origin."""
+    headers = {
+        "Origin": origin,
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "c29tZSBieXRlcyBoZXJlIQ==",
+        "Sec-WebSocket-Protocol": "flatlands",
+    }
+    with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/ws", headers=headers)
+        return connection.getresponse().status
+
+
+def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
+    a, b = machines
+    bots = [Bot(f"http://127.0.0.1:{a.port}", f"Bot{n}", width=96, height=64) for n in range(SEATS)]
+    ids = {bot.id for bot in bots}
+    gone = f"http://127.0.0.1:{b.port}"
+    play(bots, lambda: counted(b, "moved_here") + counted(a, "moved_here") > 0)
+    assert stats(b)["address"] == gone
+    # All see all, wherever they are, and are who they were.
+    play(bots, lambda: all({*bot.players} == ids for bot in bots))
+    assert {bot.id for bot in bots} == ids
+    for server, other in ((a, b), (b, a)):
+        with urllib.request.urlopen(server.url, timeout=PATIENCE) as page:
+            policy = page.headers["Content-Security-Policy"]
+        assert f"connect-src 'self' ws://127.0.0.1:{min(a.port, b.port)} ws://" in policy
+        # A page of the other machine may connect, and no other one.
+        assert shake(server, f"http://127.0.0.1:{other.port}") == 101
+        assert shake(server, "https://elsewhere.example.org") == 403
+    server, other = (a, b) if stats(a)["residents"] else (b, a)
+    before = counted(other, "moved_here")
+    players = stats(server)["residents"]
+    assert ask(server, "admin/drain", ADMIN, "POST")[0] == 200
+    play(bots, lambda: stats(server)["residents"] == 0)
+    assert counted(other, "moved_here") - before == players
+    play(bots, lambda: all({*bot.players} == ids for bot in bots))
+    for bot in bots:
+        bot.leave()
+
+
+def test_the_bots_of_a_swarm_go_over_and_what_they_saw_is_right(machines, tmp_path):
+    a, b = machines
+    path = tmp_path / "run.json"
+    options = "--bots", str(SEATS), "--seconds", "15", "--rate", "2", "--late", "500"
+    where = "--url", f"ws://127.0.0.1:{a.port}/ws", "--json", str(path)
+    command = [sys.executable, "loadtest/bots.py", *options, *where]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE)
+    # On a machine that is very busy nothing is judged (3).
+    assert ended.returncode in (0, 3), ended.stdout + ended.stderr
+    assert counted(a, "moved_to") + counted(b, "moved_to") > 0
+    [run] = json.loads(path.read_text())["runs"]
+    assert not run["faults"]

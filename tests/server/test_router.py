@@ -1,0 +1,496 @@
+"""Machines with addresses: who makes the plan of their districts, and how players go from one to
+another. Nobody is lost or doubled, and nobody sees a walker stop."""
+
+import pytest
+
+from flatlands.server.clients.session import ANSWERED_WITHIN
+from flatlands.server.districts import COLUMNS, Line
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.players.takeovers import RELEASED_FOR
+from flatlands.server.router import ASKED_AGAIN, GONE_AFTER, HOLDS, RESTS
+from flatlands.server.squares.peers import Load
+from flatlands.world.track import Goal, Heading
+from tests.server.harness import Clock, Harness, Rules, clock_stores
+
+A, B, C = (f"https://{name}.example.org" for name in "abc")
+
+#: The western half is A's, and the eastern half B's.
+HALVES = (COLUMNS, 0, A, B)
+
+#: A place well in the eastern half, and one in it, but beside the line.
+EAST, BESIDE = (40_000, 500), (500, 500)
+
+
+def world(*addresses, skew=0, rules=None):
+    """Return machines of one node each, which share a store; the first one's plan has one
+    district."""
+    clock = Clock()
+    stores = clock_stores(clock)
+    more = {"rules": rules} if rules else {}
+    machines = Harness(
+        nodes=len(addresses), addresses=addresses, clock=clock, stores=stores, skew=skew, **more
+    )
+    machines.run(4000)
+    return machines
+
+
+def told(machines, host):
+    """Return the plan as a node knows it, while it holds."""
+    router = host.node.router
+    return None if router._outdated else router.plan
+
+
+def loaded(host, busy, line=None):
+    """Let a node say how busy it is."""
+    host.node.peers.load = Load(machine=host.node.router.machine(busy, line))
+
+
+def halved(machines):
+    """Let the plan become HALVES, since the first machine is busy."""
+    loaded(machines.hosts[0], 1.5, Line(COLUMNS, 0))
+    machines.run(4000)
+    loaded(machines.hosts[0], 0.6)
+    machines.run(2000)
+    assert {told(machines, host) for host in machines.hosts} == {HALVES}
+
+
+@pytest.fixture(params=[0, 700])
+def machines(request):
+    """Two machines whose clocks differ, which have halves of the world."""
+    machines = world(A, B, skew=request.param)
+    halved(machines)
+    return machines
+
+
+def look(machines):
+    """Let all nodes look after their players, as they do every ten seconds."""
+    for host in machines.awake():
+        for resident in list(host.node.residents.by_id.values()):
+            if resident.screen is not None:
+                host.node.router.look_after(resident)
+    machines.settle()
+
+
+def asked(client):
+    """Return the addresses to which a client was asked to go."""
+    return [message[1] for message in client.connection.messages if message[0] == 48]
+
+
+def follow(machines, client, address, name="W"):
+    """Let a client say hello at another machine with its last token; return it there."""
+    [host] = [host for host in machines.hosts if host.node.router.address == address]
+    there = machines.client(host)
+    there.say_hello(name, token=client.model.token)
+    return there
+
+
+def whose(machines, client):
+    """Return the only node that has the player of a client."""
+    [host] = [h for h in machines.hosts if client.id in h.node.residents.by_id]
+    return host
+
+
+def stand(machines, name, at, host=None):
+    """Return a client whose player stands at a position, at the first machine or another one."""
+    return machines.stand(name, at, (40, 25), host)
+
+
+def walker(machines, at=(-3000, 500), heading=(1, 0)):
+    """Return a client at the first machine that has walked from a place for two seconds, and has
+    asked for nothing else for a while."""
+    client = stand(machines, "W", at, host=machines.hosts[0])
+    machines.run(ANSWERED_WITHIN + 1)
+    client.walk(*heading)
+    machines.run(2000)
+    return client
+
+
+def intent(resident):
+    """Return what leads a player, as (class, x, y)."""
+    it = resident.intent
+    return type(it), it.x, it.y
+
+
+# The plan.
+
+
+def test_one_node_makes_the_plan_and_those_that_come_later_know_it_in_a_second():
+    machines = world(A, B)
+    assert {told(machines, host) for host in machines.hosts} <= {A, B}
+    halved(machines)
+    later = machines.host()
+    machines.run(2000)
+    assert told(machines, later) == HALVES
+    assert sum(host.node.router._lease.sure for host in machines.hosts) == 1
+
+
+def test_another_node_goes_on_with_the_plan_when_its_maker_dies():
+    machines = world(A, B, C)
+    halved_by = machines.hosts[:]
+    loaded(machines.hosts[0], 1.5, Line(COLUMNS, 0))
+    machines.run(3000)
+    plan = told(machines, machines.hosts[0])
+    [maker] = [host for host in halved_by if host.node.router._lease.sure]
+    machines.kill(maker)
+    for _ in range(8):
+        machines.run(500)
+        assert {told(machines, host) for host in machines.hosts} == {plan}
+    [other] = [host for host in machines.hosts if host.node.router._lease.sure]
+    assert other.node.router._lease.term == 2
+
+
+def test_a_machine_that_is_gone_has_no_district_any_more():
+    machines = world(A, B)
+    halved(machines)
+    machines.kill(machines.hosts[1])
+    machines.run(GONE_AFTER - 2000)
+    assert told(machines, machines.hosts[0]) == HALVES
+    machines.run(8000)
+    assert told(machines, machines.hosts[0]) == A
+
+
+def test_a_machine_that_is_gone_is_replaced_by_one_that_is_free():
+    machines = world(A, B, C)
+    loaded(machines.hosts[0], 1.5, Line(COLUMNS, 0))
+    machines.run(4000)
+    plan = told(machines, machines.hosts[0])
+    gone = plan[3]
+    [host] = [host for host in machines.hosts if host.node.router.address == gone]
+    loaded(machines.hosts[0], 0.6)
+    machines.stop(host)
+    machines.run(GONE_AFTER + 6000)
+    [free] = {B, C} - {gone}
+    assert told(machines, machines.hosts[0]) == (COLUMNS, 0, A, free)
+
+
+def test_without_a_store_there_is_no_plan_and_all_stay():
+    machines = Harness(nodes=2, addresses=(A, B))
+    machines.run(4000)
+    client = stand(machines, "W", EAST)
+    look(machines)
+    assert {told(machines, host) for host in machines.hosts} == {None} and asked(client) == []
+
+
+def test_a_plan_that_nobody_repeats_moves_nobody():
+    machines = world(A, B)
+    halved(machines)
+    for host in machines.hosts:
+        host.node.keeper.store.away = True
+    machines.run(HOLDS + 4000)
+    assert told(machines, machines.hosts[0]) is None
+    client = stand(machines, "W", EAST)
+    machines.run(5000)
+    look(machines)
+    assert asked(client) == []
+
+
+def test_of_two_who_make_a_plan_all_believe_the_same():
+    machines = world(A, B)
+    router = machines.hosts[0].node.router
+    router.told(7, router._lease.term + 5, [B])
+    router.told(8, router._lease.term + 5, [A])
+    router.told(7, router._lease.term + 5, [B])
+    machines.run(1000)
+    assert router.plan == A
+
+
+# Players.
+
+
+def test_a_walker_goes_to_another_machine_and_nobody_sees_it_stop(machines):
+    west, east = machines.hosts
+    near = stand(machines, "N", (20_000, 3000), host=east)
+    far = stand(machines, "F", (20_000, 3000), host=west)
+    client = walker(machines, (-3000, 500))
+    machines.run(5000)
+    look(machines)
+    assert asked(client) == [B]
+    before = client.at()
+    there = follow(machines, client, B)
+    for _ in range(40):
+        machines.run(20)
+        for witness in (near, far):
+            dx, dy = witness.model.players[client.id].track[2:4]
+            assert dx > 0 == dy, "it has stopped"
+    assert whose(machines, there) is east and client.connection.closed[0] == 4001
+    assert there.id == client.id and there.model.errors == []
+    resident = east.node.residents.by_id[there.id]
+    assert intent(resident) == (Heading, 1, 0) and resident.acted
+    # It is where it would be if nothing had happened.
+    expected = before[0] + 5120 * 800 // 1000
+    assert abs(there.at()[0] - expected) <= 60
+    assert abs(near.at(there)[0] - expected) <= 60 and abs(far.at(there)[0] - expected) <= 60
+    assert west.loop.stats["moved_to"] == east.loop.stats["moved_here"] == 1
+    machines.run(RELEASED_FOR + 1000)
+    there.walk(0, 1)
+    machines.run(500)
+    assert intent(resident) == (Heading, 0, 1) and resident.ack == 1
+    machines.check()
+
+
+def test_who_goes_to_a_place_arrives_there(machines):
+    client = stand(machines, "W", (10_000, 500), host=machines.hosts[0])
+    machines.run(ANSWERED_WITHIN + 1)
+    client.go(90_000, 9000)
+    machines.run(3000)
+    look(machines)
+    there = follow(machines, client, asked(client)[0])
+    machines.run(500)
+    resident = machines.hosts[1].node.residents.by_id[there.id]
+    assert intent(resident) == (Goal, 90_000, 9000)
+    machines.run(20_000)
+    assert there.at() == (90_000, 9000)
+
+
+def test_what_it_did_while_its_second_connection_was_on_its_way_counts(machines):
+    client = walker(machines, (20_000, 500))
+    look(machines)
+    there = follow(machines, client, B)
+    # The other machine has not asked for the player yet.
+    client.walk(0, -1)
+    machines.run(500)
+    assert intent(machines.hosts[1].node.residents.by_id[there.id]) == (Heading, 0, -1)
+    machines.check()
+
+
+def test_what_is_of_a_player_goes_along(machines):
+    west, east = machines.hosts
+    client = walker(machines, (20_000, 500))
+    client.send(33, "Wanda", 77)
+    machines.run(ANSWERED_WITHIN + 1)
+    resident = west.node.residents.by_id[client.id]
+    west.node.residents.become(resident, 150, 9000, resident.values)
+    resident.recorded = ((west.loop.now(), *resident.track.at(west.loop.now())),)
+    machines.run(500)
+    look(machines)
+    joined = []
+    east.node.play.joined = lambda *who: joined.append(who)
+    there = follow(machines, client, B, name="Other")
+    machines.run(100)
+    moved = east.node.residents.by_id[there.id]
+    assert (moved.name, moved.look, moved.pace) == ("Wanda", 77, 150)
+    # Its way was told as it was: no step of it is faster than a walk.
+    there.walk(0, 1)
+    machines.run(100)
+    way = moved.recorded
+    assert len(way) >= 3
+    for (t0, x0, y0), (t1, x1, y1) in zip(way, way[1:], strict=False):
+        assert abs(x1 - x0) + abs(y1 - y0) <= (t1 - t0) * 5120 * 150 // 100_000 + 20
+    # It is no newcomer, to whom a game has something to say.
+    assert joined == []
+    machines.run(9000)
+    assert moved.pace == 100
+
+
+def test_beside_the_line_nobody_goes_to_and_fro(machines):
+    client = stand(machines, "W", (-500, 500), host=machines.hosts[0])
+    machines.run(5000)
+    client.go(*BESIDE)
+    machines.run(5000)
+    look(machines)
+    assert asked(client) == []
+
+
+def test_who_comes_in_another_district_is_welcomed_and_then_sent_there(machines):
+    client = stand(machines, "W", BESIDE, host=machines.hosts[0])
+    assert client.id and asked(client) == [B]
+    there = follow(machines, client, B)
+    machines.run(1000)
+    look(machines)
+    assert whose(machines, there) is machines.hosts[1] and asked(there) == []
+
+
+def test_when_the_plan_changes_all_go_who_belong_elsewhere():
+    machines = world(A, B)
+    loaded(machines.hosts[0], 0.9)
+    machines.run(1000)
+    clients = [stand(machines, "W", at, host=machines.hosts[0]) for at in ((-500, 0), BESIDE, EAST)]
+    machines.run(5000)
+    halved(machines)
+    look(machines)
+    assert [asked(client) for client in clients] == [[], [B], [B]]
+
+
+def test_nobody_is_asked_again_for_a_minute(machines):
+    client = stand(machines, "W", EAST, host=machines.hosts[0])
+    for _ in range(5):
+        machines.run(10_000)
+        look(machines)
+    assert asked(client) == [B] and whose(machines, client) is machines.hosts[0]
+    machines.run(ASKED_AGAIN - 50_000)
+    look(machines)
+    assert asked(client) == [B, B]
+
+
+def test_two_machines_that_disagree_send_nobody_to_and_fro():
+    machines = world(A, B)
+    for host, plan in zip(machines.hosts, (B, A), strict=True):
+        router = host.node.router
+        router.told = lambda *_: None
+        router.plan = plan
+    moves, client = 0, stand(machines, "W", EAST, host=machines.hosts[0])
+    begun = machines.clock.time
+    while machines.clock.time < begun + 120_000:
+        for host in machines.hosts:
+            host.node.router._told_at = host.loop.now()
+        look(machines)
+        for address in asked(client)[:1]:
+            client = follow(machines, client, address)
+            moves += 1
+        machines.run(2000)
+    assert 2 <= moves <= 2 * 60_000 // RESTS
+
+
+def test_a_machine_without_an_address_is_left_alone():
+    machines = world(A, "", B)
+    halved(machines)
+    alone = machines.hosts[1]
+    client = stand(machines, "W", EAST, host=alone)
+    machines.run(5000)
+    look(machines)
+    assert asked(client) == []
+    assert alone.node.router.machines == frozenset()
+    assert alone.node.peers.load.machine == []
+
+
+def test_who_looks_at_the_map_or_lags_is_not_asked_yet(machines):
+    client = stand(machines, "W", (-40_000, 500), host=machines.hosts[0])
+    machines.run(5000)
+    client.send(15, 0, -5, -5, 5, 5)
+    client.home()
+    client.go(*EAST)
+    machines.run(9000)
+    look(machines)
+    assert asked(client) == []
+    client.send(15, None, 0, 0, 0, 0)
+    machines.run(ANSWERED_WITHIN + 1)
+    look(machines)
+    assert asked(client) == [B]
+
+
+# What goes wrong.
+
+
+def test_the_other_machine_dies_before_it_is_come_to_and_nothing_has_happened(machines):
+    west, east = machines.hosts
+    client = walker(machines, (20_000, 500))
+    look(machines)
+    machines.kill(east)
+    machines.run(3000)
+    assert asked(client) == [B] and client.connection.closed is None
+    assert intent(west.node.residents.by_id[client.id]) == (Heading, 1, 0)
+    machines.run(20_000)
+    assert told(machines, west) == A
+    machines.check()
+
+
+def test_the_other_machine_dies_before_it_gets_the_player_and_that_has_all_it_had(machines):
+    west, east = machines.hosts
+    client = walker(machines, (20_000, 500))
+    client.send(33, "Wanda", 77)
+    west.node.residents.become(west.node.residents.by_id[client.id], 150, 0, ())
+    follow(machines, client, B)
+    machines.kill(east)
+    machines.run(500)
+    assert client.connection.closed[0] == 4001 and not west.node.residents.by_id
+    back = machines.client(west).hello("Other", token=client.model.token)
+    machines.run(2000)
+    resident = west.node.residents.by_id[client.id]
+    assert (back.id, resident.name, resident.look, resident.pace) == (client.id, "Wanda", 77, 150)
+    machines.run(8000)
+    machines.check()
+
+
+def test_the_other_machine_dies_after_it_has_got_the_player_and_it_comes_back(machines):
+    west, east = machines.hosts
+    client = walker(machines, (20_000, 500))
+    look(machines)
+    there = follow(machines, client, B)
+    machines.run(1000)
+    assert there.id == client.id
+    machines.kill(east)
+    back = machines.client(west).hello("W", token=there.model.token, place=there.at())
+    machines.run(5000)
+    assert back.id == client.id and whose(machines, back) is west
+    assert abs(back.at()[0] - there.at()[0]) < 30_000
+    machines.check()
+
+
+def test_the_other_machine_is_full(machines):
+    west, east = machines.hosts
+    east.admission.capacity = 0
+    client = walker(machines, (20_000, 500))
+    look(machines)
+    there = follow(machines, client, B)
+    machines.run(1000)
+    assert there.connection.closed[0] == 1013 and client.connection.closed is None
+    assert intent(west.node.residents.by_id[client.id]) == (Heading, 1, 0)
+
+
+def test_what_is_handed_over_is_lost(machines):
+    west, east = machines.hosts
+    client = walker(machines, (20_000, 500))
+    look(machines)
+    machines.network.cuts.add((west.broker, east.broker))
+    there = follow(machines, client, B)
+    machines.run(1000)
+    machines.network.heal()
+    machines.run(10_000)
+    assert there.id == client.id and whose(machines, there) is east
+    machines.check()
+
+
+def test_another_window_of_a_player_does_not_walk_by_itself(machines):
+    client = walker(machines, (-90_000, 500))
+    there = follow(machines, client, B)
+    machines.run(1000)
+    resident = machines.hosts[1].node.residents.by_id[there.id]
+    assert resident.intent is None and resident.track.dx == 0
+
+
+def test_a_machine_that_is_drained_gets_nobody_and_sends_its_players_elsewhere(machines):
+    west, east = machines.hosts
+    client = stand(machines, "W", EAST, host=east)
+    machines.run(5000)
+    east.node.peers.publish(DRAINING)
+    machines.run(1500)
+    east.node.router.send_away(east.node.residents.by_id[client.id])
+    assert asked(client) == [A]
+    there = follow(machines, client, A)
+    machines.run(5000)
+    look(machines)
+    assert whose(machines, there) is west and asked(there) == []
+    machines.run(GONE_AFTER)
+    assert told(machines, west) == A
+
+
+def test_a_forged_walk_is_no_walk_to_who_has_not_asked(machines):
+    west, _ = machines.hosts
+    client = stand(machines, "W", (-40_000, 0), host=west)
+    machines.run(1000)
+    before = west.node.residents.by_id[client.id].track
+    walk = [west.loop.now(), 0, 0, 99, 0, west.loop.now(), 1000, 1, 1, 0]
+    state = 100, 0, [], [], 0, walk
+    forged = peer_protocol.handover(77, client.id, west.node.id, "x", 1, 0, 0, *state)
+    machines.hosts[1].broker.publish(west.node.channels.node(west.node.id), forged)
+    machines.run(500)
+    assert west.node.residents.by_id[client.id].track == before
+
+
+def test_gems_are_taken_once_by_who_goes_to_and_fro():
+    machines = world(A, B, rules=Rules(8, pause=1))
+    halved(machines)
+    client = walker(machines, (20_000, 500))
+    taken = []
+    for host in machines.hosts:
+        host.node.keeper.store.on_taken = lambda _queue, id, *_: taken.append(id)
+    for turn in range(6):
+        client.walk(1 if turn % 2 else -1, turn % 3 - 1)
+        machines.run(4000)
+        host = machines.hosts[turn % 2]
+        host.node.router._note(client.id, host.node.router.address, 1)
+        client = follow(machines, client, (B, A)[turn % 2])
+        machines.run(4000)
+    assert len(taken) == len(set(taken))
+    machines.check()

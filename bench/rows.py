@@ -306,7 +306,7 @@ def _how(row: dict[str, Any]) -> str:
 
 
 class Rows(Study):
-    """See the module."""
+    """How many bytes a row takes in each store."""
 
     program = "-m bench.rows"
     about = "What the same rows take in sqlite, in Redis and in a node's memory."

@@ -394,7 +394,7 @@ def _columns(callers: int) -> Iterator[Column]:
 
 
 class Uniform(Study):
-    """See the module."""
+    """How fast calls of each store are."""
 
     program = "-m bench.uniform"
     about = "Latencies of sqlite, Redis and the game's store, side by side."

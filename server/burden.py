@@ -23,7 +23,7 @@ SMOOTH: Final = 0.4
 
 
 class Burden:
-    """See the module. `capacity` is the number of players that the node accepts."""
+    """How busy this process is. `capacity` is the number of players that the node accepts."""
 
     def __init__(self, node: Node, capacity: int) -> None:
         self._node = node

@@ -45,7 +45,10 @@ RESTS: Final = 20_000
 
 
 class Router(Sole):
-    """See the module. `address` is that of this node's machine, "" if it has none."""
+    """Asks clients to go on elsewhere, and makes the plan for that while it is this node's to make.
+
+    `address` is that of this node's machine, "" if it has none.
+    """
 
     def __init__(
         self, address: str, bus: Bus, peers: Peers, residents: Residents, keeper: Keeper

@@ -28,7 +28,7 @@ SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
 
 
 class Growth(Study):
-    """See the module."""
+    """How cost grows with players, nodes and squares."""
 
     program = "-m bench"
     columns, sentences = rows.COLUMNS, rows.SENTENCES

@@ -650,8 +650,8 @@ class Harness:
     """Nodes with their sessions, over simulated links and in a time that only the test moves. The
     nodes `play` a class of a game, with these `options` of it. `free`: the ground has no obstacles;
     otherwise it is that of the game. The clock of each node is `skew` ms ahead of the last one's,
-    and they are machines with these `addresses`. `stores` opens the store of each node. `crowd_from`
-    players are a crowd. If it is `ready`, it has run until all nodes are.
+    and they are machines with these `addresses`. `stores` opens the store of each node. A crowd is
+    of `crowd_from` players. If it is `ready`, it has run until all nodes are.
     """
 
     def __init__(

@@ -77,8 +77,9 @@ class Link(Talk):
 
 
 class Client:
-    """See the module. It speaks a `dialect`. With `keeps_lost` a connection that is lost keeps its
-    place in the order of requests: they count as sent."""
+    """Connections that mostly wait, and how late they are answered. It speaks a `dialect`. With
+    `keeps_lost` a connection that is lost keeps its place in the order of requests: they count as
+    sent."""
 
     keeps_lost = False
 

@@ -51,7 +51,8 @@ def _spread(row: Point) -> str | None:
 
 
 class Idle(Study):
-    """See the module. A point is a step of the ramp, and has a row for each loop."""
+    """How late connections are answered that mostly wait. A point is a step of the ramp, and has a
+    row for each loop."""
 
     program = "loadtest/bots.py"
     columns = {

@@ -65,7 +65,8 @@ def at(row: Point, of: str | Callable[[Point], Any]) -> Any:
 
 
 class Study:
-    """See the module. An object of it is one run, with the options of the user.
+    """What measures points one after the other, and writes table, page and JSON. An object of it
+    is one run, with the options of the user.
 
     What follows are names that a study has. `program` is what follows "python" on the command line;
     `title` and `note` are the page's heading, and HTML below its charts. `options` is the dataclass

@@ -165,7 +165,8 @@ class Crowd:
 
 
 class Client(Loop):
-    """See the module. Times are in us of the run's clock. It must be closed in the end."""
+    """A process with many clients of one server, which count what they hear. Times are in us of
+    the run's clock. It must be closed in the end."""
 
     #: Players who are lost keep their place in the order of moves.
     keeps_lost = True

@@ -97,7 +97,7 @@ _FIGURES = (
 
 
 class Peers(Study):
-    """See the module."""
+    """The same work on this server and on others."""
 
     program = "-m loadtest.peers"
     about = "Measure the same work on Flatlands and on other realtime servers, in turn."

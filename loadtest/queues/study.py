@@ -116,7 +116,7 @@ def _told(point: Point) -> str:
 
 
 class TwoQueues(Study):
-    """See the module."""
+    """How many messages a second brokers carry, with more and more clients."""
 
     program = "loadtest/two_queues.py"
     about = (

@@ -68,7 +68,7 @@ _FIRST = Column("series", "series", width=-12), Column("", _label)
 
 
 class WorkQueues(Study):
-    """See the module."""
+    """How long messages take to be put into queues, and to be taken."""
 
     program = "loadtest/work_queues.py"
     about = (

@@ -78,7 +78,7 @@ def danced(dancers: list[Dancer], player: int, mark: str, now: int) -> list[Danc
 
 
 class Blooms(Emotes):
-    """See the module."""
+    """Emotes, and the squares in which three people have danced."""
 
     things = (Bloom,)
     dances, notes = Records(Dance), Records(Note)

@@ -9,6 +9,7 @@ second to load, is imported where something is drawn.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,11 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Line:
-    """A curve. `xs`, `ys` and, if given, `hollow` have the same length.
+    """A curve. `xs`, `ys` and, if given, `hollow` and `pale` have the same length.
 
-    Points that are `hollow` are drawn as outlines: their values need an explanation in the text. A
-    curve that `is_past` is drawn behind the others, thin and dashed.
+    Points that are `hollow` are drawn as outlines, and those that are `pale` in a lighter colour:
+    their values need an explanation in the text. A curve that `is_past` is drawn behind the others,
+    thin and dashed.
     """
 
     label: str
@@ -75,6 +77,7 @@ class Line:
     is_past: bool = False
     marker: str = "o"
     hollow: Sequence[bool] = ()
+    pale: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)
@@ -129,12 +132,13 @@ def line_chart(
             past = {"linewidth": 1.0, "linestyle": (0, (4, 3)), "alpha": 0.75, "zorder": 2}
             ours = {"linewidth": 2.2, "marker": line.marker, "markersize": 5, "zorder": 3}
             axes.plot(line.xs, line.ys, color=line.colour, **(past if line.is_past else ours))
-            for at, is_hollow in enumerate(line.hollow):
-                if is_hollow:
+            for at, (is_hollow, is_pale) in enumerate(zip_longest(line.hollow, line.pale)):
+                if is_hollow or is_pale:
+                    colour = tint(line.colour, 0.65) if is_pale else line.colour
                     axes.plot(
                         *(line.xs[at], line.ys[at], line.marker),
-                        **{"color": line.colour, "markerfacecolor": PAPER, "markersize": 6.5},
-                        **{"markeredgewidth": 1.8, "zorder": 3.5},
+                        **{"color": colour, "markerfacecolor": PAPER if is_hollow else colour},
+                        **{"markersize": 6.5, "markeredgewidth": 1.8, "zorder": 3.5},
                     )
         if doubling:
             axes.set_xscale("log", base=2)

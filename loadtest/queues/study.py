@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,11 +24,11 @@ from flatlands.loadtest.queues.worker import DRAIN_S
 #: Clients that a run may have: a publisher's number has 16 bits in each message.
 CLIENTS_LIMIT = 1000
 
-#: Up to how many clients are measured: twice the cores.
-MOST = 2 * (os.cpu_count() or 1)
-
 #: A point is drawn hollow if a larger share of its messages was not delivered.
 LOSSY = 0.01
+
+#: It is drawn pale if its processes used so much of all cores: clients or broker had none left.
+FULL = 0.95
 
 
 def _clients(text: str) -> tuple[int, ...]:
@@ -71,8 +70,9 @@ class Options:
         f"what to measure: all (the default), or some of {', '.join(SERIES)}",
     )
     clients: tuple[int, ...] = option(
-        *("--num-clients", _clients, tuple(range(1, MOST + 1)), "N,..."),
-        f"numbers of clients, such as 4, 1-4 or 1,2,8 (1-{MOST}: up to twice the cores)",
+        *("--num-clients", _clients, PAST_CLIENTS, "N,..."),
+        "numbers of clients, such as 4, 1-4 or 1,2,8 (those of the article: "
+        f"{','.join(map(str, PAST_CLIENTS))})",
     )
     seconds: int = option(
         "--num-seconds", whole(1, 3600), 10, "N", "seconds that are counted for each point"
@@ -109,6 +109,12 @@ def _missing(point: Point) -> float:
     return 1 - float(point["account"]["delivered"] / point["account"]["due"])
 
 
+def _is_full(point: Point, cores: int) -> bool:
+    """Say whether a point shows how many clients the machine carries, and not its broker."""
+    used = sum(cpu for cpu in point["cpu"].values() if cpu is not None)
+    return bool(used >= FULL * cores or point["account"]["unfinished"])
+
+
 def _told(point: Point) -> str:
     if not _missing(point):
         return "none"
@@ -127,10 +133,12 @@ class TwoQueues(Study):
     title = "Two queues, again"
     note = """<p class=note>Dashed: the article of 2013, read from its charts (8 hardware threads;
 its clients reported over the broker, and losses were not counted). Hollow: more than 1 % was not
-delivered.</p><p class=note>Rates are messages a second. Sent &times; clients = delivered + dropped
-(which a broker counted) + lost. At full throttle latency is the length of queues: for that of a
-broker which is not full, give a rate. CPU is in cores, then in microseconds for each message: at
-publisher and brokers for each that is published, at a subscriber for each that is delivered.</p>"""
+delivered. Pale: 95 % of all cores were used or more, or a subscriber was not done 15 s after the
+end, so this is what the machine carries.</p><p class=note>Rates are messages a second. Sent &times;
+clients = delivered + dropped (which a broker counted) + lost. At full throttle latency is the
+length of queues: for that of a broker which is not full, give a rate. CPU is in cores, then in
+microseconds for each message: at publisher and brokers for each that is published, at a subscriber
+for each that is delivered.</p>"""
     options = Options
     columns = {
         "": (
@@ -220,12 +228,12 @@ publisher and brokers for each that is published, at a subscriber for each that 
         figures = {}
         for number, (title, chosen) in enumerate(CHARTS, 1):
             figures[f"two-queues-{number}"] = line_chart(
-                _past(chosen) + _lines(run["points"], chosen, "per_client"),
+                _past(chosen) + _lines(run, chosen, "per_client"),
                 *(title, x, "messages a second, per client"),
                 ticks=(1, 2, 4, 8, 16),
                 doubling=True,
             )
-        if lines := _lines(run["points"], SERIES, "deliveries"):
+        if lines := _lines(run, SERIES, "deliveries"):
             y = "messages a second, all clients together"
             figures["two-queues-all"] = line_chart(lines, "All that was delivered", x, y)
         return figures
@@ -235,15 +243,16 @@ def _publishers(cpu: dict[str, float | None]) -> float | None:
     return cpu["publishers"] if cpu["both"] is None else cpu["both"]
 
 
-def _lines(points: list[Point], chosen: Iterable[str], figure: str) -> list[Line]:
+def _lines(run: dict[str, Any], chosen: Iterable[str], figure: str) -> list[Line]:
     """Return a line of some figure for each of these series that has points."""
     lines = []
     for name in chosen:
-        if found := [point for point in points if point["series"] == name]:
+        if found := [point for point in run["points"] if point["series"] == name]:
             xs, ys = [one["clients"] for one in found], [one[figure] for one in found]
             hollow = [_missing(one) > LOSSY for one in found]
-            of = SERIES[name]
-            lines.append(Line(of.label, of.colour, xs, ys, marker=of.marker, hollow=hollow))
+            pale = [_is_full(one, run["machine"]["cores"]) for one in found]
+            of, marks = SERIES[name], {"hollow": hollow, "pale": pale}
+            lines.append(Line(of.label, of.colour, xs, ys, marker=of.marker, **marks))
     return lines
 
 

@@ -22,7 +22,7 @@ from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.machine import shared_out
 from flatlands.loadtest.kit.processes import START, Program, Trouble
 from flatlands.loadtest.work.account import account, handed_out_again, together
-from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES, Fifo, Take
+from flatlands.loadtest.work.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES, Fifo, Take
 from flatlands.loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
 from flatlands.stores.base import StoreError
 
@@ -95,34 +95,37 @@ def measure(name: str, options: Any) -> dict[str, Any]:
         if options.deaths:
             return _kill(TAKES[name], options.deaths, ground)
         if name in TAKES:
-            return _take(TAKES[name], options.repeat, ground)
+            return _take(TAKES[name], options, ground)
         return _fifo(FIFOS[name], options.messages, ground)
 
 
-def _take(series: Take, repeat: int, ground: Ground) -> dict[str, Any]:
+def _take(series: Take, options: Any, ground: Ground) -> dict[str, Any]:
+    repeat, threshold = options.repeat, options.threshold / 100
     with ground.store(series) as url:
-        config = {"role": "take", "url": url, "way": series.name, "repeat": repeat}
-        worker = ground.worker("the consumer", config)
+        config = {"role": "take", "url": url, "way": series.name}
+        worker = ground.worker("the consumer", {**config, "repeat": repeat, "threshold": threshold})
         ground.begin([worker])
-        put = (repeat + 1) * FILLED
-        [report] = ground.answers([worker], put)
-    return take_figures(series.name, put, report)
+        turns = repeat + 1
+        [report] = ground.answers([worker], (turns + (threshold > 0) * repeat * REJECTS) * FILLED)
+    return take_figures(series.name, (turns + report["rejects"]) * FILLED, report)
 
 
 def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a way to take, from the report of its worker; `put` are all messages.
 
     `ms` are those of a take, `us` the CPU time of a message, of client and server. `spread` is the
-    standard deviation of the means of all turns, as a share of their mean.
+    standard deviation of the means of all turns, as a share of their mean; `rejects` are the turns
+    that are not among them.
     """
     turns = [fmean(turn) for turn in report["times"]]
     takes = [ns / 1e6 for turn in report["times"] for ns in turn]
-    messages = len(takes) * TAKEN
+    messages = len(takes) * TAKEN + report["rejects"] * FILLED
     return {
         "series": name,
         "kind": "take",
         "ms": {"median": median(takes), "mean": fmean(takes), "least": min(takes)},
         "spread": pstdev(turns) / fmean(turns),
+        "rejects": report["rejects"],
         "us": _per_message(report["cpu"], messages),
         "account": account(range(put), report["got"], report["waiting"], report["held"]),
         "takes": [[round(ns / 1e6, 4) for ns in turn] for turn in report["times"]],

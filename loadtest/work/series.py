@@ -8,6 +8,9 @@ from flatlands.loadtest.work.ways import Way
 #: Messages of one take, and of one queue that is emptied by takes, as in 2016.
 TAKEN, FILLED = 50, 1000
 
+#: Turns that are rejected at most, for each that is wanted.
+REJECTS = 10
+
 
 @dataclass(frozen=True)
 class Take:
@@ -49,6 +52,7 @@ TAKES = {
         Take("lpop", ways.OneByOne, "LPOP, one by one", past=3.235),
         Take("pipeline", ways.Pipelined, "a pipeline of 50 LPOP", past=1.608),
         Take("script", ways.Scripted, "script: LRANGE, LTRIM", past=0.860),
+        Take("script-delayed", ways.Delayed, "the same, once they are due"),
         Take("lpop-count", ways.Counted, "LPOP with a count"),
         Take("lmpop", ways.Multiple, "LMPOP"),
         Take("blmove", ways.Moved, "BLMOVE and LREM, one by one"),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from flatlands.loadtest.kit.charts import COLOURS, FAINT, Bar, bar_chart, short, tint
-from flatlands.loadtest.kit.options import names, option, whole
+from flatlands.loadtest.kit.options import amount, names, option, whole
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.study import Column, Measure, Point, Study
 from flatlands.loadtest.work.account import fault
@@ -26,8 +26,8 @@ def _redis(text: str) -> str:
 @dataclass(frozen=True)
 class Options:
     """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
-    queue, how many consumers die (0: nothing else is to be done), and the URL of a running Redis
-    ("": some are started)."""
+    queue, how many consumers die (0: nothing else is to be done), the URL of a running Redis ("":
+    some are started), and the percent of the mean beyond which a turn is rejected (0: none is)."""
 
     series: tuple[str, ...] = option(
         *("--series", names(SERIES), (), "NAME,..."),
@@ -36,6 +36,11 @@ class Options:
     repeat: int = option(
         *("--repeat", whole(1, 1000), 10, "N"),
         f"how often {FILLED:,} messages are put and taken in each way",
+    )
+    threshold: float = option(
+        *("--retry-threshold", amount(0, 1000), 0.0, "PERCENT"),
+        "repeat a turn whose mean is so far from that of all, as PHPBench does, and print how "
+        "often as rejects (0: never, as in 2016)",
     )
     messages: int = option(
         "--messages", whole(1, 10**7), 200_000, "N", "messages that pass through a FIFO queue"
@@ -64,7 +69,7 @@ def _past(at: int) -> Any:
     return lambda point: (FIFOS[point["series"]].past or (None, None))[at]
 
 
-_FIRST = Column("series", "series", width=-12), Column("", _label)
+_FIRST = Column("series", "series", width=-14), Column("", _label)
 
 
 class WorkQueues(Study):
@@ -88,6 +93,7 @@ top.</p>"""
             Column("mean", "ms/mean", ".3f", 7),
             Column("fastest", "ms/least", ".3f", 7),
             Column("spread", "spread", ".1%", 6),
+            Column("rejects", "rejects", ",", 7),
             Column("2016 (mean)", lambda point: TAKES[point["series"]].past, ".3f", 11),
             Column("CPU µs client", "us/client", ".1f", 13),
             Column("server", "us/server", ".1f", 6),

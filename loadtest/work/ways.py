@@ -1,10 +1,12 @@
 """The ways to take messages from a queue: how each speaks to Redis, or to a store of the game.
 
 A way claims messages, and says when they are done. Where it has no acknowledgement, a message is
-gone when it is claimed, and `done` does nothing. Ways never count messages and never read a clock.
+gone when it is claimed, and `done` does nothing. Ways never count messages, and never read a
+clock but Redis's.
 """
 
 import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,9 @@ GROUP = "consumers"
 
 #: ms of a lease that ends in no measurement.
 LEASE = 600_000
+
+#: ms by which a message is delayed.
+DELAY = 5
 
 #: Seconds that BLMOVE waits for a message.
 WAIT_S = 1
@@ -105,16 +110,44 @@ class Pipelined(Popped):
 class Scripted(Popped):
     """LRANGE and LTRIM in a script, as in 2016."""
 
+    text = (
+        "local found = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)"
+        " redis.call('LTRIM', KEYS[1], ARGV[1], -1)"
+        " return found"
+    )
+
     def __init__(self, url: str, queue: str) -> None:
         super().__init__(url, queue)
-        self._script = self.redis.register_script(
-            "local found = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)"
-            " redis.call('LTRIM', KEYS[1], ARGV[1], -1)"
-            " return found"
-        )
+        self.later = f"{queue}:later"
+        self._script = self.redis.register_script(self.text)
 
     def pop(self, most: int) -> list[bytes]:
-        return self._script(keys=[self.queue], args=[most])
+        return self._script(keys=[self.queue, self.later], args=[most])
+
+
+class Delayed(Scripted):
+    """The same, with the queue for delayed messages of 2016: a sorted set by the Unix ms at which
+    each is due. Anybody puts them there by ZADD; a take moves what is due to the list first."""
+
+    # Lua cannot unpack more than some thousands at once.
+    text = (
+        "local now = redis.call('TIME')"
+        " now = now[1] * 1000 + now[2] / 1000"
+        " local due = redis.call('ZRANGE', KEYS[2], '-inf', now, 'BYSCORE', 'LIMIT', 0, 1000)"
+        " if #due > 0 then"
+        " redis.call('RPUSH', KEYS[1], unpack(due))"
+        " redis.call('ZREMRANGEBYRANK', KEYS[2], 0, #due - 1) end " + Scripted.text
+    )
+
+    def put(self, bodies: Sequence[bytes]) -> None:
+        seconds, us = self.redis.time()
+        due = seconds * 1000 + us / 1000 + DELAY
+        # Of messages with the same score Redis gives the one with the least text first.
+        self.redis.zadd(self.later, {body: due + n / 1000 for n, body in enumerate(bodies)})
+        time.sleep((DELAY + 1) / 1000)
+
+    def left(self) -> tuple[int, int]:
+        return self.redis.llen(self.queue) + self.redis.zcard(self.later), 0
 
 
 class Counted(Popped):

@@ -2,7 +2,7 @@
 
 It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of JSON with its parent:
 
-    configuration {"role": "take", "url", "queue", "way", "repeat"}, or
+    configuration {"role": "take", "url", "queue", "way", "repeat", "threshold"}, or
                   {"role": "push", "url", "queue", "shape", "messages"}, or
                   {"role": "pull", "url", "queue", "shape", "due"}, or
                   {"role": "consume", "url", "queue", "way"}, all in one argument
@@ -15,11 +15,13 @@ It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of J
 Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
 """
 
+import itertools
 import json
 import math
 import sys
 import time
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import redis
@@ -27,7 +29,7 @@ import redis
 from flatlands.loadtest.kit import parent
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.kit.parent import Parent
-from flatlands.loadtest.work.series import FIFOS, FILLED, TAKEN, TAKES
+from flatlands.loadtest.work.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES
 from flatlands.loadtest.work.ways import Way
 from flatlands.stores.base import StoreError
 
@@ -79,25 +81,43 @@ def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
 
 
 def take(config: dict[str, Any], parent: Parent) -> Report:
-    """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted."""
+    """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted.
+    Turns that are rejected are repeated."""
     way, url = TAKES[config["way"]].way(config["url"], config["queue"]), config["url"]
     server = open_redis(url) if url.startswith("redis") else None
     begin(parent)
-    times: list[list[int]] = []
+    numbers = itertools.count()
     got: list[int] = []
-    client_cpu = other_cpu = 0.0
-    for turn in range(config["repeat"] + 1):
-        way.put([message(turn * FILLED + n) for n in range(FILLED)])
+    used: list[tuple[float, float]] = []
+
+    def turn() -> list[int]:
+        way.put([message(n) for n in itertools.islice(numbers, FILLED)])
         other, client = server_cpu(server) if server else 0.0, time.process_time()
         taken, came = take_all(way, FILLED, TAKEN)
-        if turn:
-            times.append(taken)
-            client_cpu += time.process_time() - client
-            other_cpu += server_cpu(server) - other if server else 0.0
-        got += came
+        client = time.process_time() - client
+        used.append((client, server_cpu(server) - other if server else 0.0))
+        got.extend(came)
+        return taken
+
+    times = [turn() for _ in range(config["repeat"] + 1)][1:]
+    rejects = 0
+    while rejects < REJECTS * len(times) and (far := rejected(times, config["threshold"])):
+        for at in far:
+            times[at] = turn()
+        rejects += len(far)
     waiting, held = way.left()
-    cpu = {"client": client_cpu, "server": other_cpu if server else None}
-    return {"times": times, "got": got, "waiting": waiting, "held": held, "cpu": cpu}
+    client, other = map(sum, zip(*used[1:], strict=True))
+    cpu = {"client": client, "server": other if server else None}
+    found = {"times": times, "rejects": rejects, "cpu": cpu}
+    return {**found, "got": got, "waiting": waiting, "held": held}
+
+
+def rejected(times: list[list[int]], threshold: float) -> list[int]:
+    """Return the numbers of the turns whose mean is a share of the mean of all away from that, or
+    more, as PHPBench rejects them; none if the threshold is 0."""
+    means = [fmean(turn) for turn in times]
+    middle = fmean(means)
+    return [n for n, mean in enumerate(means) if 0 < threshold * middle <= abs(mean - middle)]
 
 
 def push(config: dict[str, Any], parent: Parent) -> Report:

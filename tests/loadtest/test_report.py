@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from flatlands.loadtest.kit.charts import PAPER, tint
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.queues.series import SERIES
-from flatlands.loadtest.queues.study import Options, TwoQueues
+from flatlands.loadtest.queues.study import Options, TwoQueues, _lines
 
 
 def study(*points, limits=()):
@@ -43,6 +44,20 @@ def test_a_loss_in_silence_is_trouble_where_a_reset_is_promised(series, capsys):
 def test_who_has_not_finished_is_trouble_whatever_the_series_promises(series):
     with pytest.raises(Trouble, match=f"^{series} with 1 clients: 3 of the subscribers were still"):
         list(study().faults(point(series, delivered=90, unfinished=3)))
+
+
+def test_a_point_that_used_all_cores_or_did_not_end_is_pale():
+    points = [point(), point(clients=2), point(clients=16, delivered=90, unfinished=1)]
+    points[1]["cpu"]["subscribers"] = 1.4
+    run = {"machine": {"cores": 2}, "points": points, "options": {"rate": 0}}
+    [line] = _lines(run, ["redis"], "per_client")
+    assert (line.pale, line.hollow) == ([False, True, True], [False, False, True])
+    _, *marks = study().draw(run)["two-queues-all"].axes[0].lines
+    pale = tint(SERIES["redis"].colour, 0.65)
+    assert [(mark.get_color(), mark.get_markerfacecolor()) for mark in marks] == [
+        (pale, pale),
+        (pale, PAPER),
+    ]
 
 
 def test_a_point_that_crosses_a_threshold_is_told_and_the_next_one_is_measured(capsys):

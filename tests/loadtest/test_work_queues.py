@@ -8,10 +8,10 @@ import pytest
 from flatlands.loadtest.kit.brokers import open_redis
 from flatlands.loadtest.work.account import account, fault
 from flatlands.loadtest.work.measure import due_of, fifo_figures, kill_figures, take_figures
-from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, TAKEN, TAKES
+from flatlands.loadtest.work.series import FIFOS, FILLED, LASTING, REJECTS, TAKEN, TAKES
 from flatlands.loadtest.work.study import main
-from flatlands.loadtest.work.ways import Moved, OneByOne
-from flatlands.loadtest.work.worker import CLAIMED, message, take_all
+from flatlands.loadtest.work.ways import Delayed, Moved, OneByOne
+from flatlands.loadtest.work.worker import CLAIMED, message, rejected, take_all
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
 
@@ -79,16 +79,53 @@ def test_a_way_that_does_not_do_what_it_should_is_found():
             waiting, held = queue.left()
             queue.redis.close()
         report = {"times": [times], "got": got, "waiting": waiting, "held": held}
-        point = take_figures("lpop", 100, {**report, "cpu": {"client": 0.1, "server": None}})
+        report |= {"rejects": 0, "cpu": {"client": 0.1, "server": None}}
+        point = take_figures("lpop", 100, report)
         assert fault(point["account"]) == sentence, way
         assert point["us"] == {"client": 1000.0, "server": None}
         assert 0 < point["ms"]["least"] <= point["ms"]["median"]
 
 
 def test_the_spread_of_a_way_is_that_of_its_turns():
-    report = {"got": [], "waiting": 0, "held": 0, "cpu": {}}
+    report = {"got": [], "rejects": 0, "waiting": 0, "held": 0, "cpu": {}}
     for turns, spread in (([[10, 30], [20, 20]], 0), ([[1, 2], [4, 5]], 0.5)):
         assert take_figures("lpop", 0, {**report, "times": turns})["spread"] == spread
+
+
+def test_a_turn_far_from_the_mean_of_all_is_rejected():
+    times = [[10, 10], [9, 11], [15, 17], [6, 6]]
+    assert rejected(times, 0.2) == [2, 3] and rejected(times, 0.5) == [2]
+    assert rejected(times, 0.7) == rejected(times, 0) == []
+
+
+@load
+def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out, capsys):
+    # Two turns that take the same time to the nanosecond are not to be expected.
+    options = ["--repeat", "2", "--retry-threshold", "1e-9", "--json", str(out)]
+    assert main(["--series", "lpop-count", *options]) == 0
+    assert f" {2 * REJECTS} " in capsys.readouterr().out
+    [point] = points_of(out)[0].values()
+    assert (point["rejects"], len(point["takes"])) == (2 * REJECTS, 2)
+    assert point["account"]["put"] == point["account"]["done"] == (3 + 2 * REJECTS) * FILLED
+
+
+@load
+def test_a_delayed_message_comes_once_it_is_due_and_whoever_has_put_it():
+    with running() as server, closing(open_redis(f"redis://127.0.0.1:{server.port}")) as client:
+        way = Delayed(f"redis://127.0.0.1:{server.port}", "queue")
+        soon, late = (1000 * (client.time()[0] + seconds) for seconds in (1, 3600))
+        client.zadd(way.later, {message(2): late, message(1): soon})
+        way.put([message(0)])
+        came = []
+        while len(came) < 2:
+            came += way.claim(50)[1]
+            assert client.time()[0] * 1000 >= soon or len(came) < 2
+        assert came == [message(0), message(1)] and way.left() == (1, 0)
+        # As many as Lua cannot unpack at once.
+        client.zadd(way.later, {message(n): n for n in range(10, 10_010)})
+        assert way.claim(50)[1] == [message(n) for n in range(10, 60)]
+        assert way.left() == (9_951, 0)
+        way.redis.close()
 
 
 def test_a_fifo_queue_has_an_order_of_its_own():

@@ -198,7 +198,7 @@ def test_the_surface_has_every_percentile_of_every_step():
         for count, v in ((1, values), (1000, values * 10))
     ]
     assert points[0]["loops"][0]["per_second"] == 5000
-    levels, grid = LEVELS, grid_of(loops_of({"points": points})["ping", "open"])
+    levels, grid = list(LEVELS), grid_of(loops_of({"points": points})["ping", "open"])
     assert grid.shape == (118, 2)
     assert levels[0] == 0 and levels[99:101] == [99, 99.1] and levels[-1] == 99.99
     assert list(levels) == sorted(set(levels))

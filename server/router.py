@@ -62,8 +62,9 @@ class Router(Sole):
         self._keeps = keeper.store is not None
         #: The addresses of the machines that take players, as of the last second.
         self.machines: frozenset[str] = frozenset()
-        #: The plan, None before there is any; who has told it, (term, node), and when.
-        self.plan: Plan | None = None
+        #: The plan, a Plan, None before there is any; who has told it, (term, node), and when. What
+        #: is compiled reads it, and the compiler knows no types that refer to themselves.
+        self.plan: Any = None
         self._teller = 0, 0
         self._told_at = 0
         #: The plan as this node makes it, while it does.

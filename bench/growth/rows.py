@@ -20,6 +20,8 @@ def _aim(row: dict[str, Any]) -> float | None:
 SENTENCES = {
     "workers": f"{sizes.BOTS} players in {sizes.SQUARES} squares on more and more workers, "
     f"broker {sizes.BROKER}",
+    "machines": f"{sizes.MACHINES} machines without addresses and with, {sizes.PLAYERS} players "
+    f"each, in {sizes.SQUARES} squares",
     "nodes": f"one node of more and more: {sizes.PLAYERS} players each, {sizes.TOGETHER} in a "
     f"square, {sizes.MOVES:g} moves a second",
     "real": "each of them if all are real, and one real one if all others are made as above",
@@ -40,6 +42,14 @@ COLUMNS = {
         Column("broker", "broker", ".1%", 6),
         Column("p50", "p50", ".0f", 6),
         _P99,
+    ),
+    "machines": (
+        Column("", lambda row: "addresses" if row["addresses"] else "none", width=-9),
+        Column("squares heard", "heard", ".0f", 13),
+        Column("at most", "most", ",", 7),
+        Column("received/s", "received", ",.0f", 10),
+        Column("batches/s", "batches", ",.0f", 9),
+        Column("times", "times", ".2f", 6),
     ),
     "nodes": (
         Column("nodes", "size", ",", 8),

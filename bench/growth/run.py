@@ -1,10 +1,10 @@
 """Measures how the cost of a world grows: python -m bench --growth.
 
-Four series: the same players on more and more workers; one node of more and more nodes, of which
-one process publishes all others (bench/others.py); the same beside real nodes only, as far as this
-machine goes; and more and more players in one square. For each it says with which power of its size
-the cost grows. It prints figures beside the targets and never judges them. docs/scale.md tells what
-follows from them.
+Five series: the same players on more and more workers; players on machines with addresses and
+without; one node of more and more nodes, of which one process publishes all others
+(bench/others.py); the same beside real nodes only, as far as this machine goes; and more and more
+players in one square. It says with which power of its size the cost grows. It prints figures
+beside the targets and never judges them. docs/scale.md tells what follows from them.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +14,14 @@ from typing import Any
 from bench.growth import charts, rows
 from bench.growth.laws import Point, laws
 from bench.growth.nodes import nodes, real
-from bench.growth.swarms import crowds, workers
+from bench.growth.swarms import crowds, machines, workers
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.kit.study import Measure, Study
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {
     "workers": workers,
+    "machines": machines,
     "nodes": nodes,
     "real": real,
     "crowd": crowds,

@@ -24,6 +24,9 @@ NODES = 1, 10, 100, 300, 1000
 REAL = 4, 8, 16
 PLAYERS, TOGETHER, MOVES = 50, 10, 1.0
 
+#: Servers that are machines of one world, each with PLAYERS players in SQUARES squares.
+MACHINES = 4
+
 #: The share of a core that hearing a thousand nodes may take.
 TARGET_NODES = {1000: 0.02}
 

@@ -1,14 +1,22 @@
-"""The series that the swarm measures: the same players on more and more workers, and crowds.
+"""The series that the swarm measures: the same players on more and more workers, on machines with
+and without addresses, and crowds.
 
 Each function yields the points of a series, and calls `note` with what goes on.
 """
 
+import json
+import math
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 from bench.growth import sizes
 from bench.growth.laws import Point
-from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit import brokers, signals
+from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.processes import Trouble
+from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.result import Options, Progress, Result
 from flatlands.loadtest.swarm.run import run as run_swarm
 
@@ -53,6 +61,78 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
                 "faults": result.faults,
                 "invalid": result.invalid,
             }
+
+
+#: How many times its share of the players a machine may get: with nine tenths of that it is busy.
+UNEVEN = 1.2
+
+
+def machines(note: Callable[[str], None]) -> Iterator[Point]:
+    """Yield a point for machines of one world without addresses, and one with: then players of one
+    district go to one machine. Raises Trouble and Interrupted.
+
+    `heard` are the squares that each machine hears, in the mean, `most` those of the one that hears
+    most. `received` are the messages a second that all receive, `batches` those that all publish,
+    and `times` the former for each of the latter, heartbeats and signs included.
+    """
+    for addresses in (False, True):
+        name = f"{sizes.MACHINES} machines {'with' if addresses else 'without'} addresses"
+        with Children() as family, ExitStack() as stack:
+            note(f"{name}: starting")
+            url, _ = family.broker(sizes.BROKER)
+            seats = str(math.ceil(sizes.PLAYERS * UNEVEN))
+            servers = []
+            for port in brokers.free_ports(sizes.MACHINES):
+                address = ("--address", f"http://127.0.0.1:{port}") if addresses else ()
+                options = "--store", url, "--max-players", seats, *address
+                secret = {"SECRET_KEY": "the same one on all machines"}
+                server = targets.started(url, 1, sizes.SQUARES, (), port, secret, options=options)
+                servers.append(stack.enter_context(server))
+            lasts = str(sizes.MACHINES * sizes.SETTLED + sizes.SECONDS + 120)
+            for server in servers:
+                at = f"ws://127.0.0.1:{server.address[1]}/ws"
+                some = "--bots", str(sizes.PLAYERS), "--rate", "1", "--scenario", "mill"
+                whole = "--url", at, "--seconds", lasts, "--processes", "1", *some
+                family.worker("a swarm", [sys.executable, "loadtest/bots.py", *whole])
+            note(f"{name}: players join, and go where they belong")
+            number = sizes.MACHINES * sizes.PLAYERS
+
+            def are_there(number: int = number, servers: list[Any] = servers) -> bool:
+                return sum(one["residents"] for one in map(_stats, servers)) >= number
+
+            family.wait(are_there, 60, "the players do not all come")
+            # A plan changes once in 20 s, and needs a line for each machine but the first.
+            family.sleep(sizes.MACHINES * sizes.SETTLED)
+            were, had, _ = _all_counted(servers)
+            family.sleep(sizes.SECONDS)
+            are, have, heard = _all_counted(servers)
+            received, batches = are - were, have - had
+            yield {
+                "series": "machines",
+                "size": sizes.MACHINES,
+                "addresses": addresses,
+                "heard": sum(heard) / len(heard),
+                "most": max(heard),
+                "received": received / sizes.SECONDS,
+                "batches": batches / sizes.SECONDS,
+                "times": received / batches,
+                "faults": [],
+                "invalid": [],
+            }
+
+
+def _stats(server: targets.Target) -> Any:
+    with server.open("/stats") as answer:
+        return json.load(answer)
+
+
+def _all_counted(servers: list[targets.Target]) -> tuple[int, int, list[int]]:
+    """Return the messages that all servers have received, the batches that they have published, and
+    the squares that each of them hears now."""
+    found = list(map(_stats, servers))
+    received = sum(one["broker"]["received"] for one in found)
+    batches = sum(one["counted"]["batches"] for one in found)
+    return received, batches, [one["squares"] for one in found]
 
 
 def crowds(note: Callable[[str], None]) -> Iterator[Point]:

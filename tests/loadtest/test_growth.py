@@ -159,6 +159,7 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
         "REAL": (3,),
         "PLAYERS": 6,
         "TOGETHER": 2,
+        "MACHINES": 2,
         "CROWDS": (40,),
         "CROWD_JOINS": 1.0,
         "SETTLED": 0.5,
@@ -178,11 +179,14 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     assert list(by) == [
         ("workers", 1),
         ("workers", 2),
+        ("machines", 2),
         ("nodes", 1),
         ("nodes", 5),
         ("real", 3),
         ("crowd", 40),
     ]
+    machines = by.pop(("machines", 2))
+    assert machines["addresses"] and machines["batches"] > 0 and machines["most"] > 0
     assert all(point["p99"] > 0 for point in by.values())
     # Few players on one node use less than the ten ms that the system counts in.
     assert all(point["cpu"] > 0 for at, point in by.items() if at != ("nodes", 1))

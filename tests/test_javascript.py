@@ -16,7 +16,7 @@ def test_the_pages_pure_modules_in_node():
     tests = sorted((ROOT / "tests/js").glob("*.test.js"))
     assert tests
     ended = subprocess.run(
-        [node, "--import", "./tests/js/modules.js", "--test", *tests],
+        [node, "--import", "./tests/js/modules.js", "--test-timeout", "60000", "--test", *tests],
         cwd=ROOT,
         env=clean_environment(),
         capture_output=True,

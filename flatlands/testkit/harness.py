@@ -632,8 +632,8 @@ class ClockStore(SqliteStore):
 
 
 class _Shared(sqlite3.Connection):
-    """A connection that is closed with the last of the stores that share it: Python 3.13 warns of
-    one that nobody closes."""
+    """A connection that is closed with the last of the stores that share it, in whichever thread
+    that is noticed: Python 3.13 warns of one that nobody closes."""
 
     def __del__(self) -> None:
         self.close()
@@ -641,7 +641,9 @@ class _Shared(sqlite3.Connection):
 
 def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
     """Return what opens a node's store, so that all nodes share one, in a harness's time."""
-    shared = sqlite3.connect(":memory:", isolation_level=None, factory=_Shared)
+    shared = sqlite3.connect(
+        ":memory:", isolation_level=None, factory=_Shared, check_same_thread=False
+    )
     prepare(ClockStore(clock, shared)._path, shared)
     return lambda: ClockStore(clock, shared)
 

@@ -488,10 +488,11 @@ def test_nothing_covers_the_own_walker(alone, play):
     page.evaluate(TURN_TO, 12.5)
 
     def light(left):
+        """Return how red a raspberry is there."""
         box = {"x": left - 5, "y": 400 - 14, "width": 10, "height": 8}
-        return sum(ImageStat.Stat(picture(page, box)).mean)
+        return ImageStat.Stat(picture(page, box)).mean[0]
 
-    eventually(lambda: light(640) > 1.3 * light(640 + 64) > 100, "she is lighter")
+    eventually(lambda: light(640) > 1.1 * light(640 + 64) > 100, "she is lighter")
 
 
 #: A keyboard of France, as far as the tests press its keys: what is printed at each place.

@@ -75,7 +75,7 @@ async function playing(kinds = [], how = {}, ground = 2) {
     const { net } = game;
     // Bytes in messages do not matter here.
     if (message[0] === P.WELCOME) Object.assign(net, { playing: true });
-    if (message[0] === P.WELCOME) net.on.welcome(message);
+    if (message[0] === P.WELCOME) net.on.welcome(message, performance.now(), null);
     else if (message[0] === P.ERROR) net.on.error(message[1], message[2]);
     else net.on.message(message);
   };

@@ -227,10 +227,10 @@ def test_what_a_node_does_not_hear_it_reads_within_a_minute(world):
     taker = near(harness, "C", place)
     # Only the news of the gem is lost: after a lost batch the square would be read at once.
     things, lost = harness.node.play.lying, []
-    things._tell = lambda *news: lost.append(news)
+    things.tell = lambda *news: lost.append(news)
     go(harness, taker, place)
     assert len(taker.model.found) == len(lost) == 1
-    del things._tell
+    del things.tell
     harness.run(1000)
     seen = [gem for gem in lying(other) if gem[1] == id]
     harness.run(AGAIN)

@@ -64,7 +64,8 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
 
 
 #: How many times its share of the players a machine may get: with nine tenths of that it is busy.
-UNEVEN = 1.2
+#: With less room most of those who are asked to go find the other machine full, and stay.
+UNEVEN = 1.8
 
 
 def machines(note: Callable[[str], None]) -> Iterator[Point]:
@@ -102,7 +103,7 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
 
             family.wait(are_there, 60, "the players do not all come")
             # A plan changes once in 20 s, and needs a line for each machine but the first.
-            family.sleep(sizes.MACHINES * sizes.SETTLED)
+            family.sleep((sizes.MACHINES + 1) * sizes.SETTLED)
             were, had, _ = _all_counted(servers)
             family.sleep(sizes.SECONDS)
             are, have, heard = _all_counted(servers)

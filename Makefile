@@ -81,7 +81,7 @@ fast: .venv/testable
 .PHONY: in-process-compiled
 in-process-compiled: fast
 	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \
-	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate
+	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate $(wildcard games/*/tests/test_*.py)
 
 .PHONY: in-process
 in-process: .venv/testable
@@ -99,7 +99,7 @@ programs: .venv/testable
 	@$(MAKE) --no-print-directory $(JS)/node_modules/.package-lock.json
 
 # The few files that have a marker: each process of pytest would take seconds to load all of them.
-marked = $(shell grep -rl --include=*.py 'mark\.$(1)\b' tests)
+marked = $(shell grep -rl --include=*.py 'mark\.$(1)\b' tests games)
 
 test: programs
 	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not (alone or outside)"

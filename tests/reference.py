@@ -22,7 +22,7 @@ def modules() -> Iterator[tuple[str, str]]:
     """Yield the path of each module from the root, and the first sentence of what it says of
     itself; nothing of __init__.py, which is about a folder."""
     for path in sorted(each for folder in FOLDERS for each in (ROOT / folder).rglob("*.[jp][sy]")):
-        if not {"servers", "node_modules", "__init__.py"} & {*path.parts}:
+        if not {"servers", "node_modules", "tests", "__init__.py"} & {*path.parts}:
             said = re.match(r'(?:"""|// )(.+?)(?:\.\s|\n\n|\.?""")', path.read_text(), re.S)
             assert said, f"{path} does not say what it is for"
             yield path.relative_to(ROOT).as_posix(), re.sub(r"\s+(// )?", " ", said[1])

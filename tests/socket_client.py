@@ -20,7 +20,7 @@ PATIENCE = 30.0
 class SocketClient:
     """A client after its handshake. `model` is what it believes about the world."""
 
-    #: The sockets of all clients. tests/conftest.py closes those that a test has left open.
+    #: The sockets of all clients. conftest.py closes those that a test has left open.
     sockets: ClassVar[set[socket.socket]] = set()
 
     def __init__(self, port: int, *, path: str = "/ws", receive_buffer: int | None = None) -> None:

@@ -1,5 +1,5 @@
 """What a later version of the server may send: docs/protocol.md has clients ignore it, and every
-reader of this project does. The page's own are tested in tests/js."""
+reader of this project does. The page's own are tested in games/flatlands/tests/js."""
 
 import multiprocessing
 from dataclasses import replace

@@ -235,31 +235,29 @@ def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
 
 
 def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
-    """Write each curve's label beside its last point; labels that would overlap move apart."""
+    """Write the labels of all curves behind the longest one, each as high as the last point of its
+    curve; labels that would overlap move apart."""
     figure.draw_without_rendering()
     points_a_pixel = 72 / figure.dpi
-    ends: dict[float, list[tuple[float, Line]]] = {}
-    for line in lines:
-        where = axes.transData.transform((line.xs[-1], line.ys[-1]))
-        ends.setdefault(round(float(where[0])), []).append((float(where[1]), line))
-    for column in ends.values():
-        column.sort(key=lambda end: end[0])
-        floor = axes.bbox.y0 * points_a_pixel + LABEL_GAP / 2
-        places = apart([height * points_a_pixel for height, _ in column], floor)
-        for (height, line), place in zip(column, places, strict=True):
-            axes.annotate(
-                line.label,
-                (line.xs[-1], line.ys[-1]),
-                (7, place - height * points_a_pixel),
-                textcoords="offset points",
-                va="center",
-                color=tint(line.colour, -0.3),
-                fontsize=8.5 if line.is_past else 9.5,
-                fontweight="normal" if line.is_past else "bold",
-                bbox=_BEHIND,
-                zorder=4,
-                annotation_clip=False,
-            )
+    right = max(line.xs[-1] for line in lines)
+    column = [(float(axes.transData.transform((right, line.ys[-1]))[1]), line) for line in lines]
+    column.sort(key=lambda end: end[0])
+    floor = axes.bbox.y0 * points_a_pixel + LABEL_GAP / 2
+    places = apart([height * points_a_pixel for height, _ in column], floor)
+    for (height, line), place in zip(column, places, strict=True):
+        axes.annotate(
+            line.label,
+            (right, line.ys[-1]),
+            (7, place - height * points_a_pixel),
+            textcoords="offset points",
+            va="center",
+            color=tint(line.colour, -0.3),
+            fontsize=8.5 if line.is_past else 9.5,
+            fontweight="normal" if line.is_past else "bold",
+            bbox=_BEHIND,
+            zorder=4,
+            annotation_clip=False,
+        )
 
 
 def apart(heights: list[float], floor: float) -> list[float]:

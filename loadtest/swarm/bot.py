@@ -519,7 +519,12 @@ class Bot(Connection, Playing):
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
-            self._tally.refused(self.rude, self.sees, *msgpack.unpackb(payload)[1:3])
+            code, sentence = msgpack.unpackb(payload)[1:3]
+            if code == "full" and self._last is not None:
+                # It comes back to the machine that asked it to go.
+                self._tally.counted["no_seat"] += 1
+            else:
+                self._tally.refused(self.rude, self.sees, code, sentence)
 
     def _welcome(self, fields: list[Any], now: int) -> None:
         _, _, _, node_now, _, x, y, side, speed, diagonal, _, drop = fields[:12]

@@ -8,7 +8,7 @@ import pytest
 
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.redis_servers import free_port
-from tests.browser.conftest import eventually
+from tests.browser.pages import eventually
 from tests.processes import PATIENCE, ROOT, clean_environment
 
 HERE = {**clean_environment(), "PYTHONPATH": str(ROOT)}

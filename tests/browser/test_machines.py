@@ -4,7 +4,7 @@ import urllib.request
 
 import pytest
 
-from tests.browser.conftest import eventually, wait_for
+from tests.browser.pages import eventually, wait_for
 from tests.server.servers import ask, stats
 from tests.server.test_machines import ADMIN, two_machines
 

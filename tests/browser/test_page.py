@@ -1,6 +1,6 @@
 """The page of a game that has none of its own."""
 
-from tests.browser.conftest import wait_for
+from tests.browser.pages import wait_for
 from tests.inside import inside
 
 MAZE = """

@@ -26,5 +26,5 @@ export default [
     languageOptions: { globals: globals.browser },
     rules: { 'no-restricted-syntax': ['error', ...JOINED] },
   },
-  { files: ['tests/js/**'], languageOptions: { globals: globals.nodeBuiltin } },
+  { files: ['tests/js/**', 'games/*/tests/js/**'], languageOptions: { globals: globals.nodeBuiltin } },
 ];

@@ -5,8 +5,10 @@ import select
 import socket
 from dataclasses import replace
 
+import msgpack
 import pytest
 
+from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
 from flatlands.loadtest.swarm.course import Course
 from flatlands.loadtest.swarm.dues import room
@@ -14,6 +16,7 @@ from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.observer import Belief
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.reader import Flush
+from tests.loadtest.test_wire import frame
 
 PLAN = Plan(
     address=("127.0.0.1", 1),
@@ -63,6 +66,25 @@ def playing(generator, index, **what):
     for name, value in what.items():
         setattr(bot, name, value)
     return bot, far
+
+
+def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_and_is_no_fault(generator):
+    bot, far = playing(generator, 0, _rest=b"")
+    generator.sockets.register(bot, select.EPOLLIN)
+    with far, socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        server = f"127.0.0.1:{elsewhere.getsockname()[1]}"
+        bot.received(frame(msgpack.packb([wire.MOVED, f"http://{server}"])), 0)
+        assert bot.state != PLAYING and generator.play.tally.counted["moved"] == 1
+        bot.writable()
+        bot.received(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", 1)
+        bot.received(frame(msgpack.packb([wire.ERROR, "full", "this world is full"])), 2)
+        bot.received(b"", 3)
+        for _ in range(2):
+            generator.sockets.close_parted()
+    tally = generator.play.tally
+    assert bot in generator.play.away and bot._door is generator.play.door
+    assert tally.counted["no_seat"] == 1
+    assert not tally.complaints and not tally.counted["lost"]
 
 
 def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():

@@ -7,7 +7,7 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import Part, action
 from flatlands.server import hangs
-from tests.browser.conftest import eventually
+from tests.browser.pages import eventually
 from tests.processes import ServerProcess
 from tests.server.harness import Harness
 from tests.socket_client import SocketClient

@@ -1,0 +1,142 @@
+"""Hooks, fixtures and settings for the tests in tests/, and for those in games/NAME/tests."""
+
+import gc
+import os
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from flatlands import compiled
+from tests.socket_client import SocketClient
+
+#: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED
+#: in the environment plays other games, and with any value hypothesis tries new examples.
+SEED = os.environ.get("SEED", "")
+
+# An example may take long on a busy machine, and no test asserts a speed.
+settings.register_profile(
+    "flatlands", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not SEED
+)
+settings.load_profile("flatlands")
+
+#: Where Firefox is not, tests/need.sh says so.
+collect_ignore = (
+    [] if shutil.which("firefox-esr") else ["games/flatlands/tests/browser/test_firefox.py"]
+)
+
+#: The markers of tests that start programs: `make check` leaves them out.
+STARTING = ("process", "browser", "load")
+
+#: The most tests that may have one of them, whatever their parameters: a new one replaces one.
+MOST_STARTING = 308
+
+#: The events that Python's audit hooks get when a program is started.
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options to test the compiled modules (make fast) in place of their sources, and to
+    run each test several times."""
+    parser.addoption("--compiled", action="store_true", help="test the compiled modules")
+    parser.addoption("--times", type=int, default=1, help="how often each test runs")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test as often as --times says, each time with other chances (same_chances)."""
+    times = metafunc.config.getoption("--times")
+    if times > 1:
+        metafunc.fixturenames.append("turn")
+        metafunc.parametrize("turn", range(times))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use the compiled modules, before the tests import them, or see to it that no process does."""
+    if not config.getoption("--compiled"):
+        os.environ[compiled.SWITCH] = "no"
+    else:
+        compiled.use()
+        if not compiled.used():
+            pytest.exit("there are no compiled modules that fit: make fast compiles them", 4)
+        early = [name for name in compiled.MODULES if name in sys.modules]
+        if early:
+            pytest.exit(f"imported before the compiled ones could be used: {', '.join(early)}", 4)
+    # The fixtures of pages in a browser.
+    config.pluginmanager.import_plugin("tests.browser.pages")
+
+
+def _starts(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in STARTING)
+
+
+class _Watched:
+    """The name of the running test if it may start no program, otherwise None."""
+
+    name: str | None = None
+
+
+def _start_no_program(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and _Watched.name is not None:
+        pytest.fail(
+            f"{_Watched.name} starts a program ({event}): mark it with one of {', '.join(STARTING)}"
+        )
+
+
+sys.addaudithook(_start_no_program)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark all tests of pages in a browser, before -m selects; and where several tests run at a
+    time mix the files, since those of one folder all start many programs, or none."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+    starting = {item.nodeid.partition("[")[0] for item in items if _starts(item)}
+    if len(starting) > MOST_STARTING:
+        raise pytest.UsageError(
+            f"{len(starting)} tests start programs, and {MOST_STARTING} may: what needs no other "
+            "program runs in this one (tests/inside.py, tests/server/harness.py)"
+        )
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage while tests are collected, nor ever in what was loaded then: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test and its fixtures start no program, unless a marker says that it does."""
+    _Watched.name = None if _starts(item) else item.nodeid
+    try:
+        return (yield)
+    finally:
+        _Watched.name = None
+
+
+@pytest.fixture(autouse=True)
+def same_chances(request: pytest.FixtureRequest) -> None:
+    """Seed the chance that a test and the server in its process share; see SEED."""
+    random.seed(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture(autouse=True)
+def no_socket_is_left_open():
+    """Close sockets that a failed test left open, as warnings about them would hide its failure."""
+    yield
+    while SocketClient.sockets:
+        SocketClient.sockets.pop().close()

@@ -1,0 +1,140 @@
+"""The map of everybody in the page: opening it, following its arrow, watching without playing."""
+
+import pytest
+
+from flatlands.server.messages.protocol import KEY
+from games.flatlands.tests.browser.acts import PHONE, enter, picture, walk_to
+from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
+from tests.socket_client import SocketClient
+
+#: Says where the dots are on the screen, in css px, by their columns and rows.
+DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone === null)
+  .map((dot) => ({ ...flatlands.lookout.gaze.toScreen(dot.col + 0.5, dot.row + 0.5),
+    square: [dot.col, dot.row], people: dot.people }))"""
+
+#: Says whether the map has come to rest, so that a click hits what it is meant for.
+RESTS = """Math.abs(flatlands.lookout.gaze.to.scale / flatlands.lookout.gaze.scale - 1) < 0.001
+  && flatlands.lookout.shown === 1"""
+
+SQUARE = "[here.x, here.y].map((tiles) => Math.floor(tiles / 16))"
+OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"
+
+
+@pytest.fixture
+def spread_server():
+    # It is a server for each test, since whoever left another test is still counted for a while. A
+    # test must ask for it before the pages, which have to be closed first.
+    # Players begin on four squares around the plaza, where no obstacles are.
+    with inside("--spread", "4", "--walkers", "0", "--deer", "0") as server:
+        yield server
+
+
+def open_map(page):
+    page.keyboard.press("o")
+    wait_for(page, "flatlands.state.atlas.pictures > 0")
+    wait_for(page, RESTS)
+
+
+def dots(page):
+    return {tuple(dot["square"]): dot for dot in page.evaluate(DOTS)}
+
+
+def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, play):
+    ada = play("Ada", spread_server.url)
+    others = [SocketClient(spread_server.port).hello(name).model for name in ("Ben", "Cid")]
+    squares = [other.players[other.id].square for other in others]
+    squares.insert(0, tuple(ada.evaluate(OWN_SQUARE)))
+    goal = next(square for square in squares if square != squares[0])
+    open_map(ada)
+    eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
+    assert ada.locator(".atlas-line").inner_text() == "3 people"
+    # Channels and servers are named to who looks at the grid.
+    ada.keyboard.press("g")
+    ada.get_by_text("3 people on").wait_for()
+    # Keys move the map and not the player.
+    ada.keyboard.down("ArrowRight")
+    ada.keyboard.up("ArrowRight")
+    assert ada.evaluate("flatlands.state.walk.arrived")
+    ada.keyboard.press("0")
+    ada.wait_for_timeout(300)
+    wait_for(ada, RESTS)
+    place = dots(ada)[goal]
+    ada.mouse.move(place["x"], place["y"])
+    ada.get_by_text(f"square {goal[0]}, {goal[1]} · ").wait_for()
+    ada.mouse.click(place["x"], place["y"])
+    wait_for(ada, "flatlands.state.aim !== null && !flatlands.lookout.isOpen")
+    wait_for(ada, "document.activeElement.id === 'world'")
+    # Follow it: the arrow ends in that square.
+    walk_to(ada, f"square {goal[0]}, {goal[1]}")
+    eventually(lambda: ada.evaluate("flatlands.state.aim === null"), "the arrow ends", 40)
+    assert tuple(ada.evaluate(OWN_SQUARE)) == goal
+
+
+#: Where places in tiles are on the screen, in css px.
+PLACES = """(places) => places.map(([x, y]) => flatlands.lookout.gaze.toScreen(x / 16, y / 16))"""
+#: In the world of seed 2013: a lake's middle, a path, and snow.
+LAKE, EAST_PATH, EASTERN_SNOW = (-60, -60), (24, 0), (140, 60)
+
+
+def test_the_map_shows_the_land_by_day_and_found_landmarks_until_escape(spread_server, play):
+    page = play("Ivy", spread_server.url)
+    page.evaluate(
+        """() => { const mark = flatlands.state.landmarks.of(0, -1);
+          localStorage.setItem('flatlands.found', `${mark.x}:${mark.y} 1:1`); }"""
+    )
+    open_map(page)
+    wait_for(page, "flatlands.lookout.found.map(({ name }) => name).join() === 'Gull Light'")
+
+    def is_day():
+        places = page.evaluate(PLACES, [LAKE, EAST_PATH, EASTERN_SNOW])
+        shot = picture(page)
+        lake, path, snow = (shot.getpixel((at["x"], at["y"])) for at in places)
+        return lake[2] > 130 > lake[0] and path[0] > path[1] > path[2] > 100 and min(snow) > 170
+
+    eventually(is_day, "the land has the colours of the small map")
+    assert not page.locator(".tools").is_visible()
+    page.keyboard.press("+")
+    wait_for(page, "!flatlands.lookout.gaze.whole")
+    page.keyboard.press("Escape")
+    wait_for(page, "flatlands.lookout.shown === 0")
+    assert page.locator(".tools").is_visible()
+    # The server is told, and sends no more pictures.
+    pictures = page.evaluate("flatlands.state.atlas.heard")
+    page.wait_for_timeout(6500)
+    assert page.evaluate("flatlands.state.atlas.heard") == pictures
+
+
+def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
+    page = play("Eve", spread_server.url, **PHONE)
+    page.locator("#minimap").tap()
+    wait_for(page, "flatlands.state.atlas.pictures > 0")
+    wait_for(page, RESTS)
+    own = tuple(page.evaluate(OWN_SQUARE))
+    eventually(lambda: own in dots(page), "the map shows the player")
+    wait_for(page, RESTS)
+    place = dots(page)[own]
+    page.touchscreen.tap(place["x"], place["y"])
+    # It leads to where the player is already: the arrow ends at once.
+    wait_for(page, "!flatlands.lookout.isOpen && flatlands.state.aim === null")
+
+
+def test_live_shows_the_map_without_playing_and_leads_to_a_title_that_says_who_is_there(
+    spread_server, open_page
+):
+    page = open_page(spread_server.url.rstrip("/") + "/live")
+    wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
+    assert not page.get_by_label("Your name").is_visible()
+    before = page.evaluate("flatlands.state.atlas.totals.people")
+    # Whom nobody knows again is not named.
+    SocketClient(spread_server.port).hello("Fay").send(KEY, "0123456789abcdef")
+    wait_for(page, "(before) => flatlands.state.atlas.totals.people === before + 1", before)
+    wait_for(page, "flatlands.state.atlas.dots.size > 0")
+    page.keyboard.press("Escape")
+    assert page.evaluate("flatlands.lookout.isOpen && flatlands.state.ownId === null")
+    page.get_by_role("link", name="Walk in").click()
+    page.get_by_text("walking now").wait_for()
+    page.get_by_text("Fay walked here today.").wait_for()
+    enter(page)
+    # The connection that only watched is closed.
+    wait_for(page, "flatlands.lookout.spectator.socket === null")

@@ -1,0 +1,51 @@
+"""Blooms: three dance in a square, which blooms for them and for whoever comes by."""
+
+import pytest
+
+from games.flatlands.tests.browser.acts import TURN_TO, count_colour, go
+from tests.browser.pages import eventually, wait_for
+from tests.processes import serving
+
+#: What lets the square of the own player bloom, or "", and whether that is painted.
+BLOOMS = "flatlands.state.grown.blooming(Math.floor(flatlands.state.here.x), 9)"
+PAINTED = f"() => {BLOOMS} !== '' && flatlands.view.normal.ground.stale.size === 0"
+WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
+  .find(({ thing }) => thing.type === 'Bloom'))"""
+LAVENDER, ROSE, GOLD = (183, 149, 245), (255, 127, 168), (255, 210, 74)
+
+
+@pytest.fixture
+def two_workers(tmp_path):
+    """A server with two workers and a store, on which nothing walks or lies."""
+    nothing = "--walkers", "0", "--deer", "0", "--gems", "0", "--twins", "0"
+    store = f"sqlite:///{tmp_path}/flatlands.db"
+    with serving("--workers", "2", "--store", store, *nothing) as server:
+        yield server
+
+
+def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play):
+    ann, ben, cid = pages = [play(name, url=two_workers.url) for name in ("Ann", "Ben", "Cid")]
+    for page, x in zip(pages, (6.5, 8.5, 10.5), strict=True):
+        page.evaluate(TURN_TO, 3)
+        go(page, x, 9.5)
+
+    def dance(*pages):
+        for page in pages:
+            page.keyboard.press("4")
+        ann.wait_for_timeout(2000)
+
+    lacks = ann.get_by_text("Ben dances with you. With a third, this square blooms.")
+    eventually(lambda: dance(ann, ben) or lacks.count() > 0, "she reads what is missing")
+    eventually(lambda: dance(*pages) or bool(ann.evaluate(BLOOMS)), "it blooms", 40)
+    for page in pages:
+        wait_for(page, PAINTED)
+        flowers = {each: count_colour(page, each) for each in (LAVENDER, ROSE, GOLD)}
+        assert max(flowers.values()) > 50
+        page.keyboard.press("n")
+        page.get_by_text("and a third danced until a square bloomed").wait_for()
+    # Whoever comes by finds it so, and reads at the wreath for whom it blooms.
+    dot = play("Dot", url=two_workers.url)
+    go(dot, 7.5, 10.5)
+    wait_for(dot, PAINTED)
+    go(dot, *dot.evaluate(WREATH))
+    dot.get_by_text("This square blooms until tomorrow, for ").first.wait_for()

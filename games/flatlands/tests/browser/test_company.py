@@ -1,0 +1,118 @@
+"""Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
+
+import time
+
+import pytest
+
+from flatlands.games.flatlands.walkers.sight import LANDMARK
+from flatlands.games.flatlands.walkers.talk import SIGHTS
+from games.flatlands.tests.browser.acts import enter, say
+from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
+from tests.socket_client import SocketClient
+
+#: The lines of the chat that have a text in them.
+LINES = """(text) => [...document.querySelectorAll('.log li')]
+  .filter((li) => li.innerText.includes(text)).length"""
+
+#: The clockwork walker that is nearest, as a page draws it.
+NEAREST = """() => {
+  const { here, walkers } = flatlands.state;
+  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+  const near = walkers.filter(({ id }) => id < 32768).sort((a, b) => away(a) - away(b))[0];
+  return near === undefined ? null : { id: near.id, name: near.name, away: away(near) };
+}"""
+
+
+@pytest.fixture
+def lively():
+    """A server with clockwork walkers, as many as make play has."""
+    with inside("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
+        # A page is faster than a server that places so many.
+        eventually(lambda: b'"herd":28' in server.get("stats").replace(b" ", b""), "all are there")
+        yield server
+
+
+def until(page, expression, what, act):
+    """Act again and again until an expression is true: chance decides what comes of it."""
+
+    def comes_of_it():
+        act()
+        try:
+            eventually(lambda: page.evaluate(expression), what, 6)
+        except AssertionError:
+            return False
+        return True
+
+    eventually(comes_of_it, what, 60)
+
+
+def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(lively, play):
+    page = play("Ada", url=lively.url)
+    page.get_by_text("Walk with the arrow keys").wait_for()
+    wait_for(page, f"({LINES})('Ada') > 0")
+    greeting = page.evaluate(
+        "[...document.querySelectorAll('.log li')].map((li) => li.innerText)"
+        ".find((text) => text.includes('Ada'))"
+    )
+    assert "clockwork" in greeting
+    # The greeter has waved; whoever waves to it gets a spark, and so does the greeter.
+    sparks = """flatlands.state.walkers.filter(({ sparkAt }) => sparkAt > 0)
+      .map(({ own }) => own).sort()"""
+    both = f"({sparks}).join() === 'false,true'"
+    until(page, both, "a wave is returned", lambda: page.keyboard.press("1"))
+
+    def ask():
+        eventually(lambda: (page.evaluate(NEAREST) or {"away": 99})["away"] < 6, "one is near")
+        say(page, f"{page.evaluate(NEAREST)['name']}, who are you?")
+
+    until(page, f"({LINES})('a computer player') > 0", "one answers", ask)
+    SocketClient(lively.port).hello("Bob")
+    readings = page.get_by_label("Readings")
+    eventually(lambda: "You, Bob and " in readings.inner_text(), "Bob is named")
+    assert " clockwork" in readings.inner_text()
+    page.keyboard.press("ArrowDown", delay=500)
+    wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
+    page.reload()
+    enter(page)
+    time.sleep(1)
+    assert page.get_by_text("Walk with the arrow keys").is_hidden()
+
+
+#: Where to click on the one that leads the way, and how many tiles away it is; null before somebody
+#: leads.
+LEADER = """(invitation) => {
+  const { camera, here, walkers } = flatlands.state;
+  const line = [...document.querySelectorAll('.log li')].map((li) => li.innerText)
+    .find((text) => text.includes(invitation));
+  const leader = walkers.find(({ own, name }) => !own && line?.startsWith(name));
+  return leader === undefined ? null : { name: leader.name,
+    x: innerWidth / 2 + 32 * (leader.x - camera.x),
+    y: innerHeight / 2 + 32 * (leader.y - 0.55 - camera.y),
+    away: Math.hypot(leader.x - here.x, leader.y - here.y) };
+}"""
+
+
+def test_one_click_on_the_one_that_leads_comes_to_the_landmark(lively, play):
+    page = play("Ada", url=lively.url)
+    invited, arrived = "Click me, Ada", SIGHTS[LANDMARK][1].format(guest="Ada")
+    eventually(lambda: page.evaluate(LEADER, invited) is not None, "she is invited", 60)
+    leader = page.evaluate(LEADER, invited)
+
+    def clicked():
+        # On a busy machine it may have walked on before the click comes, as it does for people.
+        at = page.evaluate(LEADER, invited)
+        page.mouse.click(at["x"], at["y"])
+        return page.evaluate("flatlands.state.followed") is not None
+
+    eventually(clicked, "her click hits the one that leads")
+    page.get_by_text(f"Following {leader['name']}").wait_for()
+    eventually(lambda: page.evaluate(LINES, arrived) > 0, "she comes to the landmark", 120)
+    assert page.evaluate(LEADER, invited)["away"] < 8
+    assert page.locator(".popover:visible").count() == 0
+    # The page says which one it is.
+    wait_for(page, "flatlands.state.found !== null")
+    # A key ends it.
+    page.keyboard.press("ArrowDown")
+    page.get_by_text(f"Following {leader['name']}").wait_for(state="hidden")
+    assert page.evaluate("flatlands.state.followed") is None

@@ -1,0 +1,106 @@
+"""A race from signpost to signpost against an echo, on a real server with a store in memory."""
+
+import pytest
+
+from games.flatlands.tests.browser.acts import PHONE, all_apart, boxes, go, walk_to
+from games.flatlands.tests.browser.test_cairns import LASTING
+from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
+
+#: In this world the next signpost in the east of the plaza is 34 tiles away, with nothing between.
+SEED = 151
+
+#: The place of the echo that a page shows, or nothing.
+ECHO = "(() => { const [echo] = flatlands.state.echoes; return echo && [echo.x, echo.y]; })()"
+
+#: A place on the last row of the board, in css px, or nothing.
+ROW = """(() => {
+  const { view } = flatlands, { innerWidth: wide, innerHeight: high } = window;
+  for (let y = 0; y < high; y += 4) for (let x = 0; x < wide; x += 9) {
+    if (view.courseAt(x, y) === 3) return [x + 9, y + 4];
+  }
+})()"""
+
+READ = "flatlands.state.sign !== null && flatlands.state.sign.i === 0"
+
+
+@pytest.fixture
+def near_post():
+    with inside("--gems", "0", "--seed", str(SEED), STORE_URL="memory://") as server:
+        yield server
+
+
+def come(page):
+    """Go home, to the signpost on the plaza, which is read from there."""
+    wait_for(page, LASTING)
+    page.keyboard.press("h")
+    wait_for(page, f"{READ} && flatlands.state.walk.arrived")
+
+
+def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post, play):
+    ada = play("Ada", url=near_post.url)
+    come(ada)
+    note = ada.locator(".race")
+    note.get_by_text("be the first").wait_for()
+    ada.keyboard.press("r")
+    # R chooses the next one of the ways, all around.
+    ways = len(ada.evaluate("flatlands.state.sign.courses"))
+    names = set()
+    for _ in range(ways):
+        note.get_by_text("Go! To").wait_for()
+        names.add(ada.evaluate("flatlands.state.aim.label"))
+        label = ada.evaluate("flatlands.state.aim.label")
+        ada.keyboard.press("r")
+        wait_for(ada, "(label) => flatlands.state.aim.label !== label", label)
+    assert len(names) == ways == 4
+    label = ada.evaluate("flatlands.state.aim.label")
+    assert ada.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 0
+    # Not the shortest way.
+    go(ada, 7.5, -4.5)
+    walk_to(ada, label)
+    note.get_by_text(f"Nobody was here before you: the way to {label} is yours.").wait_for()
+    assert ada.evaluate(ECHO) is None
+
+    ben = play("Ben", url=near_post.url)
+    come(ben)
+    ben.locator(".race").get_by_text(f"To {label}: Ada").wait_for()
+    ada.keyboard.press("h")
+    wait_for(ada, f"{READ} && flatlands.state.walk.arrived")
+    ada.keyboard.press("r")
+    note.get_by_text(f"Go! To {label}: Ada").wait_for()
+    wait_for(ada, f"{ECHO} !== undefined")
+    begins = ada.evaluate(ECHO)
+    # Others see it once it runs.
+    assert ben.evaluate("flatlands.state.races.size") == 1 and ben.evaluate(ECHO) is None
+    walk_to(ada, label)
+    for page in (ada, ben):
+        wait_for(page, f"{ECHO}?.[1] > {begins[1] + 3}")
+    assert ben.evaluate("flatlands.state.echoes[0].name") == "Ada’s echo"
+    assert ben.locator(".race b").is_hidden()
+    clock = float(note.locator("b").inner_text())
+    eventually(lambda: float(note.locator("b").inner_text()) > clock, "the clock goes")
+    note.get_by_text("faster than your own echo.").wait_for()
+    # It stops where the run did, and is gone.
+    wait_for(ada, "flatlands.state.races.size === 0 && flatlands.state.echoes.length === 0")
+    assert ada.evaluate("flatlands.state.aim") is None
+
+
+def test_on_a_phone_a_touch_of_the_board_begins_a_race_and_no_panel_is_covered(near_post, play):
+    page = play("Ada", url=near_post.url, **PHONE)
+    come(page)
+    page.get_by_role("button", name="Race").wait_for()
+    # The own walker is in the middle, below its head.
+    panels = ".race", ".strip", ".tools", ".map", ".log li", ".stick"
+    middle = ["own walker", 175, 385, 215, 430]
+    for turn in range(2):
+        wait_for(page, ROW)
+        x, y = page.evaluate(ROW)
+        page.touchscreen.tap(x, y)
+        wait_for(page, "flatlands.state.races.size")
+        assert page.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 3
+        page.get_by_text("Go! To").wait_for()
+        all_apart([*boxes(page, *panels), middle])
+        if turn == 0:
+            page.get_by_role("button", name="Stop the race").click()
+            wait_for(page, "flatlands.state.races.size", expected=False)
+            page.get_by_role("button", name="Race").wait_for()

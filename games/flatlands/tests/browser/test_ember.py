@@ -1,0 +1,56 @@
+"""The ember goes from hand to hand, by mouse and by finger, and lights a landmark for all."""
+
+import pytest
+
+from games.flatlands.tests.browser.acts import PHONE, click_tile
+from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
+
+#: Somebody's view of who carries the ember: the name, or null.
+CARRIER = "flatlands.state.carried?.name"
+
+#: The name of the landmark that is to burn next, in a world where it stands near the plaza.
+GOAL, SEED = "flatlands.state.ember.goal?.mark.name", "1"
+
+
+@pytest.fixture
+def quiet():
+    """A server on which nobody else walks and no gems lie."""
+    with inside("--gems", "0", "--seed", SEED, STORE_URL="memory://") as server:
+        yield server
+
+
+def choose(page, name):
+    """Choose somebody or something of the list of who and what is near."""
+    page.keyboard.press("m")
+    page.get_by_role("dialog", name="Who is near").get_by_role("button", name=name).first.click()
+
+
+def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
+    ada, bob = play("Ada", url=quiet.url), play("Bob", url=quiet.url, **PHONE)
+    for page in (ada, bob):
+        wait_for(page, GOAL)
+    goal = ada.evaluate(GOAL)
+    assert bob.evaluate(GOAL) == goal, "all have one goal"
+    click_tile(ada, -3.5, 4.5)
+    wait_for(ada, f"{CARRIER} === 'Ada'")
+    note = ada.locator(".notes .ember")
+    assert note.inner_text().startswith(f"Carry the ember to {goal}, ")
+    wait_for(bob, f"{CARRIER} === 'Ada'")
+    choose(bob, "Follow Ada")
+    wait_for(bob, f"{CARRIER} === 'Bob'")
+    ada.get_by_text("Bob has the ember from you.").wait_for()
+    assert ada.evaluate(CARRIER) == "Bob"
+    choose(bob, goal)
+    for page in (ada, bob):
+        eventually(
+            lambda page=page: page.evaluate("flatlands.state.ember.fires.size") == 2, "lit", 40
+        )
+    ada.get_by_text(f"{goal} burns! Ada and Bob brought the ember.").wait_for()
+    bob.get_by_text("Ada and Bob lit this fire").wait_for()
+    wait_for(ada, f"![undefined, '{goal}'].includes({GOAL})")
+    ada.keyboard.press("n")
+    ada.get_by_text(f"You and Bob brought the ember to {goal}.").wait_for()
+    # Whoever comes later knows of it too.
+    cid = play("Cid", url=quiet.url)
+    wait_for(cid, "flatlands.state.ember.fires.size === 2")

@@ -1,0 +1,527 @@
+"""The interface gives way to the picture: bubbles, arrows, hints, readings, help, chat."""
+
+import time
+
+import pytest
+from PIL import ImageChops, ImageStat
+
+from games.flatlands.tests.browser.acts import (
+    PHONE,
+    TURN_TO,
+    all_apart,
+    apart,
+    arrives,
+    await_camera,
+    boxes,
+    count_colour,
+    far,
+    noting,
+    picture,
+    place,
+    put,
+    set_out,
+    walk,
+    walk_to,
+)
+from tests.browser.pages import PATIENCE, eventually, use_tool, wait_for
+from tests.socket_client import SocketClient
+
+#: Desktops, also in a low window and at 200 %; and phones both ways, and tablets.
+DESKTOPS = [(1280, 800), (1000, 700), (640, 400), (2560, 1440), (1100, 600)]
+FINGERS = [(390, 844), (844, 390), (320, 568), (568, 320), (1024, 768), (820, 1180)]
+
+
+def sized(width, height):
+    fingers = {"has_touch": True, "is_mobile": True} if (width, height) in FINGERS else {}
+    return {"viewport": {"width": width, "height": height}, **fingers}
+
+
+def without_rim(bubble):
+    """Return the box of a bubble: its picture has a rim for the shadow."""
+    return [bubble[0], *(v + 3 for v in bubble[1:3]), *(v - 3 for v in bubble[3:])]
+
+
+def all_within(found, size):
+    """Assert that none of the boxes covers another or leaves the page."""
+    all_apart(found)
+    for one in found:
+        _, left, top, right, bottom = one
+        assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], one
+
+
+#: Where a place in tiles is on the screen, in css px.
+ON_SCREEN = """([x, y, tile]) => {
+  const { camera } = flatlands.state;
+  return [innerWidth / 2 + (x - camera.x) * tile, innerHeight / 2 + (y - camera.y) * tile];
+}"""
+
+
+#: What fades after a while, as hints and what was said do, stays.
+NOTHING_FADES = """{
+  const wait = setTimeout;
+  globalThis.setTimeout = (call, ms, ...more) => wait(call, ms < 12000 ? ms : 2 ** 31 - 1, ...more);
+}"""
+
+
+def at_each(page, sizes):
+    """Yield each of some sizes, once a page has it."""
+    for width, height in sizes:
+        page.set_viewport_size({"width": width, "height": height})
+        # Panels are laid out with the next frames.
+        time.sleep(0.5)
+        yield width, height
+
+
+@pytest.mark.parametrize(
+    "sizes", [[(1440, 900)], [(844, 390), (820, 1180), (390, 844), (320, 568)]], ids=str
+)
+def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, open_page, sizes):
+    SocketClient(alone.port).hello("Walker")
+    page = open_page(alone.url, **sized(*sizes[0]))
+    page.get_by_text("1 person is walking now").wait_for()
+    # It is as somebody would be drawn: oneself, and another one.
+    wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 2")
+    for size in at_each(page, sizes):
+        [card] = boxes(page, ".card")
+        all_within([card], size)
+        for part in (".start input", ".play", ".looks"):
+            [(_, left, top, right, bottom)] = boxes(page, f"#title {part}")
+            assert left >= card[1] and top >= card[2], (part, size)
+            assert right <= card[3] and bottom <= card[4], (part, size)
+        tile = 27 if min(size) < 500 else 32
+        for x, y in ((0.5, 0.5), (0.5, 3.1), (-1, 0.5), (2, 0.5)):
+            at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile])
+            assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1], size
+            assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y, size)
+        # The face that is chosen is that of the picture.
+        look = "flatlands.state.walkers.find(({ own }) => own).look"
+        before = page.evaluate(look)
+        page.get_by_role("group", name="Hat").get_by_role("button", name="Next").click()
+        wait_for(page, f"{look} !== {before}")
+        page.get_by_role("button", name="Play").click(trial=True)
+    page.get_by_role("button", name="Play").click()
+    wait_for(page, "flatlands.state.own !== undefined && flatlands.state.walkers.length === 2")
+
+
+def fill_the_log(page):
+    for id in range(90_001, 90_005):
+        put(page, id, 0, 60, says="What a long day it was, how far one came! " * 2)
+    wait_for(page, "document.querySelectorAll('.log li').length >= 4")
+
+
+@pytest.mark.parametrize("sizes", [DESKTOPS, FINGERS], ids=["desktops", "fingers"])
+def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, sizes):
+    page = play("Fitter", url=alone.url, script=NOTHING_FADES, **sized(*sizes[0]))
+    wait_for(page, "document.querySelector('.hint.shown') !== null")
+    fill_the_log(page)
+    for id in range(90_005, 90_017):
+        put(page, id, 4, -3)
+    page.locator(".tally", has_text="and 11 others").wait_for()
+    fixed = (".map", ".tools", ".tally")
+
+    def walker(size):
+        return ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
+
+    for size in at_each(page, sizes):
+        shown = boxes(page, ".hint", *fixed, ".stick", ".chat input")
+        assert {".hint", *fixed} <= {name for name, *_ in shown}, size
+        all_within([walker(size), *shown], size)
+        [hint] = boxes(page, ".hint")
+        assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1], size
+        # What was said is never under them either.
+        [log] = boxes(page, ".log")
+        above = [walker(size), *(one for one in shown if one[0] != ".chat input")]
+        assert log[4] > log[2] + 40 and all(apart(log, other) for other in above), size
+        # No word stands alone in a line.
+        lines = page.evaluate(
+            """() => {
+              const range = document.createRange();
+              range.selectNodeContents(document.querySelector('.hint'));
+              return [...range.getClientRects()].map(({ width }) => width);
+            }"""
+        )
+        assert min(lines) > 0.4 * max(lines), size
+    # Few tools are always there, and the others in a menu by their names.
+    page.get_by_role("button", name="More", exact=True).click()
+    entries = page.locator(".tools .entries button:visible .word")
+    names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
+    for size in at_each(page, sizes):
+        assert ", ".join(entries.all_inner_texts()) == names, size
+        all_within(boxes(page, ".entries", ".tools > button"), size)
+    page.keyboard.press("Escape")
+    assert boxes(page, ".entries") == []
+    use_tool(page, "Grid")
+    page.get_by_label("Legend").wait_for()
+    for size in at_each(page, sizes):
+        shown = boxes(page, ".legend", ".readings .list", *fixed, ".stick")
+        assert {".legend", ".readings .list"} <= {name for name, *_ in shown}, size
+        all_within([walker(size), *shown], size)
+
+
+#: The boxes of the faces of all walkers, as those of panels.
+FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
+  const { camera } = flatlands.state, tile = Math.min(innerWidth, innerHeight) < 500 ? 27 : 32;
+  const left = innerWidth / 2 + tile * (x - camera.x);
+  const top = innerHeight / 2 + tile * (y - camera.y);
+  return ['face', left - 8, top - 25, left + 8, top - 11];
+})"""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
+def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
+    page = play("Hearer", url=alone.url, script=noting(), **sized(*size))
+    tile = 27 if min(size) < 500 else 32
+    x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
+    corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
+    # There is no room for more on a low screen.
+    corners = corners[: 4 if size[1] < 500 else 6]
+    for i, (dx, dy) in enumerate(corners):
+        put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
+    # Where bubbles would be stands somebody.
+    for i, (dx, dy) in enumerate(corners[2:4]):
+        put(page, 91_000 + i, int(dx), int(dy) - 1.5)
+    # Names on top of each other give way; what was said does not.
+    wait_for(page, "(n) => bubbles.length === n", len(corners))
+    time.sleep(0.6)
+    found = page.evaluate("bubbles")
+    assert len(found) == len(corners)
+    faces = page.evaluate(FACES)
+    assert len(faces) == 1 + len(corners) + 2
+    for bubble in map(without_rim, found):
+        assert all(apart(bubble, face) for face in faces), (bubble, faces)
+    panels = boxes(page, ".map", ".tally", ".stick", ".dock", ".hint")
+    for bubble in found:
+        assert all(apart(bubble, panel) for panel in panels), (bubble, panels)
+    all_apart([without_rim(bubble) for bubble in found])
+
+
+def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
+    page = play("Hearer", url=alone.url, script=noting("#e6e9ed"), **PHONE)
+    for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
+        put(page, 7 + i, dx, dy, f"Speaker {7 + i}", "Tick, tock. I never tire.")
+        # Where its bubble would be stands somebody.
+        put(page, 90_001 + i, dx, dy - 1.5)
+    # Nor would Hearer's head be a place for what another one says.
+    said = "Good to see you, Hearer! I am one of those made of clockwork."
+    put(page, 10, -0.3, 1.2, "Speaker 10", said)
+    wait_for(page, "bubbles.length === 2")
+    time.sleep(0.6)
+    found = page.evaluate("bubbles")
+    assert len(found) == 2
+    faces = page.evaluate(FACES)
+    for bubble in map(without_rim, found):
+        assert all(apart(bubble, face) for face in faces), (bubble, faces)
+    [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
+    assert right < 195 or left > 195 or top > 422, (left, top, right)
+    # It has all words of the sentence.
+    assert page.evaluate("[...words.keys()].some((row) => row.endsWith('clockwork.'))")
+    # Of all that, the log has what was said to her.
+    [line] = page.locator(".log li").all_inner_texts()
+    assert line.startswith("Speaker 10 Good to see you, Hearer!")
+
+
+def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_walks(alone, play):
+    page = play("Seeker", url=alone.url, script=noting())
+    [(_, left, top, right, bottom)] = boxes(page, ".dock")
+    page.evaluate(
+        """([x, y]) => {
+          const { camera } = flatlands.state;
+          flatlands.state.aim = { x: camera.x + (x - innerWidth / 2) / 32,
+            y: camera.y + (y - innerHeight / 2) / 32, reach: 1, label: 'a goal' };
+        }""",
+        [(left + right) / 2, (top + bottom) / 2],
+    )
+    wait_for(page, "pills.length === 1")
+    [pill] = page.evaluate("pills")
+    panels = boxes(page, ".map", ".tally", ".dock")
+    assert all(apart(pill, panel) for panel in panels)
+    assert left - pill[1] < 200 and abs(pill[2] - top) < 200
+    # Where nothing covers it, the flag is enough.
+    page.evaluate("() => { flatlands.state.aim.y -= 9; }")
+    wait_for(page, "pills.length === 0")
+    page.evaluate("() => { flatlands.state.aim = null; }")
+    # Whoever follows needs no hint how to walk, even while there is nowhere to go.
+    put(page, 90_001, 1, 0)
+    page.locator(".hint.shown").wait_for()
+    wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
+    page.mouse.click(640 + 32, 400 - 16)
+    page.get_by_text("Following Somebody").wait_for()
+    assert page.locator(".hint.shown").count() == 0
+    page.keyboard.press("Escape")
+    # Half on the screen: that is no reason for an arrow.
+    put(page, 90_001, 20, 0)
+    wait_for(page, "flatlands.state.walkers.length === 2")
+    time.sleep(0.5)
+    assert page.evaluate("pills.length") == 0
+    x, y = place(page)
+    put(page, 90_001, 24, 0)
+    wait_for(page, "pills.length === 1")
+    [(_, left, top, right, bottom)] = page.evaluate("pills")
+    assert right - left <= 88
+    page.mouse.move((left + right) / 2, (top + bottom) / 2)
+    assert page.evaluate("document.getElementById('world').style.cursor") == "pointer"
+    page.mouse.click((left + right) / 2, (top + bottom) / 2)
+    eventually(lambda: place(page)[0] > x + 4, "it walks there")
+    page.get_by_text("Following Somebody").wait_for()
+    # Who is gone is followed no more, and that is said.
+    page.evaluate("flatlands.state.replica.players.delete(90001)")
+    page.get_by_text("Somebody is out of sight.").wait_for()
+    assert page.get_by_text("Following Somebody").is_hidden()
+    assert page.evaluate("flatlands.state.followed") is None
+
+
+def test_help_and_words_are_for_the_device_at_hand(alone, play):
+    for options, keys in (({}, True), (PHONE, False)):
+        page = play("Helped", url=alone.url, **options)
+        field = page.get_by_label("Say something")
+        assert ("(Enter)" in field.get_attribute("placeholder")) == keys
+        use_tool(page, "Help")
+        page.get_by_role("dialog", name="Help").wait_for()
+        assert page.get_by_text("Arrows or W A S D").is_visible() == keys
+        assert page.get_by_text("Touch an arrow").is_hidden() == keys
+        assert page.get_by_text("Escape", exact=True).is_visible() == keys
+        # However long it is, the way out is in view.
+        page.set_viewport_size({"width": 844, "height": 390})
+        [way_out] = boxes(page, ".help dl ~ form .play:not(.quiet)")
+        assert way_out[4] < 390
+
+
+def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
+    page = play("Reader", url=alone.url)
+    talkers = [SocketClient(alone.port).hello(f"Talker {number}") for number in range(6)]
+    for number in range(24):
+        # Nobody says too much at once.
+        talkers[number % 6].send(6, f"line {number:02}")
+        page.get_by_text(f"line {number:02}").wait_for()
+    shown = "[...document.querySelectorAll('.log li')].filter((each) => each.offsetHeight).length"
+    assert page.evaluate(shown) <= 5
+    x, y = place(page)
+    # What has faded is there again at once.
+    last = "document.querySelector('.log li:last-child')"
+    page.evaluate(f"{last}.classList.add('old')")
+    wait_for(page, f"getComputedStyle({last}).opacity === '0'")
+    page.keyboard.press("Enter")
+    assert page.evaluate(shown) == 24
+    assert page.evaluate(f"getComputedStyle({last}).opacity") == "1"
+    log = page.locator(".log")
+    bottom = log.evaluate("(log) => log.scrollTop")
+    assert bottom > 0 and log.evaluate("(log) => log.clientHeight") <= 0.4 * 800 + 1
+    for _ in range(12):
+        page.keyboard.press("PageUp")
+    wait_for(page, "() => document.querySelector('.log').scrollTop === 0")
+    first = page.get_by_text("line 00").bounding_box()
+    box = log.bounding_box()
+    assert box["y"] - 1 <= first["y"] < box["y"] + 30
+    # What is said meanwhile does not throw the reader to the end.
+    talkers[0].send(6, "line 24")
+    page.get_by_text("line 24").wait_for()
+    assert log.evaluate("(log) => log.scrollTop") == 0
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.wheel(0, 80)
+    wait_for(page, "() => document.querySelector('.log').scrollTop > 40")
+    assert far(place(page), [x, y]) < 0.1
+    page.keyboard.press("Escape")
+    assert page.evaluate(shown) <= 5
+    walk(page, "d", 1)
+    for talker in talkers:
+        talker.close()
+
+
+def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(alone, play):
+    page = play("Listener", url=alone.url)
+    put(page, 90_001, 2, 0, "Wren", "I am somebody")
+    put(page, 7, 4, 0, "Clock", "Listener, I am a computer")
+    put(page, 8, 4, 0, "Tick", "Nobody listens")
+    log = page.locator(".log")
+    assert log.get_attribute("aria-live") == "polite"
+    for said in ("I am somebody", "I am a computer"):
+        log.locator(f"li:has-text('{said}')").wait_for()
+    assert log.get_by_text("Nobody listens").count() == 0
+    # Who comes into view is told too, if it is somebody.
+    told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
+    wait_for(page, f"{told}.includes('Wren is 2 tiles east.')")
+    assert "Clock" not in page.evaluate(told)
+
+
+def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
+    page = play("Asker", url=alone.url, script=noting())
+    put(page, 90_001, 6, -6)
+    put(page, 32767, 3, 0, "Computer")
+    # Deer are nobody: they have neither a name nor a menu.
+    put(page, 32768, 2, 0, "Deer")
+    wait_for(page, "flatlands.state.walkers.length === 4")
+    tally = page.get_by_label("Readings")
+    tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
+    for name in ("Asker", "Somebody", "Computer"):
+        wait_for(page, "(name) => words.has(name)", name)
+    assert not page.evaluate("words.has('Deer')")
+    page.keyboard.press("m")
+    near = page.get_by_role("dialog", name="Who is near")
+    assert near.get_by_label("Find").input_value() == ""
+    rows = near.get_by_role("listitem").all_inner_texts()
+    # People come before clockwork, which is marked.
+    assert [" ".join(row.split()) for row in rows[:2]] == [
+        "Somebody 8 tiles north-east",
+        "clockwork Computer 3 tiles east",
+    ]
+    assert rows[2].startswith("The plaza")
+    assert "Deer" not in "".join(rows)
+    x, y = place(page)
+    near.get_by_role("button", name="Wave to Somebody").click()
+    wait_for(page, "flatlands.state.walkers.some(({ own, saying }) => own && saying?.emote === 1)")
+    page.keyboard.press("m")
+    near.get_by_role("button", name="Somebody 8 tiles").click()
+    page.get_by_role("dialog", name="About Somebody").wait_for()
+    page.get_by_role("button", name="Mute", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    near.get_by_role("button", name="Follow Somebody").click()
+    eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
+    set_out(page, "ArrowDown", 1)
+    page.keyboard.up("ArrowDown")
+    # The same by a button on the map.
+    page.get_by_role("button", name="Who is near").click()
+    near.wait_for()
+    near.get_by_label("Find").press_sequentially("PLAZ")
+    near.get_by_role("button", name="Follow Somebody").wait_for(state="detached")
+    near.get_by_label("Find").press("Enter")
+    eventually(lambda: far(place(page), [0.5, 0.5]) < 1.5, "it walks to the plaza")
+    # And by words of the chat, which nobody hears.
+    page.keyboard.press("Enter")
+    page.keyboard.type("/find somebo")
+    near.get_by_role("button", name="Follow Somebody").wait_for()
+    assert near.get_by_label("Find").input_value() == "somebo"
+    page.keyboard.press("Escape")
+    near.wait_for(state="hidden")
+    assert page.get_by_label("Say something").input_value() == ""
+    assert page.evaluate("!document.querySelector('.log').textContent.includes('find')")
+
+
+@pytest.mark.parametrize("minutes", [0, 8], ids=["one half of the day", "the other"])
+def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes):
+    page = play("Calm", url=alone.url, reduced_motion="reduce")
+    page.evaluate("(minutes) => { flatlands.state.dayShift = minutes * 60_000; }", minutes)
+
+    def nothing_moves():
+        before = picture(page)
+        for _ in range(4):
+            time.sleep(0.4)
+            # What the day does to the light is no motion.
+            change = ImageChops.difference(before, picture(page)).point(lambda by: by > 16)
+            if change.getbbox() is not None:
+                return False
+        return True
+
+    # First the land is painted, and the hint goes.
+    eventually(nothing_moves, "nothing moves", 2 * PATIENCE / 1000)
+
+
+def test_no_panel_covers_the_board_of_a_signpost(alone, play):
+    page = play("Reader", url=alone.url, script=noting("#f3e2bd"), **sized(844, 390))
+    # The own walker is where the board would be; below it the log is full.
+    page.evaluate("flatlands.state.aim = { x: 2.5, y: -1.8, reach: 0.2, label: 'the north' }")
+    walk_to(page, "the north")
+    wait_for(page, "flatlands.state.aim === null")
+    await_camera(page)
+    fill_the_log(page)
+    time.sleep(0.6)
+    [board] = page.evaluate("bubbles")
+    panels = boxes(page, ".log", ".map", ".tools", ".tally", ".stick")
+    walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
+    for other in [walker, *panels]:
+        assert apart(board, other), (board, other)
+
+
+def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(alone, play):
+    page = play("Scout", url=alone.url, script=noting())
+    [(_, left, top, right, bottom)] = boxes(page, ".tools")
+    look = """([x, y]) => {
+      const at = [61.5 - (x - innerWidth / 2) / 32, -73.5 - (y - innerHeight / 2) / 32];
+      flatlands.state.walk.drawn = () => at;
+    }"""
+    page.evaluate(look, [(left + right) / 2, (top + bottom) / 2])
+    # One of the two leads to the plaza.
+    wait_for(page, "flatlands.state.marks.length > 0 && pills.length === 2")
+    assert "Gull Light" in page.evaluate("[...words.keys()]")
+    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys")
+    pills = page.evaluate("pills")
+    for pill in pills:
+        assert all(apart(pill, panel) for panel in panels)
+    beside = min(pills, key=lambda pill: abs(pill[3] - left))
+    assert left - beside[3] < 200 and abs(beside[2] - top) < 200
+    # It is not on the picture, nor on the hearth before that.
+    x, y = (left + right) / 2, (top + bottom) / 2
+    assert apart(beside, ["landmark", x - 32, y - 190, x + 32, y + 70])
+    page.evaluate(look, [640, 500])
+    wait_for(page, "pills.length === 1")
+
+
+def test_nothing_covers_the_own_walker(alone, play):
+    page = play("Center", url=alone.url, reduced_motion="reduce")
+    page.evaluate(TURN_TO, 3)
+    raspberry, board = (239, 71, 111), (243, 226, 189)
+    # North of the signpost of the plaza, where its board would be.
+    page.evaluate("flatlands.state.aim = { x: 0.5, y: -2.8, reach: 0.2, label: 'the north' }")
+    walk_to(page, "the north")
+    wait_for(page, "flatlands.state.aim === null")
+    page.get_by_text("You are there.").first.wait_for(state="hidden")
+    await_camera(page)
+    page.evaluate("() => { flatlands.state.own.look = 1024; }")
+    body = {"x": 640 - 12, "y": 400 - 34, "width": 24, "height": 34}
+    eventually(lambda: count_colour(page, raspberry, body) > 50, "she is drawn")
+    before = count_colour(page, raspberry, body)
+    wait_for(page, "flatlands.state.sign !== null")
+    assert count_colour(page, board) > 1000
+    around = {"x": 640 - 16, "y": 400 - 38, "width": 32, "height": 50}
+    # The paving is nearly as light in a few places.
+    assert count_colour(page, board, around) < 10
+    # In a crowd she is on top, also of names.
+    put(page, 90_001, 0, 0.4)
+    put(page, 90_002, 0, -0.7)
+    page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
+    wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 3")
+    time.sleep(0.5)
+    assert count_colour(page, raspberry, body) > 0.9 * before
+    # At night she is lighter than somebody beside her who looks the same.
+    put(page, 90_001, 2, 0)
+    page.evaluate("flatlands.state.replica.players.get(90001).look = 1024")
+    page.evaluate(TURN_TO, 12.5)
+
+    def light(left):
+        """Return how red a raspberry is there."""
+        box = {"x": left - 5, "y": 400 - 14, "width": 10, "height": 8}
+        return ImageStat.Stat(picture(page, box)).mean[0]
+
+    eventually(lambda: light(640) > 1.1 * light(640 + 64) > 100, "she is lighter")
+
+
+#: A keyboard of France, as far as the tests press its keys: what is printed at each place.
+AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
+
+
+def test_letters_go_by_what_is_printed_on_the_keys_and_walking_by_their_place(alone, play):
+    script = f"""Object.defineProperty(navigator, 'keyboard', {{ value: {{
+      getLayoutMap: async () => new Map(Object.entries({AZERTY})) }} }});"""
+    page = play("Reine", url=alone.url, script=script)
+    keys = page.context.new_cdp_session(page)
+
+    def send(kind, code):
+        given = {"type": kind, "code": code, "key": AZERTY[code]}
+        keys.send("Input.dispatchKeyEvent", given)
+
+    use_tool(page, "Help")
+    page.get_by_text("Arrows or Z Q S D").wait_for()
+    page.keyboard.press("Escape")
+    near = page.get_by_role("dialog", name="Who is near")
+    send("keyDown", "KeyM")
+    time.sleep(0.5)
+    assert near.is_hidden()
+    send("keyDown", "Semicolon")
+    near.wait_for()
+    page.keyboard.press("Escape")
+    near.wait_for(state="hidden")
+    x, y = place(page)
+    send("keyDown", "KeyA")
+    eventually(lambda: place(page)[0] < x - 1, "Q walks to the left")
+    send("keyUp", "KeyA")
+    arrives(page)

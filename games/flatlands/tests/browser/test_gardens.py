@@ -1,0 +1,50 @@
+"""Gardens: a gem becomes flowers, which all see; and the notice board, which opens the almanac."""
+
+from games.flatlands.tests.browser.acts import PHONE, click_tile, go
+from games.flatlands.tests.browser.test_gems import find_gem, garden, gems_lie
+from tests.browser.pages import use_tool, wait_for
+
+__all__ = ["garden"]
+
+#: What grows on the tile of a place, as a page draws it, and whether it is drawn.
+GROWS = "([x, y]) => flatlands.state.grown.plant(Math.floor(x), Math.floor(y))"
+DRAWN = "flatlands.view.normal.ground.stale.size === 0"
+
+#: A free place on the meadow in this world.
+MEADOW = (-2.5, 12.6)
+
+
+def test_who_has_found_a_gem_plants_with_it_and_another_one_sees_what(garden, play):
+    ada, bob = play("Ada", url=garden.url), play("Bob", url=garden.url, **PHONE)
+    gems_lie(ada)
+    # The meadow is below it on its screen.
+    bob.keyboard.press("h")
+    ada.keyboard.press("p")
+    sheet = ada.get_by_role("dialog", name="Plant")
+    sheet.get_by_text("Each takes a gem: find one first.").wait_for()
+    assert sheet.get_by_role("button", name="Flowers").is_disabled()
+    find_gem(ada)
+    sheet.get_by_text("to plant, on the tile before you.").wait_for()
+    had = sheet.get_by_role("status").inner_text()
+    ada.keyboard.press("h")
+    go(ada, *MEADOW)
+    bed = ada.evaluate("[flatlands.state.bed.x, flatlands.state.bed.y]")
+    sheet.get_by_role("button", name="Hedge").click()
+    for page in (ada, bob):
+        wait_for(page, f"(at) => ({GROWS})(at) === 2", bed)
+        wait_for(page, DRAWN)
+    wait_for(ada, "(had) => document.querySelector('.garden p').textContent !== had", had)
+    ada.keyboard.press("Escape")
+    wait_for(ada, "flatlands.state.bed === null")
+    ada.keyboard.press("n")
+    ada.get_by_text("You planted a hedge").wait_for()
+    # By touch: it opens, and says what is missing.
+    use_tool(bob, "Plant")
+    bob.get_by_text("Each takes a gem: find one first.").wait_for()
+
+
+def test_the_notice_board_opens_the_almanac(garden, play):
+    ada = play("Ada", url=garden.url)
+    wait_for(ada, "flatlands.state.own !== undefined")
+    click_tile(ada, 4.5, -4.2)
+    ada.get_by_role("dialog", name="Almanac").wait_for()

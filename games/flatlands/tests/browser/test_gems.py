@@ -1,0 +1,186 @@
+"""Gems, the counter and the board as people find them, on a real server with a store in memory."""
+
+import math
+import re
+
+import pytest
+
+from games.flatlands.tests.browser.acts import (
+    ARRIVED,
+    COUNT_SOUNDS,
+    TONES,
+    click_tile,
+    enter,
+    place,
+    tab_to,
+    walk,
+)
+from tests.browser.pages import eventually, use_tool, wait_for
+from tests.inside import inside
+
+#: The gems that lie there, from the nearest on: [id, version, x, y].
+GEMS = """() => {
+  const { lying, here } = flatlands.state;
+  const away = ([, , x, y]) => Math.hypot(x - here.x, y - here.y);
+  return [...lying.values()].filter(({ thing, goneAt, own }) =>
+    thing.kind === 0 && goneAt === null && !own)
+    .map(({ thing, x, y }) => [thing.id, thing.version, x, y]).sort((a, b) => away(a) - away(b));
+}"""
+
+
+#: Notes the gems that fly over a page.
+NOTE_FLIGHTS = """
+  globalThis.flights = 0;
+  const { animate } = Element.prototype;
+  Element.prototype.animate = function (...given) {
+    if (this.className === 'flight') flights++;
+    return animate.call(this, ...given);
+  };
+"""
+
+
+@pytest.fixture
+def garden():
+    """A server of its own with many gems, which do not come back while a test lasts."""
+    with inside(
+        "--gems", "60", "--twins", "0", "--gem-pause", "3600", STORE_URL="memory://"
+    ) as server:
+        yield server
+
+
+def gems_lie(page):
+    wait_for(page, f"({GEMS})().length > 10")
+
+
+def counter(page):
+    return page.get_by_role("button", name=re.compile("Open the board"))
+
+
+def has_found(page):
+    """Return how many gems a page counts, once it counts one."""
+    wait_for(page, "() => document.querySelector('.gems .text').textContent > 0")
+    return page.locator(".gems .text").inner_text()
+
+
+def find_gem(page):
+    """Click towards the gem that lies nearest, until one is the player's; return its id and
+    version."""
+    for id, version, x, y in page.evaluate(GEMS)[:12]:
+        # What is far away is come to in steps.
+        for _ in range(4):
+            click_tile(page, x, y)
+            wait_for(page, ARRIVED)
+            if math.dist(place(page), (x, y)) < 0.7:
+                wait_for(page, f"() => !({GEMS})().some(([id]) => id === '{id}')")
+                return id, version
+    raise AssertionError("no gem can be walked to")
+
+
+def test_who_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
+    ada, bob = (
+        play(name, url=garden.url, script=COUNT_SOUNDS + NOTE_FLIGHTS) for name in ("Ada", "Bob")
+    )
+    for page in (ada, bob):
+        gems_lie(page)
+        # It comes with the first one.
+        assert counter(page).is_hidden()
+    id, version = find_gem(ada)
+    # On the way it may have walked over others.
+    found = has_found(ada)
+    assert f"{found} gem" in (spoken := counter(ada).text_content())
+    assert spoken.endswith(", 1st of 1. Open the board.")
+    wait_for(
+        bob,
+        f"([id, version]) => !({GEMS})().some(([a, b]) => a === id && b === version)",
+        [id, version],
+    )
+    assert counter(bob).is_hidden()
+    # Steps are noise; only gems have tones.
+    wait_for(ada, f"flights === {found} && {TONES} === 4 * {found}")
+    assert bob.evaluate(f"[flights, {TONES}]") == [0, 0]
+    wait_for(ada, "() => document.querySelectorAll('.flight').length === 0")
+    # The board, by a key.
+    board = bob.get_by_role("dialog", name="Board")
+    bob.keyboard.press("b")
+    board.wait_for()
+    assert bob.evaluate("document.activeElement.ariaLabel") == "Board"
+    # Another question than that of the key, whose answer may be older.
+    rows = bob.get_by_role("listitem").filter(has_text="Ada")
+    eventually(lambda: rows.count() == 1, "Ada is on the board", 25)
+    assert rows.inner_text().split() == ["1", "Ada", found]
+    assert board.get_by_text("You have found none yet").is_visible()
+    walk(bob, "d", 1)
+    assert board.is_visible()
+    bob.keyboard.press("Escape")
+    board.wait_for(state="hidden")
+    assert bob.evaluate("document.activeElement.id") == "world"
+    # However often it is opened, it is not asked for too often.
+    for _ in range(30):
+        bob.keyboard.press("b")
+    walk(bob, "d", 1)
+    assert board.is_hidden() and bob.evaluate("flatlands.net.refusal") is None
+    # By a click, and walking goes on.
+    counter(ada).click()
+    board = ada.get_by_role("dialog", name="Board")
+    eventually(lambda: board.locator(".own").count() == 1, "the own row is marked", 25)
+    assert board.locator("li.own").inner_text().split() == ["1", "Ada", found]
+    tab_to(ada, "Close")
+    ada.keyboard.press("Enter")
+    board.wait_for(state="hidden")
+    walk(ada, "a", 1)
+
+
+def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
+    page = play("Ada", url=garden.url, script=COUNT_SOUNDS)
+    gems_lie(page)
+    use_tool(page, "Mute sounds")
+    find_gem(page)
+    found, key = has_found(page), "localStorage.getItem('flatlands.key')"
+    assert page.evaluate(TONES) == 0
+    secret = page.evaluate(key)
+    assert re.fullmatch("[0-9a-f]{32}", secret)
+    use_tool(page, "Unmute sounds")
+    wait_for(page, f"{TONES} === 4")
+    # Another window at the same time is somebody else. Later it is the same player with its gems.
+    other = page.context.new_page()
+    other.goto(garden.url)
+    enter(other, "Ada again")
+    other.wait_for_timeout(500)
+    assert counter(other).is_hidden()
+    other.close()
+    page.close()
+    later = page.context.new_page()
+    later.goto(garden.url)
+    enter(later)
+    wait_for(later, f"() => document.querySelector('.gems .text').textContent === '{found}'")
+    assert later.evaluate(key) == secret
+
+
+def test_gems_count_where_nothing_is_kept_and_do_not_fly_where_less_motion_is_asked_for(
+    garden, play
+):
+    denied = """
+      for (const name of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(window, name, { get() {
+          throw new DOMException('denied', 'SecurityError');
+        } });
+      }
+    """
+    script = NOTE_FLIGHTS + denied
+    page = play("Calm", url=garden.url, script=script, reduced_motion="reduce")
+    gems_lie(page)
+    find_gem(page)
+    has_found(page)
+    assert page.evaluate("flights") == 0
+
+
+def test_a_server_without_a_store_shows_neither_counter_nor_board(play):
+    with inside() as server:
+        page = play("Wren", url=server.url)
+        page.keyboard.press("b")
+        walk(page, "d", 1)
+        assert counter(page).is_hidden()
+        assert page.get_by_role("dialog", name="Board").is_hidden()
+        page.get_by_role("button", name="More").click()
+        assert page.get_by_role("button", name="Board").is_hidden()
+        page.context.close()

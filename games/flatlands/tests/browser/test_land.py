@@ -1,0 +1,196 @@
+"""The land as one sees it: the light of the day, the regions, and the way home and back."""
+
+import time
+
+from PIL import ImageStat
+
+from flatlands.world.terrain import PLATEAU, RAMP, ROCK
+from games.flatlands.tests.browser.acts import (
+    TURN_TO,
+    count_colour,
+    enter,
+    far,
+    go,
+    picture,
+    place,
+    put,
+    set_out,
+    stands,
+    walk,
+    walk_to,
+)
+from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
+
+
+def mean(page):
+    """Return the mean red, green and blue of the world where no panels are."""
+    return ImageStat.Stat(picture(page, {"x": 400, "y": 220, "width": 480, "height": 420})).mean
+
+
+def bright(page):
+    return sum(mean(page))
+
+
+def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
+    page = play("Owl")
+    page.evaluate(TURN_TO, 3)
+    wait_for(page, "flatlands.state.sky.dark === 0")
+    eventually(lambda: bright(page) > 420, "it is bright by day")
+    by_day = bright(page)
+    page.evaluate(TURN_TO, 12)
+    eventually(lambda: bright(page) < 0.8 * by_day, "it is dark at night")
+    # The names stay as white as they are by day.
+    assert max(sum(pixel) for _, pixel in picture(page).getcolors(2**24)) > 700
+    # Others are lighter than the night leaves them.
+    put(page, 99_001, 2, 0)
+    body = """() => {
+      const { x, y } = flatlands.state.walkers.find(({ own }) => !own);
+      return flatlands.view.pointOf(flatlands.state, x, y - 0.35);
+    }"""
+    wait_for(page, "flatlands.state.walkers.find(({ own }) => !own)?.alpha === 1")
+
+    def other():
+        at = page.evaluate(body)
+        clip = {"x": at["x"] - 4, "y": at["y"] - 4, "width": 8, "height": 8}
+        return sum(ImageStat.Stat(picture(page, clip)).mean)
+
+    light = other()
+    page.evaluate("flatlands.view.walkers.drawLight = () => {}")
+    eventually(lambda: other() < 0.8 * light, "they are dark without that")
+    page.keyboard.press("g")
+    wait_for(page, "flatlands.state.overlay !== null")
+    eventually(lambda: bright(page) > 0.8 * by_day, "no night falls over the overlay")
+
+
+def test_the_hearth_of_the_plaza_burns_while_the_state_says_so(alone, play):
+    page = play("Wren", url=alone.url, reduced_motion="reduce")
+    page.evaluate(TURN_TO, 3)
+    flame = (255, 138, 43)
+    eventually(lambda: count_colour(page, flame) > 50, "it burns")
+    page.evaluate("flatlands.state.ember.fires.clear()")
+    eventually(lambda: count_colour(page, flame) == 0, "it is dark")
+
+
+def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
+    with inside("--spread", "1", "--spread-ring", "200") as server:
+        page = play("Fox", server.url, cut_off=True)
+        page.evaluate(TURN_TO, 3)
+        wait_for(page, "Math.abs(flatlands.state.here.x - 200) < 20")
+        before = place(page)
+        eventually(lambda: mean(page)[2] > 185, "snow is white and a little blue")
+        page.keyboard.press("h")
+        eventually(lambda: far(place(page), [0, 0]) < 8, "she is on the plaza")
+        eventually(lambda: mean(page)[2] < 170, "no snow lies there")
+        page.keyboard.press("h")
+        eventually(lambda: far(place(page), before) < 0.1, "she is back where she was")
+        page.get_by_text("Back where you were.").wait_for()
+
+
+def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(play):
+    # In this world a lake is east of the square in which newcomers begin.
+    with inside("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
+        page = play("Hen", server.url)
+        go = """([x, y]) => { flatlands.state.aim = { x, y, reach: 1, label: 'the far shore' }; }"""
+        page.evaluate(go, [86.5, 8.5])
+        walk_to(page, "the far shore")
+        page.get_by_text("You are there.", exact=True).first.wait_for()
+        wait_for(page, "flatlands.state.aim === null")
+        # The middle of the lake.
+        page.evaluate(go, [76.5, 22.5])
+        walk_to(page, "the far shore")
+        told = "Water is in the way of the far shore, and nothing leads around it near here."
+        page.get_by_text(told).wait_for()
+        assert page.evaluate("flatlands.state.aim !== null")
+
+
+def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_name(play):
+    # In this world an oak stands beside the square in which newcomers begin.
+    by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
+    with inside(*by_the_oak, "--store", "memory://") as server:
+        first = "You are the first to find Kettle Oak: your name is carved there."
+        second = "You are the second to find Kettle Oak. Hen was the first. Landmarks found: 1."
+        for name, told, x in (("Hen", first, 72.5), ("Jay", second, 68.5)):
+            page = play(name, server.url, cut_off=True)
+            oak = "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'"
+            wait_for(page, oak)
+            go(page, x, 17)
+            wait_for(page, "flatlands.state.found !== null")
+            page.get_by_text(told).wait_for()
+        page.reload()
+        enter(page, "Jay")
+        wait_for(page, "flatlands.state.found !== null")
+        page.get_by_text("Kettle Oak", exact=True).wait_for()
+
+
+KIND = """(({ terrain, here }) => terrain.kind(Math.floor(here.x), Math.floor(here.y)))
+  (flatlands.state)"""
+
+
+def come_to(page, x, y):
+    """Walk to a place in tiles, first along x and then along y."""
+    for axis, to in enumerate((x, y)):
+        away = to - place(page)[axis]
+        if abs(away) > 0.5:
+            walk(page, ("a" if away < 0 else "d", "w" if away < 0 else "s")[axis], abs(away) - 0.3)
+
+
+def pushes(page, key):
+    """Hold a key for a while; return how many tiles the page's own walker has gone."""
+    before = place(page)
+    page.keyboard.down(key)
+    time.sleep(1.5)
+    page.keyboard.up(key)
+    stands(page)
+    return far(place(page), before)
+
+
+def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
+    # In this world a ramp leads north onto a plateau, beside the square in which newcomers begin.
+    # Its columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
+    with inside("--seed", "593", "--spread", "1", "--spread-ring", "70") as server:
+        page = play("Goat", server.url, cut_off=True)
+        come_to(page, place(page)[0], 12.5)
+        come_to(page, 70.5, 9.5)
+        pushes(page, "w")
+        # She stands at the foot of the rock, and nothing leads on.
+        assert 7 < place(page)[1] < 9.1 and pushes(page, "w") < 0.05
+        come_to(page, 76.5, 10.5)
+        set_out(page, "w", 4)
+        wait_for(page, f"{KIND} === {RAMP}")
+        page.keyboard.up("w")
+        come_to(page, 76.5, 2.5)
+        assert page.evaluate(KIND) == PLATEAU
+        # Up there one walks as below, and the rim bars her too.
+        come_to(page, 70.5, 2.5)
+        assert page.evaluate(KIND) == PLATEAU
+        pushes(page, "s")
+        assert place(page)[1] < 6 and pushes(page, "s") < 0.05
+        # The server has her there as well: who comes back is where she was.
+        before = place(page)
+        page.reload()
+        enter(page, "Goat")
+        assert far(place(page), before) < 0.1
+        # Where she is in the picture is known from its first frame on.
+        wait_for(page, f"{KIND} === {PLATEAU}")
+        come_to(page, 76.5, place(page)[1])
+        walk(page, "s", 8)
+        assert page.evaluate(KIND) not in (ROCK, RAMP, PLATEAU)
+
+
+def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):
+    page = open_page()
+    old = page.request.get(page.url + "joined.js").text().replace("GROUND = 3;", "GROUND = 2;")
+    page.route(
+        "**/joined.js", lambda route: route.fulfill(body=old, content_type="text/javascript")
+    )
+    page.reload()
+    page.get_by_label("Your name").fill("Newt")
+    page.keyboard.press("Enter")
+    page.get_by_text("The land has changed since this page was loaded.").wait_for()
+    page.unroute("**/joined.js")
+    # The page that is there until then must not be taken for the new one.
+    with page.expect_navigation():
+        page.get_by_role("button", name="Load it again").click()
+    enter(page)
+    assert page.get_by_text("The land has changed").is_hidden()

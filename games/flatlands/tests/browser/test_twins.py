@@ -1,0 +1,46 @@
+"""Twin stones as two people open them, on a real server with a store in memory."""
+
+import re
+
+import pytest
+
+from games.flatlands.tests.browser.acts import COUNT_SOUNDS, TONES, go
+from tests.browser.pages import wait_for
+from tests.inside import inside
+
+#: The twin stones that stand there, from the nearest on: [x, y].
+TWINS = """() => [...flatlands.state.lying.values()]
+  .filter(({ thing, goneAt }) => thing.type === 'Twin' && goneAt === null).map(({ x, y }) => [x, y])
+  .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))"""
+
+
+@pytest.fixture
+def stones():
+    """A server of its own with twin stones, which do not come back while a test lasts."""
+    with inside(
+        "--gems", "0", "--twins", "4", "--gem-pause", "3600", STORE_URL="memory://"
+    ) as server:
+        yield server
+
+
+def test_who_waits_is_found_by_who_is_told_and_both_have_a_gem(stones, play):
+    ada, bob = (play(name, url=stones.url, script=COUNT_SOUNDS) for name in ("Ada", "Bob"))
+    wait_for(ada, f"({TWINS})().length > 0")
+    x, y = ada.evaluate(TWINS)[0]
+    go(ada, x, y + 1)
+    ada.get_by_text("Step onto a stone: the gem opens while two people stand on both.").wait_for()
+    go(ada, x - 2, y)
+    ada.get_by_text("Stay: all within 200 tiles know that you wait for a second person.").wait_for()
+    ada.evaluate("() => { sounds.OscillatorNode = 0; }")
+    wait_for(ada, f"() => {TONES} > 0")
+    bob.get_by_text(re.compile("^Ada waits at twin stones, [0-9]+ tiles")).wait_for()
+    bob.get_by_role("button", name="Go there").click()
+    wait_for(bob, "flatlands.state.stones !== null")
+    # It may have come over the other stone already.
+    go(bob, x + 2, y)
+    for page, name in ((ada, "Bob"), (bob, "Ada")):
+        wait_for(page, "() => document.querySelector('.gems .text').textContent === '1'")
+        wait_for(page, "flatlands.state.stones === null && flatlands.state.waiting.length === 0")
+        page.keyboard.press("n")
+        book = page.get_by_role("dialog", name="Your book")
+        book.get_by_text(f"You and {name} opened twin").wait_for()

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Discoveries } from '../../page/discoveries.js';
+import { storageOf } from '../../../../tests/js/storage.js';
+
+const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
+
+/** A player's discoveries, what was told it, and what the server was sent. */
+function discoveries(lasts = true) {
+  const told = [], sent = [];
+  globalThis.localStorage = storageOf();
+  const session = { lasts, client: { do: { find: (...part) => sent.push(part) } } };
+  const seen = new Discoveries(session, { toast: (text) => told.push(text) }, { chime: () => {} });
+  return { seen, told, sent, session };
+}
+
+test('the server is asked about a new landmark once it keeps what lasts, and then answers', () => {
+  const { seen, told, sent, session } = discoveries(false);
+  seen.look({ found: OAK }, 1000);
+  assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
+  session.lasts = true;
+  seen.look({ found: OAK }, 2000);
+  assert.deepEqual(sent, [[3, -2]]);
+  seen.tellFinders(OAK, 2, 2);
+  assert.equal(told[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
+  seen.look({ found: OAK }, 9000);
+  assert.equal(sent.length, 1);
+});
+
+test('a server that does not answer is asked again, five times, while the player is there', () => {
+  const { seen, sent } = discoveries();
+  for (let now = 0; now < 30_000; now += 100) seen.look({ found: OAK }, now);
+  assert.equal(sent.length, 5);
+  seen.look({ found: null }, 30_100);
+  seen.look({ found: OAK }, 40_000);
+  assert.equal(sent.length, 5);
+  seen.look({ found: KNOLL }, 41_000);
+  seen.look({ found: null }, 41_100);
+  seen.look({ found: null }, 50_000);
+  assert.equal(sent.length, 6);
+});

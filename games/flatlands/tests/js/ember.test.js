@@ -1,0 +1,164 @@
+// The ember and the fires, as a page knows them, and what its player does about them.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { BURNS, Ember, placeOf } from '../../page/ember.js';
+import { listOf, Relay } from '../../page/relay.js';
+import * as P from '../../../../static/protocol.js';
+
+const ME = 70_000, ADA = 70_001, BOB = 70_002;
+const NEAR = { x: 60, y: 10, foot: 61, name: 'Gull Light' }, FAR = { x: -100, y: 10, foot: -100, name: 'Amber Mill' };
+const marks = new Map([['0,0', NEAR], ['-1,0', FAR]]);
+const landmarks = { knows: () => true, of: (i, j) => marks.get(`${i},${j}`) ?? null };
+const DAY = 86_400_000;
+
+test('who has it for longest has it, until it burns out', () => {
+  const ember = new Ember();
+  assert.equal(ember.carried(0), null);
+  ember.take(ADA, BURNS, 'Ada', 0);
+  assert.deepEqual(ember.carried(0), { id: ADA, name: 'Ada', left: 1 });
+  ember.take(BOB, BURNS + 500, 'Bob', 500);
+  ember.take(ADA, BURNS, 'Ada', 600);
+  assert.equal(ember.carried(BURNS / 2 + 500)?.left, 0.5);
+  assert.equal(ember.carried(1000)?.id, BOB, 'what comes too late is not believed');
+  assert.equal(ember.carried(BURNS + 500), null);
+  ember.take(0, BURNS + 500, '', 700);
+  assert.equal(ember.carried(800), null, 'it has lit something');
+});
+
+test('nobody has it for long, whatever is told', () => {
+  const ember = new Ember();
+  ember.take(ADA, 10 ** 12, 'Ada', 0);
+  assert.equal(ember.carried(0), null);
+  ember.take(BOB, BURNS, 'Bob', 0);
+  assert.equal(ember.carried(0)?.id, BOB);
+});
+
+test('the dark landmark nearest to a fire is the goal, and what burns out is dark again', () => {
+  const ember = new Ember();
+  ember.advance(landmarks, 0);
+  assert.equal(ember.goal, null, 'nothing is known of fires');
+  ember.light([]);
+  ember.advance(landmarks, 0);
+  assert.deepEqual([ember.goal?.mark, ember.goal?.from], [NEAR, '0,0']);
+  ember.light([[NEAR.x, NEAR.y, 5000, ['Ada']]]);
+  ember.advance(landmarks, 0);
+  assert.equal(ember.goal?.mark, FAR);
+  ember.advance(landmarks, 6000);
+  assert.equal(ember.goal?.mark, NEAR);
+  assert.deepEqual([...ember.fires.keys()], ['0,0']);
+});
+
+/** A player who stands on the plaza and knows of the hearth; `frame` lets a second and a half pass. */
+function playing() {
+  const did = [], toasts = [], said = [], hears = {}, ember = new Ember();
+  const state = { now: 0, ownId: ME, own: {}, here: { x: 20, y: 20 }, drawn: new Map(), marks: [NEAR, FAR], aim: null,
+    carried: null, landmarks, ember, clock: { now: () => state.now } };
+  const on = { told: (name, hear) => (hears[name] = hear), begun: (hear) => (hears.begun = hear),
+    message: (hear) => (hears.message = hear), error: (hear) => (hears.error = hear) };
+  const does = (name) => (...fields) => did.push([name, ...fields]);
+  const client = { on, do: { take: does('take'), light: does('light'), fires: does('fires') } };
+  const hud = { toast: (text) => toasts.push(text), ember: { tell: (text) => said.push(text) } };
+  const relay = new Relay(state, client, hud, { ember: () => {} });
+  const frame = () => {
+    state.now += 1500;
+    ember.advance(landmarks, state.now);
+    state.carried = ember.carried(state.now);
+    relay.frame();
+  };
+  hears.begun();
+  hears.fires([]);
+  frame();
+  assert.deepEqual(did.splice(0), [['fires']]);
+  return { did, toasts, said, hears, state, ember, relay, frame };
+}
+
+const HEARTH = placeOf(null);
+
+test('whoever walks into a fire takes the ember, once somebody else has not got it', () => {
+  const { did, hears, state, frame } = playing();
+  frame();
+  state.here = { ...HEARTH };
+  hears.ember(ADA, 5000, 'Ada');
+  frame();
+  assert.deepEqual(did, []);
+  frame();
+  assert.deepEqual(did, [['take', 0]]);
+  frame();
+  assert.equal(did.length, 2, 'it is asked again until it is answered');
+  hears.error('ember');
+  frame();
+  assert.equal(did.length, 2, 'it is the turn of others');
+  state.here = { x: 20, y: 20 };
+  frame();
+  state.here = { ...HEARTH };
+  frame();
+  assert.equal(did.length, 3);
+});
+
+test('who is touched gives it, but not to whom stood beside already, unless that clicks', () => {
+  const { did, hears, state, relay, frame } = playing();
+  state.drawn.set(ADA, { x: 21, y: 20 });
+  hears.ember(ADA, BURNS, 'Ada');
+  frame();
+  assert.deepEqual(did, []);
+  relay.grasp(ADA);
+  assert.deepEqual(did.splice(0), [['take', ADA]]);
+  state.drawn.set(ADA, { x: 24, y: 20 });
+  frame();
+  state.drawn.set(ADA, { x: 21.5, y: 20 });
+  frame();
+  assert.deepEqual(did.splice(0), [['take', ADA]]);
+  state.drawn.set(ADA, { x: 24, y: 20 });
+  relay.grasp(ADA);
+  assert.deepEqual(did, []);
+});
+
+test('a dark landmark is lit by whom brings the ember, and all are told who did', () => {
+  const { did, toasts, said, hears, state, frame } = playing();
+  hears.ember(ME, BURNS, 'Me');
+  frame();
+  assert.equal(toasts.at(-1), 'You have the ember! In one hand it burns 30 s.');
+  assert.equal(state.aim?.label, 'Gull Light');
+  assert.match(said.at(-1), /^Carry the ember to Gull Light, 42 tiles east\.$/);
+  state.here = placeOf(NEAR);
+  frame();
+  assert.deepEqual(did, [['light']]);
+  hears.ember(0, BURNS, '');
+  hears.fires([[NEAR.x, NEAR.y, DAY, ['Ada', 'Me']]]);
+  frame();
+  assert.equal(toasts.at(-1), 'Gull Light burns! Ada and Me brought the ember.');
+  assert.deepEqual([did.length, state.aim, state.carried], [1, null, null], 'she has not walked into it');
+  assert.match(said.at(-1), /^Ada and Me lit this fire\. Amber Mill is dark: bring it an ember from the plaza\.$/);
+});
+
+test('who gives it away, or lets it burn out, is told so', () => {
+  const { toasts, hears, frame } = playing();
+  hears.ember(ME, 5000, 'Me');
+  frame();
+  hears.ember(ADA, 6000, 'Ada');
+  frame();
+  assert.equal(toasts.at(-1), 'Ada has the ember from you.');
+  hears.ember(ME, 8000, 'Me');
+  frame();
+  frame();
+  frame();
+  assert.equal(toasts.at(-1), 'The ember has burnt out. It is at the fires again.');
+});
+
+test('all is asked for again when nodes hear each other again, and now and then', () => {
+  const { did, hears, state, frame } = playing();
+  hears.message([P.LINK, false]);
+  assert.equal(did.length, 0);
+  hears.message([P.LINK, true]);
+  assert.equal(did.length, 1);
+  state.now += 100_000;
+  frame();
+  assert.deepEqual(did, [['fires'], ['fires']]);
+});
+
+test('names are listed in words', () => {
+  assert.deepEqual([[], ['Ada'], ['Ada', 'Bob'], ['Ada', 'Bob', 'Cid']].map(listOf),
+    ['', 'Ada', 'Ada and Bob', 'Ada, Bob and Cid']);
+});

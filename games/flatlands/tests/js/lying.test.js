@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { advanceLying, pickUp, readCairns } from '../../page/lying.js';
+import * as P from '../../../../static/protocol.js';
+import { nothing } from './people.js';
+
+const KINDS = [['thing', 0, 'Gem', []],
+  ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
+
+const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
+const cairn = (version, player, stones) =>
+  [1, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
+
+/** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
+function lyingThere(...things) {
+  const state = nothing();
+  state.replica.learn(KINDS);
+  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
+  tell(state, things, 0);
+  frame(state, 1000);
+  return state;
+}
+
+function tell(state, things, at) {
+  state.replica.apply([P.THINGS, 0, 0, things], 0);
+  frame(state, at);
+}
+
+/** The first that is drawn of the things with an id. */
+const find = ({ lying }, id) => [...lying.values()].find(({ thing }) => thing.id === id);
+
+function frame(state, at) {
+  state.now = at;
+  advanceLying(state);
+}
+
+test('things fade in where they lie, in tiles, and fade when they are taken or let go of', () => {
+  const state = lyingThere(gem('a', 1, 3, 4)), [each] = state.lying.values();
+  assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
+  tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
+  frame(state, 1150);
+  const other = find(state, 'b');
+  assert.equal(other.alpha, 0.5);
+  frame(state, 2000);
+  tell(state, [gem('b', 1, 5, 5)], 2000);
+  frame(state, 2150);
+  assert.deepEqual([each.taken, each.alpha], [true, 0.5]);
+  frame(state, 3700);
+  assert.equal(state.lying.size, 1);
+  // One whose square was let go of was not taken.
+  state.replica.apply([P.HELD, 1, 0, 2, 0], 0);
+  frame(state, 3701);
+  assert.deepEqual([other.taken, other.goneAt], [false, 3701]);
+});
+
+test('what is told again after a resync does not flicker', () => {
+  const state = lyingThere(gem('a', 1, 3, 4));
+  state.replica.apply([P.RESYNC], 0);
+  frame(state, 1003);
+  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
+  tell(state, [gem('a', 1, 3, 4)], 1006);
+  frame(state, 1009);
+  const [each] = state.lying.values();
+  assert.deepEqual([each.taken, each.goneAt, each.alpha], [false, null, 1]);
+});
+
+test('a gem that lies elsewhere is another one, and a cairn that grows the same', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), cairn(1, 7, 3));
+  tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
+  assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
+    [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
+  assert.equal(find(state, '0:0').thing.values.stones, 4);
+});
+
+test('the cairns of players who are muted are not shown, and nobody reads them', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'), gem('a', 1, 3, 4));
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+  state.muted.add(7);
+  frame(state, 1400);
+  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [0, 1]);
+  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
+  state.muted.delete(7);
+  frame(state, 1800);
+  assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
+});
+
+test('a gem that was found is drawn no more, though it is known still', () => {
+  const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4));
+  state.here = { x: 3, y: 4 };
+  assert.equal(pickUp(state, 'a', 2), null);
+  assert.equal(pickUp(state, 'a', 1)?.x, 3);
+  tell(state, [gem('a', 1, 3, 4)], 1200);
+  assert.equal(find(state, 'a').alpha, 0);
+  tell(state, [], 1300);
+  frame(state, 3000);
+  assert.equal(state.lying.size, 0);
+});
+
+/** What is read from a place: the text of the cairn, and whether a stone could be added. */
+function readFrom(state, x, y) {
+  state.here = { x, y };
+  readCairns(state);
+  return [state.cairn?.thing.values.text ?? null, state.cairnNear];
+}
+
+const cairnAt = (id, x, text, player = 7) =>
+  [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
+
+test('the nearest cairn is read within two tiles and a half, and until three away', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  assert.deepEqual(readFrom(state, 0.4, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 0.5, 4), ['left', true]);
+  assert.deepEqual(readFrom(state, 0.1, 4), ['left', false]);
+  assert.deepEqual(readFrom(state, 5.6, 4), ['right', true]);
+  assert.deepEqual(readFrom(state, 11.1, 4), [null, false]);
+});
+
+test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  state.cairnMeant = find(state, 'b');
+  assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
+  tell(state, [cairnAt('a', 3, 'left')], 1000);
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+  assert.equal(state.cairnMeant, null);
+});
+
+test('a cairn whose line was closed is read again only when one comes back', () => {
+  const state = lyingThere(cairnAt('a', 3, 'left'));
+  readFrom(state, 2, 4);
+  state.cairnClosed = state.cairn;
+  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 6.1, 4), [null, false]);
+  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
+});
+
+test('a cairn in the place of one that crumbled is drawn where it stands', () => {
+  const state = lyingThere(cairnAt('a', 3, 'old'));
+  tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
+  assert.deepEqual([...state.lying.values()].map(({ x, thing, goneAt }) => [x, thing.values.text, goneAt]),
+    [[3, 'old', 1000], [9, 'new', null]]);
+});

@@ -1,0 +1,542 @@
+"""Clockwork walkers keep company: they greet, answer, wave back, and lead to a sight."""
+
+import math
+
+import pytest
+
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.walkers import company
+from flatlands.games.flatlands.walkers.company import (
+    ANSWERS_A_MINUTE,
+    CROWD,
+    QUIET,
+    WAITS_FOR_PEOPLE,
+)
+from flatlands.games.flatlands.walkers.errands import (
+    COMES_BACK_AFTER,
+    FOLLOWS_WITHIN,
+    GIVES_UP_AFTER,
+    HEARS_WITHIN,
+)
+from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.games.flatlands.walkers.people import NAMES
+from flatlands.games.flatlands.walkers.sight import (
+    BEGINS,
+    CROSSING,
+    FARTHEST,
+    LANDMARK,
+    OVER_WATER,
+    Sights,
+)
+from flatlands.games.flatlands.walkers.stage import DEER_FROM
+from flatlands.games.flatlands.walkers.talk import (
+    AGAIN,
+    CLICK_ME,
+    COME,
+    GIVES_UP,
+    GREETINGS,
+    SAYINGS,
+    SIGHTS,
+    WAITING,
+    Facts,
+    answer,
+    way,
+)
+from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
+from flatlands.world.track import UNIT, Goal, leg
+from games.flatlands.tests.test_herd import herding, others
+from tests.server.harness import Clock, Harness, clock_stores
+
+WAVE = 1
+SCREEN = (96, 64)
+
+#: ms within which a newcomer is greeted.
+GREETED_WITHIN = 3000
+
+
+def clockwork(count=6, **more):
+    """Return a harness whose only node hosts so many clockwork walkers."""
+    harness = Harness(sizes=Sizes(people=count), **more)
+    harness.run(2000)
+    return harness
+
+
+def keeping(node):
+    """Return what a node knows of those to whom its clockwork walkers keep company."""
+    return node.game.herd._company
+
+
+def names(client):
+    """Return the names of the clockwork walkers that a client sees."""
+    return {p.name for p in client.model.players.values() if p.id < DEER_FROM}
+
+
+def lines(client, since=0):
+    """Return what clockwork walkers have said, without what they say to nobody."""
+    herd = names(client)
+    return [text for who, text in client.model.chat[since:] if who in herd and text not in SAYINGS]
+
+
+def greetings(client, guest):
+    known = {text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN) for own in NAMES}
+    return [text for text in lines(client) if text in known]
+
+
+def nearest(client):
+    """Return the clockwork walker that reacts to a client's player: the nearest, as the client
+    knows it."""
+    now, here = client.now(), client.at()
+    herd = [p for p in client.model.players.values() if p.id < DEER_FROM]
+    return min(herd, key=lambda p: math.dist(p.at(now), here))
+
+
+def beside_one(harness, who="Ada", others=()):
+    """Return a client beside a clockwork walker, long after the greeting."""
+    client = harness.stand(who, (0, 0), SCREEN)
+    for other in others:
+        harness.stand(other, (UNIT, 0), SCREEN)
+    harness.run(60_000)
+    await_one(harness, client)
+    return client
+
+
+def await_one(harness, client):
+    """Wait until a clockwork walker is beside a client's player, and return it."""
+    for _ in range(400):
+        one = nearest(client)
+        if math.dist(one.at(client.now()), client.at()) < 4 * UNIT:
+            return one
+        harness.run(50)
+    raise AssertionError("none came near")
+
+
+@pytest.mark.parametrize("phase", range(0, 4000, 1300))
+def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what_it_is(phase):
+    harness = clockwork()
+    harness.run(phase)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.run(GREETED_WITHIN)
+    [text] = greetings(ada, "Ada")
+    assert "clockwork" in text
+    [speaker] = [who for who, said in ada.model.chat if said == text]
+    # It has come near and waved, and nobody else greets her.
+    harness.run(2500)
+    assert speaker in text and ada.model.emotes == [(speaker, WAVE)]
+    greeter = next(p for p in ada.model.players.values() if p.name == speaker)
+    assert math.dist(greeter.at(ada.now()), ada.at()) < 8 * UNIT
+    harness.run(20_000)
+    assert greetings(ada, "Ada") == [text]
+    harness.check()
+
+
+def test_each_newcomer_is_greeted_once_also_one_who_comes_back():
+    harness = clockwork()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    bob = harness.stand("Bob", (2 * UNIT, UNIT), SCREEN)
+    harness.run(5000)
+    assert len(greetings(bob, "Ada")) == len(greetings(ada, "Bob")) == 1
+    token = next(message[1] for message in ada.connection.messages[::-1] if message[0] == 17)
+    ada.connection.lose()
+    harness.run(3000)
+    again = harness.client().hello("Ada", SCREEN, token)
+    harness.run(15_000)
+    assert again.id == ada.id and len(greetings(bob, "Ada")) == 1
+
+
+@pytest.mark.parametrize("phase", range(0, 3000, 700))
+def test_at_whichever_node_a_newcomer_is_one_greets_and_one_answers(phase):
+    harness = herding(nodes=3, sizes=Sizes(people=12), skew=700)
+    harness.run(25_000 + phase)
+    ada = harness.stand("Ada", (0, 0), SCREEN, others(harness)[0])
+    harness.run(GREETED_WITHIN)
+    assert len(greetings(ada, "Ada")) == 1
+    harness.run(12_000)
+    assert len(greetings(ada, "Ada")) == 1
+    ada.send(6, "Who are you?")
+    before = len(ada.model.chat)
+    harness.run(3000)
+    answers = [text for text in lines(ada, before) if text.startswith("I am ")]
+    assert len(answers) <= 1
+    harness.check()
+
+
+def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
+    harness = clockwork()
+    ada = beside_one(harness)
+    friend = nearest(ada)
+    before = len(ada.model.emotes)
+    ada.send(35, "emote", [WAVE])
+    for _ in range(30):
+        harness.run(100)
+        if len(ada.model.emotes) > before + 1:
+            break
+    assert ada.model.emotes[before:] == [("Ada", WAVE), (friend.name, WAVE)]
+    x, y, dx, dy, *_ = ada.model.players[friend.id].track
+    assert (dx or dy) and abs(dx) <= 1 and abs(dy) <= 1
+    ax, ay = ada.at()
+    assert dx * (ax - x) >= 0 and dy * (ay - y) >= 0
+    harness.run(5000)
+    assert len(ada.model.emotes) == before + 2
+
+
+def test_who_returns_a_wave_walks_along_for_a_while():
+    harness = clockwork()
+    ada = beside_one(harness)
+    friend = nearest(ada).id
+    ada.send(35, "emote", [WAVE])
+    harness.run(2000)
+
+    def away():
+        return math.dist(ada.at(), ada.model.players[friend].at(ada.now())) / UNIT
+
+    for step in range(12):
+        ada.walk((1, 0, -1, 0)[step % 4], (0, 1, 0, -1)[step % 4])
+        harness.run(1500)
+        assert away() < 8, "it keeps up"
+    assert keeping(harness.node)._person(friend).errand is not None
+    ada.walk(0, 0)
+    harness.run(4000)
+    assert keeping(harness.node)._person(friend).errand is None
+
+
+def test_who_answers_a_greeters_wave_is_not_waved_to_again():
+    harness = clockwork()
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    while not ada.model.emotes:
+        harness.run(50)
+    ada.send(35, "emote", [WAVE])
+    harness.run(8000)
+    assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
+
+
+def waves_after(client, before):
+    """Return who has waved since, in order."""
+    return [who for who, emote in client.model.emotes[before:] if emote == WAVE]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
+    harness = herding(nodes=nodes, sizes=Sizes(people=12))
+    anna = harness.stand("Anna", (0, 0), SCREEN)
+    ben = harness.stand("Ben", (2 * UNIT, 0), SCREEN, harness.hosts[-1])
+    for host in harness.hosts:
+        # A node that has only just begun to hear the square knows of no wave before.
+        harness.stand("Seer", (0, 15 * UNIT), SCREEN, host)
+    harness.run(60_000)
+    for _ in range(3):
+        before = len(anna.model.emotes)
+        anna.send(35, "emote", [WAVE])
+        harness.run(1200)
+        ben.send(35, "emote", [WAVE])
+        harness.run(8000)
+        assert waves_after(anna, before) == ["Anna", "Ben"]
+
+
+def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_whole_time():
+    harness = clockwork()
+    anna = beside_one(harness, "Anna", others=["Ben"])
+    before = len(anna.model.emotes)
+    anna.send(35, "emote", [WAVE])
+    harness.run(WAITS_FOR_PEOPLE)
+    assert waves_after(anna, before) == ["Anna"]
+    harness.run(2000)
+    assert len(waves_after(anna, before)) == 2
+
+
+def test_other_emotes_are_not_returned_and_far_ones_not_seen():
+    harness = clockwork()
+    ada = beside_one(harness)
+    before = len(ada.model.emotes)
+    ada.send(35, "emote", [4])
+    harness.run(3000)
+    assert len(ada.model.emotes) == before + 1
+    far = harness.place("Far", (9, 9))
+    harness.run(1000)
+    far.send(35, "emote", [WAVE])
+    harness.run(3000)
+    assert far.model.emotes == [("Far", WAVE)]
+
+
+def test_what_is_not_understood_is_answered_by_a_gesture():
+    harness = clockwork()
+    ada = beside_one(harness)
+    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
+    ada.send(6, "xyzzy plugh")
+    harness.run(2500)
+    assert lines(ada, chat) == [] and [e for _, e in ada.model.emotes[emotes:]] == [6]
+
+
+def test_people_who_talk_with_each_other_are_left_alone_unless_one_is_named():
+    harness = clockwork()
+    ada = beside_one(harness, others=["Bob"])
+    before = len(ada.model.chat)
+    ada.send(6, "Hello Bob, where is the lake?")
+    harness.run(3000)
+    assert lines(ada, before) == []
+    friend = await_one(harness, ada).name
+    ada.send(6, f"{friend}, who are you?")
+    harness.run(3000)
+    [(who, text)] = [said for said in ada.model.chat[before:] if said[1] in lines(ada, before)]
+    assert who == friend and "computer player" in text
+
+
+def test_in_a_crowd_they_keep_silent():
+    harness = clockwork()
+    for at in range(CROWD + 2):
+        harness.stand(f"One of {at}", (at % 7 * UNIT, at // 7 * UNIT), (20, 20))
+    harness.run(30_000)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
+    ada.send(6, "Who are you?")
+    ada.send(35, "emote", [WAVE])
+    harness.run(10_000)
+    assert lines(ada, chat) == [] and ada.model.emotes[emotes:] == [("Ada", WAVE)]
+
+
+def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch):
+    harness = clockwork()
+    ada = beside_one(harness)
+    before = len(ada.model.chat)
+    for _ in range(40):
+        ada.send(6, f"Who are you, {nearest(ada).name}?")
+        harness.run(1400)
+    assert 5 < len(lines(ada, before)) <= ANSWERS_A_MINUTE
+    monkeypatch.setattr(company, "REMEMBERED", 10)
+    met = keeping(harness.node)._met
+    for at in range(30):
+        guest = harness.stand(f"Guest {at}", (0, 0), (20, 20))
+        harness.run(300)
+        guest.connection.lose(1000)
+        harness.run(300)
+        assert guest.id in met and len(met) <= 10
+
+
+# The way to a sight.
+
+
+def led(harness, follows):
+    """Let a newcomer be greeted, and follow the leader while `follows` says so; return its client,
+    and what the leader said to it after the greeting, until it has ended."""
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    errands = keeping(harness.node)._errands
+    leader = None
+    for _ in range(500):
+        harness.run(200)
+        if leader is None:
+            leader = next((who for who, text in ada.model.chat if "Click me" in text), None)
+        elif not errands.leading:
+            break
+        else:
+            known = next((p for p in ada.model.players.values() if p.name == leader), None)
+            if known is not None and follows():
+                ada.go(*known.at(ada.now()))
+    return ada, [text for who, text in ada.model.chat if who == leader and text not in SAYINGS][1:]
+
+
+def come(kind):
+    """Return the invitation to a kind of sight."""
+    return COME.format(guest="Ada", sight=SIGHTS[kind][0])
+
+
+def calls(text):
+    return text == WAITING.format(guest="Ada")
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
+    clock = Clock()
+    more = {"clock": clock, "stores": clock_stores(clock)} if store else {}
+    harness = clockwork(free=False, **more)
+    harness.run(3000)
+    been = set()
+    terrain = harness.node.terrain
+
+    def follows():
+        leader = next(r for r in harness.node.game.herd.residents() if r.name == speaker())
+        x, y = leader.track.at(harness.loop.now())
+        been.add(terrain.kind(x // UNIT, y // UNIT))
+        return True
+
+    def speaker():
+        return next(who for who, text in harness.clients[0].model.chat if "Click me" in text)
+
+    begun = harness.clock.time
+    ada, said = led(harness, follows)
+    took = harness.clock.time - begun
+    first, *rest = [text for text in said if not calls(text)]
+    assert first == come(LANDMARK) and rest == [SIGHTS[LANDMARK][1].format(guest="Ada")]
+    assert all("Ada" in text for text in lines(ada))
+    x, y = ada.at()
+    mark = min(math.dist((x / UNIT, y / UNIT), tile) for tile in [(61, -74)])
+    assert mark < 6 and took < 50_000
+    # Over the bridge, and not through the wood.
+    assert BRIDGE in been and {PATH, PLAZA} & been
+    harness.check()
+
+
+def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
+    harness = clockwork(free=False)
+    ada, said = led(harness, lambda: False)
+    give_up = GIVES_UP.format(guest="Ada", way="")[:17]
+    assert said[0] == come(LANDMARK) and calls(said[1])
+    assert said[2] == CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
+    assert len(said) == 4 and COMES_BACK_AFTER + GIVES_UP_AFTER == 25_000
+    assert keeping(harness.node)._errands.leading == 0
+    # And it goes on with its life.
+    harness.run(10_000)
+    assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
+
+
+def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
+    harness = clockwork(free=False)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    while not any("Click me" in text for text in lines(ada)):
+        harness.run(100)
+    for _ in range(60):
+        ada.walk(0, 1)
+        harness.run(1000)
+    assert not any("Another time" in text for text in lines(ada))
+    assert math.hypot(*ada.at()) > HEARS_WITHIN + FOLLOWS_WITHIN
+
+
+@pytest.mark.parametrize("seed", [2013, 1, 7, 12, 35, 99, 12345, 4_000_000_000])
+def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed):
+    terrain = Terrain(seed)
+    sights, others = (Sights(ground, Landmarks(ground)) for ground in (terrain, Terrain(seed)))
+    while not sights.look():
+        pass
+    while not others.look():
+        pass
+    best = sights.best
+    assert best == others.best and best.length < FARTHEST + 11
+    assert abs(math.hypot(*best.places[0]) - BEGINS * UNIT) < 4 * UNIT
+    tiles = set()
+    for start, end in zip(best.places, best.places[1:], strict=False):
+        track = leg(terrain, *start, Goal(*end), 0)
+        assert (track.x + track.dx, track.y + track.dy) == end
+        tiles |= {
+            tuple(place // UNIT for place in track.at(t)) for t in range(0, track.end + 1, 100)
+        }
+    # It leads by paths, but for the last steps to a landmark.
+    off = [tile for tile in tiles if terrain.kind(*tile) not in (PATH, BRIDGE, PLAZA)]
+    x, y = (place // UNIT for place in best.places[-1])
+    assert all(best.kind == LANDMARK and math.dist(tile, (x, y)) < 12 for tile in off)
+    if best.kind == LANDMARK:
+        marks = [Landmarks(terrain).of(i, j) for i in (-1, 0) for j in (-1, 0)]
+        assert min(math.dist((x, y), mark) for mark in filter(None, marks)) < 4
+    elif best.kind == OVER_WATER:
+        assert terrain.kind(x, y) == BRIDGE
+        around = [(x + dx, y + dy) for dx in range(-4, 5) for dy in range(-4, 5)]
+        assert sum(terrain.kind(*tile) in (WATER, DEEP) for tile in around) > 20
+    else:
+        assert best.kind == CROSSING
+    # From anywhere on the plaza one goes straight to its beginning.
+    for angle in range(16):
+        x, y = (round(far * BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
+        track = leg(terrain, x, y, Goal(*best.places[0]), 0)
+        assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
+
+
+# Where people have company enough.
+
+
+def test_who_comes_where_five_people_are_is_left_alone():
+    harness = clockwork()
+    for at in range(4):
+        harness.stand(f"One of {at}", (at * UNIT, UNIT), SCREEN)
+    harness.run(60_000)
+    ada = harness.stand("Ada", (0, 0), (20, 20))
+    harness.run(3 * QUIET)
+    assert ada.model.chat == []
+
+
+def test_to_nobody_they_say_something_seldom_and_only_where_somebody_is():
+    harness = clockwork(count=20)
+    harness.run(2 * QUIET)
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    when = []
+    for _ in range(6000):
+        harness.run(100)
+        when += [harness.clock.time] * (len(ada.model.chat) - len(when))
+    muttered = [at for at, (_, text) in zip(when, ada.model.chat, strict=True) if text in SAYINGS]
+    assert 3 <= len(muttered) <= 600_000 // QUIET
+    assert all(b - a >= QUIET - 200 for a, b in zip(when, when[1:], strict=False) if b in muttered)
+
+
+# Who comes back.
+
+
+def test_who_comes_back_is_greeted_as_one_who_comes_back_and_not_led():
+    harness = herding(nodes=2, sizes=Sizes(people=12))
+    nora = harness.stand("Nora", (0, 0), SCREEN, harness.hosts[0])
+    harness.run(30_000)
+    token = nora.model.token
+    nora.connection.lose(1000)
+    harness.run(5000)
+    for host in harness.hosts:
+        # Days later.
+        keeping(host.node)._met.clear()
+    again = harness.client(harness.hosts[1]).hello("Nora", SCREEN, token)
+    harness.run(40_000)
+    assert again.id == nora.id and lines(again) == [AGAIN.format(guest="Nora")]
+
+
+# What is said.
+
+FACTS = Facts("Ada", "Fern", (3 * UNIT, 0), (-UNIT, -4 * UNIT), (43 * UNIT, 0), 1, 5)
+
+
+WHO = "I am Fern, Ada. I am clockwork: a computer player."
+ANSWERS = {
+    **dict.fromkeys(("who are you?", "Are you real", "are you a bot?"), WHO),
+    "any gems?": "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours.",
+    "how many are there": "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody.",
+    "landmark": "Ada, a landmark stands 40 tiles east of here. Signposts tell their names.",
+    "Good day!": "Hello, Ada! I am clockwork, but I know my way. Ask me where something is.",
+    "what is the ember": "Take the ember from a fire, Ada, and pass it on: "
+    "it lights dark landmarks.",
+    "bye": "Goodbye, Ada! Come back soon.",
+    **dict.fromkeys(("fliegen", "shiny")),
+}
+
+
+def test_an_answer_is_by_keyword_and_true():
+    assert {question: answer(question, FACTS) for question in ANSWERS} == ANSWERS
+
+
+def test_who_knows_nothing_says_so():
+    facts = FACTS._replace(gem=None, landmark=None, here=(0, 0))
+    assert "no gem" in answer("gem?", facts)
+    assert "signpost" in answer("landmark", facts)
+    assert "This is the plaza" in answer("where am I", facts)
+    assert way((0, 0), (UNIT, 0)) == "1 tile east"
+
+
+def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
+    guest, own, far = "W" * 20, max(NAMES, key=len), 10**9 * UNIT
+    there = way((0, 0), (-far, -far))
+    said = [text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN)]
+    said += [text.format(guest=guest, way=there) for text in (WAITING, CLICK_ME, GIVES_UP)]
+    for what, arrived in SIGHTS:
+        said.append(COME.format(guest=guest, sight=what))
+        said.append(arrived.format(guest=guest))
+    questions = (
+        "lake, landmark, ember, gem, cairn, plaza, how many, who are you, key, grid, map, deer, "
+        "signpost, night, friend, hat, wave, sound, help, where, how are you, thanks, sorry, "
+        "nice, bye, hello"
+    ).split(", ")
+    facts = FACTS._replace(guest=guest, here=(far, far), people=10**6)
+    for known in (facts, facts._replace(gem=None, landmark=None, here=(0, 0))):
+        said += [answer(question, known) for question in questions]
+    assert all(guest in text and len(text) <= 120 and "{" not in text for text in said)
+
+
+def test_a_batch_that_the_broker_refuses_harms_nobody():
+    harness = clockwork()
+    harness.broker.down = True
+    ada = harness.stand("Ada", (0, 0), SCREEN)
+    harness.run(5000)
+    harness.broker.restore(harness.node)
+    harness.run(5000)
+    assert len(greetings(ada, "Ada")) == 1 and not harness.loop.stats["errors"]
+    harness.check()

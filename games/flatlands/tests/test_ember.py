@@ -1,0 +1,376 @@
+"""The ember: from fire to fire, through one hand at a time, whatever dies, and lost by nobody."""
+
+import random
+from pathlib import Path
+
+import pytest
+from gevent import GreenletExit
+
+from flatlands.games.flatlands.book.notes import MARK, Note
+from flatlands.games.flatlands.ember.ember import (
+    BURNS,
+    DAY,
+    EMBER,
+    FIRES,
+    HANDS,
+    HEARTH,
+    Ember,
+    Fire,
+    names_of,
+)
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.options import Options
+from flatlands.testkit import World
+from flatlands.testkit.harness import ClockStore
+from flatlands.world.terrain import Terrain
+
+PART = 0, 0
+TILE = Landmarks(Terrain(2013)).of(*PART)
+#: Beside a landmark, and the seconds in which the ember burns in one hand.
+FOOT = TILE[0], TILE[1] + 2
+SECONDS = BURNS / 1000
+
+BESIDE = HEARTH[0] + 1, HEARTH[1]
+
+
+def lonely(nodes=2, **more):
+    """Return a world without computer players."""
+    return World("flatlands", nodes, options=Options(walkers=0, deer=0), **more)
+
+
+@pytest.fixture
+def world():
+    return lonely()
+
+
+def put(world, player, tile):
+    """Let a player stand on a tile."""
+    game = world.game(player.node)
+    game.me(game.node, game.node.residents.by_id[player.id]).put(tile)
+    world.run(1)
+
+
+def read(world, node=0):
+    """Return what the store has of the ember: the record, or None, and all fires."""
+    records = world.game(node).node.play.records
+    return records[Ember].read(EMBER), records[Fire].all(FIRES)
+
+
+def carrier(world, node=0):
+    """Return who has the ember, or 0."""
+    ember, now = read(world, node)[0], world.game(node).now()
+    return ember.carrier if ember is not None and ember.left(now) > 0 else 0
+
+
+def ask(world, player, action, *fields):
+    """Let a player do something; return why it is refused, or ""."""
+    before = len(player.errors())
+    player.do(action, *fields)
+    world.run(1)
+    return "".join(player.errors()[before:])
+
+
+def take(world, player, of=0):
+    return ask(world, player, "take", of)
+
+
+def light(world, player):
+    return ask(world, player, "light")
+
+
+def hands(world, player):
+    """Return the lines about the ember in a player's book, as (who, n, x, y)."""
+    assert not ask(world, player, "book")
+    world.run(4)
+    return [(who, *more) for kind, _, who, *more in player.told("book")[0] if kind == "hand"]
+
+
+def test_a_relay_of_two_over_two_nodes_lights_a_landmark_and_stands_in_their_books(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=(9, 9))
+    far = world.join("Far", 1, at=FOOT)
+    world.run(1)
+    for player in (ada, bob, far):
+        assert not ask(world, player, "fires")
+        assert player.told("ember") == [0, 0, ""] and player.told("fires") == [[]]
+    assert take(world, ada) == "" and carrier(world) == ada.id
+    for player in (ada, bob, far):
+        id, until, name = player.told("ember")
+        assert (id, name) == (ada.id, "Ada") and BURNS - 2000 < until - player.now() <= BURNS
+    put(world, bob, BESIDE)
+    assert take(world, bob, ada.id) == "" and carrier(world, 1) == bob.id
+    assert [player.told("ember")[2] for player in (ada, bob, far)] == ["Bob"] * 3
+    put(world, bob, FOOT)
+    assert light(world, far) == "you have no ember" and light(world, bob) == ""
+    for player in (ada, bob, far):
+        [[[x, y, until, names]]] = player.told("fires")
+        assert (x, y) == TILE and names == ["Ada", "Bob"]
+        assert DAY * 1000 - 5000 < until - player.now() <= DAY * 1000
+        assert player.told("ember")[0] == 0 == carrier(world)
+    assert hands(world, ada) == [("Bob", 2, *PART)] and hands(world, bob) == [("Ada", 2, *PART)]
+    assert not hands(world, far)
+
+
+def test_of_two_who_reach_for_it_one_has_it(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+    cid = world.join("Cid", 1, at=BESIDE)
+    world.run(1)
+    ada.do("take", 0), bob.do("take", 0)
+    world.run(1)
+    assert carrier(world) == ada.id
+    assert (ada.errors(), bob.errors()) == ([], ["somebody else has the ember, or nobody"])
+    # Whoever wants it from Ada does not get it from Bob, who was faster.
+    bob.do("take", ada.id), cid.do("take", ada.id)
+    world.run(1)
+    assert carrier(world) == bob.id and len(cid.errors()) == 1
+    assert take(world, cid, bob.id) == "" and carrier(world) == cid.id
+
+
+def test_it_burns_out_and_is_at_the_fires_for_all_but_those_who_had_it_just_now(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+    world.run(1)
+    take(world, ada)
+    world.run(SECONDS - 3)
+    assert carrier(world) == ada.id and "others' turn" in take(world, ada, ada.id)
+    world.run(2)
+    assert carrier(world) == 0
+    assert "others' turn" in take(world, ada), "nobody keeps it by running around a fire"
+    assert take(world, bob) == "" and carrier(world) == bob.id
+    assert names_of(read(world)[0]) == ["Bob"], "what has burnt out is no relay"
+    world.run(SECONDS)
+    put(world, bob, FOOT)
+    assert light(world, bob) == "you have no ember"
+    put(world, bob, BESIDE)
+    world.run(SECONDS)
+    assert take(world, bob) == "" and carrier(world) == bob.id
+
+
+def test_of_the_last_hands_none_has_it_again_also_in_another_window(world):
+    some = [world.join(f"P{n}", n % 2, at=HEARTH) for n in range(HANDS + 1)]
+    window = world.join("Window", 0, at=HEARTH)
+    window.send(10, some[0]._key)
+    world.run(1)
+    assert take(world, some[0]) == ""
+    assert "others' turn" in take(world, window, some[0].id)
+    for before, player in zip(some, some[1:], strict=False):
+        assert take(world, player, before.id) == ""
+        assert "others' turn" in take(world, before, player.id)
+    # By now the first of them is none of the last ones any more.
+    assert names_of(read(world)[0]) == ["P1", "P2", "P3", "P4"]
+    assert take(world, window, some[-1].id) == "" and carrier(world) == window.id
+
+
+def test_who_is_not_there_or_lies_gets_nothing(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=(HEARTH[0] + 4, HEARTH[1]))
+    world.run(1)
+    assert take(world, bob) == "you are not close to it"
+    take(world, ada)
+    for id in (ada.id, bob.id, 1, 2**50):
+        assert take(world, bob, id)
+    assert light(world, ada) == "you are not close to a landmark"
+    bare = world.join("Bare", 0, at=HEARTH)
+    world.game(0).node.residents.by_id[bare.id].owner = ""
+    assert "send a key first" in take(world, bare, ada.id)
+    assert carrier(world) == ada.id and not read(world)[1]
+
+
+def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=FOOT)
+    world.run(1)
+    assert take(world, bob) == "you are not close to it", "it is dark"
+    take(world, ada)
+    put(world, ada, FOOT)
+    assert light(world, ada) == ""
+    assert take(world, bob) == "" and light(world, bob) == "this landmark burns already"
+    assert carrier(world) == bob.id, "it is not lost by that"
+    ada.leave(), bob.leave()
+    world._harness.clock.time += DAY * 1000 - 30_000
+    cid = world.join("Cid", 0, at=HEARTH)
+    world.run(10)
+    assert not ask(world, cid, "fires") and len(cid.told("fires")[0]) == 1
+    world.run(25)
+    assert not ask(world, cid, "fires") and cid.told("fires") == [[]]
+    assert take(world, cid) == ""
+    put(world, cid, FOOT)
+    assert light(world, cid) == "" and len(hands(world, cid)) == 1
+
+
+def test_who_comes_back_at_another_node_after_a_kill_has_it_still(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=FOOT)
+    world.run(1)
+    take(world, ada)
+    world.kill(0)
+    ada.back(1)
+    world.run(3)
+    assert not ask(world, ada, "fires")
+    assert ada.told("ember")[0] == ada.id == carrier(world, 1)
+    put(world, ada, FOOT)
+    assert light(world, ada) == "" and bob.told("fires")[0][0][3] == ["Ada"]
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, monkeypatch, done):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+    world.run(1)
+    take(world, ada)
+    assert take(world, bob, ada.id) == ""
+    put(world, bob, FOOT)
+    real = ClockStore.take
+
+    def dies(self, queue, *arguments, **more):
+        if done:
+            real(self, queue, *arguments, **more)
+        world.kill(1)
+        raise GreenletExit
+
+    monkeypatch.setattr(ClockStore, "take", dies)
+    with pytest.raises(GreenletExit):
+        bob.do("light")
+    monkeypatch.undo()
+    bob.back(0)
+    world.run(3)
+    assert carrier(world) == (0 if done else bob.id)
+    # What nobody was told of, a page learns that asks for it.
+    assert not ask(world, bob, "fires")
+    assert [row[3] for row in bob.told("fires")[0]] == [["Ada", "Bob"]] * done
+    assert len(hands(world, ada)) == len(hands(world, bob)) == int(done)
+    if not done:
+        put(world, bob, FOOT)
+        assert light(world, bob) == "" and len(hands(world, ada)) == 1
+
+
+def test_nodes_that_do_not_hear_each_other_agree_by_the_store(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+    world.run(1)
+    world.cut(0, 1)
+    world.run(15)
+    assert take(world, ada) == "" and take(world, bob) != "" and carrier(world, 1) == ada.id
+    assert take(world, bob, ada.id) == "you are not close to it", "he does not see her"
+    world.heal()
+    world.run(10)
+    assert not ask(world, bob, "fires") and bob.told("ember")[0] == ada.id
+
+
+def test_a_store_that_is_away_is_said_so_and_takes_nothing_from_anybody(world):
+    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+    world.run(1)
+    take(world, ada)
+    world.lose_store()
+    assert "cannot reach its store" in take(world, bob, ada.id)
+    put(world, ada, FOOT)
+    assert "cannot reach its store" in light(world, ada)
+    world.heal()
+    assert carrier(world) == ada.id and light(world, ada) == ""
+    none = lonely(1, store=False)
+    eve = none.join("Eve", 0, at=HEARTH)
+    none.run(1)
+    assert "cannot reach its store" in take(none, eve) and eve.told("ember") is None
+
+
+def test_who_has_it_later_has_it_for_longer_whichever_clocks_differ():
+    world = lonely(skew=2)
+    ada, bob = world.join("Ada", 1, at=HEARTH), world.join("Bob", 0, at=BESIDE)
+    world.run(1)
+    take(world, ada)
+    until = ada.told("ember")[1]
+    assert take(world, bob, ada.id) == "" and bob.told("ember")[1] > until
+
+
+def test_by_a_clock_that_is_wrong_nobody_has_it_for_long():
+    world = lonely(skew=3600)
+    ada, bob = world.join("Ada", 1, at=HEARTH), world.join("Bob", 0, at=BESIDE)
+    world.run(1)
+    assert take(world, ada) == "" and carrier(world, 1) == ada.id and carrier(world, 0) == 0
+    assert take(world, bob) == "" and carrier(world, 0) == bob.id
+
+
+def test_the_page_has_the_same_places_and_times():
+    page = Path(__file__).parents[1] / "page"
+    assert f"BURNS = {BURNS};" in (page / "ember.js").read_text()
+    x, y = HEARTH
+    assert f"PLAZA_HEARTH = {{ x: {x}, y: {y} }}" in (page / "landmarks.js").read_text()
+
+
+def test_an_operator_clears_a_name_from_the_stones(world):
+    ada = world.join("Rude", 0, at=HEARTH)
+    world.run(1)
+    take(world, ada)
+    put(world, ada, FOOT)
+    light(world, ada)
+    world.game(1).node.play.clear_name("Rude")
+    world.run(1)
+    assert not ask(world, ada, "fires") and ada.told("fires")[0][0][3] == ["?"]
+
+
+def check_deed(before, after, lit, now):
+    """Raise AssertionError unless the ember can have become by one deed, at a node time, what it is
+    in the store, where new fires were `lit`."""
+    left = -BURNS if before is None else before.left(now)
+    if after is None:
+        # It was spent for one fire, with the names of its hands.
+        assert left > 0 and [names_of(fire) for fire in lit] == [names_of(before)]
+        return
+    *others, last = after.marks.split()
+    chain = before.marks.split() if before is not None and left > 0 else []
+    assert not lit and others == chain[1 - HANDS :]
+    assert left <= -BURNS or last not in before.marks, "it is others' turn"
+    assert left <= 0 or after.until > before.until
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_lit_once(seed):
+    chance = random.Random(seed)
+    world = lonely(3, seed=seed)
+    nodes, everybody, passed = [0, 1, 2], [], 0
+    #: The fires that were lit, and the books of the hands that brought each.
+    owed = {}
+    places = [HEARTH, BESIDE, FOOT, (FOOT[0] + 1, FOOT[1])]
+    ember, fires = read(world)
+    for step in range(300):
+        deed, node = chance.random(), chance.choice(nodes)
+        playing = [one for one in everybody if one.node in nodes and one.playing]
+        lost = [one for one in everybody if one.node not in nodes or one.lost]
+        if not playing or (deed < 0.1 and len(playing) < 6):
+            everybody.append(world.join(f"P{step}", node, at=chance.choice(places)))
+        elif deed < 0.25:
+            put(world, chance.choice(playing), chance.choice(places))
+        elif deed < 0.6:
+            one, has = chance.choice(playing), carrier(world, node)
+            for other in playing:
+                if other.id == has and deed < 0.5:
+                    put(world, one, other.tile)
+            one.do("take", chance.choice((0, has, has, chance.choice(playing).id)))
+        elif deed < 0.8:
+            has = carrier(world, node)
+            one = next((one for one in playing if one.id == has), playing[0])
+            if deed < 0.7:
+                put(world, one, FOOT)
+            one.do("light")
+        elif deed < 0.85:
+            chance.choice((chance.choice(playing).lose, chance.choice(playing).leave))()
+        elif deed < 0.92 and lost:
+            chance.choice(lost).back(node)
+        elif deed < 0.94:
+            nodes.remove(node)
+            world.kill(node)
+            nodes.append(world.start())
+        elif deed < 0.96:
+            world.cut(*chance.sample(nodes, 2))
+        else:
+            world.heal()
+        before, burnt, (ember, fires) = ember, fires, read(world, nodes[0])
+        lit = [fire for fire in fires if fire.id not in [one.id for one in burnt]]
+        if lit or (ember and ember.values) != (before and before.values):
+            passed += ember is not None and len(ember.marks.split()) > 1
+            check_deed(before, ember, lit, world.game(nodes[0]).now())
+            owed |= {fire.id: before.marks.split() for fire in lit}
+        world.run(chance.choice((0.1, 0.1, 1, 5)))
+        if chance.random() < 0.03:
+            # Another day begins, for which all is dark.
+            world._harness.clock.time += DAY * 1000
+            world.run(5)
+            ember, fires = read(world, nodes[0])
+    assert passed and owed
+    notes = world.game(nodes[0]).node.play.records[Note]
+    for id, marks in owed.items():
+        for mark in marks:
+            assert notes.read(f"{mark}/hand {id}").n == len(marks) and len(mark) == MARK

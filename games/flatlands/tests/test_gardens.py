@@ -1,0 +1,342 @@
+"""Paths that feet wear, roads on which one is faster, and gardens that are planted with gems."""
+
+from dataclasses import replace
+
+import pytest
+from gevent import GreenletExit
+
+from flatlands.games.flatlands.gardens import gardens
+from flatlands.games.flatlands.gardens.gardens import (
+    FROM_PATH,
+    KINDS,
+    LOOK,
+    MONTH,
+    SOIL,
+    Gardens,
+)
+from flatlands.games.flatlands.gardens.paths import FASTER, ROAD, WEEK, Paths
+from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.options import Options
+from flatlands.server.kept.boards import board_name
+from flatlands.stores.base import Score
+from flatlands.testkit import World
+from flatlands.world.grid import Rect
+from flatlands.world.terrain import GRASS, PATH, Terrain
+from games.flatlands.tests.test_ember import ask, put
+from tests.processes import ROOT
+
+TERRAIN = Terrain(2013)
+
+#: A tile of a meadow, which goes on to the east for so many tiles.
+LENGTH = 10
+
+
+def meadow():
+    for row in range(20, 200):
+        for column in range(20, 200):
+            tiles = [TERRAIN.tile(column + n, row) for n in range(-3, LENGTH + 3)]
+            if all(kind == GRASS and path > 60 for kind, _, _, path in tiles):
+                return column, row
+    raise AssertionError("there is no meadow")
+
+
+MEADOW = meadow()
+
+
+@pytest.fixture
+def world():
+    """Two nodes, without computer players and gems."""
+    return World("flatlands", 2, options=Options(walkers=0, deer=0, gems=0, twins=0))
+
+
+def part(world, kind, node=0):
+    """Return a part of the game of a node."""
+    return next(one for one in world.game(node).node.play._parts if isinstance(one, kind))
+
+
+def east(n=0):
+    return MEADOW[0] + n, MEADOW[1]
+
+
+def give(world, player, gems):
+    """Let a player have found so many gems."""
+    node = world.game(player.node).node
+    owner = node.residents.by_id[player.id].owner
+    node.keeper.wait(lambda store: store.add(Score(board_name("flatlands", BOARD), owner, gems)))
+
+
+def sow(world, player, n, kind=1):
+    return ask(world, player, "sow", kind, *east(n))
+
+
+def grows(world, n):
+    """Return what grows on a tile as the nodes of all players know it, and as each sees it."""
+    playing = [one for one in world.players if one.playing]
+    known = {part(world, Gardens, one.node).plants[east(n)] for one in playing}
+    return known | {one.cell("Gardens.plants", *east(n)) for one in playing}
+
+
+def pace(world, player):
+    return world.game(player.node).node.residents.by_id[player.id].pace
+
+
+def walk(world, player, times):
+    """Let a player walk to and fro on the meadow."""
+    for _ in range(times):
+        for end in (LENGTH, 0):
+            player.go(MEADOW[0] + end + 0.5, MEADOW[1] + 0.5)
+            world.run(LENGTH / 5 + 0.1)
+
+
+# Paths.
+
+
+def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(world):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+    walk(world, ada, 1)
+    assert 0 < sum(ada.tiles("Paths.worn").values()) <= 5 and pace(world, ada) == 100
+    walk(world, ada, 60)
+    worn = ada.tiles("Paths.worn")
+    assert worn == bob.tiles("Paths.worn") and max(worn.values()) >= ROAD
+    assert {row for _, row in worn} <= {MEADOW[1] - 1, MEADOW[1], MEADOW[1] + 1}
+    # It wears where one walks, and not where one stands.
+    world.run(20)
+    assert ada.tiles("Paths.worn") == worn
+    paces = set()
+    for _ in range(20):
+        walk(world, bob, 1)
+        paces.add(pace(world, bob))
+    assert round(100 * FASTER) in paces
+    world.run(3)
+    assert pace(world, bob) == 100
+    world.check()
+
+
+def test_only_soft_ground_wears_and_a_thousand_people_wear_no_more_than_four(world, monkeypatch):
+    players = [world.join(f"P{n}", n % 2, at=(n - 5, 0)) for n in range(10)]
+    for _ in range(5):
+        for player in players:
+            player.walk(1, 0)
+        world.run(4)
+        for player in players:
+            player.walk(-1, 0)
+        world.run(4)
+    assert not players[0].tiles("Paths.worn"), "the plaza and the paths from it are built"
+    for player in players:
+        player.walk(0, 0)
+    world.run(2)
+    tiles = [east(n) for n in range(8)]
+    paths = part(world, Paths)
+    paths._trodden = list(tiles)
+    before = dict(paths.worn.counts())
+    paths.wear()
+    world.run(3)
+    assert sum(paths.worn.counts().values()) - sum(before.values()) == 4
+
+
+def test_in_a_race_all_go_at_one_pace_also_on_a_road(world):
+    ada = world.join("Ada", 0, at=MEADOW)
+    part(world, Paths).worn[[east(n) for n in range(-2, LENGTH + 2)]] = ROAD
+    world.run(1)
+    ada.go(MEADOW[0] + LENGTH + 0.5, MEADOW[1] + 0.5)
+    world.run(1.5)
+    assert pace(world, ada) > 100
+    assert "" == ask(world, ada, "race", 0, 0, 0)
+    for end in (0, LENGTH, 0, LENGTH):
+        ada.go(MEADOW[0] + end + 0.5, MEADOW[1] + 0.5)
+        world.run(1.5)
+        assert pace(world, ada) == 100
+    world.run(60)
+    walk(world, ada, 1)
+    ada.go(MEADOW[0] + LENGTH + 0.5, MEADOW[1] + 0.5)
+    world.run(1.5)
+    assert pace(world, ada) > 100, "no race lasts longer"
+
+
+def test_who_walks_at_a_node_that_is_killed_leaves_the_path(world):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+    walk(world, ada, 10)
+    worn = bob.tiles("Paths.worn")
+    world.kill(0)
+    ada.back(1)
+    world.run(20)
+    assert ada.tiles("Paths.worn") == bob.tiles("Paths.worn") == worn
+    world.check()
+
+
+def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
+    ada = world.join("Ada", 0, at=MEADOW)
+    paths = part(world, Paths)
+    monkeypatch.setattr(paths.worn.layer, "declared", replace(paths.worn.declared, most=0))
+    walk(world, ada, 2)
+    assert not ada.tiles("Paths.worn") and not world.game(0).node.stats["hooks_failed"]
+    assert paths.worn.declared.forget == WEEK * 1000
+
+
+# Gardens.
+
+
+def test_with_each_gem_one_plants_something_and_all_see_it(world):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(3))
+    assert sow(world, ada, 1) == "it takes a gem, and you have none left: find one"
+    give(world, ada, 2)
+    ask(world, ada, "purse")
+    assert ada.told("purse") == [2]
+    assert sow(world, ada, 1, 2) == "" and ada.told("sown") == [2, *east(1), 1]
+    assert grows(world, 1) == {2}
+    assert sow(world, ada, 0, KINDS) == "" and ada.told("sown") == [KINDS, *MEADOW, 0]
+    assert "you have none left" in sow(world, ada, 2)
+    ask(world, ada, "purse"), ask(world, bob, "purse")
+    assert ada.told("purse") == bob.told("purse") == [0]
+    world.run(60)
+    assert sow(world, bob, 1, 3) == "something grows there already"
+    # The book has a line for each garden and day.
+    ask(world, ada, "book")
+    world.run(4)
+    [[[kind, _, who, n, *where]]] = ada.told("book")
+    assert (kind, who, n, where) == ("plant", "", 2, list(east(1)))
+    world.check()
+
+
+def test_nothing_is_planted_where_it_would_be_in_the_way(world):
+    ada = world.join("Ada", 0, at=MEADOW)
+    give(world, ada, 9)
+    assert sow(world, ada, 4) == "you are not close enough to plant there"
+    assert ask(world, ada, "sow", 1, -(2**30), 2**30) == "you are not close enough to plant there"
+    far = [(x, y) for y in range(-60, 60) for x in range(-60, 60) if x * x + y * y > 400]
+    path = next(tile for tile in far if TERRAIN.kind(*tile) == PATH)
+    soil = (tile for tile in far if TERRAIN.kind(*tile) in SOIL)
+    beside = next(tile for tile in soil if TERRAIN.tile(*tile)[3] < FROM_PATH)
+    mark = Landmarks(TERRAIN).of(0, 0)
+    refusals = {
+        (8, 0): "the plaza stays as it is: walk on a little",
+        path: "nothing grows there: plant on meadow, sand or in a wood",
+        beside: "nothing grows there: plant on meadow, sand or in a wood",
+        (mark[0] + 2, mark[1]): "the ground of a landmark stays free",
+    }
+    for tile, why in refusals.items():
+        put(world, ada, tile)
+        assert ask(world, ada, "sow", 1, *tile) == why
+    # Also if that lies in the next square.
+    border = -MEADOW[0] % world.game(0).side
+    put(world, ada, east(border - 1))
+    assert ask(world, ada, "build", "here") == ""
+    assert sow(world, ada, border) == "something lies there already"
+    assert sow(world, ada, border + 1) == ""
+    ask(world, ada, "purse")
+    assert ada.told("purse") == [8]
+
+
+def test_of_two_who_plant_on_one_tile_one_does_and_the_other_keeps_its_gem(world):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+    give(world, ada, 1), give(world, bob, 1)
+    ada.do("sow", 1, *east(1)), bob.do("sow", 2, *east(1))
+    world.run(1)
+    ask(world, ada, "purse"), ask(world, bob, "purse")
+    assert sorted(ada.told("purse") + bob.told("purse")) == [0, 1]
+    [planted] = grows(world, 1)
+    assert (planted == 1) == (ada.told("purse") == [0])
+
+
+def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(world, monkeypatch):
+    ada = world.join("Ada", 0, at=MEADOW)
+    world.join("Bob", 1, at=east(2))
+    give(world, ada, 1)
+
+    def die(*_arguments):
+        raise GreenletExit
+
+    monkeypatch.setattr(gardens.Me, "write", die)
+    with pytest.raises(GreenletExit):
+        ada.do("sow", 3, *east(1))
+        world.run(1)
+    monkeypatch.undo()
+    world.kill(0)
+    ada.back(1)
+    world.run(5)
+    ask(world, ada, "purse")
+    assert ada.told("purse") == [0] and grows(world, 1) == {0}
+    assert sow(world, ada, 1, 2) == "it takes a gem, and you have none left: find one"
+    assert sow(world, ada, 1, 3) == "" and grows(world, 1) == {3}
+    assert sow(world, ada, 0, 3) == "it takes a gem, and you have none left: find one"
+    world.check()
+
+
+def test_what_was_answered_is_there_when_the_node_is_killed_at_once(world):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+    give(world, ada, 1)
+    ada.do("sow", 3, *east(1))
+    while ada.told("sown") is None or not grows(world, 1) & {3}:
+        world.run(0.02)
+    world.kill(0)
+    world.run(5)
+    assert bob.cell("Gardens.plants", *east(1)) == 3
+
+
+def test_without_its_store_nothing_is_planted_and_nothing_lost(world):
+    ada = world.join("Ada", 0, at=MEADOW)
+    world.join("Bob", 1, at=east(2))
+    give(world, ada, 1)
+    world.lose_store()
+    assert "cannot reach its store" in sow(world, ada, 1)
+    world.heal()
+    world.run(10)
+    assert sow(world, ada, 1) == "" and grows(world, 1) == {1}
+
+
+def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, monkeypatch):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+    give(world, ada, 1), give(world, bob, 1)
+    sow(world, ada, 1), sow(world, bob, 2)
+    monkeypatch.setattr(gardens, "DAY", 30)
+    layer = part(world, Gardens).plants.layer
+    assert layer.declared.forget == MONTH * 1000
+    square, place = part(world, Gardens).plants._place(east(1))
+    before = layer.known(square).get(place)[1]
+    world.run(20 + 2 * LOOK)
+    assert layer.known(square).get(place)[1] > before
+    play = world.game(1).node.play
+    owner = world.game(0).node.residents.by_id[ada.id].owner[:16]
+    found = play.undo(None, Rect(*square, *square))
+    assert found[owner] == 1 and len(found) == 2
+    assert play.undo(owner, Rect(*square, *square)) == {owner: 1}
+    world.run(1)
+    assert grows(world, 1) == {0} and grows(world, 2) == {1}
+
+
+def test_who_comes_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
+    world, monkeypatch
+):
+    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=(-900, 0))
+    give(world, ada, 1), give(world, bob, 1)
+    assert sow(world, ada, 1, 2) == ""
+    put(world, ada, (900, 0))
+    world.run(120)
+    # What the node asks the store for all of its squares is still to be answered.
+    monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "loaded", lambda *_: None)
+    put(world, bob, MEADOW)
+    assert grows(world, 1) == {0}
+    assert sow(world, bob, 1, 3) == "something grows there already"
+    put(world, ada, east(3))
+    assert ada.cell("Gardens.plants", *east(1)) == 2
+    ask(world, bob, "purse")
+    assert bob.told("purse") == [1]
+
+
+def test_one_person_who_plays_twice_plants_a_gem_once(world):
+    ada, twin = world.join("Ada", 0, at=MEADOW), world.join("Ada", 1, at=east(2))
+    residents = [world.game(one.node).node.residents.by_id[one.id] for one in (ada, twin)]
+    residents[1].owner = residents[0].owner
+    give(world, ada, 1)
+    ada.do("sow", 1, *east(1)), twin.do("sow", 2, *east(3))
+    world.run(1)
+    assert sorted(map(str, ada.errors() + twin.errors())) == [
+        "it takes a gem, and you have none left: find one"
+    ]
+    assert sorted([*grows(world, 1), *grows(world, 3)]) in ([0, 1], [0, 2])
+
+
+def test_the_page_draws_roads_where_they_are_and_all_that_is_planted():
+    page = (ROOT / "games/flatlands/page/grown.js").read_text()
+    assert f"ROAD = {ROAD};" in page and page.count("prop: '") == KINDS

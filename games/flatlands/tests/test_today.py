@@ -1,0 +1,101 @@
+"""Who walked here within a day: their names on the title, at all nodes, and after all restarted."""
+
+import pytest
+
+from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
+from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.server.players.orders import KICK, MUTE
+from games.flatlands.tests.test_herd import herding
+from tests.server.harness import Harness
+from tests.server.things import Broken
+
+TOTALS_ONLY = (15, 0, 1, 1, 0, 0)
+
+
+@pytest.fixture
+def two():
+    """Two nodes that share a store, with one clockwork walker."""
+    harness = herding(nodes=2, sizes=Sizes(people=1))
+    harness.run(2000)
+    return harness
+
+
+def come(harness, name, host=0):
+    """Return a client that plays under a name, and has a key."""
+    client = harness.stand(name, (0, 0), (40, 25), harness.hosts[host])
+    client.send(10, f"{name:_<20}")
+    return client
+
+
+def told(harness, host=0):
+    """Return what the title of a page of a node tells: some names, and how many people."""
+    watcher = harness.client(harness.hosts[host])
+    watcher.send(*TOTALS_ONLY)
+    harness.run(2 * EVERY + 2000)
+    watcher.connection.lose(1000)
+    return watcher.model.totals[7:]
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_the_newest_names_are_told_at_all_nodes_and_after_all_have_ended(two, host):
+    assert told(two, host) == [[], 0]
+    mira, *_ = (come(two, name) for name in ("Mira", "Ben", "Cid", "Dan"))
+    assert told(two, host) == [["Dan", "Cid", "Ben"], 4]
+    # Who comes again, and under another name, is one of them all the same.
+    mira.send(33, "Mia", 0)
+    assert told(two, host) == [["Mia", "Dan", "Cid"], 4]
+    two.host()
+    for old in two.hosts[:2]:
+        two.kill(old)
+    two.run(2000)
+    assert told(two) == [["Mia", "Dan", "Cid"], 4]
+
+
+def test_nobody_is_told_of_for_longer_than_a_day(two):
+    come(two, "Mira")
+    two.run(EVERY)
+    today = two.node.game.today
+    two.clock.time += DAY - 2 * EVERY
+    assert today.walked() == (["Mira"], 1)
+    two.clock.time += 3 * EVERY
+    assert today.walked() == ([], 0)
+
+
+@pytest.mark.parametrize("deed", [KICK, MUTE])
+def test_the_name_of_who_is_kicked_or_muted_is_taken_out(two, deed):
+    come(two, "Ben")
+    bad = come(two, "Bad", host=1)
+    two.run(2 * EVERY)
+    two.hosts[0].node.orders.give(deed, str(bad.id), 600)
+    assert told(two) == told(two, 1) == [["Ben"], 1]
+    if deed == MUTE:
+        bad.send(33, "Worse", 0)
+        assert told(two, 1) == [["Ben"], 1]
+
+
+def test_no_more_than_so_many_are_kept(two):
+    today, store = two.node.game.today, two.node.keeper.store
+    for id in range(3 * MOST):
+        today.note(70_000 + id, "\N{PILE OF POO}" * 20)
+        two.run(EVERY if id % 50 == 0 else 1)
+    two.run(EVERY)
+    assert today.walked()[1] == MOST
+    [item] = store.group(f"{QUEUE} 2013-16", "today")
+    assert len(item.body) < 12_000
+
+
+def test_without_a_store_a_node_knows_its_own():
+    harness = Harness()
+    harness.run(2000)
+    come(harness, "Mira")
+    assert told(harness) == [["Mira"], 1]
+
+
+def test_what_the_store_did_not_take_is_written_later(two):
+    keeper = two.node.keeper
+    store, keeper.store = keeper.store, Broken()
+    come(two, "Mira")
+    two.run(3 * EVERY)
+    keeper.store = store
+    two.run(2 * EVERY)
+    assert told(two, 1) == [["Mira"], 1]

@@ -1,0 +1,29 @@
+"""A game with a page of its own: what one paints the other sees."""
+
+import pytest
+
+from tests.browser.pages import wait_for
+from tests.inside import inside
+
+
+@pytest.mark.parametrize("address", ["/", "/?debug"])
+def test_who_walks_paints_the_floor_of_all(open_page, address):
+    with inside("--game", "paint", STORE_URL="memory://") as server:
+        url = f"http://localhost:{server.port}{address}"
+        walker, other = open_page(url), open_page(url, viewport={"width": 390, "height": 700})
+        for page in (walker, other):
+            page.get_by_text("Walk with the arrow keys").wait_for()
+        walker.keyboard.down("ArrowRight")
+        board = "document.querySelector('#board').textContent"
+        for page in (walker, other):
+            wait_for(page, f"Number({board}) > 4")
+        walker.keyboard.up("ArrowRight")
+        walker.keyboard.press("Space")
+        wait_for(other, f"Number({board}) > 20")
+        assert walker.locator("#board li").count() == 1
+        assert walker.locator("#board .own").count() == 1
+        wait_for(other, f"{board} === '{walker.evaluate(board)}'")
+        assert other.locator("#board li").count() == 1
+        # A page whose server ends says so in the console.
+        for page in (walker, other):
+            page.close()

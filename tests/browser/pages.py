@@ -1,0 +1,156 @@
+"""Real pages in a real headless Chromium, on a real server in a process of its own."""
+
+import os
+import shutil
+import time
+
+import pytest
+
+from tests.inside import inside
+from tests.processes import serving
+
+#: ms that a page may take for anything.
+PATIENCE = 15_000
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    # Each window would open two hidden pages for its address bar, which cost a second of CPU.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,PaintHolding,MediaRouter",
+]
+
+#: Lets a page draw four times a second, and without the blur behind panels: without a GPU sixty
+#: frames take a whole core, and the blur is a third of each.
+CHEAPER_FRAMES = """{
+  const request = requestAnimationFrame;
+  globalThis.requestAnimationFrame = (draw) => setTimeout(() => request(draw), 240);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('* { backdrop-filter: none !important; }');
+  addEventListener('DOMContentLoaded', () => document.adoptedStyleSheets.push(sheet));
+}"""
+
+
+FIREFOX = "firefox-esr"
+
+
+def eventually(condition, what, patience=PATIENCE / 1000, seldom=0.03):
+    """Return once `condition()` is true, which may take so many seconds. It is asked each 0.03 s
+    at first, and later each `seldom` s."""
+    deadline, pause = time.monotonic() + patience, 0.03
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(pause)
+        pause = min(pause * 1.2, seldom)
+
+
+def wait_for(page, expression, argument=None, expected=True):
+    """Return once an expression is (or with expected=False is not) true in a page.
+
+    Playwright's own wait evaluates text within the page, which the page's policy forbids. Each
+    question costs some ms of CPU.
+    """
+    eventually(
+        lambda: bool(page.evaluate(expression, argument)) == expected,
+        f"{expression} ({argument}) is {expected}",
+        seldom=0.1,
+    )
+
+
+def use_tool(page, name):
+    """Press an entry of the menu of all that can be done."""
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def chromium():
+    """Return the path of Chromium on this machine."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    assert program, "the browser tests need Chromium: run them with make test"
+    return program
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def alone():
+    """A server of its own, on which nobody else walks and nothing lies; it keeps what lasts."""
+    with inside("--gems", "0", "--twins", "0", STORE_URL="memory://") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def blank(browser, server):
+    """A page of the server that draws nothing."""
+    page = browser.new_page()
+    page.goto(f"{server.url}stats")
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Open pages, each in a context of its own; none may have complained at the end.
+
+    `script` runs in a page before its own do. What the browser itself says of connections that are
+    lost is no complaint of one that is `cut_off`.
+    """
+    contexts, complaints = [], []
+
+    def open_one(url=None, script=None, cut_off=False, **options):
+        def listen(said):
+            lost = "WebSocket" in said.text or "Failed to load resource" in said.text
+            if said.type in ("error", "warning") and not (cut_off and lost):
+                complaints.append(said.text)
+
+        options.setdefault("viewport", {"width": 1280, "height": 800})
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.add_init_script(CHEAPER_FRAMES)
+        if script is not None:
+            context.add_init_script(script)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", listen)
+        page.goto(url or server.url)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def play(open_page):
+    """Open a page and walk in under a name."""
+
+    def play_as(name, url=None, **options):
+        page = open_page(url, **options)
+        page.get_by_label("Your name").fill(name)
+        page.keyboard.press("Enter")
+        wait_for(page, "flatlands.state.own !== undefined")
+        # In each frame the page finds out where its player is.
+        page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
+        return page
+
+    return play_as

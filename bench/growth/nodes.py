@@ -22,8 +22,8 @@ from flatlands.loadtest.kit.processes import START, Trouble, cost
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.target import Target
 
-#: How many times its share of the players one of several workers may get.
-UNEVEN = 1.2
+#: How many times its share of the players a worker has room for.
+WORKER_ROOM = 1.2
 
 #: Seconds until others are known once they have come: until each of a thousand has sent a second
 #: heartbeat; and until walking players have fallen into step.
@@ -210,7 +210,7 @@ def real(note: Callable[[str], None]) -> Iterator[Point]:
             url, _ = family.broker(sizes.BROKER)
             # Without a limit, some workers would get many more players than others. With one that
             # leaves no choice, the last would be refused again and again.
-            most = ("--max-players", str(math.ceil(sizes.PLAYERS * UNEVEN)), "--gather", "0")
+            most = ("--max-players", str(math.ceil(sizes.PLAYERS * WORKER_ROOM)), "--gather", "0")
             with targets.started(url, number, _spread(number), options=most) as target:
                 players = Players(family, target, ())
                 note(f"{name}: players join")

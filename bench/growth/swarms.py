@@ -63,9 +63,9 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
             }
 
 
-#: How many times its share of the players a machine may get: with nine tenths of that it is busy.
-#: With less room most of those who are asked to go find the other machine full, and stay.
-UNEVEN = 1.8
+#: How many times its share of the players a machine has room for: with nine tenths of that it is
+#: busy. With less room, most players who are asked to go find the other machine full, and stay.
+MACHINE_ROOM = 1.8
 
 
 def machines(note: Callable[[str], None]) -> Iterator[Point]:
@@ -81,7 +81,7 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
         with Children() as family, ExitStack() as stack:
             note(f"{name}: starting")
             url, _ = family.broker(sizes.BROKER)
-            seats = str(math.ceil(sizes.PLAYERS * UNEVEN))
+            seats = str(math.ceil(sizes.PLAYERS * MACHINE_ROOM))
             servers = []
             for port in brokers.free_ports(sizes.MACHINES):
                 address = ("--address", f"http://127.0.0.1:{port}") if addresses else ()

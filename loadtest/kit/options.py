@@ -57,8 +57,8 @@ class Parser(ArgumentParser):
             action="append",
             default=[],
             metavar="THRESHOLD",
-            help=f"such as 'p99 > 100': end with exit code 99 if that is so of {of}; may be given "
-            f"again; of {', '.join(figures)}",
+            help=f"such as 'p99 > 100' (ms): end with exit code 99 if that is so of {of}, or if "
+            f"the figure is not known; may be given again; of {', '.join(figures)}",
         )
 
     def error(self, message: str) -> NoReturn:

@@ -24,15 +24,16 @@ from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
 from flatlands.loadtest.swarm.target import there
 
-EPILOG = """scenarios:
+EPILOG = """scenarios, with two moves a second of each bot if none are named:
 {}
 
 A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://, mqtt://)
 starts that broker for the run. Several URLs with commas between them make a ring. The exit code is
-0 if everything was right, 1 if the oracle or the run failed, 2 for bad options, 3 if the swarm
-itself was too slow for its figures to be believed, 99 if a threshold of --fail-if was crossed, 130
-after Ctrl-C. `bots.py compare A.json B.json` says what differs between runs kept by --json, and
-`bots.py join HOST:PORT` plays a part of the swarm of a --lead on another machine."""
+0 if everything was right, 2 for bad options, 130 after Ctrl-C, and otherwise the first of these: 1
+if the oracle found a fault or the run failed, 3 if the swarm itself was too slow for its figures to
+be believed, 99 if a threshold of --fail-if was crossed. `bots.py compare A.json B.json` says what
+differs between runs kept by --json, and `bots.py join HOST:PORT` plays a part of the swarm of a
+--lead on another machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,7 +177,7 @@ def _check_lead(given: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     scenarios = "\n".join(f"  {name:15}{s.about}" for name, s in SCENARIOS.items())
-    scenarios += f"\n  {OWN:15}bots play by the function turn(bot) of the game's bot.py"
+    scenarios += f"\n  {OWN:15}bots play by turn(bot) of the game's bot.py, four times a second"
     scenarios += f"\n  {idle.NAME:15}{idle.ABOUT}"
     parser = Parser(
         "bots.py",
@@ -188,7 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--url",
         help="a running server to measure, ws://HOST:PORT/ws or wss://; without it, one is "
-        "started; with idle also redis://HOST:PORT, or redis:// for one that is started",
+        "started; as all bots have one address, it needs --max-per-address 0 for more than a few "
+        "hundred; with idle also redis://HOST:PORT, or redis:// for one that is started",
     )
     add("--insecure", action="store_true", help="accept any certificate of a wss:// server")
     add(

@@ -39,7 +39,9 @@ def main(arguments: Sequence[str]) -> int:
         "bots.py compare",
         "Say which figures of the second file differ from those of the first one by more than\n"
         "the runs of each differ among themselves: --repeat 5 --json FILE keeps five runs.",
-        "The exit code is 0 if nothing is worse, 99 if something is, 2 for bad files.",
+        "A figure differs if all runs of one file are above all of the other, and the medians are\n"
+        "farther apart than the runs of either file, and than 1 %. The exit code is 0 if nothing\n"
+        "is worse, 99 if something is, 2 for bad files.",
     )
     for name in ("before", "after"):
         parser.add_argument(name, type=_kept, metavar=f"{name.upper()}.json")

@@ -161,24 +161,36 @@ RING = 100_000
 JOIN_WITHIN = 5.0
 
 SCENARIOS = {
-    "wander": Scenario("20 bots in each square walk about near the place where they began", wander),
+    "wander": Scenario("20 bots in each square walk about near where they began", wander),
     "crowd": Scenario("all bots are in one square", mill, share=0),
     "mill": Scenario("20 bots in each square walk to and fro and never leave it", mill),
     "pace": Scenario("20 bots in each square walk to and fro by keys", pace),
-    "mixed": Scenario("the same with screens of three sizes", pace, viewports=SCREENS),
+    "mixed": Scenario(
+        "the same, with the screens of a telephone, a laptop and a large monitor",
+        pace,
+        viewports=SCREENS,
+    ),
     "march": Scenario("20 bots in each square walk on across borders", march),
     "explore": Scenario(
-        "bots begin alone, far from each other and from the plaza, and walk outwards on new land",
+        "bots begin alone, 100,000 tiles from the plaza, and walk outwards, half a move a second",
         explore,
         0.5,
         share=1,
         server=("--spread-ring", str(RING)),
     ),
-    "border": Scenario("bots step to and fro over a border between squares", border, 15, share=10),
-    "storm": Scenario("nine bots in ten join within five seconds", wander, late=0.9),
+    "border": Scenario(
+        "bots step to and fro over a border, 15 moves a second", border, 15, share=10
+    ),
+    "storm": Scenario(
+        "nine bots in ten join within five seconds, while the others play", wander, late=0.9
+    ),
     "churn": Scenario("bots leave after some five seconds and join again", wander, stay=5),
     "slow": Scenario("one bot in ten never reads", wander, deaf=0.1),
-    "flood": Scenario("one bot in ten sends garbage and too many messages", wander, rude=0.1),
+    "flood": Scenario(
+        "one bot in ten sends garbage and too many messages, and comes back if it is cut off",
+        wander,
+        rude=0.1,
+    ),
     "browserquest": Scenario(
         "all begin in one square, and each clicks every two seconds",
         hop,
@@ -187,7 +199,7 @@ SCENARIOS = {
     ),
     "workadventure": Scenario("all bots walk in circles, five moves a second", circle, 5, share=40),
     "life": Scenario(
-        "one bot in each square steps only when it has heard the last steps of its neighbours",
+        "one bot in each square steps when it has heard its neighbours: one lost message stops all",
         step,
         rate=10,
         share=1,

@@ -201,7 +201,9 @@ class Observer:
         if seq == before:
             self.duplicate += 1
             return False
-        if late or seq < before:
+        # A node that did not hear in time that a player went elsewhere may tell of it once more:
+        # screens take no event of an earlier incarnation.
+        if late or seq < before and seq // INCARNATION == before // INCARNATION:
             self.reordered += 1
         self._seqs[square, id] = max(seq, before)
         return True

@@ -389,6 +389,14 @@ def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(tow
     assert found.reordered == 1 and news(found) == before
 
 
+def test_a_track_of_an_earlier_incarnation_is_not_too_late_and_changes_nothing(town):
+    found = observer(town)
+    tell(found, 1, batch(HERE, b"", [enter(50, 8, 3)]))
+    tell(found, 2, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
+    tell(found, 3, batch(HERE, record(3, 9)))
+    assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
+
+
 def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):
     found = observer(town)
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)

@@ -9,8 +9,8 @@ left: players who go from one square to another may flicker, above all between t
 import base64
 import math
 import os
-import select
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -23,6 +23,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import msgpack
+
+#: The schemes of URLs, with the ports that they mean.
+PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 HELLO, WALK, GO, SAY, PING, KEY, ACK, DO, TICKET = 1, 2, 3, 6, 7, 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21, 22, 23, 24
@@ -350,9 +353,9 @@ class Playing:
 
 
 class Bot(Playing):
-    """A player at `url`, such as http://localhost:8000, under a name; it sees `width` x `height`
-    tiles. `ticket` is what the game lets it play by. Raises OSError if nobody answers there,
-    Bot.Refused, and ValueError."""
+    """A player at `url`, such as http://localhost:8000 or https://flatlands.example.org, under a
+    name; it sees `width` x `height` tiles. `ticket` is what the game lets it play by. Raises
+    OSError if nobody answers there or the certificate is not good, Bot.Refused, and ValueError."""
 
     #: What it raises if the server does not let it play. `flatlands.Refused` is for games.
     Refused = Refused
@@ -362,8 +365,8 @@ class Bot(Playing):
     ) -> None:
         super().__init__(name, ticket)
         self._url = urlsplit(url)
-        if self._url.scheme not in ("http", "ws"):
-            raise ValueError(f"a bot plays at http://HOST:PORT, and not at {url!r}")
+        if self._url.scheme not in PORTS:
+            raise ValueError(f"a bot plays at http://HOST:PORT or https://HOST, and not at {url!r}")
         self._size = width, height
         self._waiting: list[tuple[str, Player, Any]] = []
         self._left, self._offset = False, 0.0
@@ -372,9 +375,11 @@ class Bot(Playing):
     def _connect(self, elsewhere: SplitResult | None = None) -> None:
         """Begin to play, or go on with the same player, here or `elsewhere`."""
         url = elsewhere or self._url
-        self._socket = socket.create_connection(
-            (url.hostname or "localhost", url.port or 80), timeout=PATIENCE
-        )
+        host, port = url.hostname or "localhost", PORTS[url.scheme]
+        self._socket = socket.create_connection((host, url.port or port), timeout=PATIENCE)
+        if port == PORTS["https"]:
+            context = ssl.create_default_context()
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
         self._bytes, self._flush = b"", 0
         self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
         key = base64.b64encode(os.urandom(16)).decode()
@@ -492,7 +497,8 @@ class Bot(Playing):
         """Go on at another machine, or stay if nobody lets it in there; return whether it went."""
         there = copy(self)
         try:
-            if address.scheme != "http":
+            # Nobody is led away from TLS.
+            if PORTS.get(address.scheme, 0) < PORTS[self._url.scheme]:
                 return False
             there._connect(address)
         except (OSError, Refused):
@@ -553,13 +559,16 @@ class Bot(Playing):
         """Wait for bytes for a moment; return whether some came."""
         if self._socket.fileno() < 0:
             raise ConnectionError("the connection was lost while something was sent")
-        now = time.monotonic()
-        if not select.select([self._socket], [], [], TURN)[0]:
-            if now - self._heard > PATIENCE:
-                raise ConnectionError("the server does not answer any more")
+        self._socket.settimeout(TURN)
+        try:
+            data = self._socket.recv(65536)
+        except TimeoutError:
+            if time.monotonic() - self._heard > PATIENCE:
+                raise ConnectionError("the server does not answer any more") from None
             return False
-        self._heard = now
-        data = self._socket.recv(65536)
+        finally:
+            self._socket.settimeout(PATIENCE)
+        self._heard = time.monotonic()
         if not data:
             raise ConnectionError("the server hung up")
         self._bytes += data

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flatlands.bot import Bot
 from flatlands.loadtest.kit.processes import Program, children
 from tests.brokers.redis_servers import certify, free_port, running
 from tests.browser.pages import eventually, use_tool, wait_for
@@ -84,7 +85,7 @@ def invitation(page):
     return link
 
 
-def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
+def test_the_procfile_behind_a_proxy_with_tls(deployed, play, monkeypatch):
     def enter(name, url):
         # At the end nobody answers any more.
         return play(name, url=url, ignore_https_errors=True, cut_off=True)
@@ -98,6 +99,13 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play):
     carl = enter("Carl", link)
     for page in (anna, ben, carl):
         wait_for(page, "flatlands.state.names.size === 3")
+
+    with pytest.raises(ssl.SSLCertVerificationError):
+        Bot(deployed.nginx.url, "Dora")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certify()[1]))
+    dora = Bot(deployed.nginx.url, "Dora")
+    assert dora.wait(lambda: {"Anna", "Ben"} <= {one.name for one in dora.players.values()})
+    dora.leave()
 
     with pytest.raises(urllib.error.HTTPError) as moved:
         # The port of a site is 443, and of this one it is not: only the answer is looked at.

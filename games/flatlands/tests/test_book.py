@@ -1,8 +1,5 @@
 """The book of a person: what it has found and done, and what others did for it, whatever dies."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from flatlands.games.flatlands.book import almanac, book
@@ -136,14 +133,3 @@ def test_clockwork_quotes_the_almanac_once_somebody_has_asked_for_it(world):
     told = {text for client in harness.clients for _, text in client.model.chat}
     quotes = harness.game_of().herd.quotes
     assert told & {*quotes} and 'Ada wrote on the oldest cairn: "the first"' in quotes
-
-
-def test_the_statements_of_the_almanac_are_those_of_the_page_about_sql():
-    def bare(statement):
-        return " ".join(statement.split())
-
-    docs = Path(__file__).parents[3] / "docs" / "query.md"
-    part = docs.read_text().split("## The almanac")[1].split("\n## ")[0]
-    found = [bare(block) for block in re.findall(r"((?:^    .+\n)+)", part, re.M)]
-    filled = {"now": "unixepoch() * 1000", "new": almanac.NEW}
-    assert found == [bare(each.format(**filled)) for each in almanac.PAGE.values()]

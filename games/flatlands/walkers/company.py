@@ -2,8 +2,10 @@
 return.
 
 It hears what happens in the squares that the herd's keeper is subscribed to, and looks only at
-players near by. Of all people of the herd the nearest one reacts. This module never moves anybody:
-errands.py does.
+players near by. Of all people of the herd the nearest one reacts. They never stand between people:
+where others are near they wait, and in a crowd they keep silent. Whoever comes in a later
+incarnation than its first has been here before: it is greeted as such, and not led. This module
+never moves anybody: errands.py does.
 """
 
 import math

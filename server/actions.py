@@ -36,8 +36,9 @@ def action(
     `rate` times a second, and `burst` times at once; more is refused as "flood", and closes the
     connection after 40 times. `address` is the same for all players of one address together, as
     (rate, burst): with other keys they would be other people. More is "crowded", as are calls while
-    16 wait. What the method refuses, by raising Refused, is not counted for the address. Raises
-    ValueError.
+    16 wait. An action that there is not is refused as "game", a text of a muted player as "muted",
+    and what is out of its range closes the connection. What the method refuses, by raising Refused,
+    is not counted for the address, nor is what calls `me.give_back()`. Raises ValueError.
     """
     for often, at_once in ((rate, burst), *([address] if address else [])):
         if not isinstance(often, int | float) or often <= 0:

@@ -33,9 +33,12 @@ def action(
 
     It is called with `me` and the fields that the page gives. The default of each parameter says
     what may stand there: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
-    `rate` times a second, and `burst` times at once. `address` is the same for all players of one
-    address together, as (rate, burst): with other keys they would be other people. What the method
-    refuses, by raising Refused, is not counted for the address. Raises ValueError.
+    `rate` times a second, and `burst` times at once; more is refused as "flood", and closes the
+    connection after 40 times. `address` is the same for all players of one address together, as
+    (rate, burst): with other keys they would be other people. More is "crowded", as are calls while
+    16 wait. An action that there is not is refused as "game", a text of a muted player as "muted",
+    and what is out of its range closes the connection. What the method refuses, by raising Refused,
+    is not counted for the address, nor is what calls `me.give_back()`. Raises ValueError.
     """
     for often, at_once in ((rate, burst), *([address] if address else [])):
         if not isinstance(often, int | float) or often <= 0:

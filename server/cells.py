@@ -34,8 +34,11 @@ class Cells:
     `merge` says which of two writes to a tile counts: the "last" one, the "first" one, or the one
     of the highest value ("most"); with "sum" they are added up. They are `kept` in the store: True,
     "first" for before anybody is told, as sums always are, or False. `most` tiles of the layer may
-    be written on, and `per_owner` by one person. What nobody has written on for `forget` seconds
-    is 0 again. Nobody can enter tiles with values from `solid` on.
+    be written on, and `per_owner` by one person: how many it has written last is asked of the store
+    each two seconds if it has a tenth of that, so that at several nodes it may get beyond it, and
+    writing 0 makes it one less. What nobody has written on for `forget` seconds is 0 again, by the
+    clocks of the nodes. Nobody can enter tiles with values from `solid` on. Without a store a layer
+    lasts as long as a node that knows it.
     """
 
     #: What it is at a node.
@@ -102,7 +105,7 @@ class Cells:
 
     def renew(self, square: Square, older: float) -> None:
         """Let what has not been written for so many seconds in a square count as written now, with
-        the same values and writers, so that it is not forgotten yet."""
+        the same values and writers, so that it is not forgotten yet: not by "first" and "most"."""
         layer, known = self.layer, self.layer.known(square)
         old = layer.loop.now() - round(older * 1000)
         if known is None:

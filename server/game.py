@@ -168,9 +168,10 @@ class Part:
         """
 
     def on_leave(self, me: Any) -> None:
-        """A player has left the game: it has closed its page, or its connection is lost for long.
+        """A player has left the game: it has closed its page, or has been away for ten seconds.
 
-        It is called at the player's node, and may wait. It is not called if that node dies.
+        It is called at the player's node, and may wait. It is not called if that node dies. By
+        `me.leave` it puts down what it carried; all else that would change it raises Gone.
         """
 
     def on_enter(self, me: Any, square: Square, before: Square) -> None:
@@ -181,28 +182,39 @@ class Part:
         """A player has come to these tiles, one after the other, since the last call.
 
         It is called once in the world, at the player's node, for a player that walks some five
-        times a second, and ten times at most. Without this hook nobody looks for it.
+        times a second, and ten times at most. Without this hook nobody looks for it. The tile on
+        which it begins is no step. An intent may come 200 ms late: then it may have been told to
+        have come to a tile before which it has turned.
         """
 
     def on_touch(self, me: Any, thing: Any) -> None:
         """A player has come near to a thing of one of the kinds in `things`.
 
         It is called once in the world for each time, at the player's node, and may wait: the thing
-        may be another one's meanwhile.
+        may be another one's meanwhile. It is called again once the player has been a tile and a
+        quarter beyond the reach, if the thing is put there anew, and if a worker passes the player
+        to another one. While 16 calls about the player wait, it is tried again each second. Who
+        has lost its connection, and computer players, touch nothing.
         """
 
     def on_meet(self, me: Any, other: Seen) -> None:
         """A player has come near to another one: within `meets` tiles of the game.
 
-        It is called once for each of the two, at its node, each time that they have been apart, and
-        may wait. Computer players meet nobody.
+        It is called once for each of the two, at its node, again when they have been a tile and a
+        quarter farther apart or one was passed to another worker, and may wait. `other` is as this
+        node knew it when they met. The node looks for meetings ten times a second, or less often
+        where hundreds stand together. Computer players, and who has lost its connection, meet
+        nobody; bots do.
         """
 
     def plant(self, cell: Tile) -> Iterable[Thing]:
         """Return what is to lie in a cell of the ground, of 64 x 64 tiles, which somebody has come
         near to for the first time, or for the first time since a day.
 
-        What it returns is put there once, though it may be called more than once. It must not wait.
+        Cell (column, row) has the columns from 64 * column - 32 on, and rows likewise. What it
+        returns is put there once, though it may be called more than once; what lies there still,
+        by its kind and its place among those in the list, is left alone. It must not wait. If it
+        fails, it is called again after a minute.
         """
         return ()
 
@@ -236,8 +248,8 @@ class Part:
         return int(self.node.grid.side)
 
     def tell_all(self, name: str, *fields: Any) -> None:
-        """Tell the pages of this node's players something, under a name of the game's own. Fields
-        are None, booleans, whole numbers, texts, and lists of these."""
+        """Tell the pages of this node's players, and of no other's, something, under a name of the
+        game's own. Fields are None, booleans, whole numbers, texts, and lists of these."""
         message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
@@ -361,8 +373,9 @@ class Game(Part):
         return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
 
     def begin(self) -> Tile | None:
-        """Return the tile on which a newcomer begins, or None: near the origin, apart from others.
-        It must not wait."""
+        """Return the tile on which a newcomer begins, or None: near the origin, apart from others,
+        as when it fails, or nobody can stand there. An invitation goes before it. It must not wait.
+        """
         return None
 
     def renamed(self, player: int, name: str, owner: str) -> None:
@@ -385,7 +398,7 @@ def every(
     """Let a method of a game be called every so many seconds, 0.05 at least, at each node; with
     `once` at one node of the world at a time, or without a store at each. If it `waits`, it may
     wait, and is not called again before it has ended. With `each` it is called with each player of
-    the node. Raises ValueError."""
+    the node, also those whose connection is lost. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
     if each and (once or waits):

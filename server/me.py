@@ -123,11 +123,14 @@ class Known(metaclass=_Fielded):
 class Me(Known):
     """A player of this node, as its game knows it. Positions are tiles: (column, row).
 
-    What it does raises Gone once the player is not at this node any more. A game may have a class
-    that inherits from this one, with fields that everybody sees:
+    What it does raises Gone once the player is not at this node any more. A game, but no part, may
+    have a class that inherits from this one, with up to 8 fields that everybody sees:
 
         class Painter(Me):
             colour = number(0, 7)
+            team = number(0, 2, kept=True)  # has it still when it comes back
+
+    It may have methods, and no attributes but the fields: there is a new object for each call.
     """
 
     __slots__ = ("_give_back",)
@@ -191,6 +194,7 @@ class Me(Known):
         store. Raises Gone, unless the player has left the game here; Away if the store does not
         answer; Refused where there are as many as there can be (`room`), if the person has as many
         already (`most`), or if they are counted per owner and it has none (`key`); and ValueError.
+        Those before the one that is refused lie there then.
         """
         if self.id not in self._node.residents.left:
             self._check()
@@ -243,8 +247,8 @@ class Me(Known):
         return rank
 
     def emit(self, event: Event) -> None:
-        """Publish an event of the player in its square. Raises Gone, Refused if too many come from
-        there, and ValueError."""
+        """Publish an event of the player in its square. Raises Gone; Refused if more than 50 a
+        second (250 at once) come from there, or 10 (120) of its address; and ValueError."""
         self._check()
         screen, square = self._resident.screen, self.square
         if screen is not None and not screen.limits.allow_there(

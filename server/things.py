@@ -85,7 +85,14 @@ class _Fields:
         """Return what an older version of the game has put into the store as this one has it.
 
         `values` are the values of the fields that it had, by name: that may be any earlier version.
-        What is no field, or cannot be its value, is left out. It may not wait.
+        What is no field, or cannot be its value, is left out. It may not wait. It is called when
+        what an older version has put there is read; for what is kept of a square, if that does not
+        fit. If it fails, what does not fit has its lowest value. The store keeps what it had until
+        somebody changes it.
+
+            @classmethod
+            def upgrade(cls, values):  # colour was a number
+                return {**values, "colour": ["red", "green", "gold"][values["colour"]]}
         """
         return values
 
@@ -133,8 +140,8 @@ class Kept(_Fields):
         class Weather(Kept, every=2):
             rain = number(0, 9)
 
-    Its fields are declared as those of a Thing. `every` is in seconds, between two calls of the
-    hook on_tick, which may set them.
+    Its fields are declared as those of a Thing, with 300 characters in all texts. `every` is in
+    seconds, 0.1 to 3600, between two calls of the hook on_tick, which may set them.
     """
 
     every: ClassVar[float] = 1
@@ -178,12 +185,16 @@ class Thing(_Fields):
         class Mushroom(Thing, reach=1, lasts=3600):
             colour = number(0, 7)
 
-    A player touches one that is within `reach` tiles. After `lasts` seconds it is gone, if nobody
-    has taken or changed it before; None: it lies until somebody takes it. Of those that players
-    leave, so many can lie `per_square` and `per_owner`: None for any number.
+    A player touches one whose tile's middle is within `reach` tiles, 6 at most. After `lasts`
+    seconds it is gone, if nobody has taken or changed it before; None: it lies until somebody takes
+    it. Of those that players leave, so many can lie `per_square` and `per_owner`, up to 100: None
+    for any number, but 500 things in a square.
 
-    A field with a name that begins with an underscore is kept in the store and shown to nobody. An
-    object is one thing as it lay there when it was read, and never changes.
+    Its name, and those of its up to 16 fields, have 20 characters at most; all its texts have 2,000
+    together. A field with a name that begins with an underscore is kept in the store and shown to
+    nobody. What lies of a kind that the game has no more stays in the store unseen. An object is
+    one thing as it lay there when it was read, and never changes: `tile`, `id` and `version`, which
+    grows whenever it is put somewhere, and the fields.
     """
 
     reach: ClassVar[float] = 1

@@ -244,13 +244,6 @@ def test_a_world_takes_a_name_or_a_path_of_a_game():
         World(Path("nowhere"))
 
 
-def test_the_example_of_the_page_about_games_passes():
-    page = (ROOT / "docs" / "games.md").read_text().partition("\n## Test it\n")[2]
-    example = {"__file__": str(TEMPLATE / "tests" / "test_game.py")}
-    exec(page.partition("```python\n")[2].partition("```")[0], example)
-    example["test_all_see_the_same_floor_after_a_cut_and_a_kill"]()
-
-
 @pytest.mark.process
 def test_the_tests_of_a_new_game_pass(tmp_path):
     """As `flatlands test` runs them, in a folder that knows nothing of this one."""

@@ -330,10 +330,14 @@ class World:
         """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
         the players whom it should, all screens show the same things and cells, the store's
         counts of cells are those of its cells, and boards have the points that were given. That
-        nobody takes what another one has taken is
-        looked at whenever somebody takes something.
+        nobody takes what another one has taken is looked at whenever somebody takes something.
 
-        A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`.
+        A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`. What
+        else must hold in a game stands in its tests/rules.py, which `flatlands simulate` asks too:
+
+            def check(world):
+                for player in world.players:
+                    assert not player.playing or player.me.values["coins"] <= 9
         """
         assert any(player.playing for player in self.players), "nobody plays"
         if wrong := self._wrong():

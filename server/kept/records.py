@@ -60,7 +60,7 @@ class Records(Generic[_R]):
 
     def all(self, group: str) -> list[_R]:
         """Return the records whose ids begin with a group and a slash, or are the group, in the
-        order of their ids. Raises Away."""
+        order of their ids. They are read at once, so it has some hundreds at most. Raises Away."""
         found = self._ask(lambda store: store.group(self._queue, group))
         return sorted(self._read_all(found), key=lambda one: one.id)
 

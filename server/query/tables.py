@@ -154,8 +154,9 @@ def fill(
 
 
 def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
-    """Return the rows of each of some statements, which read from tables of the game that has a
-    part. It waits for the store. Raises Away, ValueError, and sqlite3.Error."""
+    """Return the rows, as tuples, of each of some statements, which read from tables of the game
+    that has a part. It reads all rows of these tables from the store, and waits for that. Raises
+    Away, ValueError, and sqlite3.Error."""
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 

@@ -542,7 +542,7 @@ def test_from_one_address_not_more_courses_are_won_than_one_in_ten_seconds():
     world.run(8)
     ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
     world.run(15)
-    for _ in range(address.burst + 25):
+    for _ in range(int(address.burst) + 25):
         assert arrive(ben)[1] is False
         world.run(1)
 

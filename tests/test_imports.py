@@ -55,6 +55,12 @@ PAGE_FOLDER = ROOT / "games/flatlands/page"
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
+def sources(folder, pattern="**/*.py"):
+    """Return the files of Python in a folder of the project, without the tests of games."""
+    paths = (ROOT / folder).glob(pattern)
+    return [path for path in paths if "tests" not in path.relative_to(ROOT / folder).parts]
+
+
 def named_modules(path):
     """Yield what a file imports, also for its types only: what a module may be, with its dots."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -84,8 +90,7 @@ def circle(left):
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_a_folder_imports_only_what_it_may(folder):
-    paths = list((ROOT / folder).glob("**/*.py" if folder in ("server", "games") else "*.py"))
-    paths = [path for path in paths if "tests" not in path.parts[len(ROOT.parts) :]]
+    paths = sources(folder, "**/*.py" if folder in ("server", "games") else "*.py")
     assert paths
     for path in paths:
         foreign = imported(path) & OURS - MAY_IMPORT[folder]
@@ -99,7 +104,7 @@ def test_nothing_outside_of_games_knows_one():
         for path in (ROOT / folder).glob("**/*.py"):
             known = {name for name in imported_modules(path) if name.startswith("games.")}
             assert not known and not re.search(r"flatlands\.games\.\w", path.read_text()), path
-    for path in ROOT.glob("games/*/**/*.py"):
+    for path in sources("games", "*/**/*.py"):
         known = {name.split(".")[1] for name in imported_modules(path) if name[:6] == "games."}
         assert known <= parts | {path.relative_to(ROOT).parts[1]}, path
 

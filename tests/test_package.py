@@ -39,7 +39,7 @@ def test_each_part_is_a_folder_beside_the_package_and_has_a_link_in_it():
 
 @pytest.mark.parametrize("folder", [*PARTS, *USERS])
 def test_every_import_of_a_part_names_the_package(folder):
-    for path in (ROOT / folder).glob("**/*.py"):
+    for path in sources(folder):
         names = {name.split(".")[0] for name in named_modules(path)}
         assert not names & {*PARTS, "compiled", "needs"}, path
 

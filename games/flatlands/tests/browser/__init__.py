@@ -1,0 +1,1 @@
+"""The page of Flatlands in a real browser."""

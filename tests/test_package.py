@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient
-from tests.test_imports import named_modules
+from tests.test_imports import named_modules, sources
 
 #: The folders that are parts of the package, and those that only use it.
 PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")

@@ -11,7 +11,7 @@ import { among, nothing } from './people.js';
 import { standingIn } from '../../../../tests/js/standing.js';
 
 draw();
-const VIEW = '../../games/flatlands/page/view/';
+const VIEW = '../../page/view/';
 const [{ beaconAt, colourOf }, { FIRE, firesOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
   { motionAt, MovingParts }, { NUMBERS, PROPS }, { Screen }, shore, { boatAt }, { tuftsOf, windAt }, { Window }] = await Promise.all(
   ['beacons', 'fire', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen', 'shore', 'water', 'wind', 'window']

@@ -112,7 +112,7 @@ def world(nodes=1):
     return harness
 
 
-def test_who_looks_is_shown_everybody_but_deer_whether_it_plays_or_not():
+def test_a_client_that_looks_is_shown_everybody_but_deer_whether_it_plays_or_not():
     harness = world(nodes=2)
     one, two = sorted(harness.hosts, key=lambda host: host.node.id)
     a = harness.place("A", (0, 0), host=one)

@@ -12,7 +12,6 @@ from flatlands.server.cells import Cells
 from flatlands.server.game import Game, every
 from flatlands.server.kept import reader, rows
 from flatlands.server.kept.layer import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED
-from flatlands.server.kept.reader import AGAIN
 from flatlands.server.kept.rows import TILE
 from flatlands.server.players.steps import TOGETHER
 from flatlands.world.batches import Batch, Corner
@@ -167,16 +166,6 @@ def test_a_node_that_was_cut_off_for_long_tells_of_its_writes_as_soon_as_it_is_b
     a.host.broker.restore(a.host.node)
     harness.run(4000)
     assert seen(b, (3, 4)) == 7
-
-
-def test_without_a_store_nodes_ask_each_other_once_a_minute():
-    harness, a, _ = world(stored=False)
-    sync = a.host.node.replicas.squares[0, 0].sync
-    asked = []
-    for _ in range(3):
-        harness.run(AGAIN)
-        asked.append(sync.requested)
-    assert len(set(asked)) == 3 and sync.requested > a.now() - AGAIN
 
 
 class Rules(Game):
@@ -386,7 +375,7 @@ def test_a_square_is_received_only_as_long_as_it_is_needed_though_the_store_is_a
     assert node.game.floor.counts() == {5: 50}
 
 
-def test_what_the_store_had_is_compared_a_few_squares_at_a_time(monkeypatch):
+def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
     harness, a, _ = world()
     monkeypatch.setattr(reader, "TILES_AT_ONCE", 3 * 256)
     floor, turns = a.host.node.game.floor, []

@@ -170,7 +170,7 @@ IN_ORDER = {
 
 
 @pytest.mark.parametrize(("stream", "answers"), IN_ORDER.values(), ids=IN_ORDER)
-def test_what_comes_is_answered_in_order(pair, stream, answers):
+def test_frames_are_answered_in_order(pair, stream, answers):
     owner, peer = pair
     connection = owner.connection
     connection.on_message = lambda opcode, payload: connection.send(frame(payload, opcode))

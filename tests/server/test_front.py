@@ -73,7 +73,7 @@ def test_a_player_is_answered_between_two_requests_of_one_connection(slow, path)
     assert 0 < begun.count(b"HTTP/1.1 ") < 90
 
 
-def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
+def test_strangers_cause_no_traceback_and_little_log_whatever_they_send():
     with inside("--log-level", "DEBUG") as server:
         for _ in range(60):
             with connect(server.port) as flood:
@@ -141,7 +141,7 @@ def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
 
 
 @pytest.mark.process
-def test_where_descriptors_run_out_newcomers_still_come_in():
+def test_newcomers_still_come_in_where_descriptors_run_out():
     with serving(descriptors=160) as server:
         for _ in range(200):
             connect(server.port)

@@ -161,7 +161,7 @@ def test_nodes_that_play_different_games_do_not_hear_each_other():
     assert harness.loop.stats["incompatible"] == 1 and not harness.node.peers.peers
 
 
-def test_what_games_import_is_found_in_the_package():
+def test_the_package_has_all_that_games_import():
     names = ("Cells", "Game", "Me", "every", "plain", "terrain")
     found = {name: getattr(flatlands, name) for name in names}
     assert found["Game"].ground is found["terrain"]() is not found["plain"]()

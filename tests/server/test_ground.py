@@ -370,8 +370,9 @@ def test_a_forgotten_value_does_not_count_though_it_is_in_the_store_still(monkey
         assert in_store(harness, queue(name)) == {(3, 4): 9} and cells.counts() == {9: 1}
 
 
-def test_nodes_ask_each_other_once_a_minute_for_values_that_are_not_kept():
-    harness, a, b, _ = world(nodes=3, play=Ways)
+@pytest.mark.parametrize("stored", [True, False])
+def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored):
+    harness, a, b, _ = world(nodes=3, play=Ways, stored=stored)
     # The first node has nobody near, so that its signs end.
     writer, link = a.host, b.host.broker
     writer.node.movement.put(writer.node.residents.by_id[a.id], (900 * UNIT, 900 * UNIT))

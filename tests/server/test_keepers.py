@@ -329,7 +329,7 @@ def test_squares_are_kept_though_others_cannot_be_claimed(monkeypatch):
     assert rain(a) - had >= 10 and len(kept_by(harness.hosts[0])) == 4
 
 
-def test_where_the_store_has_forgotten_all_a_node_that_heard_little_keeps_nothing_for_long():
+def test_a_node_that_heard_little_keeps_nothing_for_long_where_the_store_has_forgotten_all():
     harness = sky(nodes=3)
     for _ in range(4):
         a = at(harness, "a", (8, 8))

@@ -19,6 +19,7 @@ from flatlands.server.websocket.hosts import Hosts
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.server.client_frames import client_close, client_frame
 from tests.server.servers import until
+from tests.socket_client import SocketClient
 
 SENTENCE = re.compile(r"[A-Z].* .*\.")
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -51,6 +52,7 @@ class Echo:
             listener, page, self.accept, protocol=protocol, limits=limits, **options
         )
         self.server.start()
+        self.port = self.server.server_port
 
     def accept(self, connection, _environ):
         self.connections.append(connection)
@@ -92,8 +94,10 @@ def impatient(monkeypatch):
 class Client:
     """A TCP connection that speaks in bytes."""
 
-    def __init__(self, echo):
-        self.socket = socket.create_connection(("127.0.0.1", echo.server.server_port), timeout=10)
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        # However a test ends, conftest.py closes it.
+        SocketClient.sockets.add(self.socket)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
 

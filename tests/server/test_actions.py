@@ -298,25 +298,22 @@ def test_a_part_is_added_to_any_game_by_one_line():
 KEPT = number(0, 9, kept=True)
 
 
-def declare(**names):
-    return type("Wrong", (Game,), names)
+def declare(method, name="buy"):
+    return type("Wrong", (Game,), {name: action()(method)})
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
         (
-            lambda: declare(buy=action()(lambda self, me, what: 0)),
+            lambda: declare(lambda self, me, what: 0),
             r"the action buy must say what may stand in 'what': number\(low, high\)",
         ),
+        (lambda: declare(lambda self, me, n=KEPT: 0), "the action buy cannot keep 'n'"),
+        (lambda: declare(lambda self: 0), "the action buy must take me"),
+        (lambda: declare(lambda self, me: None, "stop"), "cannot have the name stop"),
         (
-            lambda: declare(buy=action()(lambda self, me, n=KEPT: 0)),
-            "the action buy cannot keep 'n'",
-        ),
-        (lambda: declare(buy=action()(lambda self: 0)), "the action buy must take me"),
-        (lambda: declare(stop=action()(lambda self, me: None)), "cannot have the name stop"),
-        (
-            lambda: Harness(play=declare(parts=(Trail, Trail))),
+            lambda: Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)})),
             "two parts of the game have an action wipe",
         ),
         *(

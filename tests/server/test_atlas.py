@@ -415,19 +415,11 @@ def test_malformed_counts_are_refused():
     first, second = harness.hosts
     channel, other = first.node.channels.part(WORLD), second.node.id
     before = shown(watcher)
+    wrong = [9, 9, 9], [9, 9, 9, -1], [9, -9, 9, 9], [9, True, 9, 9], [9, 9, 2**25, 9]
     for payload in (
         peer_protocol.watch(other, True, [0, 0, 0, 1]),
-        *(
-            msgpack.packb([51, other, 0, grain, dots])
-            for grain, dots in (
-                (0, [0, 9, 9, 9]),
-                (0, [0, 9, 9, 9, -1]),
-                (0, [0, 9, -9, 9, 9]),
-                (0, [0, 9, True, 9, 9]),
-                (0, [0, 9, 9, 2**25, 9]),
-                (33, []),
-            )
-        ),
+        msgpack.packb([51, other, 0, 33, []]),
+        *(msgpack.packb([51, other, 0, 0, [0, *dots]]) for dots in wrong),
     ):
         malformed = first.loop.stats["malformed"]
         second.broker.publish(channel, payload)

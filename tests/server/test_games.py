@@ -116,7 +116,10 @@ def has(line):
         (has("x = number(3, 1)"), "from 3 to 1 is no range"),
         (has("async def on_leave(self, me): 0"), "nothing awaits"),
         (has("page = 'bare'"), "must have <!-- base --> once"),
-        (OWN.replace("super().__init__", "print"), "must call super().__init__(node, options, al"),
+        (
+            OWN.replace("super().__init__", "print"),
+            "must call super().__init__(node, options, alone)",
+        ),
         (OWN.replace("__init__", "on_steps"), "there is no hook on_steps: there are on_enter, on_"),
         (has("thing = [Thing]"), "no game has a list thing: there"),
         (OWN.replace("node.stats", "node.nothing"), "paint.py, line 18: AttributeError: "),

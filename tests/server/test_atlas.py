@@ -66,9 +66,6 @@ def quiet(harness):
     )
 
 
-# Dots, and parts of the world.
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_dots_fit_into_each_other(seed):
     chance = random.Random(seed)
@@ -101,9 +98,6 @@ def test_any_squares_lie_in_four_parts_at_most(seed):
             assert [p for p in parts if dot_at(square, p.grain) == p[1:3]]
         assert all(part.grain > grain for part in parts)
     assert parts_around(Rect(*EVERYWHERE), 0) == [WORLD]
-
-
-# What a client is told.
 
 
 def world(nodes=1):
@@ -186,9 +180,6 @@ def test_a_square_flashes_when_its_channel_delivers_and_only_changes_are_told():
     assert kinds(watcher).count(40) == told
 
 
-# How much a client is told.
-
-
 def tell_roughly(monkeypatch, most):
     """Let nodes tell of the world in so few dots that its parts must be asked for."""
     for module in (views, counts):
@@ -250,9 +241,6 @@ def test_dots_become_finer_when_players_have_left():
     assert watcher.model.grain == 0 and shown(watcher) == truth(harness, 0)
 
 
-# Nobody who does not look pays.
-
-
 @pytest.mark.parametrize(
     "ends", [lambda c: c.send(15, None, 0, 0, 0, 0), lambda c: c.connection.lose()]
 )
@@ -269,9 +257,6 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
     assert all(counted)
     harness.run(20_000)
     assert [host.loop.stats["counts"] for host in harness.hosts] == counted
-
-
-# Limits.
 
 
 def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
@@ -341,9 +326,6 @@ def test_a_slow_watcher_misses_messages_and_then_gets_the_whole_picture():
     assert watcher.session.lags_since is None
     harness.run(2500)
     assert watcher.model.pictures == 2 and shown(watcher) == truth(harness, 0)
-
-
-# Whatever is lost.
 
 
 def roam(harness, chance):

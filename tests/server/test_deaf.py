@@ -128,9 +128,6 @@ def test_a_lost_batch_is_not_taken_for_a_deaf_square(halves):
     halves.check()
 
 
-# What is not the broker's fault.
-
-
 def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):
     for square in ((n, 0) for n in range(0, 300, 5)):
         halves.deaf.freeze()

@@ -19,9 +19,6 @@ def two():
     return two_nodes()
 
 
-# How a connection ends.
-
-
 def come_and_hang_up(harness, host, token, code=1006, name="B"):
     """Come to a node with a player's token, and hang up at once."""
     client = harness.client(host)
@@ -39,9 +36,6 @@ def test_a_player_that_the_server_sent_away_stands_undimmed_and_plays_on_for_goo
     harness.run(DIMMED_FOR + 100)
     assert a.sees(again)
     harness.check()
-
-
-# Claims.
 
 
 @pytest.mark.parametrize("code", [1000, 1006])
@@ -140,9 +134,6 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stop
     harness.check()
 
 
-# Who is behind.
-
-
 def behind(client, harness):
     """Let a client fall behind: it acknowledges nothing, and much happens."""
     client.silent = True
@@ -189,9 +180,6 @@ def test_a_client_behind_when_a_node_came_sees_its_players_where_they_are():
     harness.check()
 
 
-# Which nodes live.
-
-
 def test_a_node_that_is_heard_in_a_square_lives_though_its_heartbeats_are_lost(two):
     harness, a, b = two
     nodes, publish = harness.node.channels.nodes, harness.hosts[1].broker.publish
@@ -204,9 +192,6 @@ def test_a_node_that_is_heard_in_a_square_lives_though_its_heartbeats_are_lost(t
             harness.run(300)
         assert a.sees(b)
     harness.check()
-
-
-# What stands still, and what fails.
 
 
 def test_an_event_that_waited_while_a_process_stood_still_is_told_when_it_goes_on():
@@ -264,9 +249,6 @@ def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
     assert heard == [[("P0", "hello")]] * 2 + [[]] + [[("P0", "hello")]] * 2
 
 
-# Clocks.
-
-
 def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
     harness, a, b = two
     harness.hosts[1].freeze()
@@ -311,9 +293,6 @@ def test_a_player_that_comes_back_with_an_old_token_is_not_where_its_stopped_nod
     harness.run(5000)
     assert back.id == b.id and a.at(back) == back.at() == (24 * UNIT, 8 * UNIT)
     harness.check()
-
-
-# What a node knows of squares that a client does not hear.
 
 
 def test_a_player_that_a_node_does_not_believe_is_not_on_its_clients_screens_either():

@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from gevent.event import Event as Door
 
 from flatlands.brokers.base import Message
 from flatlands.server.actions import action, flag, number, text
@@ -15,6 +16,7 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.things import Event
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
+from tests.server.servers import until
 
 DO = 35
 
@@ -22,7 +24,7 @@ DO = 35
 class Shop(Game):
     """Notes what happens in it."""
 
-    said = []
+    said, door = [], Door()
 
     def on_join(self, me, back):
         self.said.append(("join", me.name, back))
@@ -42,7 +44,7 @@ class Shop(Game):
 
     @action(rate=100, burst=100)
     def wait(self, me):
-        gevent.sleep(1)
+        self.door.wait()
         self.said.append("waited")
 
     @action()
@@ -52,8 +54,8 @@ class Shop(Game):
 
 @pytest.fixture
 def shop():
-    """A harness, and a player."""
-    Shop.said.clear()
+    """A harness, and a player. Whoever waits does so until the door opens."""
+    Shop.door.clear()
     harness = Harness(play=Shop)
     client = harness.place("Ada", (0, 0))
     Shop.said.clear()
@@ -205,11 +207,10 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     for _ in range(3):
         client.send(DO, "wait", [])
     client.send(DO, "buy", ["tea", 1, True])
-    resident = harness.node.residents.by_id[client.id]
-    gevent.sleep(0.5)
-    assert not Shop.said and harness.node.play.lines.pinned(resident.id)
+    gevent.sleep(0)
+    assert not Shop.said and harness.node.play.lines.pinned(client.id)
     harness.run(2001)
-    assert not harness.node.play.lines.pinned(resident.id), "no longer than it may take"
+    assert not harness.node.play.lines.pinned(client.id), "no longer than it may take"
     for _ in range(WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
@@ -217,8 +218,10 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     other.send(DO, "buy", ["tea", 1, True])
     gevent.sleep(0)
     assert [said[0].name for said in Shop.said if isinstance(said[0], Me)] == ["Bo"]
-    gevent.sleep(2.8)
-    assert Shop.said.count("waited") == 3 and Shop.said.index("waited") == 2
+    Shop.door.set()
+    until(lambda: Shop.said.count("waited") == WAITING)
+    ada = Me(harness.node, harness.node.residents.by_id[client.id])
+    assert Shop.said[2:] == [*["waited"] * 3, (ada, "tea", 1, True), *["waited"] * (WAITING - 3)]
 
 
 def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
@@ -244,8 +247,9 @@ def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(s
     for _ in range(3 * WAITING):
         harness.node.play._entered(resident, (0, 0))
     assert harness.loop.stats["hooks_left_out"] == 2 * WAITING
-    gevent.sleep(1.2)
-    assert len([said for said in Shop.said if said[0] == "enter"]) == WAITING
+    Shop.door.set()
+    until(lambda: len(Shop.said) == 1 + WAITING)
+    assert [said[0] for said in Shop.said[1:]] == ["enter"] * WAITING
 
 
 class Trail(Part):
@@ -275,6 +279,7 @@ class Fair(Shop):
 
 
 def test_a_part_is_added_to_any_game_by_one_line():
+    Fair.passed.clear()
     harness = Harness(play=Fair, nodes=2, ready=True)
     client = harness.place("Ada", (0, 0))
     client.walk(1, 0)

@@ -136,6 +136,12 @@ class Client:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+@pytest.fixture
+def client(echo):
+    with Client(echo) as client:
+        yield client
+
+
 def request(*lines):
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -146,14 +152,13 @@ def replaced(old, *new):
     return [*HANDSHAKE[:at], *new, *HANDSHAKE[at + 1 :]]
 
 
-def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(echo):
-    with Client(echo) as client:
-        status, headers, _ = client.ask(*HANDSHAKE)
-        assert status == 101
-        assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
-        assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-        assert "sec-websocket-protocol" not in headers
-        assert "content-length" not in headers and "transfer-encoding" not in headers
+def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(client):
+    status, headers, _ = client.ask(*HANDSHAKE)
+    assert status == 101
+    assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
+    assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+    assert "sec-websocket-protocol" not in headers
+    assert "content-length" not in headers and "transfer-encoding" not in headers
 
 
 @pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
@@ -221,15 +226,14 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("lines", "status"), REFUSALS.values(), ids=REFUSALS)
-def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(echo, lines, status):
-    with Client(echo) as client:
-        found, headers, body = client.ask(*lines)
-        assert found == status and is_sentence(body)
-        assert headers["content-type"] == "text/plain; charset=utf-8"
-        assert headers["connection"] == "close"
-        if VERSION not in lines:
-            assert headers["sec-websocket-version"] == "13"
-        client.ended()
+def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(client, lines, status):
+    found, headers, body = client.ask(*lines)
+    assert found == status and is_sentence(body)
+    assert headers["content-type"] == "text/plain; charset=utf-8"
+    assert headers["connection"] == "close"
+    if VERSION not in lines:
+        assert headers["sec-websocket-version"] == "13"
+    client.ended()
 
 
 @pytest.mark.parametrize(
@@ -249,27 +253,24 @@ def test_a_subprotocol_must_be_offered(serve, offer):
         client.ended()
 
 
-def test_names_of_headers_and_their_tokens_may_be_in_any_case(echo):
+def test_names_of_headers_and_their_tokens_may_be_in_any_case(client):
     shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
     shouted[shouted.index("Connection: keep-alive, Upgrade")] = "Connection: keep-alive,UPGRADE"
-    with Client(echo) as client:
-        assert client.ask(*shouted)[0] == 101
+    assert client.ask(*shouted)[0] == 101
 
 
-def test_ordinary_requests_reach_the_application_on_one_connection(echo):
-    with Client(echo) as client:
-        # An upgrade to something else is one too.
-        for path, *more in (["/"], ["/stats"], ["/", "Upgrade: h2c", "Connection: Upgrade"]):
-            answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost", *more)
-            assert answer[::2] == (200, f"GET {path}\n".encode())
-        assert client.ask(*HANDSHAKE)[0] == 101
+def test_ordinary_requests_reach_the_application_on_one_connection(client):
+    # An upgrade to something else is one too.
+    for path, *more in (["/"], ["/stats"], ["/", "Upgrade: h2c", "Connection: Upgrade"]):
+        answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost", *more)
+        assert answer[::2] == (200, f"GET {path}\n".encode())
+    assert client.ask(*HANDSHAKE)[0] == 101
 
 
-def test_a_head_request_is_answered_without_a_body(echo):
-    with Client(echo) as client:
-        client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
-        head, _, body = client.file.read().partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
+def test_a_head_request_is_answered_without_a_body(client):
+    client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
+    head, _, body = client.file.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
 
 
 @pytest.mark.parametrize(
@@ -286,29 +287,26 @@ def test_a_head_request_is_answered_without_a_body(echo):
         (b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n", 431),
     ],
 )
-def test_garbage_is_answered_and_no_error_is_logged(echo, garbage, status):
-    with Client(echo) as client:
-        client.send(garbage)
-        found, headers, body = client.answer()
-        assert (found, headers["connection"]) == (status, "close")
-        # A line without an end is answered by gevent itself.
-        assert is_sentence(body) == (status != 414)
+def test_garbage_is_answered_and_no_error_is_logged(client, garbage, status):
+    client.send(garbage)
+    found, headers, body = client.answer()
+    assert (found, headers["connection"]) == (status, "close")
+    # A line without an end is answered by gevent itself.
+    assert is_sentence(body) == (status != 414)
 
 
-def test_a_connection_has_a_hundred_requests(echo):
-    with Client(echo) as client:
-        client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
-        answers = client.file.read()
-        assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
+def test_a_connection_has_a_hundred_requests(client):
+    client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
+    answers = client.file.read()
+    assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
 
 
 @pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Content-Length: 100000000000"])
-def test_an_endless_body_is_not_read(echo, head):
-    with Client(echo) as client:
-        client.send(request("POST / HTTP/1.1", "Host: localhost", head))
-        with pytest.raises((BrokenPipeError, ConnectionResetError)):
-            for _ in range(10_000):
-                client.send(b"1\r\nx\r\n" * 10_000)
+def test_an_endless_body_is_not_read(client, head):
+    client.send(request("POST / HTTP/1.1", "Host: localhost", head))
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        for _ in range(10_000):
+            client.send(b"1\r\nx\r\n" * 10_000)
 
 
 def test_a_foreign_host_and_a_foreign_origin_are_refused_and_told_what_to_set(serve):
@@ -376,63 +374,57 @@ def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):
             client.vanish()
 
 
-def test_half_a_request_line_is_not_waited_for(impatient, echo):
-    with Client(echo) as client:
-        client.send(b"GET /w")
-        client.ended()
+def test_half_a_request_line_is_not_waited_for(impatient, client):
+    client.send(b"GET /w")
+    client.ended()
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_half_a_head_gets_a_408_also_if_it_drips(impatient, echo, drips):
-    with Client(echo) as client:
+def test_half_a_head_gets_a_408_also_if_it_drips(impatient, client, drips):
 
-        def drip():
-            while drips:
-                gevent.sleep(0.03)
-                client.send(b"\r\nA: b")
+    def drip():
+        while drips:
+            gevent.sleep(0.03)
+            client.send(b"\r\nA: b")
 
-        client.send(b"GET /ws HTTP/1.1\r\nHost: local")
-        dripping = gevent.spawn(drip)
-        status, _, body = client.answer()
-        assert status == 408 and is_sentence(body)
-        dripping.kill()
-
-
-def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, echo):
-    with Client(echo) as client:
-        assert client.ask(*HANDSHAKE)[0] == 101
-        gevent.sleep(0.3)
-        client.send(client_frame(2, b"still here"))
-        assert client.frame() == (2, b"still here")
+    client.send(b"GET /ws HTTP/1.1\r\nHost: local")
+    dripping = gevent.spawn(drip)
+    status, _, body = client.answer()
+    assert status == 408 and is_sentence(body)
+    dripping.kill()
 
 
-def test_frames_in_one_segment_with_the_request_keep_their_order(echo):
-    with Client(echo) as client:
-        texts = [b"%d" % n for n in range(3000)]
-        stream = b"".join(client_frame(2, text) for text in texts)
-        client.send(request(*HANDSHAKE) + stream[:-3])
-        assert client.answer()[0] == 101
-        assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
-        client.send(stream[-3:])
-        assert client.frame()[1] == texts[-1]
+def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, client):
+    assert client.ask(*HANDSHAKE)[0] == 101
+    gevent.sleep(0.3)
+    client.send(client_frame(2, b"still here"))
+    assert client.frame() == (2, b"still here")
 
 
-def test_a_handshake_and_a_frame_may_come_byte_by_byte(echo):
-    with Client(echo) as client:
-        for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
-            client.send(bytes([byte]))
-        assert client.answer()[0] == 101
-        assert client.frame() == (1, "byte für byte".encode() * 8)
+def test_frames_in_one_segment_with_the_request_keep_their_order(client):
+    texts = [b"%d" % n for n in range(3000)]
+    stream = b"".join(client_frame(2, text) for text in texts)
+    client.send(request(*HANDSHAKE) + stream[:-3])
+    assert client.answer()[0] == 101
+    assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
+    client.send(stream[-3:])
+    assert client.frame()[1] == texts[-1]
 
 
-def test_a_close_frame_survives_data_that_was_on_its_way(echo):
+def test_a_handshake_and_a_frame_may_come_byte_by_byte(client):
+    for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
+        client.send(bytes([byte]))
+    assert client.answer()[0] == 101
+    assert client.frame() == (1, "byte für byte".encode() * 8)
+
+
+def test_a_close_frame_survives_data_that_was_on_its_way(client):
     """Over TCP, bytes that nobody reads before the end would destroy what was sent."""
-    with Client(echo) as client:
-        assert client.ask(*HANDSHAKE)[0] == 101
-        client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
-        opcode, payload = client.frame()
-        assert opcode == 8 and payload[:2] == b"\x03\xea"
-        client.ended()
+    assert client.ask(*HANDSHAKE)[0] == 101
+    client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
+    opcode, payload = client.frame()
+    assert opcode == 8 and payload[:2] == b"\x03\xea"
+    client.ended()
 
 
 def test_a_reset_on_either_side_is_1006_and_a_goodbye_has_its_own_code(echo):

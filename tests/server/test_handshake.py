@@ -309,22 +309,33 @@ def test_an_endless_body_is_not_read(client, head):
             client.send(b"1\r\nx\r\n" * 10_000)
 
 
-def test_a_foreign_host_and_a_foreign_origin_are_refused_and_told_what_to_set(serve):
+def test_a_foreign_host_and_a_foreign_origin_are_refused_counted_and_told_what_to_set(serve):
     """Which ones are foreign is in test_hosts.py."""
-    for allowed, asks, what in (
-        (Hosts(local=True), [["GET / HTTP/1.1"], ["GET /ws HTTP/1.1"]], "hosts"),
-        (Hosts(["https://a.example"]), [[*HANDSHAKE, "Origin: null"]], "origins"),
+    origin = "Origin: {}".format
+    for hosts, asks, what in (
+        (
+            Hosts(local=True),
+            [([one, "Host: evil.example"], 403) for one in ("GET / HTTP/1.1", "GET /ws HTTP/1.1")],
+            "hosts",
+        ),
+        (
+            Hosts(["https://a.example"]),
+            [
+                ([*HANDSHAKE, origin("null")], 403),
+                ([*HANDSHAKE, origin("http://localhost")], 101),
+                ([*HANDSHAKE, origin("https://a.example")], 101),
+            ],
+            "origins",
+        ),
     ):
-        echo = serve(hosts=allowed)
-        for lines in asks:
+        echo = serve(hosts=hosts)
+        for lines, status in asks:
             with Client(echo) as client:
-                more = ["Host: evil.example"] if what == "hosts" else []
-                status, _, body = client.ask(*lines, *more)
-                assert status == 403 and f"ALLOWED_{what.upper()}".encode() in body
-        assert echo.server.stats[f"refused_{what}"] == len(asks)
-    for origin in ("http://localhost", "https://a.example"):
-        with Client(echo) as client:
-            assert client.ask(*HANDSHAKE, f"Origin: {origin}")[0] == 101
+                found, _, body = client.ask(*lines)
+                assert found == status
+                assert status == 101 or f"ALLOWED_{what.upper()}" in body.decode()
+        refused = [status for _, status in asks].count(403)
+        assert echo.server.stats[f"refused_{what}"] == refused
 
 
 def come(echo, path, host, scheme):

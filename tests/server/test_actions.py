@@ -2,6 +2,7 @@
 
 import gevent
 import pytest
+from gevent.event import Event as Door
 
 from flatlands.brokers.base import Message
 from flatlands.server.actions import action, flag, number, text
@@ -15,6 +16,7 @@ from flatlands.server.messages.protocol import Refused
 from flatlands.server.things import Event
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
+from tests.server.servers import until
 
 DO = 35
 
@@ -22,7 +24,7 @@ DO = 35
 class Shop(Game):
     """Notes what happens in it."""
 
-    said = []
+    said, door = [], Door()
 
     def on_join(self, me, back):
         self.said.append(("join", me.name, back))
@@ -42,7 +44,7 @@ class Shop(Game):
 
     @action(rate=100, burst=100)
     def wait(self, me):
-        gevent.sleep(1)
+        self.door.wait()
         self.said.append("waited")
 
     @action()
@@ -52,15 +54,15 @@ class Shop(Game):
 
 @pytest.fixture
 def shop():
-    """A harness, and a player."""
-    Shop.said.clear()
+    """A harness, and a player. Whoever waits does so until the door opens."""
+    Shop.door.clear()
     harness = Harness(play=Shop)
     client = harness.place("Ada", (0, 0))
     Shop.said.clear()
     return harness, client
 
 
-def test_what_a_page_asks_is_checked_as_the_method_says(shop):
+def test_an_action_of_a_page_is_checked_as_the_method_says(shop):
     harness, client = shop
     client.send(DO, "buy", ["a lamp", 2, True])
     client.send(DO, "buy", [" tea\u0301  pot ", 9, False])
@@ -82,11 +84,11 @@ def test_what_a_page_asks_is_checked_as_the_method_says(shop):
         (["buy", "a"], "do: fields must be an array"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(shop, asked, sentence):
+def test_an_action_with_wrong_fields_is_refused_in_words(shop, asked, sentence):
     _, client = shop
     client.send(DO, *asked)
     assert client.model.errors == ["fields"]
-    assert [said[0] for said in Shop.said] == ["leave"], "who breaks the protocol is gone at once"
+    assert [said[0] for said in Shop.said] == ["leave"], "whoever breaks the protocol goes at once"
     assert client.connection.closed[1].startswith(sentence)
 
 
@@ -128,24 +130,15 @@ def test_a_rate_does_not_begin_anew_at_another_node():
     assert b.id == a.id and b.model.errors == ["flood", "flood"]
 
 
-def test_a_game_without_actions_has_none_to_name():
-    harness = Harness(play=Game)
-    client = harness.place("Ada", (0, 0))
-    client.send(DO, "buy", [])
-    assert client.connection.messages[-1][1:] == [
-        "game",
-        "do must name an action of this game: it has none",
-    ]
-    # The page may be another game's.
-    assert client.connection.closed is None
-
-
-def test_what_is_no_action_is_refused_though_it_is_a_method(shop):
-    harness, client = shop
-    for name in ("sell", "on_join", "tell_all", "tell_world", ""):
-        client.send(DO, name or "x", [])
+@pytest.mark.parametrize(("play", "named"), [(Game, "it has none"), (Shop, "buy, fail, wait")])
+def test_a_name_that_is_no_action_is_refused_though_it_is_a_method(play, named):
+    client = Harness(play=play).place("Ada", (0, 0))
+    Shop.said.clear()
+    for name in ("sell", "on_join", "tell_all", "tell_world", "x"):
+        client.send(DO, name, [])
         said = client.connection.messages[-1][1:]
-        assert said == ["game", "do must name an action of this game: buy, fail, wait"]
+        assert said == ["game", f"do must name an action of this game: {named}"]
+    # The page may be another game's.
     assert not Shop.said and client.connection.closed is None
 
 
@@ -164,9 +157,8 @@ def test_a_game_hears_who_comes_goes_and_enters_a_square():
     harness.run(2000)
     b = harness.client(harness.hosts[1]).hello("Ada", token=a.model.token)
     harness.run(200)
-    assert b.id == a.id and Shop.said[1:] == [("join", "Ada", True)], (
-        "it went on, and did not leave"
-    )
+    # It went on, and did not leave.
+    assert b.id == a.id and Shop.said[1:] == [("join", "Ada", True)]
     b.connection.lose(1000)
     harness.run(200)
     assert Shop.said[2:] == [("leave", "Ada", True)]
@@ -175,11 +167,11 @@ def test_a_game_hears_who_comes_goes_and_enters_a_square():
 def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
     harness = Harness(play=Game, nodes=2, ready=True)
     a, b = (harness.place(name, (9 * n, 0), host=harness.hosts[n]) for n, name in enumerate("ab"))
-    game = harness.game_of()
+    game, other = harness.game_of(), harness.hosts[1]
     game.tell_world("storm", 3, ["from", "the", None])
     harness.settle()
     assert a.model.told["storm"] == b.model.told["storm"] == [3, ["from", "the", None]]
-    # Whoever cannot reach the others tells its own.
+    # A node that cannot reach the others tells its own.
     harness.broker.fail()
     game.tell_world("calm")
     harness.settle()
@@ -187,14 +179,14 @@ def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
     for name, said in (("storm", 1.5), ("storm", {}), ("", 1), ("s" * 21, 1)):
         with pytest.raises(ValueError, match="tells|has a name"):
             game.tell_world(name, said)
-    before = harness.hosts[1].loop.stats["malformed"]
+    before = other.loop.stats["malformed"]
     for fields, around in ([1.5], []), ([{}], []), ([], [1, 2]), ([], [0, 0, -1]), ([], [0, "", 1]):
         message = peer_protocol.tell(harness.node.id, "storm", fields, around)
-        harness.hosts[1].node.receive(Message(harness.node.channels.nodes, message))
-    assert harness.hosts[1].loop.stats["malformed"] == before + 5
+        other.node.receive(Message(harness.node.channels.nodes, message))
+    assert other.loop.stats["malformed"] == before + 5
 
 
-def test_those_near_a_tile_are_told_at_whichever_node_they_are():
+def test_players_near_a_tile_are_told_at_whichever_node_they_are():
     harness = Harness(play=Game, nodes=2, ready=True)
     game, (one, other) = harness.game_of(), harness.hosts
     places = {"a": (one, 10, -7), "b": (other, -3, 7), "c": (one, 11, 0), "d": (other, 0, -8)}
@@ -215,11 +207,10 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     for _ in range(3):
         client.send(DO, "wait", [])
     client.send(DO, "buy", ["tea", 1, True])
-    resident = harness.node.residents.by_id[client.id]
-    gevent.sleep(0.5)
-    assert not Shop.said and harness.node.play.lines.pinned(resident.id)
+    gevent.sleep(0)
+    assert not Shop.said and harness.node.play.lines.pinned(client.id)
     harness.run(2001)
-    assert not harness.node.play.lines.pinned(resident.id), "no longer than it may take"
+    assert not harness.node.play.lines.pinned(client.id), "no longer than it may take"
     for _ in range(WAITING):
         client.send(DO, "wait", [])
     assert client.model.errors == ["crowded"] * 3 and client.connection.open
@@ -227,8 +218,10 @@ def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
     other.send(DO, "buy", ["tea", 1, True])
     gevent.sleep(0)
     assert [said[0].name for said in Shop.said if isinstance(said[0], Me)] == ["Bo"]
-    gevent.sleep(2.8)
-    assert Shop.said.count("waited") == 3 and Shop.said.index("waited") == 2
+    Shop.door.set()
+    until(lambda: Shop.said.count("waited") == WAITING)
+    ada = Me(harness.node, harness.node.residents.by_id[client.id])
+    assert Shop.said[2:] == [*["waited"] * 3, (ada, "tea", 1, True), *["waited"] * (WAITING - 3)]
 
 
 def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
@@ -241,15 +234,11 @@ def test_a_hook_that_ran_out_of_time_leaves_the_line_to_those_that_wait(shop):
     ada = Me(harness.node, harness.node.residents.by_id[client.id])
     for call in (late, called.append):
         lines.put(1, Hook(loop, "on_join", call, waits=True), ada)
-    assert (
-        called == [ada]
-        and client.model.errors == ["failed"]
-        and not lines._lines
-        and loop.stats["hooks_failed"] == 1
-    )
+    assert called == [ada] and client.model.errors == ["failed"]
+    assert not lines._lines and loop.stats["hooks_failed"] == 1
 
 
-def test_who_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
+def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
     harness, client = shop
     harness.hosts[0].spawn = gevent.spawn
     client.send(DO, "wait", [])
@@ -258,25 +247,9 @@ def test_who_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(shop):
     for _ in range(3 * WAITING):
         harness.node.play._entered(resident, (0, 0))
     assert harness.loop.stats["hooks_left_out"] == 2 * WAITING
-    gevent.sleep(1.2)
-    assert len([said for said in Shop.said if said[0] == "enter"]) == WAITING
-
-
-STAYS = number(0, 9, kept=True)
-
-WRONG = {
-    "the action buy must say what may stand in 'what': number(low, high)": lambda self, me, what: 0,
-    "the action buy cannot keep 'n'": lambda self, me, n=STAYS: 0,
-    "the action buy must take me": lambda self: 0,
-}
-
-
-@pytest.mark.parametrize("sentence", WRONG)
-def test_an_action_that_cannot_be_is_refused_when_the_game_is_loaded(sentence):
-    with pytest.raises(ValueError, match=sentence.split(":")[0].replace("(", r"\(")):
-        type("Wrong", (Game,), {"buy": action()(WRONG[sentence])})
-    with pytest.raises(ValueError, match="cannot have the name stop"):
-        type("Wrong", (Game,), {"stop": action()(lambda self, me: None)})
+    Shop.door.set()
+    until(lambda: len(Shop.said) == 1 + WAITING)
+    assert [said[0] for said in Shop.said[1:]] == ["enter"] * WAITING
 
 
 class Trail(Part):
@@ -306,34 +279,57 @@ class Fair(Shop):
 
 
 def test_a_part_is_added_to_any_game_by_one_line():
+    Fair.passed.clear()
     harness = Harness(play=Fair, nodes=2, ready=True)
     client = harness.place("Ada", (0, 0))
     client.walk(1, 0)
     harness.run(2000)
     client.walk(0, 0)
     client.send(DO, "wipe", [])
-    client.send(DO, "buy", ["tea", 1, True])
     harness.run(100)
-    passed = harness.node.game.passed
-    own, others = (
-        sum(sum(cells) for (*_, layer), cells in client.model.cells.items() if layer == number)
-        for number in (0, 1)
-    )
-    assert len(passed) > 8 and own >= len(passed) and others == 9 * (own - 1)
+    passed, painted = harness.node.game.passed, [0, 0]
+    for (*_, layer), cells in client.model.cells.items():
+        painted[layer] += sum(cells)
+    assert painted[0] >= len(passed) > 8 and painted[1] == 9 * (painted[0] - 1)
     harness.loop.forgiving = True
     harness.node.play.stop()
     assert harness.loop.stats["errors"] == 1 and harness.node.play.stopped
     names = [layer.name for layer in harness.node.play.layers]
     assert names == ["test_actions.floor", "test_actions.Trail.steps"]
-    assert [row for row in harness.node.play.kinds if row[0] == "cells"] == [
-        ["cells", 0, "floor", []],
-        ["cells", 1, "Trail.steps", []],
-    ]
+    kinds = [row for row in harness.node.play.kinds if row[0] == "cells"]
+    assert kinds == [["cells", 0, "floor", []], ["cells", 1, "Trail.steps", []]]
 
 
-def test_two_parts_cannot_have_one_action():
-    with pytest.raises(ValueError, match="two parts of the game have an action wipe"):
-        Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)}))
+KEPT = number(0, 9, kept=True)
+
+
+def declare(method, name="buy"):
+    return type("Wrong", (Game,), {name: action()(method)})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: declare(lambda self, me, what: 0),
+            r"the action buy must say what may stand in 'what': number\(low, high\)",
+        ),
+        (lambda: declare(lambda self, me, n=KEPT: 0), "the action buy cannot keep 'n'"),
+        (lambda: declare(lambda self: 0), "the action buy must take me"),
+        (lambda: declare(lambda self, me: None, "stop"), "cannot have the name stop"),
+        (
+            lambda: Harness(play=type("Double", (Game,), {"parts": (Trail, Trail)})),
+            "two parts of the game have an action wipe",
+        ),
+        *(
+            (lambda wrong=wrong: action(rate=1, burst=1, address=wrong), "are numbers above 0")
+            for wrong in ((0, 1), (1, 0), (1, 1.5), ("a", 1))
+        ),
+    ],
+)
+def test_an_action_that_cannot_be_is_refused_where_it_is_declared(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
 
 
 class Street(Game):
@@ -381,12 +377,12 @@ def test_only_what_a_page_can_read_is_told(street):
     assert client.model.told == {"said": [[None], 0]} and client.model.errors == ["failed"] * 9
 
 
-def test_errors_of_other_lines_are_logged_beside_those_that_come_again(street, caplog):
+def test_an_error_of_another_line_is_logged_beside_one_that_comes_again(street, caplog):
     harness, client = street
     for how in (0, 1, 0, 1, 0):
         client.send(DO, "fail", [how])
-    assert caplog.text.count("LookupError: the first line") == 1
-    assert caplog.text.count("LookupError: the second line") == 1
+    for line in ("first", "second"):
+        assert caplog.text.count(f"LookupError: the {line} line") == 1
     assert harness.loop.stats["hooks_failed"] == 5 and client.model.errors == ["failed"] * 5
 
 
@@ -409,15 +405,11 @@ def test_an_event_is_told_to_all_who_see_the_square_and_only_so_often(street, mo
 
 def test_an_event_that_the_game_does_not_have_is_an_error(street):
     harness, client = street
-
-    class Boo(Event):
-        pass
-
     with pytest.raises(ValueError, match="of no kind that the game has"):
-        harness.node.play.emit((0, 0), client.id, Boo())
+        harness.node.play.emit((0, 0), client.id, type("Boo", (Event,), {})())
 
 
-def test_an_address_may_ask_so_often_and_what_is_refused_is_not_counted(street):
+def test_an_address_may_ask_so_often_and_a_refused_action_is_not_counted(street):
     harness, client = street
     others = [harness.place("Bo", (0, 0)) for _ in range(2)]
     for one in (client, *others):
@@ -432,30 +424,22 @@ def test_an_address_may_ask_so_often_and_what_is_refused_is_not_counted(street):
     assert client.model.errors == ["closed"] * 7 + ["crowded"] and client.connection.closed is None
 
 
-def test_what_finds_the_line_full_is_not_counted_for_the_address(street):
+def test_an_action_that_finds_the_line_full_is_not_counted_for_the_address(street, monkeypatch):
     harness, client = street
     client.connection.address = "192.0.2.8"
-    lines = harness.node.play.lines
-    full, lines.full = lines.full, lambda player: True
-    for _ in range(12):
-        client.send(DO, "knock", [True])
-    lines.full = full
+    with monkeypatch.context() as patch:
+        patch.setattr(harness.node.play.lines, "full", lambda player: True)
+        for _ in range(12):
+            client.send(DO, "knock", [True])
     client.send(DO, "knock", [True])
     assert client.model.errors == ["crowded"] * 12 and client.connection.closed is None
     assert harness.loop.stats["limited_do_knock"] == 0
 
 
-def test_who_appears_under_the_same_name_is_not_renamed(street):
+def test_a_player_that_appears_under_the_same_name_is_not_renamed(street):
     harness, client = street
     renamed = []
     harness.node.game.renamed = lambda *told: renamed.append(told[1])
-    client.send(33, "Ada", 5)
-    assert renamed == []
-    client.send(33, "Bea", 5)
+    for name in ("Ada", "Bea"):
+        client.send(33, name, 5)
     assert renamed == ["Bea"]
-
-
-@pytest.mark.parametrize("address", [(0, 1), (1, 0), (1, 1.5), ("a", 1)])
-def test_a_rate_for_an_address_that_is_none_is_refused(address):
-    with pytest.raises(ValueError, match="both are numbers above 0"):
-        action(rate=1, burst=1, address=address)

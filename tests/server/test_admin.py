@@ -17,20 +17,13 @@ from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
 ERROR = 24
+OTHERS = "/mute", "/close", "/open", "/notice", "/clear", "/undo", "/drain", "/broker"
 
 
 @pytest.fixture(scope="module")
 def server():
     with inside(ADMIN_TOKEN=ADMIN, TRUSTED_PROXIES="127.0.0.1") as server:
         yield server
-
-
-@pytest.fixture
-def clients():
-    clients = []
-    yield clients
-    for client in clients:
-        client.close()
 
 
 def order(server, path, **query):
@@ -48,15 +41,24 @@ def lines(server, beginning):
     return line.findall(server.errors())
 
 
+def ready(server, **headers):
+    return json.loads(ask(server, "readyz", **headers)[1])
+
+
+def said_hello(server, name, token=None):
+    """Return a client that has said hello, and may be refused."""
+    client = SocketClient(server.port)
+    client.send(1, 3, name, 40, 25, token, None, None, None)
+    return client
+
+
 @pytest.mark.parametrize("path", ["stats", "metrics"])
-def test_numbers_are_for_this_machine_and_for_who_has_the_token(server, path):
+def test_numbers_are_for_this_machine_and_whoever_has_the_token(server, path):
     assert ask(server, path)[0] == 200
     for header in ("X_Forwarded_For", "X_Real_IP", "Forwarded"):
         behind = {header: "127.0.0.1"}
-        assert ask(server, path, **behind)[0] == 401
-        assert ask(server, path, token=ADMIN[:-1], **behind)[0] == 401
-        assert ask(server, path, token="", **behind)[0] == 401
-        assert ask(server, path, token="\u00e9", **behind)[0] == 401
+        for token in (None, ADMIN[:-1], "", "\u00e9"):
+            assert ask(server, path, token=token, **behind)[0] == 401
         assert ask(server, path, token=ADMIN, **behind)[0] == 200
 
 
@@ -76,25 +78,22 @@ def test_without_an_admin_token_nobody_gives_orders():
         assert ask(server, "stats", X_Forwarded_For="192.0.2.1")[0] == 403
         assert stats(server)["counted"]["admin_refused"] == 4
         assert lines(server, "refused ") == ["refused how='admin' code=403 address='127.0.0.1'"] * 4
-        assert json.loads(ask(server, "readyz")[1])["ready"]
+        assert ready(server)["ready"]
 
 
 def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
     path = tmp_path / "store.db"
     with inside("--store", f"sqlite:///{path}") as server:
         path.unlink()
-
-        def shown(what):
-            until(lambda: json.loads(ask(server, "readyz")[1]).get("warnings", []) == what)
-            return json.loads(ask(server, "readyz")[1])
-
         told = (
             f"{path} was deleted or replaced while servers used it: they go on with what is there"
             " now, or begin anew; stop all servers before you put another file there"
         )
-        assert shown([told])["ready"] and stats(server)["store"] == 0
-        assert "warnings" not in json.loads(ask(server, "readyz", X_Real_IP="192.0.2.1")[1])
-        assert shown([])["ready"] and path.exists()
+        until(lambda: ready(server).get("warnings") == [told])
+        assert ready(server)["ready"] and stats(server)["store"] == 0
+        assert "warnings" not in ready(server, X_Real_IP="192.0.2.1")
+        until(lambda: not ready(server).get("warnings"))
+        assert ready(server)["ready"] and path.exists()
         assert server.errors().count(told) == 1
 
 
@@ -105,28 +104,27 @@ def test_no_proxy_keeps_what_operators_see(server):
 
 
 def test_anybody_may_ask_whether_a_server_is_ready_but_not_why(server):
-    told = json.loads(ask(server, "readyz")[1])
-    assert {name: told.pop(name) for name in ("ready", "reasons")} == {"ready": True, "reasons": []}
+    told = ready(server)
+    assert (told.pop("ready"), told.pop("reasons")) == (True, [])
     assert [*told] == ["commit", "game", "node", "version", "worker"]
-    assert json.loads(ask(server, "readyz", X_Forwarded_For="192.0.2.1")[1]) == {"ready": True}
+    assert ready(server, X_Forwarded_For="192.0.2.1") == {"ready": True}
     assert ask(server, "healthz", X_Forwarded_For="192.0.2.1")[0] == 200
 
 
 def test_all_that_operators_read_names_the_version_the_game_and_who_serves():
     with inside(COMMIT="0123456789abcdef" + 24 * "0", GAME="quiet") as server:
-        shown, ready = stats(server), json.loads(ask(server, "readyz")[1])
+        shown = stats(server)
         about = {"version": __version__, "commit": "0123456789ab", "game": "quiet", "worker": 1}
         about["node"] = shown["node"]
-        assert about.items() <= shown.items() and about.items() <= ready.items()
-        assert [about.items() <= one.items() for one in shown["each"]] == [True]
+        for told in (shown, ready(server), *shown["each"]):
+            assert about.items() <= told.items()
+        assert len(shown["each"]) == 1
         labels = ",".join(f'{name}="{about[name]}"' for name in sorted(about))
         build = re.search("^flatlands_build_info{(.*)} 1.0$", ask(server, "metrics")[1], re.M)
         assert ",".join(sorted(build[1].split(","))) == labels
         del about["worker"]  # where there is one process the log has no numbers of workers
-        assert lines(server, "serve ") == [
-            "serve "
-            + " ".join(f"{name}={about[name]!r}" for name in ("version", "commit", "game", "node"))
-        ]
+        names = ("version", "commit", "game", "node")
+        assert lines(server, "serve ") == [f"serve {' '.join(f'{n}={about[n]!r}' for n in names)}"]
 
 
 def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
@@ -148,97 +146,73 @@ def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
-        (
-            "dance",
-            404,
-            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
-        ),
+        ("dance", 404, f"There are /admin/kick, {', '.join(OTHERS)}."),
         ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
         ("clear?square=3:x", 400, "square must be a column and a row"),
         ("undo?square=0:0&to=3", 400, "to must be a column and a row"),
         ("undo?square=0:0&to=32:31", 400, "these are 1056 squares: name 1000 at most."),
+        ("drain?minutes=0", 400, "A drain has no minutes: it ends with the server.\n"),
     ],
 )
 def test_a_wrong_order_is_refused_in_words(server, path, status, said):
     answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
     assert answer[0] == status and answer[1].startswith(said)
-    assert ask(server, f"admin/{path}", token="wrong", method="POST")[0] == 401
+    for token in ("wrong", None):
+        assert ask(server, f"admin/{path}", token=token, method="POST")[0] == 401
 
 
-def test_a_server_that_is_alone_is_not_drained_and_a_drain_has_no_end(server):
+def test_a_server_that_is_alone_is_not_drained(server):
     answer = ask(server, "admin/drain", token=ADMIN, method="POST")
     assert answer == (409, "No other server takes players of this world: stop this one.\n")
-    assert ask(server, "admin/drain", token="wrong", method="POST")[0] == 401
-    answer = ask(server, "admin/drain?minutes=0", token=ADMIN, method="POST")
-    assert answer == (400, "A drain has no minutes: it ends with the server.\n")
-    assert json.loads(ask(server, "readyz")[1])["ready"]
+    assert ready(server)["ready"]
 
 
 def test_orders_are_given_by_post_alone(server):
-    status, said = ask(server, "admin/close", token=ADMIN)[:2]
-    assert (status, said) == (405, "Orders are given by POST: curl -X POST.\n")
-    assert "door" not in json.loads(ask(server, "readyz")[1])
+    answer = ask(server, "admin/close", token=ADMIN)
+    assert answer == (405, "Orders are given by POST: curl -X POST.\n")
+    assert "door" not in ready(server)
 
 
-def test_who_is_kicked_is_told_why_and_stays_out(server, clients):
+def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
     anna = SocketClient(server.port).hello("Anna\u2019s 'x'")
-    clients.append(anna)
-    token = [message[1] for message in anna.messages if message[0] == 17][-1]
-    assert order(server, "kick", id=anna.model.id) == {
-        "deed": "kick",
-        "who": str(anna.model.id),
-        "seconds": 600,
-    }
+    id, token = anna.model.id, [message[1] for message in anna.messages if message[0] == 17][-1]
+    assert order(server, "kick", id=id) == {"deed": "kick", "who": str(id), "seconds": 600}
     assert anna.until_closed() == (1008, "an operator sent you away for 10 minutes")
     assert [message[1] for message in anna.messages if message[0] == ERROR] == ["kicked"]
-    again = SocketClient(server.port)
-    clients.append(again)
-    again.send(1, 3, "Anna", 40, 25, token, None, None, None)
-    assert again.until_closed()[0] == 1008
-    again.close()
-    anna.close()
-    node = stats(server)["node"]
-    end = f"address='127.0.0.1' node={node}"
-    assert lines(server, f"join player={anna.model.id}") == [
-        f"""join player={anna.model.id} name="Anna\u2019s 'x'" how='new' {end}"""
-    ]
-    assert lines(server, f"leave player={anna.model.id}") == [
-        f"leave player={anna.model.id} how='kicked' error='kicked' code=1008 {end}"
-    ]
-    assert lines(server, "refused how='kicked'") == [
-        f"refused how='kicked' error='kicked' code=1008 {end}"
-    ]
-    assert f"admin: kick '{anna.model.id}' for 600 s, ordered from 127.0.0.1" in server.errors()
+    assert said_hello(server, "Anna", token).until_closed()[0] == 1008
+    end = f"address='127.0.0.1' node={stats(server)['node']}"
+    for line in (
+        f"""join player={id} name="Anna\u2019s 'x'" how='new' {end}""",
+        f"leave player={id} how='kicked' error='kicked' code=1008 {end}",
+        f"refused how='kicked' error='kicked' code=1008 {end}",
+    ):
+        assert lines(server, " ".join(line.split()[:2])) == [line]
+    assert f"admin: kick '{id}' for 600 s, ordered from 127.0.0.1" in server.errors()
     assert ADMIN not in server.errors() and token not in server.errors()
 
 
-def test_a_closed_door_is_told_and_opened_again(server, clients):
+def test_a_closed_door_is_told_and_opened_again(server):
     order(server, "close", minutes=5)
-    told = json.loads(ask(server, "readyz")[1])
+    told = ready(server)
     assert (told["ready"], told["reasons"], told["door"]) == (True, [], "closed")
-    outside = SocketClient(server.port)
-    clients.append(outside)
-    outside.send(1, 3, "Cleo", 40, 25, None, None, None, None)
-    assert outside.until_closed()[0] == 1013
+    assert said_hello(server, "Cleo").until_closed()[0] == 1013
     order(server, "open")
-    clients.append(SocketClient(server.port).hello("Cleo"))
+    SocketClient(server.port).hello("Cleo")
 
 
-def test_a_notice_reaches_everybody(server, clients):
-    clients += [SocketClient(server.port).hello(name) for name in ("Dora", "Emil")]
+def test_a_notice_reaches_everybody(server):
+    clients = [SocketClient(server.port).hello(name) for name in ("Dora", "Emil")]
     order(server, "notice", text="a restart in 5 minutes")
     for client in clients:
         client.until(lambda c=client: [24, "notice", "a restart in 5 minutes"] in c.messages)
 
 
-def test_how_players_end_is_in_the_log():
+def test_the_log_says_how_each_player_ends():
     with inside() as server:
-        ends = {}
-        for how in ("goodbye", "lost", "refused", "taken over", "sent away"):
-            client = SocketClient(server.port).hello(how)
-            ends[how] = client
+        names = ("goodbye", "lost", "refused", "taken over", "sent away")
+        ends = {how: SocketClient(server.port).hello(how) for how in names}
         token = [m[1] for m in ends["taken over"].messages if m[0] == 17][-1]
         ends["goodbye"].close(1000)
         ends["lost"].close(None)
@@ -253,11 +227,10 @@ def test_how_players_end_is_in_the_log():
             client.close()
         server.stop()
         for how, client in ends.items():
-            [told, *_] = lines(server, f"leave player={client.model.id}")
-            assert f"how='{how}'" in told
+            assert f"how='{how}'" in lines(server, f"leave player={client.model.id}")[0]
         assert "error='kind' code=1008" in server.errors()
-        assert len(lines(server, f"join player={second.model.id}")) == 2
-        assert "how='back'" in lines(server, f"join player={second.model.id}")[1]
+        joins = lines(server, f"join player={second.model.id}")
+        assert len(joins) == 2 and "how='back'" in joins[1]
 
 
 def test_a_handshake_that_is_refused_is_in_the_log(server):
@@ -268,11 +241,10 @@ def test_a_handshake_that_is_refused_is_in_the_log(server):
     ]
 
 
-def test_who_never_says_hello_is_refused_once_though_it_does_not_hang_up(clients, monkeypatch):
+def test_a_client_without_hello_is_refused_once_though_it_does_not_hang_up(monkeypatch):
     monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
     with inside() as server:
-        clients.append(SocketClient(server.port))
-        assert clients[0].until_closed()[0] == 1013
+        assert SocketClient(server.port).until_closed()[0] == 1013
         until(lambda: stats(server)["connections"] == 0)
         assert server.counted()["refused_hello"] == 1
         assert len(lines(server, "refused how='refused' error='hello' code=1013")) == 1
@@ -282,19 +254,15 @@ def test_each_request_has_a_line_where_that_is_wanted():
     with inside("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
         ask(server, "nothing%0a?x=1", X_Forwarded_For="192.0.2.9")
         [line] = lines(server, "request")
-        assert re.fullmatch(
-            r"request request='GET /nothing%0a\?x=1 HTTP/1.1' status=404 ms=[\d.]+ "
-            r"address='192.0.2.9'",
-            line,
-        )
+        begun = r"request request='GET /nothing%0a\?x=1 HTTP/1.1' status=404"
+        assert re.fullmatch(rf"{begun} ms=[\d.]+ address='192.0.2.9'", line)
 
 
 @pytest.mark.process
 def test_a_log_for_programs_is_one_object_a_line():
     options = "--workers 2 --log-format json --broker redis://user:hunter2@127.0.0.1:1 --store none"
     with serving(*options.split()) as server:
-        client = SocketClient(server.port).hello("Fay")
-        client.close()
+        SocketClient(server.port).hello("Fay").close()
         until(lambda: '"leave"' in server.errors())
         told = [json.loads(line) for line in server.errors().splitlines()]
         assert all(line.keys() >= {"time", "level", "message"} for line in told)
@@ -304,20 +272,22 @@ def test_a_log_for_programs_is_one_object_a_line():
         assert "hunter2" not in server.errors()
 
 
-def test_an_operator_clears_a_square(server):
-    assert ask(server, "admin/clear?square=3:-2", method="POST")[0] == 401
-    assert order(server, "clear", square="3:-2") == {"deed": "clear", "squares": 1}
-    assert lines(server, "admin: clear 3:-2 to 3:-2, ordered from")
-    assert order(server, "clear", square="3:-2", to="5:0") == {"deed": "clear", "squares": 9}
-    assert order(server, "clear", name=" Bad  Name ") == {"deed": "clear", "name": "Bad Name"}
-    assert lines(server, "admin: clear 'Bad Name', ordered from")
+@pytest.mark.parametrize(
+    ("given", "answer", "logged"),
+    [
+        ({"square": "3:-2"}, {"squares": 1}, "clear 3:-2 to 3:-2"),
+        ({"square": "3:-2", "to": "5:0"}, {"squares": 9}, "clear 3:-2 to 5:0"),
+        ({"name": " Bad  Name "}, {"name": "Bad Name"}, "clear 'Bad Name'"),
+    ],
+)
+def test_an_operator_clears_squares_and_names(server, given, answer, logged):
+    assert order(server, "clear", **given) == {"deed": "clear", **answer}
+    assert lines(server, f"admin: {logged}, ordered from")
 
 
 def test_an_operator_asks_who_has_written_and_undoes_it(server):
-    assert ask(server, "admin/undo?square=3:-2", method="POST")[0] == 401
-    assert order(server, "undo", square="3:-2") == {"deed": "undo", "tiles": {}}
-    found = order(server, "undo", square="5:0", to="3:-2", owner="0f" * 8)
-    assert found == {"deed": "undo", "tiles": {}}
+    for given in ({"square": "3:-2"}, {"square": "5:0", "to": "3:-2", "owner": "0f" * 8}):
+        assert order(server, "undo", **given) == {"deed": "undo", "tiles": {}}
     assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")
 
 
@@ -333,8 +303,8 @@ def test_a_broker_that_cannot_be_used_is_refused_and_no_password_is_shown():
             "redis:password@127.0.0.1": "is no host:port for redis://",
             "null://": "null:// is inside one process: name a broker for all",
         }.items():
-            order = f"{path}?{urllib.parse.urlencode({'url': url})}"
-            status, text = ask(server, order, token=ADMIN, method="POST")
+            given = f"{path}?{urllib.parse.urlencode({'url': url})}"
+            status, text = ask(server, given, token=ADMIN, method="POST")
             assert status == 409 and re.search(why, text), text
-            ask(server, order, token=ADMIN)
+            ask(server, given, token=ADMIN)
         assert lines(server, "request .*POST /admin/broker") and "word" not in server.errors()

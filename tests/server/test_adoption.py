@@ -1,19 +1,17 @@
 """What a node has shown on the ground outlives it, whatever its store, link and clock do."""
 
-import msgpack
 import pytest
 
-from flatlands.server.cells import Cells, writer_of
+from flatlands.server.cells import Cells
 from flatlands.server.game import Game
-from flatlands.server.kept.boards import owner_of
 from flatlands.server.kept.rows import TILE
+from flatlands.server.squares.adoption import LOOK_AFTER
 from flatlands.world.grid import Rect
-from flatlands.world.tiles import NODE_BITS, WRITE
 from flatlands.world.track import UNIT
 from tests.server.harness import Clock, Harness, clock_stores
-from tests.server.test_cells import in_store, store_of, world
+from tests.server.test_cells import fail, in_store, seen, store_of, world
+from tests.server.test_ground import ADA, BOB
 
-ADA, BOB = (writer_of(owner_of(f"key {n}")) for n in range(2))
 QUEUE = "tiles test_adoption.floor 2013-16"
 
 
@@ -27,23 +25,12 @@ def go_away(client):
     node.movement.put(node.residents.by_id[client.id], (400 * UNIT, 400 * UNIT))
 
 
-def never(question, answered, failed=lambda: None):
-    """Ask a store that does not answer."""
-    failed()
-
-
-def shown(client, tile):
-    return client.model.cells[0, 0, 0][tile[1] * 16 + tile[0]]
-
-
 @pytest.mark.parametrize("end", ["kill", "stop", "lose"])
-def test_who_wrote_is_known_also_when_others_have_adopted_it(end):
+def test_the_writer_is_known_also_when_others_have_adopted_its_write(end):
     harness, a, b = world(play=Floor)
-    floor = a.host.node.game.floor
-    floor.write((3, 4), 3, ADA)
-    harness.run(6000)
-    floor.write((3, 4), 5, BOB)
-    harness.run(1000)
+    for value, who, ms in ((3, ADA, 6000), (5, BOB, 1000)):
+        a.host.node.game.floor.write((3, 4), value, who)
+        harness.run(ms)
     if end == "lose":
         a.host.broker.fail()
         harness.run(8000)
@@ -60,18 +47,20 @@ def test_who_wrote_is_known_also_when_others_have_adopted_it(end):
     assert b.host.node.game.floor[3, 4] == 3
 
 
-def test_what_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypatch):
+@pytest.mark.parametrize("lived", [100, 30_000])
+def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypatch, lived):
     harness, a, b = world(play=Floor)
-    monkeypatch.setattr(a.host.node.keeper, "ask", never)
+    monkeypatch.setattr(a.host.node.keeper, "ask", fail)
     a.host.node.game.floor[3, 4] = 7
-    harness.run(30_000)
-    assert shown(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
-    assert len(b.host.node.replicas.adoption._held[a.host.node.id]) == 1
+    harness.run(lived)
+    assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
+    held = b.host.node.replicas.adoption._held
+    assert [len(some) for some in held.values()] == [1] * (lived > LOOK_AFTER)
     harness.kill(a.host)
     go_away(b)
     harness.run(10_000)
-    assert in_store(harness, QUEUE) == {(3, 4): 7}
-    assert not b.host.node.replicas.adoption._held
+    assert (0, 0) not in b.host.node.replicas.squares
+    assert in_store(harness, QUEUE) == {(3, 4): 7} and not held
 
 
 def test_a_node_that_stood_still_when_another_one_died_keeps_what_it_had_heard():
@@ -81,7 +70,7 @@ def test_a_node_that_stood_still_when_another_one_died_keeps_what_it_had_heard()
     b.host.freeze()
     a.walk(0, 1)
     harness.run(80)
-    assert shown(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
+    assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
     harness.kill(a.host)
     harness.run(2500)
     b.host.thaw()
@@ -102,21 +91,21 @@ def test_a_node_that_stops_keeps_what_it_had_heard_of_a_dead_one():
     assert [item.group for item in store.each(QUEUE)] == ["0:0"]
 
 
-def test_what_was_adopted_is_told_to_who_asks_while_the_store_is_away(monkeypatch):
+def test_an_adopted_write_is_told_to_a_node_that_asks_while_the_store_is_away(monkeypatch):
     harness, a, b = world(play=Floor)
     for host in harness.hosts:
-        monkeypatch.setattr(host.node.keeper, "ask", never)
+        monkeypatch.setattr(host.node.keeper, "ask", fail)
     a.host.node.game.floor[3, 4] = 7
     harness.run(100)
     harness.kill(a.host)
     harness.run(25_000)
     late = harness.host()
     with monkeypatch.context() as patch:
-        patch.setattr(late.node.keeper, "ask", never)
+        patch.setattr(late.node.keeper, "ask", fail)
         harness.run(2000)
         c = harness.place("c", (0, 0), host=late)
         harness.run(5000)
-        assert shown(c, (3, 4)) == 7
+        assert seen(c, (3, 4)) == 7
         harness.kill(b.host)
         harness.run(3000)
     harness.run(100_000)
@@ -140,21 +129,6 @@ def test_a_clock_that_is_an_hour_fast_does_no_harm_when_its_node_has_gone():
     harness.run(1000)
     for layer in ("floor", "sand"):
         assert {getattr(host.node.game, layer)[3, 4] for host in harness.hosts} == {5}
-
-
-@pytest.mark.parametrize("ahead", [2**41, 3 * 24 * 3600 * 1000])
-def test_a_stranger_cannot_wedge_a_tile_with_a_stamp_from_the_future(ahead):
-    harness, a, b = world(play=Floor)
-    at = min(a.now() + ahead, 2**42 - 5)
-    writes = [0, WRITE.pack(3 + 4 * 16, 1, at << NODE_BITS)]
-    batch = [20, 0, 0, 77, 0, 1, at, b"", [], 0, b"", writes]
-    a.host.broker.publish(a.host.node.channels.square((0, 0)), msgpack.packb(batch))
-    harness.run(100)
-    floor = a.host.node.game.floor
-    for value in (2, 3, 4):
-        floor[3, 4] = value
-        harness.run(1000)
-    assert b.host.node.game.floor[3, 4] == 4 and in_store(harness, QUEUE) == {(3, 4): 4}
 
 
 @pytest.mark.parametrize("layer", ["floor", "turf"])

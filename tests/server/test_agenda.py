@@ -5,7 +5,7 @@ from flatlands.server.agenda import SLACK, Agenda, Schedule
 from tests.server.harness import Clock, ManualLoop
 
 
-def test_what_is_put_meanwhile_is_taken_too():
+def test_a_key_that_is_put_meanwhile_is_taken_too():
     schedule = Schedule()
     schedule.put("a", 10)
     taken = []

@@ -69,7 +69,7 @@ def test_a_function_is_asked_once_for_what_is_used():
 
 
 @pytest.mark.parametrize("values", [b"", bytes(4095), "x" * 4096, None, [0] * 4096])
-def test_what_is_no_piece_is_told_at_once_and_bars_later_on(values, caplog):
+def test_a_wrong_piece_is_told_at_once_and_bars_later_on(values, caplog):
     with pytest.raises(ValueError, match="<lambda> returns 4096 bytes"):
         chunks(lambda *_: values)(1)
     ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE**2))(1)

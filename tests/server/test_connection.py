@@ -31,39 +31,44 @@ class Owner:
 
 
 @pytest.fixture
-def pair():
-    """An owner with a started connection, and the peer's plain end of it."""
-    ours, peer = socket.socketpair()
-    ours.setblocking(False)
-    peer.setblocking(False)
-    owner = Owner(Connection(ours, 4096))
-    owner.connection.start()
-    turn()
-    yield owner, peer
-    peer.close()
-    owner.connection.abort()
-    turn()
-    assert len(owner.ends) == 1
-    assert ours.fileno() == -1
+def connect():
+    """Return what makes an owner with a connection, to which some bytes have come before it starts,
+    and the peer's plain end of it."""
+    owners = []
+
+    def make(early=b"", start=True):
+        ours, peer = socket.socketpair()
+        ours.setblocking(False)
+        peer.setblocking(False)
+        owner = Owner(Connection(ours, 4096, early))
+        owners.append((owner, ours, peer))
+        if start:
+            owner.connection.start()
+            turn()
+        return owner, peer
+
+    yield make
+    for owner, ours, peer in owners:
+        peer.close()
+        owner.connection.abort()
+        turn()
+        assert len(owner.ends) == 1 and ours.fileno() == -1
 
 
 @pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.05)
+def pair(connect):
+    return connect()
 
 
 def turn() -> None:
-    """Let the loop run what is due, and what follows from that.
-
-    Whatever is ready when the loop looks at its sockets may come behind the timer that ends a
-    sleep, but not behind the next one: however slow the machine is, five sleeps are four looks.
+    """Let the loop run what is due, and what follows from that: what is ready when the loop looks
+    at its sockets may come behind the timer that ends one sleep, but not behind the next one.
     """
     for _ in range(5):
         gevent.sleep(0.001)
 
 
 def ended(owner: Owner) -> None:
-    """Wait until the connection has ended."""
     until(lambda: owner.ends)
 
 
@@ -84,12 +89,15 @@ def read_all(peer: socket.socket) -> bytes:
         found, waited = found + part, False
 
 
-def test_nothing_is_sent_while_a_remainder_waits(pair):
+def test_only_control_frames_are_sent_behind_a_remainder_and_in_order(pair):
     owner, peer = pair
     assert owner.connection.send(BIG)
     assert owner.connection.backlogged
     assert not owner.connection.send(frame(b"skipped"))
-    assert read_all(peer) == BIG
+    assert owner.connection.send_control(frame(b"one"))
+    owner.connection.ping()
+    assert owner.connection.send_control(frame(b"two"))
+    assert read_all(peer) == BIG + frame(b"one") + b"\x89\x00" + frame(b"two")
     assert not owner.connection.backlogged and owner.drains == 1
     assert owner.connection.send(frame(b"fresh"))
     assert peer.recv(100) == frame(b"fresh")
@@ -100,16 +108,6 @@ def test_a_refused_write_is_kept_whole(pair):
     while not owner.connection.backlogged:
         owner.connection.send(frame(b"x" * 1000))
     assert len(read_all(peer)) % 1004 == 0
-
-
-def test_control_frames_follow_the_remainder_in_order(pair):
-    owner, peer = pair
-    owner.connection.send(BIG)
-    assert owner.connection.send_control(frame(b"one"))
-    owner.connection.ping()
-    assert owner.connection.send_control(frame(b"two"))
-    assert read_all(peer) == BIG + frame(b"one") + b"\x89\x00" + frame(b"two")
-    assert owner.drains == 1
 
 
 def test_too_many_control_frames_behind_a_remainder_abort(pair):
@@ -165,7 +163,7 @@ IN_ORDER = {
 
 
 @pytest.mark.parametrize(("stream", "answers"), IN_ORDER.values(), ids=IN_ORDER)
-def test_what_comes_is_answered_in_order(pair, stream, answers):
+def test_frames_are_answered_in_order(pair, stream, answers):
     owner, peer = pair
     connection = owner.connection
     connection.on_message = lambda opcode, payload: connection.send(frame(payload, opcode))
@@ -215,19 +213,14 @@ def test_a_flood_behind_our_close_is_not_read_for_long(pair):
     assert read_all(peer) == close_frame(1008, "enough")
 
 
-def test_early_bytes_are_delivered_first_and_not_inside_start():
-    ours, peer = socket.socketpair()
-    ours.setblocking(False)
+def test_early_bytes_are_delivered_first_and_not_inside_start(connect):
+    owner, peer = connect(early=client_frame(2, b"first"), start=False)
     peer.send(client_frame(2, b"second"))
-    owner = Owner(Connection(ours, 4096, client_frame(2, b"first")))
     owner.connection.start()
     owner.connection.start()
     assert owner.messages == []
     turn()
     assert owner.messages == [(2, b"first"), (2, b"second")]
-    owner.connection.abort()
-    peer.close()
-    turn()
 
 
 def test_close_is_sent_once_and_answered(pair):
@@ -253,7 +246,8 @@ def test_a_close_waits_for_the_remainder(pair):
 
 
 @pytest.mark.parametrize("how", ["nobody answers", "a remainder is stuck", "the peer closes"])
-def test_a_close_whose_end_does_not_come_is_ended_in_time(impatient, pair, how):
+def test_a_close_whose_end_does_not_come_is_ended_in_time(monkeypatch, pair, how):
+    monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.05)
     owner, peer = pair
     if how == "the peer closes":
         peer.send(client_close(4001, b"enough"))
@@ -268,7 +262,7 @@ def test_a_close_whose_end_does_not_come_is_ended_in_time(impatient, pair, how):
 
 
 @pytest.mark.parametrize("end", ["close", "abort"])
-def test_who_closes_or_aborts_in_a_message_gets_none_behind_it(pair, end):
+def test_an_owner_that_closes_or_aborts_in_a_message_gets_none_behind_it(pair, end):
     owner, peer = pair
 
     def on_message(opcode, payload):
@@ -283,39 +277,40 @@ def test_who_closes_or_aborts_in_a_message_gets_none_behind_it(pair, end):
     assert peer.recv(100) == (close_frame(4001) if end == "close" else b"")
 
 
-def test_who_is_given_a_message_knows_whether_more_came_with_it(pair):
+def test_an_owner_knows_whether_more_came_with_a_message(pair):
     owner, peer = pair
     more = []
     owner.connection.on_message = lambda *_: more.append(owner.connection.more)
-    peer.send(client_frame(9) + client_frame(2, b"one") + client_frame(2, b"two") + client_frame(9))
-    turn()
-    peer.send(client_frame(2, b"three"))
-    turn()
+    one, two, three = (client_frame(2, text) for text in (b"one", b"two", b"three"))
+    for stream in (client_frame(9) + one + two + client_frame(9), three):
+        peer.send(stream)
+        turn()
     assert more == [True, False, False]
 
 
-@pytest.mark.parametrize("by_peer", [True, False])
-def test_the_owner_is_told_of_a_close_before_tcp_has_ended(pair, by_peer):
-    owner, peer = pair
-    told = []
-    owner.connection.on_closing = lambda code, reason: told.append((code, reason))
-    peer.send(client_close(4000, b"bye")) if by_peer else owner.connection.close(4000, "bye")
-    turn()
-    assert told == [(4000, "bye")] and owner.ends == []
-    peer.close()
-    turn()
-    assert told == [(4000, "bye")] and owner.ends == [(4000, "bye")]
+BYE = client_close(4000, b"bye")
 
 
-@pytest.mark.parametrize("sent", [b"", client_frame(1, b"hello")[:4], client_frame(9)[:1]])
-def test_an_end_without_goodbye_is_no_closing(pair, sent):
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (BYE, (4000, "bye")),
+        (None, (4000, "bye")),
+        *((part, None) for part in (b"", client_frame(1, b"hello")[:4], client_frame(9)[:1])),
+    ],
+)
+def test_the_owner_is_told_of_a_close_before_tcp_ends_but_not_of_an_end_without_one(
+    pair, sent, told
+):
     owner, peer = pair
-    peer.send(sent)
-    told = []
-    owner.connection.on_closing = lambda code, reason: told.append((code, reason))
+    closing = []
+    owner.connection.on_closing = lambda code, reason: closing.append((code, reason))
+    owner.connection.close(4000, "bye") if sent is None else peer.send(sent)
+    turn()
+    assert closing == [told] * (told is not None) and owner.ends == []
     peer.close()
     turn()
-    assert told == [] and owner.ends == [(1006, "")]
+    assert closing == [told] * (told is not None) and owner.ends == [told or (1006, "")]
 
 
 def test_a_failing_callback_is_logged_once_and_ends_with_1011(pair, caplog):
@@ -324,9 +319,8 @@ def test_a_failing_callback_is_logged_once_and_ends_with_1011(pair, caplog):
     peer.send(client_frame(2, b"one") + client_frame(2, b"two"))
     turn()
     assert [record.exc_info[0] for record in caplog.records] == [ZeroDivisionError]
-    assert (
-        peer.recv(100)[:4] == close_frame(1011, "The server failed while handling a message.")[:4]
-    )
+    goodbye = close_frame(1011, "The server failed while handling a message.")
+    assert peer.recv(100)[:4] == goodbye[:4]
 
 
 def test_a_failing_drain_ends_with_1011_and_a_failing_on_close_is_logged_too(pair, caplog):
@@ -359,11 +353,8 @@ def test_an_ended_connection_takes_any_call(pair):
     assert owner.ends == [(1006, "")]
 
 
-def test_a_connection_closed_before_its_start_says_goodbye():
-    ours, peer = socket.socketpair()
-    ours.setblocking(False)
-    peer.setblocking(False)
-    owner = Owner(Connection(ours, 4096, client_frame(2, b"early")))
+def test_a_connection_closed_before_its_start_says_goodbye(connect):
+    owner, peer = connect(early=client_frame(2, b"early"), start=False)
     owner.connection.close(1013, "full")
     owner.connection.start()
     peer.send(client_close(1013))

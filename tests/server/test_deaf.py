@@ -26,6 +26,10 @@ class Halves(Harness):
         """Return how often the first node has subscribed anew, and made its link anew."""
         return self.deaf.loop.stats["subscribed_anew"], self.link.renewals
 
+    def both(self):
+        """Return the clients of two players in the square, the first one at the deaf node."""
+        return [self.place(name, HERE, host=at) for name, at in zip("AB", self.hosts, strict=True)]
+
 
 @pytest.fixture
 def halves():
@@ -36,14 +40,9 @@ def said(host):
     return [reason for reason in host.node.peers.warnings() if "flatlands/" in reason]
 
 
-def both_in_it(halves):
-    """Return the clients of two players in the square, the first one at the deaf node."""
-    return [halves.place(name, HERE, host=at) for name, at in zip("AB", halves.hosts, strict=True)]
-
-
 def test_a_subscription_that_does_nothing_is_made_anew(halves):
     halves.link.lost.add(halves.channel)
-    a, b = both_in_it(halves)
+    a, b = halves.both()
     halves.run(1000)
     assert not a.sees(b) and a.sees(a)
     halves.run(NOTICED)
@@ -51,9 +50,9 @@ def test_a_subscription_that_does_nothing_is_made_anew(halves):
     halves.check()
 
 
-def test_if_that_does_not_help_the_link_is_made_anew(halves):
+def test_a_link_is_made_anew_if_a_new_subscription_does_not_help(halves):
     halves.link.dead.add(halves.channel)
-    a, b = both_in_it(halves)
+    a, b = halves.both()
     halves.run(DEAF_AFTER * SUBSCRIBED_ANEW)
     assert not a.sees(b)
     halves.run((NOTICED - DEAF_AFTER) * SUBSCRIBED_ANEW + NOTICED)
@@ -63,7 +62,7 @@ def test_if_that_does_not_help_the_link_is_made_anew(halves):
     halves.check()
 
 
-def test_if_nothing_helps_the_node_says_so_until_the_square_is_heard_or_needed_no_more(halves):
+def test_a_node_that_nothing_helps_says_so_until_the_square_is_heard_or_needed_no_more(halves):
     halves.link.dead.add(halves.channel)
     halves.link.forbidden = True
     a = halves.place("A", HERE, host=halves.deaf)
@@ -111,13 +110,12 @@ def test_a_square_that_was_heard_once_may_grow_deaf(halves, walks):
 
 
 def test_a_lost_batch_is_not_taken_for_a_deaf_square(halves):
-    a, _ = both_in_it(halves)
+    a, _ = halves.both()
     for n in range(30):
         halves.link.losing = 1.0
-        a.walk(1, 0)
-        halves.run(300)
-        a.walk(0, 0)
-        halves.run(300)
+        for way in (1, 0):
+            a.walk(way, 0)
+            halves.run(300)
         halves.link.losing = 0.0
         if n % 2:
             a.walk(-1, 0)
@@ -128,9 +126,6 @@ def test_a_lost_batch_is_not_taken_for_a_deaf_square(halves):
     halves.run(2 * NOTICED)
     assert halves.noticed() == (0, 0)
     halves.check()
-
-
-# What is not the broker's fault.
 
 
 def test_a_node_that_is_busy_or_stood_still_blames_nobody(halves):

@@ -34,14 +34,13 @@ def test_lines_along_columns_rows_and_ids_say_whose_a_player_is():
 def test_players_are_divided_across_the_longer_side_of_where_they_are():
     wide = [(column, row) for column in range(10) for row in range(3)]
     assert line(wide) == Line(COLUMNS, 5)
-    assert line([(row, column) for column, row in wide]) == Line(ROWS, 5)
+    assert line([square[::-1] for square in wide]) == Line(ROWS, 5)
 
 
 def test_players_in_one_square_are_divided_by_no_line():
-    assert line([(4, 4)] * 100) is None
     # Nor is a crowd by a line that leaves hardly anybody on one side.
-    assert line([(4, 4)] * 100 + [(9, 9)] * 10) is None
-    assert line([]) is None
+    for squares in ([], [(4, 4)] * 100, [(4, 4)] * 100 + [(9, 9)] * 10):
+        assert line(squares) is None
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=60))
@@ -52,6 +51,13 @@ def test_a_line_leaves_a_fair_part_on_either_side(squares):
         assert 0.3 * len(squares) <= below <= 0.7 * len(squares)
 
 
+def follow(plan, loads):
+    """Return what becomes of a plan."""
+    districts = Districts(plan)
+    districts.follow(loads, 0.0)
+    return districts.plan
+
+
 def test_nothing_is_divided_while_one_worker_bears_it():
     districts = Districts()
     for second in range(100):
@@ -60,9 +66,8 @@ def test_nothing_is_divided_while_one_worker_bears_it():
 
 
 def test_half_of_a_busy_workers_players_go_to_the_quietest_that_is_free():
-    districts = Districts()
-    districts.follow({0: Load(1.2, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}, 0.0)
-    assert districts.plan == (ROWS, 7, 0, 2)
+    loads = {0: Load(1.2, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}
+    assert follow(0, loads) == (ROWS, 7, 0, 2)
 
 
 def test_a_change_is_judged_only_when_the_players_have_moved():
@@ -87,40 +92,29 @@ def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
     assert all(some == 500 for some in number.values())
 
 
+THREE = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+
+
 def test_two_quiet_districts_become_one_at_the_worker_that_has_more_to_do():
-    districts = Districts()
-    districts.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
-    districts.follow({0: Load(0.1), 1: Load(0.3), 2: Load(0.9)}, 0.0)
-    assert districts.plan == (ROWS, 0, 1, 2)
+    assert follow(THREE, {0: Load(0.1), 1: Load(0.3), 2: Load(0.9)}) == (ROWS, 0, 1, 2)
 
 
 def test_two_quiet_districts_become_one_for_the_sake_of_a_busy_one():
-    districts = Districts()
-    districts.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
-    # They are not quiet enough to become one for its own sake.
+    # They are not quiet enough to become one for their own sake.
     loads = {0: Load(0.3), 1: Load(0.4), 2: Load(1.5, Line(ROWS, 5))}
-    districts.follow(loads, 0.0)
-    assert districts.plan == (ROWS, 0, 1, (ROWS, 5, 2, 0))
-    busy = Districts()
-    busy.plan = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
-    busy.follow({0: Load(0.6), 1: Load(0.7), 2: Load(1.5)}, 0.0)
-    assert busy.plan == (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
+    assert follow(THREE, loads) == (ROWS, 0, 1, (ROWS, 5, 2, 0))
+    assert follow(THREE, {0: Load(0.6), 1: Load(0.7), 2: Load(1.5)}) == THREE
 
 
 def test_a_worker_that_has_ended_keeps_its_district_until_it_is_started_again():
-    districts = Districts()
-    districts.plan = (ROWS, 0, 0, 1)
-    districts.follow({0: Load(0.1), 2: Load(0.0)}, 0.0)
-    assert districts.plan == (ROWS, 0, 0, 1)
+    assert follow((ROWS, 0, 0, 1), {0: Load(0.1), 2: Load(0.0)}) == (ROWS, 0, 0, 1)
 
 
 def test_a_worker_that_takes_nobody_gets_no_district_but_is_relieved():
-    districts = Districts()
     loads = {0: Load(2.0, takes=False), 1: Load(0.0, takes=False), 2: Load(0.5)}
-    districts.follow(loads, 0.0)
-    assert districts.plan == (PLAYERS, 0, 0, 2)
-    districts.follow({slot: Load(0.1, takes=slot != 2) for slot in loads}, 100.0)
-    assert districts.plan == (PLAYERS, 0, 0, 2)
+    plan = follow(0, loads)
+    assert plan == (PLAYERS, 0, 0, 2)
+    assert follow(plan, {slot: Load(0.1, takes=slot != 2) for slot in loads}) == plan
 
 
 LOADS = st.dictionaries(
@@ -154,15 +148,15 @@ def test_a_worker_tells_its_supervisor_how_busy_it_is(load):
     assert read_load("") is None
 
 
-def test_the_district_of_who_is_gone_goes_to_a_free_one_or_over_its_line():
-    plan = (COLUMNS, 3, (ROWS, -1, "a", "b"), "c")
-    districts = Districts(plan)
-    districts.part_with("a", {"b": Load(0.1), "c": Load(0.1), "d": Load(0.2), "e": Load(0.1)})
-    assert districts.plan == (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")
-    districts.part_with("e", {"b": Load(0.1), "c": Load(0.1)})
-    assert districts.plan == (COLUMNS, 3, "b", "c")
-    districts.part_with("c", {"b": Load(0.1), "d": Load(0.1, takes=False)})
-    assert districts.plan == "b"
-    # The last one keeps all: nobody else is there.
-    districts.part_with("b", {})
-    assert districts.plan == "b"
+def test_the_district_of_a_worker_that_is_gone_goes_to_a_free_one_or_over_its_line():
+    districts = Districts((COLUMNS, 3, (ROWS, -1, "a", "b"), "c"))
+    quiet = {name: Load(0.1) for name in "bce"}
+    for gone, loads, plan in (
+        ("a", quiet | {"d": Load(0.2)}, (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")),
+        ("e", {"b": Load(0.1), "c": Load(0.1)}, (COLUMNS, 3, "b", "c")),
+        ("c", {"b": Load(0.1), "d": Load(0.1, takes=False)}, "b"),
+        # The last one keeps all: nobody else is there.
+        ("b", {}, "b"),
+    ):
+        districts.part_with(gone, loads)
+        assert districts.plan == plan

@@ -1,7 +1,6 @@
 """What strangers do to a whole server by HTTP, and what its players notice of it."""
 
 import socket
-import struct
 
 import gevent
 import pytest
@@ -14,45 +13,16 @@ from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
 from tests.server.servers import ask, stats, until
-from tests.server.test_handshake import HANDSHAKE, request
+from tests.server.test_handshake import HANDSHAKE, Client
 from tests.socket_client import SocketClient
 
 GET = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-opened = []
-
-
-@pytest.fixture(autouse=True)
-def closing():
-    """However a test ends, none of its sockets stays open."""
-    yield
-    while opened:
-        opened.pop().close()
-
-
-def connect(port):
-    opened.append(socket.create_connection(("127.0.0.1", port), timeout=20))
-    return opened[-1]
-
-
-def player_at(port, name):
-    player = SocketClient(port)
-    opened.append(player.socket)
-    return player.hello(name)
-
-
-def answer(sock):
-    """Return all that a server sends until it hangs up."""
-    found = b""
-    while True:
-        try:
-            data = sock.recv(65536)
-        except ConnectionResetError:
-            return found
-        if not data:
-            return found
-        found += data
+@pytest.fixture(scope="module")
+def server():
+    with inside() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -62,78 +32,62 @@ def slow():
         yield server
 
 
-@pytest.fixture(scope="module")
-def server():
-    with inside() as server:
-        yield server
-
-
 @pytest.mark.parametrize("path", [b"/nothing", b"/healthz", b"/main.js"])
 def test_a_player_is_answered_between_two_requests_of_one_connection(slow, path):
-    player = player_at(slow.port, "P")
-    with connect(slow.port) as flood:
-        flood.sendall(GET.replace(b"/nothing", path) * 90)
-        begun = flood.recv(65536)
-        pongs = sum(message[0] == 23 for message in player.messages)
-        player.ping()
-        player.until(lambda: sum(message[0] == 23 for message in player.messages) > pongs)
-        flood.setblocking(False)
-        try:
-            begun += flood.recv(1 << 20)
-        except BlockingIOError:
-            pass
-        assert 0 < begun.count(b"HTTP/1.1 ") < 90
-    player.close()
+    player, flood = SocketClient(slow.port).hello("P"), Client(slow).socket
+    flood.sendall(GET.replace(b"/nothing", path) * 90)
+    begun = flood.recv(65536)
+
+    def pongs():
+        return sum(message[0] == 23 for message in player.messages)
+
+    before = pongs()
+    player.ping()
+    player.until(lambda: pongs() > before)
+    flood.setblocking(False)
+    try:
+        begun += flood.recv(1 << 20)
+    except BlockingIOError:
+        pass
+    assert 0 < begun.count(b"HTTP/1.1 ") < 90
 
 
-def test_whatever_strangers_send_there_is_no_traceback_and_little_log():
+def test_strangers_cause_no_traceback_and_little_log_whatever_they_send():
     with inside("--log-level", "DEBUG") as server:
         for _ in range(60):
-            with connect(server.port) as flood:
-                head = b"POST /\x1b[2J HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
-                flood.sendall(head)
-                flood.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            with connect(server.port) as flood:
-                flood.sendall(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
-                answer(flood)
-        told = server.counted()
+            with Client(server) as flood:
+                flood.send(b"POST /\x1b[2J HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n")
+                flood.vanish()
+            with Client(server) as flood:
+                flood.send(b"\x16\x03\x01" + b"x" * 5000 + b"\r\n\r\n")
+                flood.answer()
+        assert server.counted()["bad_requests"] >= 60
         server.stop()
-        log = server.errors()
-        assert "\x1b" not in log
-        assert told["bad_requests"] >= 60
-        lines = [line for line in log.splitlines() if "could not be understood" in line]
+        assert "\x1b" not in server.errors()
+        logged = server.errors().splitlines()
+        lines = [line for line in logged if "could not be understood" in line]
         assert 0 < len(lines) < 60 and max(map(len, lines)) < 320
 
 
-def handshake(port, *headers):
-    """Ask for a WebSocket; return the status line and the body of what is no upgrade."""
-    sock = connect(port)
-    sock.sendall(request(*HANDSHAKE, "Sec-WebSocket-Protocol: flatlands", *headers))
-    found = sock.recv(65536)
-    if b" 101 " not in found:
-        found += answer(sock)
-    return int(found.split()[1]), found, sock
+def handshake(server, *headers):
+    """Ask for a WebSocket; return the status and the headers of the answer."""
+    return Client(server).ask(*HANDSHAKE, "Sec-WebSocket-Protocol: flatlands", *headers)[:2]
 
 
 def test_origins_and_hosts_can_be_allowed():
     allowed = ("--allowed-origins", "https://a.example", "--allowed-hosts", "b.example")
     with inside(*allowed) as server:
-        found, _, sock = handshake(server.port, "Origin: https://a.example")
-        sock.close()
-        assert found == 101
-        assert ask(server, "healthz", Host="b.example")[0] == 200
-        assert ask(server, "healthz", Host="c.example")[0] == 403
+        assert handshake(server, "Origin: https://a.example")[0] == 101
+        for host, status in (("b.example", 200), ("c.example", 403)):
+            assert ask(server, "healthz", Host=host)[0] == status
 
 
 def test_an_address_behind_a_proxy_has_so_many_connections():
-    options = ("--trusted-proxies", "127.0.0.1", "--max-per-address", "4")
-    with inside(*options) as server:
+    with inside("--trusted-proxies", "127.0.0.1", "--max-per-address", "4") as server:
         told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
-        found = [handshake(server.port, told.format(n)) for n in (1, 1, 1, 1, 1, 2)]
-        assert [status for status, _, _ in found] == [101, 101, 101, 101, 429, 101]
-        assert b"retry-after: 10\r\n" in found[4][1].lower()
-        for _, _, sock in found:
-            sock.close()
+        found = [handshake(server, told.format(n)) for n in (1, 1, 1, 1, 1, 2)]
+        assert [status for status, _ in found] == [101, 101, 101, 101, 429, 101]
+        assert found[4][1]["retry-after"] == "10"
 
 
 @pytest.mark.process
@@ -145,54 +99,50 @@ def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
             for client in clients:
                 told = f"X-Forwarded-For: {client}"
                 for more in ((told,), (told, "Origin: https://evil.example")):
-                    handshake(server.port, *more)[2].close()
+                    handshake(server, *more)
                 ask(server, "healthz", X_Forwarded_For=client)
-            with connect(server.port) as sock:
-                sock.sendall(b"nonsense\r\n\r\n")
-                answer(sock)
+            stranger = Client(server)
+            stranger.send(b"nonsense\r\n\r\n")
+            stranger.answer()
             server.stop()
             log = server.errors()
         shown = clients.values() if wanted else clients
         assert [log.count(f"address='{one}'") for one in shown] == [4, 4]
         assert wanted != any(client in log for client in clients)
-        assert ("A request from 127.0.0.1 could not" in log) == (not wanted)
-        assert ("A request from 127.0.0.0/24 could not" in log) == wanted
+        for proxy, is_short in (("127.0.0.1", False), ("127.0.0.0/24", True)):
+            assert (f"A request from {proxy} could not" in log) == (is_short == wanted)
 
 
 @pytest.mark.process
-def test_where_descriptors_run_out_newcomers_still_come_in():
+def test_newcomers_still_come_in_where_descriptors_run_out():
     with serving(descriptors=160) as server:
-        silent = [connect(server.port) for _ in range(200)]
-        unspeaking = [handshake(server.port)[2] for _ in range(60)]
-        players = [player_at(server.port, f"P{n}") for n in range(20)]
-        more = [connect(server.port) for _ in range(200)]
+        for come, times in ((Client, 200), (handshake, 60)):
+            for _ in range(times):
+                come(server)
+        players = [SocketClient(server.port).hello(f"P{n}") for n in range(20)]
+        for _ in range(200):
+            Client(server)
         for player in players:
             player.ping()
             player.pump(0.05)
             assert player.closed is None
-        late = player_at(server.port, "Late")
+        SocketClient(server.port).hello("Late")
         told = stats(server)["counted"]
         assert told["evicted"] > 100 and "accept_failed" not in told
-        for player in (*players, late):
-            player.close()
-        for sock in (*silent, *unspeaking, *more):
-            sock.close()
 
 
 def test_odd_close_codes_do_not_each_get_a_counter(server):
     for code in range(3000, 3040):
-        player = SocketClient(server.port)
-        player.close(code)
+        SocketClient(server.port).close(code)
     until(lambda: server.counted().get("closed_other", 0) == 40)
     assert not any(name.startswith("closed_3") for name in server.counted())
 
 
 def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
-    flood = player_at(server.port, "F")
-    frames = b"\x89\x80\x00\x00\x00\x00" * 1000
+    flood = SocketClient(server.port).hello("F").socket
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
         for _ in range(100_000):
-            flood.socket.sendall(frames)
+            flood.sendall(b"\x89\x80\x00\x00\x00\x00" * 1000)
     assert server.counted()["limited_frames"] == 1
 
 

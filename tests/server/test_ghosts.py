@@ -19,10 +19,14 @@ def two():
     return two_nodes()
 
 
-# How a connection ends.
+def come_and_hang_up(harness, host, token, code=1006, name="B"):
+    """Come to a node with a player's token, and hang up at once."""
+    client = harness.client(host)
+    client.say_hello(name, token=token)
+    client.connection.lose(code)
 
 
-def test_who_was_sent_away_by_the_server_stands_undimmed_and_plays_on_for_good():
+def test_a_player_that_the_server_sent_away_stands_undimmed_and_plays_on_for_good():
     harness = Harness()
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.connection.close(1012, "the server restarts")
@@ -34,26 +38,19 @@ def test_who_was_sent_away_by_the_server_stands_undimmed_and_plays_on_for_good()
     harness.check()
 
 
-# Claims.
-
-
 @pytest.mark.parametrize("code", [1000, 1006])
-def test_who_hangs_up_before_its_claim_is_answered_is_no_ghost(two, code):
+def test_a_player_that_hangs_up_before_its_claim_is_answered_is_no_ghost(two, code):
     harness, a, b = two
     third = harness.place("C", (0, 0), host=harness.host())
-    other = harness.place("D", (1, 0), host=harness.hosts[1])
+    screens = a, third, harness.place("D", (1, 0), host=harness.hosts[1])
     harness.run(500)
     harness.network.delay = 50
-    again = harness.client(harness.hosts[0])
-    again.say_hello("B", (40, 25), b.model.token, None)
-    again.connection.lose(code)
+    come_and_hang_up(harness, harness.hosts[0], b.model.token, code)
     harness.run(500)
     assert b.connection.closed[0] == 4001
-    for client in (a, third, other):
-        assert client.sees(b) == (code != 1000)
+    assert [client.sees(b) for client in screens] == [code != 1000] * 3
     harness.run(DIMMED_FOR + 5000)
-    for client in (a, third, other):
-        assert not client.sees(b)
+    assert not any(client.sees(b) for client in screens)
     harness.check()
 
 
@@ -64,9 +61,7 @@ def test_a_player_whose_grant_is_lost_is_soon_gone_also_if_the_node_that_gave_it
     other = harness.place("D", (1, 0), host=harness.hosts[1])
     harness.run(500)
     harness.broker.lose_subscriptions({harness.node.channels.node(harness.node.id)})
-    again = harness.client()
-    again.say_hello("B", (40, 25), b.model.token, None)
-    again.connection.lose(1006)
+    come_and_hang_up(harness, harness.hosts[0], b.model.token)
     harness.settle()
     assert b.connection.closed[0] == 4001 and a.sees(b)
     harness.broker.lost.clear()
@@ -139,9 +134,6 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stop
     harness.check()
 
 
-# Who is behind.
-
-
 def behind(client, harness):
     """Let a client fall behind: it acknowledges nothing, and much happens."""
     client.silent = True
@@ -158,25 +150,23 @@ def caught_up(client, harness):
     assert client.session.lags_since is None
 
 
-def test_who_was_behind_when_the_link_failed_is_told_so_and_told_when_it_is_back(two):
+def test_a_client_behind_is_told_that_the_link_failed_and_that_it_is_back(two):
     harness, a, b = two
-    behind(a, harness)
-    for host in harness.hosts:
-        host.broker.fail()
-    harness.run(3000)
-    assert a.model.linked
-    caught_up(a, harness)
-    assert not a.model.linked
-    behind(a, harness)
-    for host in harness.hosts:
-        host.broker.restore(host.node)
-    harness.run(2000)
-    caught_up(a, harness)
-    assert a.model.linked
+    for linked in (False, True):
+        behind(a, harness)
+        for host in harness.hosts:
+            if linked:
+                host.broker.restore(host.node)
+            else:
+                host.broker.fail()
+        harness.run(3000)
+        assert a.model.linked != linked
+        caught_up(a, harness)
+        assert a.model.linked == linked
     harness.check()
 
 
-def test_who_was_behind_when_a_node_came_sees_its_players_where_they_are():
+def test_a_client_behind_when_a_node_came_sees_its_players_where_they_are():
     harness = Harness(skew=60_000)
     a = harness.place("A", (0, 0))
     behind(a, harness)
@@ -190,28 +180,21 @@ def test_who_was_behind_when_a_node_came_sees_its_players_where_they_are():
     harness.check()
 
 
-# Which nodes live.
-
-
-def test_who_is_heard_in_a_square_lives_though_heartbeats_are_lost(two):
+def test_a_node_that_is_heard_in_a_square_lives_though_its_heartbeats_are_lost(two):
     harness, a, b = two
     nodes, publish = harness.node.channels.nodes, harness.hosts[1].broker.publish
     harness.hosts[1].broker.publish = lambda channel, payload: (
         channel == nodes or publish(channel, payload)
     )
     for _ in range(20):
-        b.walk(0, 1)
-        harness.run(300)
-        b.walk(0, -1)
-        harness.run(300)
+        for way in (1, -1):
+            b.walk(0, way)
+            harness.run(300)
         assert a.sees(b)
     harness.check()
 
 
-# What stands still, and what fails.
-
-
-def test_what_waited_while_a_process_stood_still_is_told_when_it_goes_on():
+def test_an_event_that_waited_while_a_process_stood_still_is_told_when_it_goes_on():
     harness = Harness()
     a, b, c = (harness.place(name, (x, 0)) for name, x in (("A", 0), ("B", 50), ("C", 100)))
     d = harness.place("D", (100, 0))
@@ -266,22 +249,18 @@ def test_a_session_that_fails_in_a_flush_takes_nobody_with_it(monkeypatch):
     assert heard == [[("P0", "hello")]] * 2 + [[]] + [[("P0", "hello")]] * 2
 
 
-# Clocks.
-
-
 def test_a_suspended_nodes_players_are_drawn_where_they_are(two):
     harness, a, b = two
-    host = harness.hosts[1]
-    host.freeze()
+    harness.hosts[1].freeze()
     harness.run(7000)
-    host.thaw(suspended=True)
+    harness.hosts[1].thaw(suspended=True)
     harness.run(8000)
     b.go(40 * UNIT, 8 * UNIT)
     harness.run(1000)
     assert a.at(b) == b.at() != (24 * UNIT, 8 * UNIT)
 
 
-def test_who_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
+def test_a_player_that_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
     harness = Harness(nodes=3, ready=True)
     before, watching, after = harness.hosts
     a, b = (harness.place(name, (0, 0), host=before) for name in "AB")
@@ -299,7 +278,7 @@ def test_who_went_on_at_a_node_that_is_not_heard_does_not_stay_where_it_was():
     assert back.id == b.id and not watcher.sees(back) and watcher.sees(a)
 
 
-def test_who_comes_back_elsewhere_with_an_old_token_is_not_where_its_stopped_node_had_it(two):
+def test_a_player_that_comes_back_with_an_old_token_is_not_where_its_stopped_node_had_it(two):
     harness, a, b = two
     stops = harness.host()
     token = b.model.token
@@ -316,10 +295,7 @@ def test_who_comes_back_elsewhere_with_an_old_token_is_not_where_its_stopped_nod
     harness.check()
 
 
-# What a node knows of squares that a client does not hear.
-
-
-def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
+def test_a_player_that_a_node_does_not_believe_is_not_on_its_clients_screens_either():
     harness = Harness()
     a, _ = harness.place("A", (0, 0)), harness.place("Far", (9, 9))
     harness.run(500)
@@ -346,7 +322,7 @@ def test_who_is_not_believed_by_a_node_is_not_on_its_clients_screens_either():
 @pytest.mark.parametrize("newcomer", [False, True])
 def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newcomer):
     harness = Harness()
-    a = harness.place("A", (0, 0))
+    screens = [harness.place("A", (0, 0))]
     harness.run(500)
     other, node = Link(harness.network), harness.node
     channel = node.channels.square((0, 0))
@@ -361,19 +337,17 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     other.publish(channel, full_state((0, 0), 77, 2, harness.clock.time, 0, 1, enters[1:]))
     if newcomer:
         harness.run(0)
-        screens = [a, harness.place("New", (0, 0))]
-    else:
-        screens = [a]
+        screens.append(harness.place("New", (0, 0)))
     harness.run(500)
     for client in screens:
         assert 100_005 not in client.model.players and 100_006 in client.model.players
 
 
-def test_who_goes_to_another_node_twice_is_left_in_neither_square(two):
+def test_a_player_that_goes_to_another_node_twice_is_left_in_neither_square(two):
     harness, *_ = two
     one, other = harness.hosts
     span = harness.node.grid.span
-    friend = harness.stand("F", (span // 2, 1000), (40, 25), one)
+    friend = harness.stand("F", (span // 2, span // 2), (40, 25), one)
     friend.send(8)
     player = harness.stand("P", (span // 2, span - 1000), (40, 25), one)
     token = player.model.token
@@ -381,9 +355,7 @@ def test_who_goes_to_another_node_twice_is_left_in_neither_square(two):
     harness.run(1500)
     # Its first node gives it up to one that does not hear that, and whose client hangs up.
     harness.network.cuts.add((one.broker, other.broker))
-    gone = harness.client(other)
-    gone.say_hello("P", token=token)
-    gone.connection.lose()
+    come_and_hang_up(harness, other, token, name="P")
     harness.run(400)
     harness.network.heal()
     back = harness.client(one).hello("P", token=token, near=friend.model.invitation)

@@ -16,7 +16,7 @@ from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
-from tests.server.test_cells import in_store, store_of, world
+from tests.server.test_cells import fail, in_store, store_of, world
 
 ADA, BOB = (writer_of(owner_of(f"key {n}")) for n in range(2))
 
@@ -28,17 +28,14 @@ def queue(layer):
 def values(harness, layer, tile):
     """Return the values of a tile in a layer at all nodes that receive it, and on all screens."""
     square, place = (tile[0] // 16, tile[1] // 16), tile[1] % 16 * 16 + tile[0] % 16
-    cells = getattr(harness.node.game, layer)
+    number = getattr(harness.node.game, layer).layer.number
     nodes = [host.node.replicas.squares.get(square) for host in harness.hosts]
-    known = [heard.layers.tiles.get(cells.layer.number) for heard in nodes if heard]
+    known = [heard.layers.tiles.get(number) for heard in nodes if heard]
     found = {tiles.values[place] if tiles else 0 for tiles in known}
     for client in harness.clients:
         if client.connection.open and client.model.holds(square):
-            found.add(client.model.cells.get((*square, cells.layer.number), bytes(256))[place])
+            found.add(client.model.cells.get((*square, number), bytes(256))[place])
     return found
-
-
-QUEUE_OF_SUMS = queue("worn")
 
 
 class Ways(Game):
@@ -48,7 +45,7 @@ class Ways(Game):
     worn = Cells("sum")
 
 
-def test_what_is_not_kept_is_told_and_never_in_the_store():
+def test_a_value_that_is_not_kept_is_told_and_never_in_the_store():
     harness, a, _ = world(play=Ways)
     a.host.node.game.sand[3, 4] = 7
     harness.run(3000)
@@ -60,53 +57,71 @@ def test_what_is_not_kept_is_told_and_never_in_the_store():
 
 
 @pytest.mark.parametrize("layer", ["stone", "turf", "worn"])
-def test_nobody_is_told_of_what_the_store_does_not_have(layer, monkeypatch):
+def test_nobody_is_told_of_a_value_that_the_store_does_not_have(layer, monkeypatch):
     harness, a, _ = world(play=Ways)
-    node = a.host.node
-    cells, ask = getattr(node.game, layer), node.keeper.ask
-    monkeypatch.setattr(node.keeper, "ask", lambda question, ok, bad=lambda: None: bad())
-    cells[3, 4] = 7
-    harness.run(3000)
-    assert values(harness, layer, (3, 4)) == {0}
-    monkeypatch.setattr(node.keeper, "ask", ask)
+    with monkeypatch.context() as patch:
+        patch.setattr(a.host.node.keeper, "ask", fail)
+        getattr(a.host.node.game, layer)[3, 4] = 7
+        harness.run(3000)
+        assert values(harness, layer, (3, 4)) == {0}
     harness.run(200)
     assert values(harness, layer, (3, 4)) == {7} and in_store(harness, queue(layer)) == {(3, 4): 7}
 
 
-@pytest.mark.parametrize("layer", ["stone", "turf"])
-def test_what_the_store_has_taken_is_told_though_its_answer_was_lost(layer, monkeypatch):
-    harness, a, _ = world(play=Ways)
-    swap, lost = SqliteStore.swap, []
+def fail_in(monkeypatch, layer, before=(), after=()):
+    """Let the store fail at some of the times, from 0 on, at which it takes rows of a layer: before
+    it takes them, or after it. Return a list of the times that it was asked."""
+    swap, asked = SqliteStore.swap, []
 
-    def lose(self, name, swaps):
+    def fails(self, name, swaps):
+        if name != queue(layer):
+            return swap(self, name, swaps)
+        asked.append(len(asked))
+        if asked[-1] in before:
+            raise StoreError("the disk is full")
         put = swap(self, name, swaps)
-        if name == queue(layer) and not lost:
-            lost.append(name)
+        if asked[-1] in after:
             raise StoreError("the connection has ended")
         return put
 
-    monkeypatch.setattr(SqliteStore, "swap", lose)
+    monkeypatch.setattr(SqliteStore, "swap", fails)
+    return asked
+
+
+@pytest.mark.parametrize("layer", ["stone", "turf"])
+def test_a_value_that_the_store_has_taken_is_told_though_its_answer_was_lost(layer, monkeypatch):
+    harness, a, _ = world(play=Ways)
+    asked = fail_in(monkeypatch, layer, after=(0,))
     getattr(a.host.node.game, layer)[3, 4] = 7
     harness.run(150)
-    assert lost and in_store(harness, queue(layer)) == {(3, 4): 7}
+    assert asked and in_store(harness, queue(layer)) == {(3, 4): 7}
     harness.run(200)
     assert values(harness, layer, (3, 4)) == {7}
 
 
-def test_what_a_node_had_put_into_the_store_is_seen_though_it_dies_before_it_tells():
+def test_a_sum_is_added_once_though_the_store_fails_in_the_middle(monkeypatch):
+    monkeypatch.setattr(rows, "AT_ONCE", 1)
+    harness, a, _ = world(play=Ways)
+    fail_in(monkeypatch, "worn", before=(1,))
+    a.host.node.game.worn[[(n * 16, 0) for n in range(-1, 2)]] = 5
+    harness.run(1000)
+    assert set(in_store(harness, queue("worn")).values()) == {5}
+    assert [values(harness, "worn", (n * 16, 0)) for n in range(-1, 2)] == [{5}] * 3
+
+
+def test_a_value_that_a_node_has_stored_is_seen_though_it_dies_before_it_tells():
     harness, a, b = world(play=Ways)
     a.host.broker.losing = 1.0
     a.host.node.game.stone[3, 4] = 7
     harness.run(150)
     harness.kill(a.host)
-    assert in_store(harness, queue("stone")) == {(3, 4): 7} and values(
-        harness, "stone", (3, 4)
-    ) == {0}
-    harness.run(AGAIN)
-    assert values(harness, "stone", (3, 4)) == {7}
+    for found in ({0}, {7}):
+        assert in_store(harness, queue("stone")) == {(3, 4): 7}
+        assert values(harness, "stone", (3, 4)) == found
+        harness.run(AGAIN)
 
 
-def test_of_two_who_write_first_at_two_nodes_one_is_told_of():
+def test_of_two_first_writes_at_two_nodes_one_counts():
     harness, a, b = world(play=Ways)
     for client, value in ((a, 5), (b, 6)):
         client.host.node.game.stone[3, 4] = value
@@ -115,40 +130,40 @@ def test_of_two_who_write_first_at_two_nodes_one_is_told_of():
     assert in_store(harness, queue("stone")) == {(3, 4): value}
 
 
+def test_a_write_that_cannot_count_is_neither_stored_nor_published():
+    harness, a, _ = world(play=Ways)
+    a.host.node.game.stone[3, 4] = 5
+    harness.run(1000)
+    a.host.node.game.stone[3, 4] = 6
+    assert not a.host.node.game.stone.layer._written and values(harness, "stone", (3, 4)) == {5}
+
+
 @pytest.mark.parametrize("stored", [True, False])
-def test_what_is_added_at_several_nodes_is_added_up(stored):
+def test_sums_have_all_that_several_nodes_add(stored):
     harness, a, b = world(play=Ways, stored=stored)
     for n in range(40):
         (a if n % 2 else b).host.node.game.worn[[(3, 4), (n, 0)]] = 5
         harness.run(40 if stored else 300)
     harness.run(1000)
     assert values(harness, "worn", (3, 4)) == {200} and values(harness, "worn", (3, 0)) == {5}
-    for more, now in ((100, 255), (-5, 250), (-255, 0), (-3, 0), (9, 9)):
-        a.host.node.game.worn[3, 4] = more
+    # One node may add faster than it hears of what it has added.
+    for some, pause, now in (
+        ((100,), 0, 255),
+        ((-5,), 0, 250),
+        ((-255,), 0, 0),
+        ((-3,), 0, 0),
+        ((3,) * 20, 0, 60),
+        ((3,) * 20, 20, 120),
+    ):
+        for more in some:
+            a.host.node.game.worn[3, 4] = more
+            harness.run(pause)
         harness.run(1000)
         assert values(harness, "worn", (3, 4)) == {now}
     if stored:
-        assert in_store(harness, queue("worn"))[3, 4] == 9
+        assert in_store(harness, queue("worn"))[3, 4] == 120
     with pytest.raises(ValueError, match="0 to 255"):
         a.host.node.game.worn[3, 4] = -256
-
-
-def test_what_is_added_while_the_store_fails_in_the_middle_is_added_once(monkeypatch):
-    monkeypatch.setattr(rows, "AT_ONCE", 1)
-    harness, a, _ = world(play=Ways)
-    worn, swap = a.host.node.game.worn, SqliteStore.swap
-    failing = iter([False, True, False, False, False])
-
-    def fail(self, queue, swaps):
-        if queue == QUEUE_OF_SUMS and next(failing, False):
-            raise StoreError("the disk is full")
-        return swap(self, queue, swaps)
-
-    monkeypatch.setattr(SqliteStore, "swap", fail)
-    worn[[(n * 16, 0) for n in range(-1, 2)]] = 5
-    harness.run(1000)
-    assert set(in_store(harness, QUEUE_OF_SUMS).values()) == {5}
-    assert [values(harness, "worn", (n * 16, 0)) for n in range(-1, 2)] == [{5}] * 3
 
 
 class Plots(Game):
@@ -204,13 +219,14 @@ def test_a_person_may_have_so_many_tiles_and_all_people_so_many():
 def test_nobody_gets_beyond_a_limit_by_writing_on_many_tiles_at_once():
     harness, a, _ = world(play=Plots)
     plots = a.host.node.game.plots
-    with pytest.raises(Refused, match="as many tiles as one person may have"):
-        plots.write([(n, 5) for n in range(4)], 1, ADA)
     plots.write([(n, 5) for n in range(3)], 1, ADA)
-    with pytest.raises(Refused, match="as many tiles as one person may have"):
-        plots.write((9, 9), 1, ADA)
-    with pytest.raises(Refused, match="no room left"):
-        plots.write([(n, 6) for n in range(9)], 1)
+    for tiles, who, said in (
+        ([(n, 5) for n in range(4)], BOB, "as many tiles as one person may have"),
+        ((9, 9), ADA, "as many tiles as one person may have"),
+        ([(n, 6) for n in range(9)], None, "no room left"),
+    ):
+        with pytest.raises(Refused, match=said):
+            plots.write(tiles, 1, *([who] if who else []))
     harness.run(2 * COUNT_EVERY)
     assert len(in_store(harness, queue("plots"))) == 3
 
@@ -232,13 +248,12 @@ def test_the_limit_of_a_person_at_one_node_is_exact_however_fast_it_writes(pause
 def test_an_address_may_write_so_much():
     harness, a, b = world(play=Plots)
     owners(a, b)
-    limits = a.session.limits
     a.connection.address, b.connection.address = "192.0.2.1", "198.51.100.1"
-    while limits.allow_address(WRITES, a.session.address):
+    while a.session.limits.allow_address(WRITES, a.session.address):
         pass
     assert dig(harness, a, 0) == ["crowded"] and dig(harness, b, 0) == []
     assert dig(harness, a, 0) == [], "some seconds later"
-    # What is refused as a whole does not count.
+    # A write that is refused as a whole does not count.
     a.send(35, "spread", [int(WRITES.burst) + 1])
     harness.run(100)
     assert a.model.errors.pop() == "crowded" and dig(harness, a, 0) == []
@@ -250,7 +265,7 @@ class Walls(Game):
 
 def test_an_operator_undoes_what_a_person_has_written_last():
     harness, a, b = world(play=Walls)
-    floor, worn = a.host.node.game.floor, a.host.node.game.worn
+    floor, worn, play = a.host.node.game.floor, a.host.node.game.worn, b.host.node.play
     floor.write([(0, 0), (1, 0), (40, 0)], 3, ADA)
     worn.write((0, 0), 4, ADA)
     harness.run(1000)
@@ -258,19 +273,17 @@ def test_an_operator_undoes_what_a_person_has_written_last():
         floor.write([(1, 0), (2, 0), (40, 0)], value, BOB)
         worn.write((0, 0), 10, BOB)
         harness.run(1000)
+    # A person who has only taken away what others had put there is found too.
+    for value, who in ((7, ADA), (0, BOB)):
+        floor.write((5, 5), value, who)
+        harness.run(1000)
     squares = Rect(0, 0, 1, 0)
-    play = b.host.node.play
-    # Also who has only taken away what others had put there is found.
-    floor.write((5, 5), 7, ADA)
-    harness.run(1000)
-    floor.write((5, 5), 0, BOB)
-    harness.run(1000)
     assert play.undo(None, squares) == {BOB.hex(): 4, ADA.hex(): 1}
     assert play.undo(BOB.hex(), squares) == {BOB.hex(): 4}
     harness.run(1000)
-    found = {tile: values(harness, "floor", tile) for tile in ((0, 0), (1, 0), (2, 0))}
-    assert found == {(0, 0): {3}, (1, 0): {3}, (2, 0): {0}}
-    assert values(harness, "worn", (0, 0)) == {4} and values(harness, "floor", (5, 5)) == {7}
+    for tile, found in (((0, 0), 3), ((1, 0), 3), ((2, 0), 0), ((5, 5), 7)):
+        assert values(harness, "floor", tile) == {found}
+    assert values(harness, "worn", (0, 0)) == {4}
     assert in_store(harness, queue("floor"))[40, 0] == 6, "it is in another square"
     assert play.undo(BOB.hex(), squares) == {}
 
@@ -279,7 +292,7 @@ class Steps(Game):
     steps, smoke = Cells(forget=60), Cells(kept=False, forget=2)
 
 
-def test_what_is_old_is_forgotten_on_screens_and_in_the_store():
+def test_an_old_value_is_forgotten_on_screens_and_in_the_store():
     harness, a, _ = world(play=Steps)
     steps = a.host.node.game.steps
     steps[[(1, 1), (2, 1)]] = 5
@@ -295,27 +308,25 @@ def test_what_is_old_is_forgotten_on_screens_and_in_the_store():
     assert in_store(harness, queue("steps")) == {} and values(harness, "steps", (2, 1)) == {0}
 
 
-def test_what_is_renewed_is_not_forgotten_and_stays_its_writers():
+def test_a_renewed_value_is_not_forgotten_and_stays_its_writers():
     harness, a, b = world(play=Steps)
-    me = Me(a.host.node, a.host.node.residents.by_id[a.id])
     steps = a.host.node.game.steps
+    me = Me(a.host.node, a.host.node.residents.by_id[a.id])
     me.write(steps, [(1, 1), (20, 1)], 5)
     harness.run(30_000)
     steps[2, 1] = 6
-    steps.renew((0, 0), 40)
-    harness.run(15_000)
-    # The other node does so.
-    b.host.node.game.steps.renew((0, 0), 40)
-    harness.run(30_000)
-    found = {tile: values(harness, "steps", tile) for tile in ((1, 1), (2, 1), (20, 1))}
-    assert found == {(1, 1): {5}, (2, 1): {6}, (20, 1): {0}}
+    for host, ms in ((a.host, 15_000), (b.host, 30_000)):
+        host.node.game.steps.renew((0, 0), 40)
+        harness.run(ms)
+    for tile, found in (((1, 1), 5), ((2, 1), 6), ((20, 1), 0)):
+        assert values(harness, "steps", tile) == {found}
     owner = writer_of("", a.id).hex()
     assert a.host.node.play.undo(None, Rect(0, 0, 0, 0)) == {owner: 1}
     harness.run(30_000 + FADE_EVERY)
     assert values(harness, "steps", (1, 1)) == {0}
 
 
-def test_what_is_not_kept_may_be_forgotten_within_seconds():
+def test_a_value_that_is_not_kept_may_be_forgotten_within_seconds():
     harness, a, _ = world(play=Steps)
     smoke = a.host.node.game.smoke
     smoke[1, 1] = 5
@@ -348,51 +359,28 @@ class Fading(Game):
     claims, peak = Cells("first", forget=60), Cells("most", forget=60)
 
 
-def test_what_is_forgotten_does_not_count_though_it_is_in_the_store_still(monkeypatch):
+def test_a_forgotten_value_does_not_count_though_it_is_in_the_store_still(monkeypatch):
     monkeypatch.setattr(rows.Rows, "fade", lambda *_, **__: False)
     harness, a, _ = world(play=Fading)
-    game = a.host.node.game
-    layers = {"plots": game.plots, "worn": game.worn, "claims": game.claims, "peak": game.peak}
-    for cells in layers.values():
-        cells[3, 4] = 200
-    harness.run(75_000)
-    assert all(values(harness, name, (3, 4)) == {0} for name in layers)
-    for cells in layers.values():
-        cells[3, 4] = 9
-    harness.run(3000)
-    for name in layers:
+    layers = {name: getattr(a.host.node.game, name) for name in ("plots", "worn", "claims", "peak")}
+    for value, ms in ((200, 75_000), (9, 3000)):
+        for name, cells in layers.items():
+            assert values(harness, name, (3, 4)) == {0}
+            cells[3, 4] = value
+        harness.run(ms)
+    for name, cells in layers.items():
         assert values(harness, name, (3, 4)) == {9}
-        assert in_store(harness, queue(name)) == {(3, 4): 9}
-        assert layers[name].counts() == {9: 1}
+        assert in_store(harness, queue(name)) == {(3, 4): 9} and cells.counts() == {9: 1}
 
 
-@pytest.mark.parametrize("pause", [0, 20])
-def test_sums_of_a_world_without_a_store_have_all_that_a_node_adds(pause):
-    harness, a, _ = world(play=Ways, stored=False)
-    for _ in range(20):
-        a.host.node.game.worn[3, 4] = 3
-        harness.run(pause)
-    harness.run(1000)
-    assert values(harness, "worn", (3, 4)) == {60}
-
-
-def test_writes_that_cannot_count_are_not_published():
-    harness, a, _ = world(play=Ways)
-    a.host.node.game.stone[3, 4] = 5
-    harness.run(1000)
-    layer = a.host.node.game.stone.layer
-    a.host.node.game.stone[3, 4] = 6
-    assert not layer._written and values(harness, "stone", (3, 4)) == {5}
-
-
-def test_what_is_not_kept_is_asked_of_the_others_once_a_minute():
-    harness, a, b = world(nodes=3, play=Ways)[:3]
+@pytest.mark.parametrize("stored", [True, False])
+def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored):
+    harness, a, b, _ = world(nodes=3, play=Ways, stored=stored)
     # The first node has nobody near, so that its signs end.
-    writer, link = harness.hosts[0], harness.hosts[1].broker
+    writer, link = a.host, b.host.broker
     writer.node.movement.put(writer.node.residents.by_id[a.id], (900 * UNIT, 900 * UNIT))
     harness.run(10_000)
-    harness.network.cuts.add((writer.broker, link))
-    harness.network.cuts.add((link, writer.broker))
+    harness.network.cuts |= {(writer.broker, link), (link, writer.broker)}
     writer.node.game.sand[20, 4] = 7
     harness.run(15_000)
     assert values(harness, "sand", (20, 4)) == {0, 7}

@@ -69,7 +69,7 @@ def who(harness, client):
     return client.model.told["who"]
 
 
-def test_who_has_no_ticket_is_told_why_and_nobody_sees_it(club):
+def test_a_player_without_a_ticket_is_told_why_and_nobody_sees_it(club):
     ada = come(club, "Ada")
     club.run(300)
     for ticket in (None, "forged", TICKETS.dumps(("Eve", ""))[:-1]):
@@ -84,7 +84,7 @@ def test_who_has_no_ticket_is_told_why_and_nobody_sees_it(club):
     assert club.node.stats["hooks_failed"] == 0
 
 
-def test_who_has_one_has_the_name_and_the_owner_that_the_game_gives_it(club):
+def test_a_player_has_the_name_and_the_owner_that_the_game_gives_it(club):
     ada = come(club, "Ada")
     name, owner = who(club, ada)
     assert (name, len(owner)) == ("Ada", 32) and Club.asked[0][0] == "Somebody"
@@ -95,34 +95,34 @@ def test_who_has_one_has_the_name_and_the_owner_that_the_game_gives_it(club):
     assert ada.model.errors == [] and ada.model.players[ada.id].look == 5
     assert who(club, ada) == ["Ada", owner]
     # The same person elsewhere is the same owner, and nobody becomes it by a key.
-    again = come(club, "Ada", host=club.hosts[1])
-    assert who(club, again) == ["Ada", owner]
+    assert who(club, come(club, "Ada", host=club.hosts[1])) == ["Ada", owner]
     other = come(club, "Bob", "nobody")
     other.send(KEY, "ada" * 6)
     keyed = who(club, other)[1]
     assert len(keyed) == 32 and keyed != owner
     other.send(KEY, "k" * 32)
     assert who(club, other)[1] == keyed
-
-
-def test_who_comes_back_is_asked_again_and_may_be_somebody_else(club):
-    ada = come(club, "Ada")
-    club.run(300)
+    # Nor does it stay the owner when it comes back as nobody.
     ada.connection.lose()
-    bea = come(club, "Bea", token=ada.model.token)
-    assert bea.id == ada.id and who(club, bea)[0] == "Bea"
-    bea.connection.lose()
-    club.run(200)
-    elsewhere = come(club, "Cleo", host=club.hosts[1], token=bea.model.token)
-    club.run(1500)
-    assert elsewhere.id == ada.id and who(club, elsewhere)[0] == "Cleo"
-    nobody = club.client()
-    nobody.hello("Eve", token=elsewhere.model.token)
-    assert nobody.connection.closed[0] == protocol.POLICY
-    assert who(club, elsewhere)[0] == "Cleo"
+    guest = come(club, "Guest", "nobody", token=ada.model.token)
+    assert guest.id == ada.id and who(club, guest) == ["Guest", ""]
 
 
-def test_a_hook_may_wait_and_what_comes_meanwhile_is_obeyed_afterwards(club):
+def test_a_player_that_comes_back_is_asked_again_and_may_be_somebody_else(club):
+    client = ada = come(club, "Ada")
+    for name, host, ms in (("Bea", club.hosts[0], 300), ("Cleo", club.hosts[1], 1500)):
+        club.run(300)
+        client.connection.lose()
+        club.run(200 if host is club.hosts[1] else 0)
+        client = come(club, name, host=host, token=client.model.token)
+        club.run(ms)
+        assert client.id == ada.id and who(club, client)[0] == name
+    eve = club.client().hello("Eve", token=client.model.token)
+    assert eve.connection.closed[0] == protocol.POLICY
+    assert who(club, client)[0] == "Cleo"
+
+
+def test_a_hook_may_wait_and_a_message_that_comes_meanwhile_is_obeyed_afterwards(club):
     club.hosts[0].spawn = gevent.spawn
     ada = come(club, "Ada", "slow")
     ada.send(SAY, "hello")
@@ -135,13 +135,6 @@ def test_a_hook_may_wait_and_what_comes_meanwhile_is_obeyed_afterwards(club):
     assert [one.name for one in club.node.residents.by_id.values()] == ["Ada"]
 
 
-def test_all_parts_are_asked_until_one_refuses(club):
-    ghost = come(club, "Ghost")
-    assert ghost.model.errors == ["ghost"]
-    club.run(300)
-    assert not club.node.residents.by_id
-
-
 def test_a_ticket_comes_before_hello_and_is_no_hello(club):
     ada = come(club, "Ada")
     ada.send(TICKET, "another")
@@ -150,6 +143,11 @@ def test_a_ticket_comes_before_hello_and_is_no_hello(club):
     long = club.client()
     long.send(TICKET, "x" * (protocol.TICKET_LIMIT + 1))
     assert long.connection.closed[0] == protocol.POLICY
+
+
+def test_all_parts_are_asked_until_one_refuses(club):
+    ghost = come(club, "Ghost")
+    assert ghost.model.errors == ["ghost"] and not club.node.residents.by_id
 
 
 def raising(error):
@@ -168,17 +166,15 @@ def named(name):
 @pytest.mark.parametrize(
     ("act", "code", "close"),
     [
-        (named("\u202e"), "name", protocol.POLICY),
-        (named("x" * 21), "name", protocol.POLICY),
-        (named(""), "name", protocol.POLICY),
+        *((named(name), "name", protocol.POLICY) for name in ("\u202e", "x" * 21, "")),
         (named(7), "failed", protocol.FULL),
         (raising(Gone("Ada is not here any more")), "failed", protocol.FULL),
         (raising(RuntimeError("it broke")), "failed", protocol.FULL),
         (raising(Away("it is far")), "store", protocol.FULL),
-        (lambda guest: Refused(7, "x"), "failed", protocol.FULL),
-        (lambda guest: Refused("login", None), "failed", protocol.FULL),
-        (lambda guest: Refused("not a word", "x"), "failed", protocol.FULL),
-        (lambda guest: Refused("x" * 21, "x"), "failed", protocol.FULL),
+        *(
+            (lambda guest, wrong=wrong: Refused(*wrong), "failed", protocol.FULL)
+            for wrong in ((7, "x"), ("login", None), ("not a word", "x"), ("x" * 21, "x"))
+        ),
     ],
 )
 def test_a_hook_that_goes_wrong_lets_nobody_in(act, code, close):
@@ -199,14 +195,6 @@ def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_tak
     club.run(300)
     assert second.connection.open and second.session.playing.name == "Ada"
     assert first.connection.closed[0] == protocol.TAKEN_OVER
-
-
-def test_the_owner_of_before_does_not_stay(club):
-    ada = come(club, "Ada")
-    owner = who(club, ada)[1]
-    ada.connection.lose()
-    guest = come(club, "Guest", "nobody", token=ada.model.token)
-    assert guest.id == ada.id and who(club, guest) == ["Guest", ""] and owner != ""
 
 
 def test_a_game_that_fails_when_it_hears_of_a_name_holds_up_nobody():
@@ -236,7 +224,7 @@ def test_only_so_many_are_asked_about_at_once(club, monkeypatch):
     assert all(one.model.welcome for one in some[:2])
 
 
-def test_who_is_passed_to_another_worker_is_asked_once():
+def test_a_player_that_is_passed_to_another_worker_is_asked_once():
     Club.asked.clear()
     machine = Machine(nodes=2, play=Club)
     machine.run(2000)

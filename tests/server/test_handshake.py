@@ -12,23 +12,26 @@ import gevent
 import pytest
 from gevent import socket
 
-from flatlands.server.limits import PER_ADDRESS, Limits, Proxies
+from flatlands.server.limits import Limits, Proxies
 from flatlands.server.websocket import handshake, listener
 from flatlands.server.websocket.frames import frame
 from flatlands.server.websocket.hosts import Hosts
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.server.client_frames import client_close, client_frame
 from tests.server.servers import until
+from tests.socket_client import SocketClient
 
 SENTENCE = re.compile(r"[A-Z].* .*\.")
-KEY_HEADER = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+VERSION = "Sec-WebSocket-Version: 13"
+SUBPROTOCOL = "Sec-WebSocket-Protocol: {}"
 HANDSHAKE = [
     "GET /ws HTTP/1.1",
     "Host: localhost",
     "Upgrade: websocket",
     "Connection: keep-alive, Upgrade",
-    "Sec-WebSocket-Version: 13",
-    KEY_HEADER,
+    VERSION,
+    f"Sec-WebSocket-Key: {KEY}",
 ]
 
 
@@ -43,20 +46,14 @@ def page(environ, start_response):
 class Echo:
     """A server that sends each message back."""
 
-    def __init__(
-        self,
-        listener=("127.0.0.1", 0),
-        proxies="",
-        per_address=PER_ADDRESS,
-        protocol=None,
-        **options,
-    ):
+    def __init__(self, proxies="", protocol=None, listener=("127.0.0.1", 0), **options):
         self.connections, self.ends = [], []
-        limits = Limits(Counter(), proxies=Proxies(proxies), per_address=per_address)
+        limits = Limits(Counter(), proxies=Proxies(proxies))
         self.server = WebSocketServer(
             listener, page, self.accept, protocol=protocol, limits=limits, **options
         )
         self.server.start()
+        self.port = self.server.server_port
 
     def accept(self, connection, _environ):
         self.connections.append(connection)
@@ -98,8 +95,10 @@ def impatient(monkeypatch):
 class Client:
     """A TCP connection that speaks in bytes."""
 
-    def __init__(self, echo):
-        self.socket = socket.create_connection(("127.0.0.1", echo.server.server_port), timeout=10)
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        # However a test ends, conftest.py closes it.
+        SocketClient.sockets.add(self.socket)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
 
@@ -137,6 +136,12 @@ class Client:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+@pytest.fixture
+def client(echo):
+    with Client(echo) as client:
+        yield client
+
+
 def request(*lines):
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -147,14 +152,13 @@ def replaced(old, *new):
     return [*HANDSHAKE[:at], *new, *HANDSHAKE[at + 1 :]]
 
 
-def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(echo):
-    with Client(echo) as client:
-        status, headers, _ = client.ask(*HANDSHAKE)
-        assert status == 101
-        assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
-        assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-        assert "sec-websocket-protocol" not in headers
-        assert "content-length" not in headers and "transfer-encoding" not in headers
+def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(client):
+    status, headers, _ = client.ask(*HANDSHAKE)
+    assert status == 101
+    assert headers["upgrade"] == "websocket" and headers["connection"] == "Upgrade"
+    assert headers["sec-websocket-accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+    assert "sec-websocket-protocol" not in headers
+    assert "content-length" not in headers and "transfer-encoding" not in headers
 
 
 @pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
@@ -166,25 +170,25 @@ def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, pr
         assert echo.connections[0].address == address
 
 
-def test_a_server_that_is_full_leaves_newcomers_to_those_on_its_port_that_are_not(
-    serve, monkeypatch
-):
+def test_a_server_that_is_full_leaves_newcomers_to_others_on_its_port(serve, monkeypatch):
     # However busy the machine is, the other one has its turn meanwhile.
     monkeypatch.setattr(listener, "GIVE_WAY", 1)
     full = serve(full=lambda: True)
-    port = socket.socket(fileno=os.dup(full.server.socket.fileno()))
-    other = serve(listener=port)
+    other = serve(listener=socket.socket(fileno=os.dup(full.server.socket.fileno())))
     for _ in range(20):
         with Client(full) as client:
             assert client.ask(*HANDSHAKE)[0] == 101
     assert (len(full.connections), len(other.connections)) == (0, 20)
-    # It takes in whom nobody else does, and more at a time than one.
+    # It takes in those whom nobody else does, and more at a time than one.
     other.server.stop()
-    clients = [Client(full) for _ in range(20)]
-    for client in clients:
+    for client in [Client(full) for _ in range(20)]:
         with client:
             assert client.ask(*HANDSHAKE)[0] == 101
     assert len(full.connections) == 20
+
+
+def is_sentence(body):
+    return SENTENCE.fullmatch(body.decode().strip()) is not None
 
 
 REFUSALS = {
@@ -199,22 +203,21 @@ REFUSALS = {
     "no Host": (replaced("Host"), 400),
     "no version": (replaced("Sec-WebSocket-Version"), 426),
     **{
-        f"version {number!r}": (
-            replaced("Sec-WebSocket-Version", f"Sec-WebSocket-Version: {number}"),
-            426,
-        )
+        f"version {number!r}": (replaced(VERSION[:-3], f"{VERSION[:-2]}{number}"), 426)
         for number in ("", "8", "12", "14", "013", "13, 8")
     },
     "no key": (replaced("Sec-WebSocket-Key"), 400),
-    "an empty key": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key:"), 400),
-    "a key that is no base64": (replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: a*c="), 400),
-    "a key cut short": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-1]), 400),
-    "a key of 15 bytes": (
-        replaced("Sec-WebSocket-Key", "Sec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1"),
-        400,
-    ),
-    "a key outside of ASCII": (replaced("Sec-WebSocket-Key", KEY_HEADER[:-3] + "é=="), 400),
-    "two keys": ([*HANDSHAKE, KEY_HEADER], 400),
+    **{
+        f"a key that {what}": (replaced("Sec-WebSocket-Key", f"Sec-WebSocket-Key: {key}"), 400)
+        for what, key in {
+            "is empty": "",
+            "is no base64": "a*c=",
+            "is cut short": KEY[:-1],
+            "has 15 bytes": "MTIzNDU2Nzg5MDEyMzQ1",
+            "is outside of ASCII": KEY[:-3] + "é==",
+        }.items()
+    },
+    "two keys": ([*HANDSHAKE, f"Sec-WebSocket-Key: {KEY}"], 400),
     "a body": ([*HANDSHAKE, "Content-Length: 5"], 413),
     "a large body": (replaced("GET", "POST / HTTP/1.1", "Content-Length: 100000000000"), 413),
     "a chunked body": ([*HANDSHAKE, "Transfer-Encoding: chunked"], 413),
@@ -223,179 +226,148 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("lines", "status"), REFUSALS.values(), ids=REFUSALS)
-def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(echo, lines, status):
-    with Client(echo) as client:
-        found, headers, body = client.ask(*lines)
-        assert found == status
-        assert headers["content-type"] == "text/plain; charset=utf-8"
-        assert headers["connection"] == "close"
-        if "Sec-WebSocket-Version: 13" not in lines:
-            assert headers["sec-websocket-version"] == "13"
-        assert SENTENCE.fullmatch(body.decode().strip())
+def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(client, lines, status):
+    found, headers, body = client.ask(*lines)
+    assert found == status and is_sentence(body)
+    assert headers["content-type"] == "text/plain; charset=utf-8"
+    assert headers["connection"] == "close"
+    if VERSION not in lines:
+        assert headers["sec-websocket-version"] == "13"
+    client.ended()
+
+
+@pytest.mark.parametrize(
+    "offer", [["flatlands"], ["chat,flatlands , other"], ["chat", "flatlands"]]
+)
+def test_a_subprotocol_that_is_offered_is_told(serve, offer):
+    with Client(serve(protocol="flatlands")) as client:
+        status, headers, _ = client.ask(*HANDSHAKE, *map(SUBPROTOCOL.format, offer))
+        assert (status, headers["sec-websocket-protocol"]) == (101, "flatlands")
+
+
+@pytest.mark.parametrize("offer", ["", "chat", "Flatlands", "flatlands2, xflatlands, flat lands"])
+def test_a_subprotocol_must_be_offered(serve, offer):
+    with Client(serve(protocol="flatlands")) as client:
+        status, _, body = client.ask(*HANDSHAKE, *map(SUBPROTOCOL.format, [offer] if offer else []))
+        assert status == 400 and is_sentence(body) and b" flatlands." in body
         client.ended()
 
 
-@pytest.mark.parametrize(
-    ("offer", "status"),
-    [
-        ([], 400),
-        (["chat"], 400),
-        (["Flatlands"], 400),
-        (["flatlands2, xflatlands, flat lands"], 400),
-        (["flatlands"], 101),
-        (["chat,flatlands , other"], 101),
-        (["chat", "flatlands"], 101),
-    ],
-)
-def test_a_subprotocol_must_be_offered_and_is_told(serve, offer, status):
-    with Client(serve(protocol="flatlands")) as client:
-        found, headers, body = client.ask(
-            *HANDSHAKE, *(f"Sec-WebSocket-Protocol: {one}" for one in offer)
-        )
-        assert found == status
-        if status == 101:
-            assert headers["sec-websocket-protocol"] == "flatlands"
-        else:
-            assert SENTENCE.fullmatch(body.decode().strip()) and b" flatlands." in body
-            client.ended()
+def test_names_of_headers_and_their_tokens_may_be_in_any_case(client):
+    shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
+    shouted[shouted.index("Connection: keep-alive, Upgrade")] = "Connection: keep-alive,UPGRADE"
+    assert client.ask(*shouted)[0] == 101
 
 
-def test_names_of_headers_and_their_tokens_may_be_in_any_case(echo):
-    with Client(echo) as client:
-        shouted = [*replaced("Upgrade", "UPGRADE: WebSocket"), "Origin: http://localhost"]
-        client.send(request(*shouted).replace(b"keep-alive, Upgrade", b"keep-alive,UPGRADE"))
-        assert client.answer()[0] == 101
+def test_ordinary_requests_reach_the_application_on_one_connection(client):
+    # An upgrade to something else is one too.
+    for path, *more in (["/"], ["/stats"], ["/", "Upgrade: h2c", "Connection: Upgrade"]):
+        answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost", *more)
+        assert answer[::2] == (200, f"GET {path}\n".encode())
+    assert client.ask(*HANDSHAKE)[0] == 101
 
 
-def test_ordinary_requests_reach_the_application_on_one_connection(echo):
-    with Client(echo) as client:
-        for path in ("/", "/stats"):
-            answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost")
-            assert answer[::2] == (200, f"GET {path}\n".encode())
-        # An upgrade to something else is one too.
-        more = "Upgrade: h2c", "Connection: Upgrade"
-        assert client.ask("GET / HTTP/1.1", "Host: h", *more)[0] == 200
-        assert client.ask(*HANDSHAKE)[0] == 101
-
-
-def test_a_head_request_is_answered_without_a_body(echo):
-    with Client(echo) as client:
-        client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
-        head, _, body = client.file.read().partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
+def test_a_head_request_is_answered_without_a_body(client):
+    client.send(request("HEAD /ws HTTP/1.1", *HANDSHAKE[1:]))
+    head, _, body = client.file.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n") and body == b""
 
 
 @pytest.mark.parametrize(
-    "garbage",
+    ("garbage", "status"),
     [
-        b"\x16\x03\x01\x02\r\n",
-        b"GET\r\n\r\n",
-        b"GET / HTTP/1\r\n\r\n",
-        b"GET / HTTP/x.y\r\n\r\n",
-        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
-    ],
-)
-def test_what_is_no_request_gets_a_400_and_no_error_is_logged(echo, garbage):
-    with Client(echo) as client:
-        client.send(garbage)
-        status, headers, body = client.answer()
-        assert (status, headers["connection"]) == (400, "close")
-        assert SENTENCE.fullmatch(body.decode().strip())
-
-
-def test_a_connection_has_a_hundred_requests(echo):
-    with Client(echo) as client:
-        client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
-        answers = client.file.read()
-        assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
-
-
-@pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Content-Length: 100000000000"])
-def test_an_endless_body_is_not_read(echo, head):
-    with Client(echo) as client:
-        client.send(request("POST / HTTP/1.1", "Host: localhost", head))
-        with pytest.raises((BrokenPipeError, ConnectionResetError)):
-            for _ in range(10_000):
-                client.send(b"1\r\nx\r\n" * 10_000)
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
+        (b"\x16\x03\x01\x02\r\n", 400),
+        (b"GET\r\n\r\n", 400),
+        (b"GET / HTTP/1\r\n\r\n", 400),
+        (b"GET / HTTP/x.y\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 400),
+        # Without an end.
         (b"GET /" + b"a" * 8187, 414),
         (b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n", 431),
     ],
-    ids=["line", "head"],
 )
-def test_a_request_line_or_a_head_without_end_is_cut_off(echo, data, status):
-    with Client(echo) as client:
-        client.send(data)
-        assert client.answer()[0] == status
+def test_garbage_is_answered_and_no_error_is_logged(client, garbage, status):
+    client.send(garbage)
+    found, headers, body = client.answer()
+    assert (found, headers["connection"]) == (status, "close")
+    # A line without an end is answered by gevent itself.
+    assert is_sentence(body) == (status != 414)
 
 
-def test_a_name_that_somebody_gave_this_machine_is_not_answered_to(serve):
-    echo = serve(hosts=Hosts(local=True))
-    for path in ("/", "/ws"):
-        with Client(echo) as client:
-            status, _, body = client.ask(f"GET {path} HTTP/1.1", "Host: evil.example")
-            assert status == 403 and b"ALLOWED_HOSTS" in body
-    assert echo.server.stats["refused_hosts"] == 2
+def test_a_connection_has_a_hundred_requests(client):
+    client.send(request("GET / HTTP/1.1", "Host: localhost") * 150)
+    answers = client.file.read()
+    assert answers.count(b"HTTP/1.1 200") == 100 and answers.count(b"Connection: close") == 1
 
 
-def test_pages_of_other_hosts_may_not_connect_unless_they_are_named(serve):
-    echo = serve(hosts=Hosts(["https://a.example"]))
-    for origin, status in (
-        ("http://localhost", 101),
-        ("https://localhost", 101),
-        ("https://a.example", 101),
-        ("http://evil.example", 403),
-        ("null", 403),
+@pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Content-Length: 100000000000"])
+def test_an_endless_body_is_not_read(client, head):
+    client.send(request("POST / HTTP/1.1", "Host: localhost", head))
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        for _ in range(10_000):
+            client.send(b"1\r\nx\r\n" * 10_000)
+
+
+def test_a_foreign_host_and_a_foreign_origin_are_refused_counted_and_told_what_to_set(serve):
+    """Which ones are foreign is in test_hosts.py."""
+    origin = "Origin: {}".format
+    for hosts, asks, what in (
+        (
+            Hosts(local=True),
+            [([one, "Host: evil.example"], 403) for one in ("GET / HTTP/1.1", "GET /ws HTTP/1.1")],
+            "hosts",
+        ),
+        (
+            Hosts(["https://a.example"]),
+            [
+                ([*HANDSHAKE, origin("null")], 403),
+                ([*HANDSHAKE, origin("http://localhost")], 101),
+                ([*HANDSHAKE, origin("https://a.example")], 101),
+            ],
+            "origins",
+        ),
     ):
-        with Client(echo) as client:
-            found, _, body = client.ask(*HANDSHAKE, f"Origin: {origin}")
-            assert found == status and (status == 101 or b"ALLOWED_ORIGINS" in body)
-    assert echo.server.stats["refused_origins"] == 2
+        echo = serve(hosts=hosts)
+        for lines, status in asks:
+            with Client(echo) as client:
+                found, _, body = client.ask(*lines)
+                assert found == status
+                assert status == 101 or f"ALLOWED_{what.upper()}" in body.decode()
+        refused = [status for _, status in asks].count(403)
+        assert echo.server.stats[f"refused_{what}"] == refused
 
 
-STRICT = "strict-transport-security"
-
-
-def come(echo, path, host, told):
-    """Ask as a proxy does whose client came by the scheme that is `told`."""
-    more = [f"X-Forwarded-Proto: {told}"] if told else []
+def come(echo, path, host, scheme):
+    """Ask as a proxy does whose client came by a scheme. Return the status, how long a browser must
+    go on to use TLS, and where it is sent."""
+    more = [f"X-Forwarded-Proto: {scheme}"] if scheme else []
     with Client(echo) as client:
-        return client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
+        status, headers, _ = client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
+    strict = headers.get("strict-transport-security", "=0")
+    return status, int(strict.split("=")[1]), headers.get("location")
 
 
 def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
     echo = serve(proxies="127.0.0.1")
+    sent = 308, 0, "https://flat.example/?near=a%20b"
     for host in ("flat.example", "Flat.Example:80"):
-        for told in ("http", "HTTP, https"):
-            status, headers, _ = come(echo, "/?near=a%20b", host, told)
-            assert status == 308 and STRICT not in headers
-            assert headers["location"] == "https://flat.example/?near=a%20b"
+        for scheme in ("http", "HTTP, https"):
+            assert come(echo, "/?near=a%20b", host, scheme) == sent
     assert come(echo, "/ws", "flat.example", "http")[0] == 308
     for path, code in (("/", 200), ("/ws", 426)):
-        status, headers, _ = come(echo, path, "flat.example", "https")
-        assert status == code and int(headers[STRICT].split("=")[1]) > 86400
+        status, strict, _ = come(echo, path, "flat.example", "https")
+        assert status == code and strict > 86400
     # This machine by its own name, and a proxy that says nothing of it.
-    for host, told in (
-        ("localhost", "http"),
-        ("127.0.0.1", "http"),
-        ("localhost", "https"),
-        ("flat.example", None),
-        ("flat.example", "ftp"),
+    for host, scheme in (
+        *(("localhost", "http"), ("127.0.0.1", "http"), ("localhost", "https")),
+        *(("flat.example", None), ("flat.example", "ftp")),
     ):
-        status, headers, _ = come(echo, "/", host, told)
-        assert status == 200 and STRICT not in headers
-
-
-def test_who_is_no_trusted_proxy_may_say_what_it_likes_of_tls(serve):
-    echo = serve(proxies="192.0.2.1")
-    for told in ("http", "https"):
-        status, headers, _ = come(echo, "/", "flat.example", told)
-        assert status == 200 and STRICT not in headers
+        assert come(echo, "/", host, scheme) == (200, 0, None)
+    # Whoever is no trusted proxy may say what it likes.
+    stranger = serve(proxies="192.0.2.1")
+    for scheme in ("http", "https"):
+        assert come(stranger, "/", "flat.example", scheme) == (200, 0, None)
 
 
 def test_a_client_that_vanishes_before_its_answer_was_not_answered(echo):
@@ -413,73 +385,66 @@ def test_a_client_that_vanishes_during_its_handshake_is_no_news(echo):
             client.vanish()
 
 
-def test_half_a_request_line_is_not_waited_for(impatient, echo):
-    with Client(echo) as client:
-        client.send(b"GET /w")
-        client.ended()
+def test_half_a_request_line_is_not_waited_for(impatient, client):
+    client.send(b"GET /w")
+    client.ended()
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_half_a_head_gets_a_408_also_if_it_drips(impatient, echo, drips):
-    with Client(echo) as client:
-        client.send(b"GET /ws HTTP/1.1\r\nHost: local")
-        dripping = gevent.spawn(drip, client) if drips else None
-        status, _, body = client.answer()
-        assert status == 408 and SENTENCE.fullmatch(body.decode().strip())
-        if dripping is not None:
-            dripping.kill()
+def test_half_a_head_gets_a_408_also_if_it_drips(impatient, client, drips):
+
+    def drip():
+        while drips:
+            gevent.sleep(0.03)
+            client.send(b"\r\nA: b")
+
+    client.send(b"GET /ws HTTP/1.1\r\nHost: local")
+    dripping = gevent.spawn(drip)
+    status, _, body = client.answer()
+    assert status == 408 and is_sentence(body)
+    dripping.kill()
 
 
-def drip(client):
-    while True:
-        gevent.sleep(0.03)
-        client.send(b"\r\nA: b")
+def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, client):
+    assert client.ask(*HANDSHAKE)[0] == 101
+    gevent.sleep(0.3)
+    client.send(client_frame(2, b"still here"))
+    assert client.frame() == (2, b"still here")
 
 
-def test_the_time_limits_of_requests_do_not_end_a_websocket(impatient, echo):
-    with Client(echo) as client:
-        assert client.ask(*HANDSHAKE)[0] == 101
-        gevent.sleep(0.3)
-        client.send(client_frame(2, b"still here"))
-        assert client.frame() == (2, b"still here")
+def test_frames_in_one_segment_with_the_request_keep_their_order(client):
+    texts = [b"%d" % n for n in range(3000)]
+    stream = b"".join(client_frame(2, text) for text in texts)
+    client.send(request(*HANDSHAKE) + stream[:-3])
+    assert client.answer()[0] == 101
+    assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
+    client.send(stream[-3:])
+    assert client.frame()[1] == texts[-1]
 
 
-def test_frames_in_one_segment_with_the_request_keep_their_order(echo):
-    with Client(echo) as client:
-        texts = [b"%d" % n for n in range(3000)]
-        stream = b"".join(client_frame(2, text) for text in texts)
-        client.send(request(*HANDSHAKE) + stream[:-3])
-        assert client.answer()[0] == 101
-        assert [client.frame()[1] for _ in texts[1:]] == texts[:-1]
-        client.send(stream[-3:])
-        assert client.frame()[1] == texts[-1]
+def test_a_handshake_and_a_frame_may_come_byte_by_byte(client):
+    for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
+        client.send(bytes([byte]))
+    assert client.answer()[0] == 101
+    assert client.frame() == (1, "byte für byte".encode() * 8)
 
 
-def test_a_handshake_and_a_frame_may_come_byte_by_byte(echo):
-    with Client(echo) as client:
-        for byte in request(*HANDSHAKE) + client_frame(1, "byte für byte".encode() * 8):
-            client.send(bytes([byte]))
-        assert client.answer()[0] == 101
-        assert client.frame() == (1, "byte für byte".encode() * 8)
-
-
-def test_a_close_frame_survives_data_that_was_on_its_way(echo):
+def test_a_close_frame_survives_data_that_was_on_its_way(client):
     """Over TCP, bytes that nobody reads before the end would destroy what was sent."""
-    with Client(echo) as client:
-        assert client.ask(*HANDSHAKE)[0] == 101
-        client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
-        opcode, payload = client.frame()
-        assert opcode == 8 and payload[:2] == b"\x03\xea"
-        client.ended()
+    assert client.ask(*HANDSHAKE)[0] == 101
+    client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
+    opcode, payload = client.frame()
+    assert opcode == 8 and payload[:2] == b"\x03\xea"
+    client.ended()
 
 
 def test_a_reset_on_either_side_is_1006_and_a_goodbye_has_its_own_code(echo):
-    for how in ("vanishes", "is aborted", "says goodbye"):
+    for end in ("vanishes", "is aborted", "says goodbye"):
         with Client(echo) as client:
             assert client.ask(*HANDSHAKE)[0] == 101
-            if how == "vanishes":
+            if end == "vanishes":
                 client.vanish()
-            elif how == "is aborted":
+            elif end == "is aborted":
                 echo.connections[-1].abort()
                 with pytest.raises(ConnectionResetError):
                     client.ended()

@@ -57,7 +57,7 @@ def test_a_process_says_which_part_it_calls(fresh):
     assert hangs.running.memory[0] == 0, "none, once it has returned, whatever happened"
 
 
-def test_what_is_off_is_not_called_and_harms_nobody_else(fresh):
+def test_a_part_that_is_off_is_not_called_and_harms_nobody_else(fresh):
     hangs.off.add("Slow")
     harness = Harness(play=House)
     client = act(harness)

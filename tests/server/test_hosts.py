@@ -67,18 +67,18 @@ def test_pages_of_the_own_host_may_connect_and_others_that_are_named(
     assert welcome or "ALLOWED_ORIGINS" in sentence
 
 
-def test_what_a_stranger_sent_is_told_short_and_in_plain_letters():
+def test_a_strangers_origin_is_told_short_and_in_plain_letters():
     sentence = Hosts().misses_origin("https://" + "\u00e9" * 5000, "flat.example")
     assert sentence.isascii() and len(sentence) < 300
 
 
-def test_which_texts_are_origins():
+def test_an_origin_has_a_scheme_and_a_host():
     some = ("https://a.example", "http://localhost:3000", "*", "null")
     others = ("a.example", "https://", "https://a.example/path", "https:a")
     assert list(map(is_origin, some + others)) == [True] * 4 + [False] * 4
 
 
-def test_which_listeners_only_this_machine_can_reach():
+def test_only_this_machine_can_reach_a_listener_on_loopback():
     assert is_local("127.0.0.1") and is_local("::1")
     assert not is_local("0.0.0.0") and not is_local("::") and not is_local("192.0.2.1")
 

@@ -44,18 +44,27 @@ def hub(loop):
     return Hub(loop)
 
 
+def holders(hub, *rects, kind=Screen):
+    """Return screens that hold these squares."""
+    screens = [kind() for _ in rects]
+    for screen, rect in zip(screens, rects, strict=True):
+        hub.move(screen, None, rect)
+    return screens
+
+
 def deliver(hub, square, text, source=0, sent=0):
     """Deliver a batch whose tail is a text."""
     hub.deliver(square, source, sent, Tail(1, msgpack.packb(text)))
 
 
-def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
-    a, b, west, east = (Screen() for _ in range(4))
-    for screen, rect in ((a, BOTH), (b, BOTH), (west, WEST), (east, EAST)):
-        hub.move(screen, None, rect)
-    deliver(hub, (0, 0), "one")
-    deliver(hub, (1, 0), "two")
-    deliver(hub, (0, 0), "three")
+def tell(hub, square, message):
+    hub.tell(square, 0, lambda: msgpack.packb(message))
+
+
+def test_screens_that_hold_the_same_squares_get_the_same_bytes_made_once(hub, loop):
+    a, b, west, east = holders(hub, BOTH, BOTH, WEST, EAST)
+    for square, text in (((0, 0), "one"), ((1, 0), "two"), ((0, 0), "three")):
+        deliver(hub, square, text)
     run(loop)
     assert a.read == [["one", "three", "two"]]
     assert a.flushes[0][0] is b.flushes[0][0]
@@ -63,30 +72,23 @@ def test_who_holds_the_same_squares_gets_the_same_bytes_made_once(hub, loop):
     assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
 
 
-def tell(hub, square, message):
-    hub.tell(square, 0, lambda: msgpack.packb(message))
-
-
-def test_what_came_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
-    early, late = Screen(), Screen()
-    hub.move(early, None, WEST)
+def test_a_batch_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
+    [early] = holders(hub, WEST)
     deliver(hub, (0, 0), "old")
     hub.move(early, WEST, None)
-    hub.move(late, None, WEST)
+    [late] = holders(hub, WEST)
     deliver(hub, (0, 0), "new")
     run(loop)
     assert late.read == [["new"]] and early.flushes == []
 
 
-def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
+def test_a_screen_that_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     class Dying(Screen):
         def flush(self, data, number, now):
             super().flush(data, number, now)
             hub.move(self, WEST, None)
 
-    screens = [Dying(), Screen(), Dying(), Screen()]
-    for screen in screens:
-        hub.move(screen, None, WEST)
+    screens = [holders(hub, WEST, kind=kind)[0] for kind in (Dying, Screen, Dying, Screen)]
     for text in ("one", "two"):
         deliver(hub, (0, 0), text)
         run(loop)
@@ -101,10 +103,8 @@ def test_who_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     ],
 )
 def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval, least):
-    hub.least = least
-    screen = Screen()
-    hub.move(screen, None, WEST)
-    loop.cost = cost
+    hub.least, loop.cost = least, cost
+    [screen] = holders(hub, WEST)
     deliver(hub, (0, 0), "one")
     run(loop)
     begun = loop.now()
@@ -119,9 +119,7 @@ def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval, 
 
 
 def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
-    screen, east = Screen(), Screen()
-    hub.move(screen, None, BOTH)
-    hub.move(east, None, EAST)
+    screen, east = holders(hub, BOTH, EAST)
     now = loop.now()
     deliver(hub, (0, 0), "own", sent=now - 3)
     tell(hub, (0, 0), ["old things"])
@@ -136,8 +134,8 @@ def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
     assert east.flushes == []
 
 
-def test_it_is_measured_how_old_batches_are_and_how_long_flushes_take(hub, loop):
-    hub.move(Screen(), None, BOTH)
+def test_the_hub_measures_how_old_batches_are_and_how_long_flushes_take(hub, loop):
+    holders(hub, BOTH)
     loop.cost = 0.003
     for _ in range(SAMPLED):
         begun = loop.now()
@@ -152,36 +150,27 @@ def test_it_is_measured_how_old_batches_are_and_how_long_flushes_take(hub, loop)
     assert loop.stats["deliveries"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
 
 
-def test_what_is_told_of_a_square_is_flushed_without_batches_too(hub, loop):
-    west, early = Screen(), Screen()
-    hub.move(west, None, WEST)
-    hub.move(early, None, EAST)
+def test_a_message_about_a_square_is_flushed_without_batches_too(hub, loop):
+    loop.forgiving = True
+    west, early = holders(hub, WEST, EAST)
     tell(hub, (1, 0), "let go")
     hub.move(early, EAST, None)
+    # One that cannot be made ends no flush.
+    hub.tell((0, 0), 1, lambda: 1 // 0)
     tell(hub, (0, 0), "things")
     tell(hub, (7, 7), "nobody holds this")
     run(loop)
     assert west.read == [["things"]] and early.flushes == [] and hub.number == 1
+    assert loop.stats["errors"] == 1
 
 
-def test_a_message_that_cannot_be_made_ends_no_flush(hub, loop):
-    loop.forgiving = True
-    screen = Screen()
-    hub.move(screen, None, WEST)
-    hub.tell((0, 0), 0, lambda: 1 // 0)
-    hub.tell((0, 0), 1, lambda: msgpack.packb("things"))
-    run(loop)
-    assert screen.read == [["things"]] and loop.stats["errors"] == 1
-
-
-def test_what_fails_before_a_flush_ends_no_flush(hub, loop):
+def test_a_failure_before_a_flush_ends_no_flush(hub, loop):
     class Failing(Screen):
         def show(self, squares):
             raise RuntimeError("a square cannot be shown")
 
     loop.forgiving = True
-    screen = Failing()
-    hub.move(screen, None, WEST)
+    [screen] = holders(hub, WEST, kind=Failing)
     for _ in range(2):
         hub.show_anew((0, 0))
         deliver(hub, (0, 0), "news")

@@ -2,7 +2,6 @@
 
 import math
 
-import msgpack
 import pytest
 
 from flatlands.server.players.invitations import ANSWER_WITHIN
@@ -27,10 +26,10 @@ def invitation(client):
     return client.model.invitation
 
 
-def away(guest, place):
-    """Return how many tiles a guest is from a place."""
+def is_beside(guest, place):
+    """Say whether a guest is as near to a place as a guest begins."""
     x, y = guest.at()
-    return math.hypot(x - place[0], y - place[1]) / UNIT
+    return NEAREST - 0.01 <= math.hypot(x - place[0], y - place[1]) / UNIT <= NEAR + 0.01
 
 
 def come(harness, near, node, token=None):
@@ -47,18 +46,16 @@ def test_a_guest_begins_beside_its_host_wherever_that_is_by_now(two, node):
     host.go(host.at()[0] + 9 * UNIT, host.at()[1])
     harness.run(4000)
     guest = come(harness, text, node)
-    assert NEAREST - 0.01 <= away(guest, host.at()) <= NEAR + 0.01
+    assert is_beside(guest, host.at())
     harness.run(500)
     assert guest.sees(host) and host.sees(guest)
     harness.check()
 
 
-@pytest.mark.parametrize("node", [0, 1])
-@pytest.mark.parametrize("end", ["left", "killed"])
+@pytest.mark.parametrize(("end", "node"), [("left", 0), ("left", 1), ("killed", 0), ("killed", 1)])
 def test_a_guest_of_a_host_who_is_gone_begins_where_it_was_invited(two, node, end):
     harness, host = two
-    if end == "killed" and node == 0:
-        node = 1
+    if end == "killed" and node:
         harness.host()
     text, place = invitation(host), host.at()
     host.walk(1, 0)
@@ -67,21 +64,19 @@ def test_a_guest_of_a_host_who_is_gone_begins_where_it_was_invited(two, node, en
         host.connection.lose(1000)
     else:
         harness.kill(harness.hosts[0])
-        node = 0
     harness.run(100)
-    guest = come(harness, text, node)
-    assert NEAREST - 0.01 <= away(guest, place) <= NEAR + 0.01
+    assert is_beside(come(harness, text, node), place)
 
 
 @pytest.mark.parametrize("forged", ["", "7", "not.an.invitation", "x" * 512])
-def test_what_is_no_invitation_leads_to_the_plaza(two, forged):
+def test_a_forged_invitation_leads_to_the_plaza(two, forged):
     harness, _ = two
-    assert away(come(harness, forged, 1), (0, 0)) < 8
+    assert math.hypot(*come(harness, forged, 1).at()) < 8 * UNIT
 
 
 @pytest.mark.parametrize("node", [0, 1])
 @pytest.mark.parametrize("end", [None, 1006, 1000], ids=["plays", "lost", "left"])
-def test_who_comes_back_with_an_invitation_begins_beside_its_host(two, node, end):
+def test_a_player_that_comes_back_with_an_invitation_begins_beside_its_host(two, node, end):
     harness, host = two
     traveller = harness.place("T", (-7, -7), host=harness.hosts[1])
     token = traveller.model.token
@@ -89,9 +84,9 @@ def test_who_comes_back_with_an_invitation_begins_beside_its_host(two, node, end
     harness.run(700)
     if end is not None:
         traveller.connection.lose(end)
-    harness.run(1000 if end else 0)
+        harness.run(1000)
     back = come(harness, invitation(host), node, token=token)
-    assert back.id == traveller.id and NEAREST - 0.01 <= away(back, host.at()) <= NEAR + 0.01
+    assert back.id == traveller.id and is_beside(back, host.at())
     harness.run(1500)
     assert host.sees(back) and back.sees(host)
     harness.check()
@@ -144,10 +139,8 @@ def test_a_guest_never_begins_within_anybody(two, node):
     text = invitation(host)
     for _ in range(10):
         guest = come(harness, text, node)
-        places = [
-            other.at(guest.now()) for other in guest.model.players.values() if other.id != guest.id
-        ]
-        assert min(math.dist(guest.at(), place) for place in places) > 0.6 * UNIT
+        others = [other for other in guest.model.players.values() if other.id != guest.id]
+        assert min(math.dist(guest.at(), one.at(guest.now())) for one in others) > 0.6 * UNIT
         guest.connection.lose(1000)
         # The place of the last guest is kept free for a moment.
         harness.run(2500)
@@ -165,14 +158,13 @@ def test_a_guest_is_told_that_its_host_is_gone(two, name):
 
 def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):
     harness, host = two
-    residents = len(harness.hosts[1].node.residents.by_id)
-    guest = harness.client(harness.hosts[1])
-    guest.connection.on_message(
-        2, msgpack.packb([1, 3, "Hasty", 40, 25, None, invitation(host), None, None])
-    )
+    other = harness.hosts[1]
+    residents = len(other.node.residents.by_id)
+    guest, text = harness.client(other), invitation(host)
+    guest.say_hello("Hasty", near=text)
     guest.connection.lose()
     harness.run(ANSWER_WITHIN + 100)
-    assert len(harness.hosts[1].node.residents.by_id) == residents
+    assert len(other.node.residents.by_id) == residents
 
 
 @pytest.mark.parametrize("node", [0, 1])

@@ -37,7 +37,7 @@ def test_modules_stand_in_the_order_in_which_they_need_each_other():
         ("list.js", "export let count = 0;", "list.js cannot be joined.*export let count"),
     ],
 )
-def test_what_cannot_be_joined_is_named(path, source, told):
+def test_a_module_that_cannot_be_joined_is_named(path, source, told):
     with pytest.raises(ValueError, match=told):
         join_modules({**GOOD, path: source}, "main.js")
 

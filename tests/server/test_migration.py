@@ -193,10 +193,13 @@ STAYS = {
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
     stays = {*"followed node dimmed slot screen view held due watched asked".split()}
+    track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
-        7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, "who", (5, 6)
+        *(7, 8, "W", track, (-1, 2), 5, 9, 77, 150, 99, ("red", 2)),
+        *(intent, True, "who", (5, 6), way),
     )
-    assert len({repr(value) for value in state}) == len(state) == len(State._fields)
+    assert len({repr(value) for value in state}) == len(state)
+    assert all(getattr(state, name) != it for name, it in State._field_defaults.items())
     resident = Resident(1, state)
     assert resident.state() == state
     some = {name for name in dir(resident) if not callable(getattr(resident, name))}

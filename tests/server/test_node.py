@@ -342,6 +342,21 @@ def test_a_wider_screen_holds_more_and_is_shown_that_and_nothing_again(harness):
         assert shown == set(Rect(*client.model.held).squares()) - before
 
 
+def test_a_player_that_turns_where_it_came_to_hold_more_changes_nothing(harness):
+    client = harness.place("A", (0, 0))
+    c0, _, c1, _ = client.model.held
+    client.walk(1, 0)
+    while client.model.held[2] == c1:
+        harness.run(10)
+    held = client.model.held
+    assert (held[0], held[2]) == (c0, c1 + 1)
+    client.connection.messages.clear()
+    for n in range(20):
+        client.walk(n % 2 * 2 - 1, 0)
+        harness.run(66)
+    assert protocol.HELD not in [message[0] for message in client.connection.messages]
+
+
 def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     client = harness.place("A", (0, 0), (8, 8))
     name = harness.node.channels.square((0, 0))

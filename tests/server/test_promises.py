@@ -444,35 +444,6 @@ def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
     assert said == []
 
 
-@pytest.mark.parametrize("lost", ["the last message", "the last message and the sign after it"])
-@pytest.mark.parametrize("what", ["a walk", "a leave"])
-def test_the_last_lost_message_of_a_quiet_square_is_found(lost, what):
-    harness = Harness(nodes=2, ready=True)
-    a, b, c = (
-        harness.place(name, SQUARE, host=host)
-        for name, host in zip("ABC", (*harness.hosts, harness.hosts[1]), strict=True)
-    )
-    harness.run(1000)
-    link = harness.hosts[1].broker
-    link.losing = 1.0
-    if what == "a walk":
-        b.walk(1, 0)
-    else:
-        b.connection.lose(1000)
-        c.connection.lose(1000)
-    harness.run(20)
-    if lost == "the last message":
-        link.losing = 0.0
-        harness.run(2000 - 20)
-    else:
-        harness.run(WAITS[0])
-        link.losing = 0.0
-        harness.run(WAITS[1] + 200)
-    assert a.sees(b) == (what == "a walk")
-    harness.clients = [a, b, c] if what == "a walk" else [a]
-    harness.check()
-
-
 # Asking and answering.
 
 

@@ -140,16 +140,6 @@ def test_a_player_that_stood_for_long_gains_no_more_than_the_age_of_an_intent(ha
     assert client.at() == (x + walked(INTENT_AGE + 1000), y)
 
 
-def test_no_sequence_of_intents_gains_speed(harness):
-    client = harness.place("A", (0, 0))
-    x, begun = client.at()[0], harness.loop.now()
-    for n in range(200):
-        client.walk(1, n % 2 and 1 - n % 4, age=(n * 37) % 300)
-        harness.run(40)
-    passed = harness.loop.now() - begun
-    assert client.at()[0] - x <= SPEED * passed // 1000 + SPEED * INTENT_AGE // 1000
-
-
 def test_a_late_intent_takes_back_a_crossing(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.go(16 * UNIT - 100, 8 * UNIT)

@@ -4,10 +4,13 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
 
 import gevent
 
+from flatlands.server.messages.protocol import SUBPROTOCOL
 from tests.inside import Inside
 from tests.processes import PATIENCE, ServerProcess
 
@@ -42,3 +45,17 @@ def ask(
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code, refused.read().decode()
+
+
+def shake(server: Inside | ServerProcess, **headers: str) -> int:
+    """Return the status of the answer to a WebSocket handshake."""
+    asked = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "c29tZSBieXRlcyBoZXJlIQ==",
+        "Sec-WebSocket-Protocol": SUBPROTOCOL,
+    }
+    with closing(HTTPConnection("localhost", server.port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/ws", headers=asked | headers)
+        return connection.getresponse().status

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -20,14 +21,18 @@ class Node:
         self.held_back = None
         self.keeper = Keeper(store, self.loop, self.spawn)
         self.lease = Lease("thing", self.keeper, self.loop, self)
-        self.may, self.begun, self.losses, self.left = True, [], 0, b""
-        self.frozen = False
+        self.may, self.losses, self.frozen = True, 0, False
 
     def spawn(self, call, *arguments):
         if self.held_back is None:
             call(*arguments)
         else:
-            self.held_back.append(lambda: call(*arguments))
+            self.held_back.append(partial(call, *arguments))
+
+    def answer(self):
+        """Let the one answer come that is held back, and those after it at once."""
+        [deliver], self.held_back = self.held_back, None
+        deliver()
 
     def may_keep(self):
         return self.may
@@ -39,7 +44,7 @@ class Node:
         store.put("what the last one left", [])
 
     def begin(self, found):
-        self.begun.append(found)
+        """Do nothing."""
 
     def lost(self):
         self.losses += 1
@@ -76,20 +81,18 @@ class Nodes:
         return node
 
 
-def test_who_stops_while_the_store_is_asked_gives_it_back_then():
+def test_a_node_that_stops_while_the_store_is_asked_gives_it_back_then():
     nodes = Nodes(1)
     [node] = nodes.all
     node.held_back = []
     nodes.run(EVERY)
     node.lease.stop()
-    answer, node.held_back = node.held_back, None
-    for deliver in answer:
-        deliver()
+    node.answer()
     assert not node.lease.kept and not node.lease.sure
 
 
 @pytest.mark.parametrize("may", [True, False])
-def test_who_may_not_keep_it_or_reaches_no_store_is_sure_for_three_quarters_and_told_later(may):
+def test_a_node_that_may_not_keep_it_or_has_no_store_is_sure_for_a_while_and_told_later(may):
     nodes = Nodes()
     first = nodes.keeper()
     store = first.keeper.store
@@ -108,11 +111,10 @@ def test_a_slow_store_makes_nobody_sure_for_longer():
     [node] = nodes.all
     node.held_back = []
     nodes.run(EVERY)
-    assert len(node.held_back) == 1
     asked = nodes.clock.time
     nodes.run(SURE_FOR - 500)
-    answer, node.held_back = node.held_back, []
-    answer[0]()
+    node.answer()
+    node.held_back = []
     assert node.lease.sure
     nodes.run(asked + SURE_FOR - nodes.clock.time)
     assert not node.lease.sure

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from flatlands.server.limits import JOINS, PER_ADDRESS, Limits, Proxies, Rate, Rates
+from tests.server.harness import Clock
 
 
 @pytest.mark.parametrize(
@@ -48,21 +49,13 @@ def test_what_is_no_network_is_refused(text):
         Proxies(text)
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000_000
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
     return Clock()
 
 
 def limits(clock, **options):
-    return Limits(Counter(), now=clock, **options)
+    return Limits(Counter(), now=lambda: clock.time, **options)
 
 
 def nothing():
@@ -149,17 +142,16 @@ def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
     assert enter("h") is None and one.stats["limited_descriptors"] == 1
 
 
-class Made:
-    """What a server makes for a connection: it knows the guest, and can close it."""
-
-    def __init__(self, limits):
-        self.guest = limits.enter("192.0.2.1", self.close)
-
-    def close(self):
-        return True
-
-
 def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
+    class Made:
+        """What a server makes for a connection: it knows the guest, and can close it."""
+
+        def __init__(self, limits):
+            self.guest = limits.enter("192.0.2.1", self.close)
+
+        def close(self):
+            return True
+
     made = Made(limits(clock))
     seen = weakref.ref(made)
     gc.disable()
@@ -178,7 +170,7 @@ def test_a_rate_is_one_for_each_address_for_its_connections_and_comes_back_with_
     assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000)) == most
     assert one.allow_address(JOINS, "192.0.2.2")
     assert one.stats["limited_joins"] == 1000 - most
-    clock.now += 10_000
+    clock.time += 10_000
     came_back = sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
     assert came_back == 10 * JOINS.rate * times
 
@@ -186,7 +178,7 @@ def test_a_rate_is_one_for_each_address_for_its_connections_and_comes_back_with_
 def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(clock):
     one = limits(clock)
     for n in range(50_000):
-        clock.now += 1
+        clock.time += 1
         one.allow_address(JOINS, f"10.0.{n >> 8}.{n & 255}")
     assert len(one._rates.full_at) < 3000
 

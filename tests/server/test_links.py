@@ -2,7 +2,6 @@
 
 import json
 from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
 
 import pytest
 
@@ -10,12 +9,11 @@ from flatlands.brokers import ring
 from flatlands.brokers.redis.cluster import slot_of
 from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
-from flatlands.server.messages.protocol import SUBPROTOCOL
 from flatlands.server.squares.peers import DEAF, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
-from tests.processes import PATIENCE, ROOT, ServerProcess
-from tests.server.servers import ask, stats
+from tests.processes import ROOT, ServerProcess
+from tests.server.servers import ask, shake, stats
 from tests.socket_client import SocketClient, together
 
 pytestmark = pytest.mark.process
@@ -38,12 +36,16 @@ def starting(*options, count=1, **environment):
             server.close()
 
 
+def ready(*servers, what="never ready"):
+    """Wait until all of some servers are ready."""
+    eventually(lambda: all(server.reasons() == [] for server in servers), what)
+
+
 def outage(url, broken, name):
     """Check what two servers tell while a part of their broker is dead."""
     with ExitStack() as stack:
         servers = stack.enter_context(starting("--broker", url, count=2, SECRET_KEY="s"))
-        for server in servers:
-            eventually(lambda server=server: server.reasons() == [], "never ready")
+        ready(*servers)
         clients = [SocketClient(server.port).hello("AB"[n]) for n, server in enumerate(servers)]
         for client in clients:
             stack.callback(client.close)
@@ -56,8 +58,7 @@ def outage(url, broken, name):
             assert why.startswith(f"no link to {name}: ")
         broken.start()
         together(clients, lambda: all(client.model.linked for client in clients))
-        for server in servers:
-            eventually(lambda server=server: server.reasons() == [], "never ready again")
+        ready(*servers, what="never ready again")
 
 
 def test_a_dead_member_of_a_ring_is_told_by_name_and_a_banner():
@@ -124,15 +125,6 @@ def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
         client.close(1000)
 
 
-def test_a_wrong_password_is_told_to_who_asks_whether_the_server_is_ready():
-    with running(login=True) as redis:
-        url = f"redis://:wrong@127.0.0.1:{redis.port}"
-        with starting("--broker", url, "--store", "none") as [server]:
-            told = f"no link to redis 127.0.0.1:{redis.port}: WRONGPASS"
-            eventually(lambda: any(why.startswith(told) for why in server.reasons()), "untold")
-            assert "wrong" not in " ".join(server.reasons())
-
-
 # Others on the same broker.
 
 
@@ -163,7 +155,7 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
     with starting(*options, count=2, WALKERS="3", ADMIN_TOKEN=PASSWORD * 2, **key) as [here, there]:
         for server in (here, there):
             eventually(lambda server=server: stats(server)["nodes"] == 4, "cut apart")
-            eventually(lambda server=server: server.reasons() == [], "not ready")
+        ready(here, there)
 
         def drained(server):
             return ask(server, "admin/drain", token=PASSWORD * 2, method="POST")[0]
@@ -181,15 +173,9 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
         eventually(lambda: stats(here)["residents"] == 0, "not ready to stop")
         eventually(lambda: stats(there)["herd"] == 3, "nobody goes on with the walkers")
         assert stats(there)["residents"] == 3 + len(clients)
-        shake = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
-        shake |= {"Sec-WebSocket-Key": "c" * 22 + "==", "Sec-WebSocket-Protocol": SUBPROTOCOL}
         for _ in range(4):
             # Each worker knows it.
-            assert here.reasons() == [DRAINED] and there.reasons() == []
-            connection = HTTPConnection("localhost", here.port, timeout=PATIENCE)
-            connection.request("GET", "/ws", headers=shake)
-            assert connection.getresponse().status == 503
-            connection.close()
+            assert here.reasons() == [DRAINED] and there.reasons() == [] and shake(here) == 503
         # The last one that takes players is not drained.
         assert drained(there) == 409 and there.reasons() == []
         assert not [line for line in here.errors().splitlines() if " ERROR " in line]

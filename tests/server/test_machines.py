@@ -5,15 +5,14 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import ExitStack, closing, contextmanager
-from http.client import HTTPConnection
+from contextlib import ExitStack, closing
 
 import pytest
 
 from flatlands.bot import Bot
 from tests.brokers import zeromq_forwarders
 from tests.processes import PATIENCE, ROOT, ServerProcess
-from tests.server.servers import ask, stats
+from tests.server.servers import ask, shake, stats
 
 pytestmark = pytest.mark.process
 
@@ -30,26 +29,20 @@ def free_port():
         return some.getsockname()[1]
 
 
-@contextmanager
-def two_machines(folder, seats):
-    """Yield two machines of one world, with one store in a folder and so many seats each."""
+@pytest.fixture
+def machines(tmp_path):
+    """Two machines of one world, with one store."""
     with ExitStack() as stack:
         broker = stack.enter_context(zeromq_forwarders.forwarding()).url
         machines = []
         for _ in "AB":
             port = free_port()
-            options = "--broker", broker, "--store", f"sqlite:///{folder}/world.db"
-            more = "--max-players", str(seats), "--address", f"http://127.0.0.1:{port}"
+            options = "--broker", broker, "--store", f"sqlite:///{tmp_path}/world.db"
+            more = "--max-players", str(SEATS), "--address", f"http://127.0.0.1:{port}"
             server = ServerProcess(
                 *options, *more, port=port, SECRET_KEY="shared" * 4, ADMIN_TOKEN=ADMIN
             )
             machines.append(stack.enter_context(closing(server)))
-        yield machines
-
-
-@pytest.fixture
-def machines(tmp_path):
-    with two_machines(tmp_path, SEATS) as machines:
         yield machines
 
 
@@ -67,28 +60,12 @@ def counted(server, name):
     return stats(server)["counted"].get(name, 0)
 
 
-def shake(server, origin):
-    """Return the status of a handshake from a page of an origin."""
-    headers = {
-        "Origin": origin,
-        "Upgrade": "websocket",
-        "Connection": "Upgrade",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "c29tZSBieXRlcyBoZXJlIQ==",
-        "Sec-WebSocket-Protocol": "flatlands",
-    }
-    with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
-        connection.request("GET", "/ws", headers=headers)
-        return connection.getresponse().status
-
-
 def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
     a, b = machines
     bots = [Bot(f"http://127.0.0.1:{a.port}", f"Bot{n}", width=96, height=64) for n in range(SEATS)]
     ids = {bot.id for bot in bots}
-    gone = f"http://127.0.0.1:{b.port}"
     play(bots, lambda: counted(b, "moved_here") + counted(a, "moved_here") > 0)
-    assert stats(b)["address"] == gone
+    assert stats(b)["address"] == f"http://127.0.0.1:{b.port}"
     # All see all, wherever they are, and are who they were.
     play(bots, lambda: all({*bot.players} == ids for bot in bots))
     assert {bot.id for bot in bots} == ids
@@ -97,8 +74,8 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
             policy = page.headers["Content-Security-Policy"]
         assert f"connect-src 'self' ws://127.0.0.1:{min(a.port, b.port)} ws://" in policy
         # A page of the other machine may connect, and no other one.
-        assert shake(server, f"http://127.0.0.1:{other.port}") == 101
-        assert shake(server, "https://elsewhere.example.org") == 403
+        assert shake(server, Origin=f"http://127.0.0.1:{other.port}") == 101
+        assert shake(server, Origin="https://elsewhere.example.org") == 403
     server, other = (a, b) if stats(a)["residents"] else (b, a)
     before = counted(other, "moved_here")
     players = stats(server)["residents"]

@@ -74,11 +74,12 @@ def test_two_players_meet_once_each_at_its_own_node_and_again_when_they_have_bee
         assert met(ball) == [again, [pair[::-1] for pair in again]]
 
 
-def test_who_pass_each_other_between_two_looks_meet(ball):
+@pytest.mark.parametrize("phase", range(0, EVERY, EVERY // 4))
+def test_players_that_pass_each_other_between_two_looks_meet(ball, phase):
     a, b = stand(ball, "A", 0), stand(ball, "B", 12, 1)
     for client in (a, b):
         client.send(35, "hurry", [400])
-    ball.run(1000)
+    ball.run(1000 + phase)
     # Side by side they are within reach for less than a look.
     a.walk(1, 0)
     b.walk(-1, 0)
@@ -87,7 +88,7 @@ def test_who_pass_each_other_between_two_looks_meet(ball):
     assert 2 * 1.5 * UNIT / (8 * SPEED) < EVERY / 1000
 
 
-def test_who_comes_or_goes_is_met_or_not(ball):
+def test_a_player_that_comes_is_met_and_one_that_is_lost_is_not(ball):
     a = stand(ball, "A", 0)
     ball.run(500)
     b = stand(ball, "B", 1)
@@ -106,7 +107,7 @@ def test_who_comes_or_goes_is_met_or_not(ball):
     assert a.connection.open and again.id == b.id
 
 
-def test_in_a_crowd_all_meet_who_come_near_and_no_others():
+def test_in_a_crowd_all_players_meet_that_come_near_and_no_others():
     harness, chance = Harness(nodes=2, play=Ball), random.Random(3)
     harness.run(2000)
     clients = [

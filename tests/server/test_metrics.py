@@ -34,6 +34,13 @@ def write(folder, name, content):
     (folder / name).write_text(json.dumps(content._asdict()))
 
 
+@pytest.fixture
+def joined(tmp_path):
+    """Returns how many joins are counted in the folder; this worker has counted one."""
+    mine = Reports(str(tmp_path), lambda: report(1))
+    return lambda: mine.total()[1].counted["joins"]
+
+
 def test_one_process_needs_no_folder():
     assert Reports(None, lambda: report(3)).total()[1].counted == {"joins": 3}
     assert Reports(None, lambda: report(3)).keep_writing() is None
@@ -52,67 +59,64 @@ def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path
     assert total.broker == {"dropped": 3}
 
 
-def test_what_the_dead_have_counted_is_kept_and_their_files_are_not(tmp_path, dead):
-    mine = Reports(str(tmp_path), lambda: report(1))
+def test_what_the_dead_have_counted_is_kept_and_their_files_are_not(tmp_path, dead, joined):
     for n in range(5):
         write(tmp_path, f"{dead}-{n}.report", report(10))
-        before = mine.total()[1].counted["joins"]
+        before = joined()
         bury(tmp_path, [os.getpid()])
-        assert mine.total()[1].counted["joins"] == before == 11 + 10 * n
+        assert joined() == before == 11 + 10 * n
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_workers_of_another_version_are_read_and_buried_and_an_older_one_does_not_find_ours(
-    tmp_path, dead
+    tmp_path, dead, joined
 ):
     written = {**report(10)._asdict(), "moods": {"glad": 1}}
     (tmp_path / f"{dead}-a.report").write_text(json.dumps(written))
-    mine = Reports(str(tmp_path), lambda: report(1))
-    assert mine.total()[1].counted["joins"] == 11
+    assert joined() == 11
     bury(tmp_path, [os.getpid()])
-    assert mine.total()[1].counted["joins"] == 11
+    assert joined() == 11
     assert [path.name for path in tmp_path.glob("[0-9]*.json")] == []
 
 
-def test_who_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead):
+def test_a_worker_that_is_found_both_alive_and_buried_is_counted_once(tmp_path, dead, joined):
     write(tmp_path, f"{dead}-a.report", report(10))
     content = (tmp_path / f"{dead}-a.report").read_text()
     bury(tmp_path, [])
     # As it is between the two steps of a burial.
     (tmp_path / f"{dead}-a.report").write_text(content)
-    mine = Reports(str(tmp_path), lambda: report(1))
-    assert mine.total()[1].counted["joins"] == 11
+    assert joined() == 11
     bury(tmp_path, [os.getpid()])
-    assert mine.total()[1].counted["joins"] == 11
+    assert joined() == 11
 
 
-def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, caplog):
+def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, joined, caplog):
     write(tmp_path, f"{dead}-a.report", report(10))
     (tmp_path / "ended.new").mkdir()
     bury(tmp_path, [])
     assert "cannot be put together" in caplog.text
     (tmp_path / "ended.new").rmdir()
-    mine = Reports(str(tmp_path), lambda: report(1))
-    assert mine.total()[1].counted["joins"] == 11
+    assert joined() == 11
     bury(tmp_path, [os.getpid()])
-    assert mine.total()[1].counted["joins"] == 11 and len(list(tmp_path.iterdir())) == 2
+    assert joined() == 11 and len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("stands_still", [False, True])
-def test_who_asks_waits_for_newer_reports_but_not_for_ever(tmp_path, stands_still):
+def test_a_worker_that_is_asked_waits_for_newer_reports_but_not_for_ever(
+    tmp_path, joined, stands_still
+):
     name = f"{os.getpid()}-a.report"
     write(tmp_path, name, report(10))
     timer = threading.Timer(0.2, lambda: stands_still or write(tmp_path, name, report(20)))
     timer.start()
-    total = Reports(str(tmp_path), lambda: report(1)).total()[1]
+    counted = joined()
     timer.join()
-    assert total.counted["joins"] == (11 if stands_still else 21)
+    assert counted == (11 if stands_still else 21)
 
 
 def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, caplog):
     mine = Reports(str(tmp_path / "gone"), lambda: report(1))
-    for _ in range(3):
-        assert mine.total()[1].counted["joins"] == 1
+    assert {mine.total()[1].counted["joins"] for _ in range(3)} == {1}
     assert caplog.text.count("no other worker can see what this one counts") == 1
 
 

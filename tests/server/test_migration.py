@@ -51,11 +51,21 @@ def place(machine, name, square, host):
     return client
 
 
+def settled(machine, *squares):
+    """Return clients whose players have been in squares for so long that they may be passed on: at
+    the first worker in the western half, and else at the second one."""
+    clients = [
+        place(machine, name, square, machine.hosts[square[0] >= 0])
+        for name, square in zip("ABCDE", squares, strict=False)
+    ]
+    machine.run(4000)
+    return clients
+
+
 def pair(machine, square=(-1, 0)):
     """Return two clients whose players are at the first worker; the second one stays there for some
     seconds, since it has asked for something that the store answers."""
-    client, other = (place(machine, name, square, machine.hosts[0]) for name in "CO")
-    machine.run(4000)
+    client, other = settled(machine, square, square)
     other.send(35, "scores", [])
     return client, other
 
@@ -120,7 +130,7 @@ def test_a_newcomer_that_cannot_be_passed_on_plays_where_it_is(machine, why):
     assert whose(machine, client) is west and client.connection.closed is None
 
 
-def test_who_comes_back_is_passed_to_where_its_player_was(machine):
+def test_a_client_that_comes_back_is_passed_to_where_its_player_was(machine):
     west, east = machine.hosts
     client = place(machine, "Wren", (2, 0), west)
     machine.run(5000)
@@ -135,7 +145,7 @@ def test_who_comes_back_is_passed_to_where_its_player_was(machine):
     machine.check()
 
 
-def test_who_finds_the_worker_of_its_district_full_plays_at_another_one(machine):
+def test_a_newcomer_that_finds_the_worker_of_its_district_full_plays_at_another_one(machine):
     west, east = machine.hosts
     east.admission.capacity = 1
     first = place(machine, "First", (2, 0), west)
@@ -152,7 +162,7 @@ def test_who_finds_the_worker_of_its_district_full_plays_at_another_one(machine)
     machine.check()
 
 
-def test_who_finds_all_workers_full_is_refused(machine):
+def test_a_newcomer_that_finds_all_workers_full_is_refused(machine):
     west, east = machine.hosts
     client = machine.client(west)
     begin_in_the_east(machine)
@@ -173,32 +183,23 @@ def test_who_finds_all_workers_full_is_refused(machine):
 #: not: they belong to the connection or the worker, or nobody is passed on while they say anything.
 TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
 STAYS = {
-    *("connection", "node", "tokens", "limits", "_kinds", "_admission", "_arriving", "opened"),
-    *("player", "_known_as", "_seated", "pinged", "_token_at", "error", "_ended", "_asked"),
-    *("_waiting", "_early", "_noted", "lags_since", "watches", "ticket"),
-    *("_mark", "_marked", "_marked_bytes", "_later_bytes"),
+    *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
+    *"_kinds _admission _arriving _known_as _seated _token_at _ended _asked _waiting".split(),
+    *"_early _noted _mark _marked _marked_bytes _later_bytes".split(),
 }
 
 
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field says here whether it travels."""
-    stays = {
-        "followed",
-        "node",
-        "dimmed",
-        "slot",
-        "screen",
-        "view",
-        "held",
-        "due",
-        "watched",
-        "asked",
-    }
+    stays = {*"followed node dimmed slot screen view held due watched asked".split()}
+    track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
-        7, 8, "W", Track(1, 2, 3, 4, 5, 6), (-1, 2), 5, 9, 77, Goal(3, 4), True, "who", (5, 6)
+        *(7, 8, "W", track, (-1, 2), 5, 9, 77, 150, 99, ("red", 2)),
+        *(intent, True, "who", (5, 6), way),
     )
-    assert len({repr(value) for value in state}) == len(state) == len(State._fields)
+    assert len({repr(value) for value in state}) == len(state)
+    assert all(getattr(state, name) != it for name, it in State._field_defaults.items())
     resident = Resident(1, state)
     assert resident.state() == state
     some = {name for name in dir(resident) if not callable(getattr(resident, name))}
@@ -220,8 +221,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
 
 def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing(machine):
     west, east = machine.hosts
-    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (0, 0), east)
-    machine.run(4000)
+    walker, there = settled(machine, (-1, 0), (0, 0))
     walker.send(6, "before")
     machine.run(4000)
     walker.walk(1, 0)
@@ -253,17 +253,16 @@ def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing
     walker.send(6, "after")
     machine.run(500)
     assert walker.model.players[id].ack == 2 and walker.model.errors == []
-    assert there.model.chat[-1] == ("W", "after")
+    assert there.model.chat[-1] == ("A", "after")
     machine.run(RELEASED_FOR + 1000)
     assert whose(machine, walker) is east and west.loop.stats["vanished"] == 0
     assert west.loop.stats["leaves"] == east.loop.stats["leaves"] == 0
     machine.check()
 
 
-def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(machine):
+def test_a_player_is_passed_on_well_within_another_district_and_not_on_its_line(machine):
     west, east = machine.hosts
-    walker = place(machine, "W", (-1, 0), west)
-    machine.run(4000)
+    [walker] = settled(machine, (-1, 0))
     walker.walk(1, 0)
     for square in (-1, 0, 1):
         while walker.model.players[walker.id].square[0] < square:
@@ -276,7 +275,7 @@ def test_who_walks_well_into_another_district_is_passed_on_and_on_a_line_nobody(
     machine.check()
 
 
-def test_who_came_back_meanwhile_and_left_again_is_seen_when_it_is_passed_on():
+def test_a_player_that_came_back_meanwhile_and_left_again_is_seen_when_it_is_passed_on():
     machine = Machine(nodes=2)
     west, east = machine.hosts
     client, sees = place(machine, "C", (0, 0), west), place(machine, "S", (0, 0), east)
@@ -314,10 +313,9 @@ def seqs(client, square, id):
     ]
 
 
-def test_who_crosses_a_border_under_way_is_told_of_in_order(machine):
-    west, east = machine.hosts
-    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (0, 0), east)
-    machine.run(4000)
+def test_a_player_that_crosses_a_border_under_way_is_told_of_in_order(machine):
+    east = machine.hosts[1]
+    walker, there = settled(machine, (-1, 0), (0, 0))
     walker.walk(1, 0)
     while walker.at()[0] < -400:
         machine.run(20)
@@ -335,10 +333,9 @@ def test_who_crosses_a_border_under_way_is_told_of_in_order(machine):
     machine.check()
 
 
-def test_who_turns_back_over_the_border_is_told_of_in_order_by_both_workers(machine):
+def test_a_player_that_turns_back_over_the_border_is_told_of_in_order_by_both_workers(machine):
     west, east = machine.hosts
-    walker, there = place(machine, "W", (-1, 0), west), place(machine, "T", (-2, 0), west)
-    machine.run(4000)
+    walker, there = settled(machine, (-1, 0), (-2, 0))
     walker.walk(1, 0)
     while walker.at()[0] < -100:
         machine.run(10)
@@ -388,9 +385,7 @@ def test_acknowledgements_that_were_under_way_do_no_harm(machine):
 
 def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
     west, _ = machine.hosts
-    some = [place(machine, name, (-1, 0), west) for name in "ABCDE"]
-    machine.run(4000)
-    lags, asks, half, looks, free = some
+    some = lags, asks, half, looks, free = settled(machine, *[(-1, 0)] * 5)
     looks.send(15, 16, -1, -1, 1, 1)
     assert west.node.views.shows(looks.session)
     lags.session.lags_since = lags.now()
@@ -522,9 +517,8 @@ def test_a_worker_that_stood_still_takes_in_whom_it_was_sent_unless_that_is_too_
 
 
 def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_player(machine):
-    west, east = machine.hosts
-    client = place(machine, "C", (-1, 0), west)
-    machine.run(4000)
+    east = machine.hosts[1]
+    [client] = settled(machine, (-1, 0))
     id, here = client.id, client.at()
     client.walk(1, 0)
     machine.run(400)

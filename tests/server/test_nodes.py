@@ -125,7 +125,7 @@ def test_in_an_outage_players_of_one_node_go_on_seeing_each_other(two):
 
 
 @pytest.mark.parametrize("code", [None, 1000, 1006], ids=["takes over", "has left", "was lost"])
-def test_who_comes_back_at_another_node_goes_on_where_it_stood_and_nobody_blinks(two, code):
+def test_a_player_comes_back_at_another_node_where_it_stood_and_nobody_blinks(two, code):
     harness, a, b = two
     # The token tells of an old place: only the other node knows better.
     token = b.model.token
@@ -203,11 +203,11 @@ def test_a_claim_that_an_outage_swallowed_is_told_again():
         told.append((channel, msgpack.unpackb(payload)[0])) or publish(channel, payload)
     )
     harness.run(4000)
-    hosted = harness.node.channels.player(b.id), peer_protocol.HOSTED
-    assert told.count(hosted) == 1 and len([k for _, k in told if k == hosted[1]]) == 1
+    player = harness.node.channels.player(b.id)
+    assert [at for at, kind in told if kind == peer_protocol.HOSTED] == [player]
 
 
-def test_who_is_kept_by_a_node_far_away_is_gone_from_here_as_soon_as_no_enter_can_come():
+def test_a_player_kept_by_a_node_far_away_is_gone_from_here_once_no_enter_can_come():
     harness = Harness(nodes=2, ready=True)
     keeps, loses = harness.hosts
     watcher = harness.place("W", (40, 40), host=loses)
@@ -228,7 +228,7 @@ def test_who_is_kept_by_a_node_far_away_is_gone_from_here_as_soon_as_no_enter_ca
     harness.check()
 
 
-def test_who_comes_back_to_the_first_node_at_once_stays_in_sight(two):
+def test_a_player_that_comes_back_to_the_first_node_at_once_stays_in_sight(two):
     harness, a, b = two
     for n in (0, 1):
         b = harness.client(harness.hosts[n]).hello("B", token=b.model.token)
@@ -252,7 +252,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
     assert a.sees(again)
 
 
-def test_who_comes_back_from_another_node_never_exceeds_the_places_here(two):
+def test_players_that_come_back_from_another_node_never_exceed_the_places_here(two):
     """Three come at once, and there is room for one more."""
     harness, a, b = two
     here, there = harness.hosts[0], harness.hosts[1]

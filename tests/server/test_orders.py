@@ -16,8 +16,6 @@ from flatlands.server.players.orders import (
 from tests.server.harness import two_nodes
 from tests.server.things import Broken
 
-TOKEN, ERROR = 17, 24
-
 #: ms within which all nodes know an order.
 KNOWN = EVERY + 100
 
@@ -28,37 +26,34 @@ def two():
     return two_nodes(stored=True)
 
 
-def errors(client):
-    return [message[1] for message in client.connection.messages if message[0] == ERROR]
-
-
-def token(client):
-    return [message[1] for message in client.connection.messages if message[0] == TOKEN][-1]
-
-
 def orders(harness, host=0):
     return harness.hosts[host].node.orders
 
 
-@pytest.mark.parametrize("host", [0, 1])
-def test_who_is_kicked_goes_at_once_and_its_token_is_no_use_until_the_time_is_over(two, host):
-    harness, a, b = two
-    orders(harness).give(KICK, str(b.id), 120)
+def give(harness, *order, host=0):
+    """Give an order at a node, and let all nodes know it."""
+    orders(harness, host).give(*order)
     harness.run(KNOWN)
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_kicked_player_goes_at_once_and_its_token_is_no_use_until_the_time_is_over(two, host):
+    harness, a, b = two
+    give(harness, KICK, str(b.id), 120)
     assert b.connection.closed == (1008, "an operator sent you away for 2 minutes")
-    assert errors(b) == ["kicked"] and b.session.error == "kicked"
+    assert b.model.errors == ["kicked"] and b.session.error == "kicked"
     assert not a.sees(b) and b.id not in harness.hosts[1].node.residents.by_id
     assert a.connection.closed is None
-    back = harness.client(harness.hosts[host]).hello("B", token=token(b))
+    back = harness.client(harness.hosts[host]).hello("B", token=b.model.token)
     harness.run(500)
     assert back.connection.closed == (1008, "an operator sent you away for 2 minutes")
     harness.run(120_000)
-    again = harness.client(harness.hosts[host]).hello("B", token=token(b))
+    again = harness.client(harness.hosts[host]).hello("B", token=b.model.token)
     harness.run(1000)
     assert again.connection.closed is None and again.id == b.id
 
 
-def test_who_is_kicked_while_its_connection_is_lost_is_gone(two):
+def test_a_player_that_is_kicked_while_its_connection_is_lost_is_gone(two):
     harness, a, b = two
     # Who has walked stays for long.
     b.walk(1, 0)
@@ -66,27 +61,26 @@ def test_who_is_kicked_while_its_connection_is_lost_is_gone(two):
     b.connection.lose()
     harness.run(100)
     assert a.sees(b)
-    orders(harness).give(KICK, str(b.id), 60)
-    harness.run(KNOWN)
+    give(harness, KICK, str(b.id), 60)
     assert not a.sees(b) and b.id not in harness.hosts[1].node.residents.by_id
 
 
-def test_who_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
+def test_a_player_that_is_kicked_while_a_node_asks_for_it_does_not_come_in(two):
     harness, a, b = two
     b.connection.lose()
     harness.run(100)
     back = harness.client(harness.hosts[0])
     # The claim goes out and its answer is still to come when the order is given.
     harness.broker.losing = 1.0
-    back.hello("B", token=token(b))
+    back.hello("B", token=b.model.token)
     orders(harness).give(KICK, str(b.id), 60)
     harness.broker.losing = 0.0
     harness.run(1000)
-    assert errors(back) == ["kicked"] and b.id not in harness.node.residents.by_id
+    assert back.model.errors == ["kicked"] and b.id not in harness.node.residents.by_id
 
 
 def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
-    harness, a, b = two
+    harness, _a, _b = two
     walker = harness.node.residents.join("Walker", harness.node.residents.spot())
     for id in (walker.id, 17):
         orders(harness).give(KICK, str(id), 60)
@@ -98,8 +92,7 @@ def test_a_walker_cannot_be_kicked_and_an_unknown_player_is_no_error(two):
 def test_an_address_is_sent_away_with_all_its_players(two):
     harness, a, b = two
     a.connection.address, b.connection.address = "192.0.2.7", "192.0.2.8"
-    orders(harness).give(BAR, "192.0.2.8", 600)
-    harness.run(KNOWN)
+    give(harness, BAR, "192.0.2.8", 600)
     assert a.connection.closed is None and b.connection.closed[0] == 1008
     for host in (0, 1):
         for address, closed in (("192.0.2.8", 1008), ("192.0.2.7", None)):
@@ -107,8 +100,7 @@ def test_an_address_is_sent_away_with_all_its_players(two):
             newcomer.connection.address = address
             newcomer.hello("C")
             assert (newcomer.connection.closed or (None,))[0] == closed
-    orders(harness).give(BAR, "192.0.2.8", 0)
-    harness.run(KNOWN)
+    give(harness, BAR, "192.0.2.8", 0)
     assert not orders(harness, 1).seconds(BAR, "192.0.2.8")
 
 
@@ -118,7 +110,7 @@ def test_an_ipv6_address_stands_for_its_network():
     assert network("2001:db8:1:2::/64") == "2001:db8:1:2::/64"
 
 
-def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
+def test_a_muted_player_is_told_so_and_heard_by_nobody_until_it_is_over(two):
     harness, a, b = two
 
     def known(*messages):
@@ -129,37 +121,33 @@ def test_who_is_muted_is_told_so_and_heard_by_nobody_until_it_is_over(two):
         player = a.model.players[b.id]
         return [text for _, text in a.model.chat], player.name, player.look
 
-    orders(harness).give(MUTE, str(b.id), 60)
-    harness.run(KNOWN)
+    give(harness, MUTE, str(b.id), 60)
     # Nor does it talk by its names or its emotes; its look is its own.
     said = [6, "hello"], [33, "say it anyway", 1027], [35, "emote", [1]]
     assert known(*said) == ([], "B", 0) and a.model.emotes == []
-    assert errors(b) == ["muted"] * 3 and b.connection.closed is None
+    assert b.model.errors == ["muted"] * 3 and b.connection.closed is None
     assert known([33, "B", 1027]) == ([], "B", 1027)
     harness.run(60_000)
     assert known([6, "again"], [33, "Free", 1027]) == (["again"], "Free", 1027)
     orders(harness).give(MUTE, str(b.id), 600)
-    orders(harness).give(MUTE, str(b.id), 0)
-    harness.run(KNOWN)
-    assert known([6, "free"])[0] == ["again", "free"] and len(errors(b)) == 3
+    give(harness, MUTE, str(b.id), 0)
+    assert known([6, "free"])[0] == ["again", "free"] and len(b.model.errors) == 3
 
 
-def test_a_closed_door_lets_in_only_who_was_here(two):
+def test_a_closed_door_lets_in_only_players_that_were_here(two):
     harness, a, b = two
-    orders(harness).give(DOOR, "", 600)
-    harness.run(KNOWN)
+    give(harness, DOOR, "", 600)
     for host in harness.hosts:
         newcomer = harness.client(host).hello("C")
-        assert newcomer.connection.closed[0] == 1013 and errors(newcomer) == ["door"]
+        assert newcomer.connection.closed[0] == 1013 and newcomer.model.errors == ["door"]
         forged = harness.client(host).hello("C", token="no such token")
         assert forged.connection.closed[0] == 1013
     b.connection.lose(1000)
     harness.run(100)
-    back = harness.client(harness.hosts[0]).hello("B", token=token(b))
+    back = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
     harness.run(1000)
     assert back.connection.closed is None and back.id == b.id
-    orders(harness, 1).give(DOOR, "", 0)
-    harness.run(KNOWN)
+    give(harness, DOOR, "", 0, host=1)
     assert harness.client(harness.hosts[0]).hello("C").connection.closed is None
 
 
@@ -198,8 +186,7 @@ def test_a_node_whose_store_was_away_learns_and_tells_it_when_the_store_is_back(
 def test_without_a_store_a_node_obeys_alone():
     harness, a, b = two_nodes()
     orders(harness).give(KICK, str(a.id), 60)
-    orders(harness).give(DOOR, "", 60)
-    harness.run(KNOWN)
+    give(harness, DOOR, "", 60)
     assert a.connection.closed[0] == 1008 and not len(orders(harness, 1))
     assert orders(harness).seconds(DOOR) and not harness.loop.stats["store_crowded"]
     harness.run(60_000)

@@ -104,17 +104,6 @@ def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
     assert not gone and stays
 
 
-def test_too_long_a_queue_is_told(monkeypatch):
-    monkeypatch.setattr(paces, "QUEUE", 2)
-    pace = Pace(0.01, Counter())
-    pace.pay(0.005)
-    waiting = [gevent.spawn(pace.wait) for _ in range(2)]
-    gevent.sleep(0)
-    assert pace.crowded
-    gevent.joinall(waiting, raise_error=True)
-    assert not pace.crowded
-
-
 def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     monkeypatch.setattr(paces, "SLICE", 0)
     pace, order = Pace(0.5, Counter()), []
@@ -136,14 +125,17 @@ def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     assert order[3:] == ["crowd"] * 49
 
 
-def test_who_gives_up_waiting_leaves_its_place_in_the_queue(monkeypatch):
+def test_too_long_a_queue_is_told_until_some_have_given_up_or_had_their_turn(monkeypatch):
     monkeypatch.setattr(paces, "QUEUE", 2)
     pace = Pace(0.5, Counter())
     pace.pay(0.1)
     waiting = [gevent.spawn(Turn(pace, key).begin) for key in ("a", "a", "b")]
     gevent.sleep(0)
+    for gives_up, crowded in (0, True), (2, False):
+        waiting[gives_up].kill()
+        assert pace.crowded == crowded
+    waiting[0] = gevent.spawn(Turn(pace, "b").begin)
+    gevent.sleep(0)
     assert pace.crowded
-    gevent.killall([waiting[0], waiting[2]])
+    gevent.joinall(waiting[:2], raise_error=True)
     assert not pace.crowded
-    waiting[1].join()
-    assert waiting[1].successful()

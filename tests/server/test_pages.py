@@ -10,10 +10,15 @@ from flatlands.server.chunks import chunks
 from flatlands.server.web.pages import CONTENT_POLICY, make_pages
 
 
+def served(**more):
+    """Return a client of pages."""
+    return Client(make_pages(lambda: {"status": "ok"}, Blueprint("none", __name__), **more))
+
+
 @pytest.fixture(scope="module")
 def get():
     """A function that asks for a path."""
-    client = Client(make_pages(lambda: {"status": "ok"}, Blueprint("none", __name__)))
+    client = served()
     return lambda path, **headers: client.get(
         f"/{path}", headers={name.replace("_", "-"): value for name, value in headers.items()}
     )
@@ -42,8 +47,7 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
         '<!-- base --><!-- joined --><link rel="stylesheet" href="look.css">'
         '<script type="module" src="own.js"></script><!-- joined -->'
     )
-    pages = make_pages(lambda: {}, Blueprint("none", __name__), page=tmp_path)
-    own = Client(pages)
+    own = served(page=tmp_path)
     assert b"joined.js" in own.get("/").data and b"own.js" in own.get("/?debug").data
     script = own.get("/joined.js").data
     assert b"// net.js" in script and b"// own.js" in script and b"// page.js" not in script
@@ -53,32 +57,22 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
 
 
 def test_faults_are_shown_to_an_author_and_never_to_players(get):
-    page = Client(
-        make_pages(lambda: {}, Blueprint("none", __name__), faults=[("it failed", "x.py")])
-    )
-    told = page.get("/author").json
+    pages = served(faults=[("it failed", "x.py")])
+    told, page = pages.get("/author").json, pages.get("/").data
     assert told["faults"] == [["it failed", "x.py"]]
-    assert (
-        f"v/{told['version']}/".encode() in page.get("/").data
-        and b"author.js" in page.get("/").data
-    )
+    assert f"v/{told['version']}/".encode() in page and b"author.js" in page
     assert get("author").status_code == 404 and b"author.js" not in get("").data
 
 
 def test_pieces_of_the_ground_are_kept_for_ever_and_only_those_of_this_ground():
     ground = chunks(lambda seed, column, row: bytes([seed, column % 128, row % 128, 0] * 1024))(7)
-    pages = Client(make_pages(lambda: {}, Blueprint("none", __name__), ground=ground))
+    pages = served(ground=ground)
     piece = pages.get(f"/v/{ground.stamp}/ground/-3/2", headers={"Accept-Encoding": "gzip"})
     assert "immutable" in piece.headers["Cache-Control"] and len(piece.data) < 200
     assert gzip.decompress(piece.data) == bytes([7, 125, 2, 0] * 1024)
-    for path in (
-        f"{'0' * 16}/ground/0/0",
-        f"{ground.stamp}/ground/0/x",
-        f"{ground.stamp}/ground/0",
-    ):
-        assert pages.get(f"/v/{path}").status_code == 404
-    for far in (2**24 + 1, 10**8):
-        assert pages.get(f"/v/{ground.stamp}/ground/{far}/0").status_code == 404
+    for place in ("0/x", "0", f"{2**24 + 1}/0", f"{10**8}/0"):
+        assert pages.get(f"/v/{ground.stamp}/ground/{place}").status_code == 404
+    assert pages.get(f"/v/{'0' * 16}/ground/0/0").status_code == 404
 
 
 def test_every_answer_is_protected(get):
@@ -115,8 +109,7 @@ def test_head_tells_all_but_the_file():
 
 def test_a_page_may_connect_to_the_machines_of_its_world_and_to_nobody_else():
     machines = ["https://b.example.org/game"]
-    application = make_pages(lambda: {}, Blueprint("none", __name__), machines=lambda: machines)
-    get = Client(application).get
+    get = served(machines=lambda: machines).get
     page, script = get("/"), get("/net.js")
     policy = page.headers["Content-Security-Policy"]
     assert policy == f"{CONTENT_POLICY}; connect-src 'self' wss://b.example.org"

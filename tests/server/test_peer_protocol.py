@@ -20,37 +20,35 @@ from flatlands.world.terrain import Terrain
 from tests.server.harness import Harness, node_batch
 
 CHANNELS = Channels(WORLD, 2013, 16)
-SQUARE, NODES = CHANNELS.square((0, 0)), CHANNELS.nodes
-NODE, PLAYER = CHANNELS.node(78), CHANNELS.player(5)
-HUGE = 2**64 - 1
 
 ENTER = [0, 5, 1, 0, "Eve", False, 3, 8192, 8192, 0, 0, 0, 0, 100, []]
 LEAVE = [2, 5, 2, 0, 1]
 
 
-def batch(*events, square=(0, 0), number=1, sent=1_700_000_000_000):
-    return node_batch(square, 77, 0, number, sent, events)
+def batch(*events, square=(0, 0), number=1):
+    return node_batch(square, 77, 0, number, 1_700_000_000_000, events)
 
 
-def spelt(*tail, head=(20, 0, 0, 77, 0, 1, 1_700_000_000_000)):
+def spelt(*tail):
     """Return a batch with anything as its tail."""
-    return msgpack.packb([*head, *tail])
+    return msgpack.packb([20, 0, 0, 77, 0, 1, 1_700_000_000_000, *tail])
 
 
-def residents(*entries, page=0, pages=1):
-    return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, pages, list(entries))
+def residents(*entries, page=0):
+    return peer_protocol.full_state((0, 0), 77, 1, 1_700_000_000_000, page, 1, list(entries))
 
 
-def heartbeat(sent=1_700_000_000_000, load=(10**8, 5, 20, []), state=0, every=1000, more=()):
-    return msgpack.packb([34, 77, sent, "ring", "world", state, every, 0, *load, *more])
-
-
-def sign(number=1, sent=1_700_000_000_000, inhabited=True):
-    return msgpack.packb([44, 0, 0, 77, number, sent, inhabited])
+def heartbeat(machine=()):
+    load = 10**8, 5, 20, machine
+    return msgpack.packb([34, 77, 1_700_000_000_000, "ring", "world", 0, 1000, 0, *load])
 
 
 def changed(event, at, value):
     return [*event[:at], value, *event[at + 1 :]]
+
+
+def handover(name="x", x=0, y=0, pace=100, way=(), walk=()):
+    return peer_protocol.handover(77, 5, 77, name, 1, x, y, pace, 0, [], way, 0, walk)
 
 
 #: A plan with more lines than there can be, one within the other.
@@ -58,87 +56,48 @@ DEEP = ["http://a"]
 for _ in range(300):
     DEEP = [0, 0, DEEP if len(DEEP) > 1 else "http://a", "http://b"]
 
-MALFORMED = {
-    "nothing": (SQUARE, b""),
-    "bytes": (SQUARE, b"\xc1 hello"),
-    "more than nodes publish": (SQUARE, batch(*[[4, 5, "a" * 120]] * 600)),
-    "deep": (SQUARE, b"\x91" * 65536),
-    "another kind": (SQUARE, msgpack.packb([99, 0, 0, 1])),
-    "a kind that is a list": (SQUARE, msgpack.packb([[33], 0, 0, 1])),
-    "a field too many": (SQUARE, msgpack.packb([33, 0, 0, 77, 1, "of another version"])),
-    "a heartbeat in a square": (SQUARE, heartbeat()),
-    "a watch in a square": (SQUARE, peer_protocol.watch(77, True, [0, 0, 0, 1])),
-    "another square": (SQUARE, batch(ENTER, square=(5, 5))),
-    "no event": (SQUARE, batch([])),
-    "a bad event behind a good one": (SQUARE, batch(ENTER, [2, 5, 2])),
-    "a seq that is a text": (SQUARE, batch(changed(ENTER, 2, "1"))),
-    "a seq that nobody could outlive": (SQUARE, batch([3, 5, 2**53 - 1])),
-    "an age that adds up to more than clients read": (SQUARE, batch(changed(ENTER, 11, 2**53 - 1))),
-    "a number that clients cannot read": (SQUARE, batch(changed(ENTER, 3, 2**53))),
-    "a player that left with such a seq": (PLAYER, peer_protocol.left(77, 5, 2**53 - 1)),
-    "players in pairs": (PLAYER, msgpack.packb([38, 77, [5, 1]])),
-    "a sign among news": (NODES, sign()),
-    "a huge position": (SQUARE, batch(changed(ENTER, 7, HUGE))),
-    "a number that falls": (SQUARE, batch(ENTER, number=0)),
-    "residents that leave": (SQUARE, residents(ENTER, LEAVE)),
-    "a page beyond the last": (SQUARE, residents(ENTER, page=1)),
-    "a sync request among news": (NODES, peer_protocol.sync_request((0, 0), 77, 1)),
-    "a half of a part": (NODES, peer_protocol.watch(77, True, [0, 0])),
-    "a part wider than the world": (NODES, peer_protocol.watch(77, True, [33, 0, 0, 1])),
-    "a part of no dots": (NODES, peer_protocol.watch(77, True, [0, 0, 0, 0])),
-    "counts among news": (NODES, peer_protocol.counts(77, 0, 0, [])),
-    "a name of more than names have": (SQUARE, batch(changed(ENTER, 4, "x" * 21))),
-    "a saying of more than may be said": (SQUARE, batch([4, 5, "x" * 121])),
-    "a leg beyond all reach": (SQUARE, batch(changed(ENTER, 9, 32 * 1024))),
-    "a track as an event": (SQUARE, spelt(b"", [[1, 5, 2, 0, 8192, 8192, 0, 0, 0, 0, 100, []]])),
-    "half a record": (SQUARE, spelt(bytes(14))),
-    "a wide record of 13 bytes": (SQUARE, spelt(b"", [], 0, bytes(13))),
-    "records that are a text": (SQUARE, spelt("x" * 13)),
-    "a batch without records": (SQUARE, spelt()),
-    "numbers in more bytes than they need": (
-        SQUARE,
-        b"\x98\x14\xcc\x00" + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
-    ),
-    "a handover far away": (
-        NODE,
-        peer_protocol.handover(77, 5, 77, "x", 1, 2**43, 0, 100, 0, [], [], 0, []),
-    ),
-    "one who departed far away": (
-        NODE,
-        peer_protocol.handover(77, 5, 77, "", 1, 0, -(2**43), 100, 0, [], [], 0, []),
-    ),
-    "a handover of a long name": (
-        NODE,
-        peer_protocol.handover(77, 5, 77, "x" * 21, 1, 0, 0, 100, 0, [], [], 0, []),
-    ),
-    "one who is too fast": (
-        NODE,
-        peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 401, 0, [], [], 0, []),
-    ),
+IN_A_SQUARE = {
+    "nothing": b"",
+    "bytes": b"\xc1 hello",
+    "more than nodes publish": batch(*[[4, 5, "a" * 120]] * 600),
+    "deep": b"\x91" * 65536,
+    "another kind": msgpack.packb([99, 0, 0, 1]),
+    "a kind that is a list": msgpack.packb([[33], 0, 0, 1]),
+    "a field too many": msgpack.packb([33, 0, 0, 77, 1, "of another version"]),
+    "a heartbeat in a square": heartbeat(),
+    "a watch in a square": peer_protocol.watch(77, True, [0, 0, 0, 1]),
+    "another square": batch(ENTER, square=(5, 5)),
+    "no event": batch([]),
+    "a bad event behind a good one": batch(ENTER, [2, 5, 2]),
+    "a seq that is a text": batch(changed(ENTER, 2, "1")),
+    "a seq that nobody could outlive": batch([3, 5, 2**53 - 1]),
+    "an age that adds up to more than clients read": batch(changed(ENTER, 11, 2**53 - 1)),
+    "a number that clients cannot read": batch(changed(ENTER, 3, 2**53)),
+    "a huge position": batch(changed(ENTER, 7, 2**64 - 1)),
+    "a number that falls": batch(ENTER, number=0),
+    "residents that leave": residents(ENTER, LEAVE),
+    "a page beyond the last": residents(ENTER, page=1),
+    "a name of more than names have": batch(changed(ENTER, 4, "x" * 21)),
+    "a saying of more than may be said": batch([4, 5, "x" * 121]),
+    "a leg beyond all reach": batch(changed(ENTER, 9, 32 * 1024)),
+    "a track as an event": spelt(b"", [[1, 5, 2, 0, 8192, 8192, 0, 0, 0, 0, 100, []]]),
+    "half a record": spelt(bytes(14)),
+    "a wide record of 13 bytes": spelt(b"", [], 0, bytes(13)),
+    "records that are a text": spelt("x" * 13),
+    "a batch without records": spelt(),
+    "numbers in more bytes than they need": b"\x98\x14\xcc\x00"
+    + msgpack.packb([0, 77, 0, 1, 1, b""])[1:],
+}
+
+AMONG_NEWS = {
+    "a sign among news": msgpack.packb([44, 0, 0, 77, 1, 1_700_000_000_000, True]),
+    "a sync request among news": peer_protocol.sync_request((0, 0), 77, 1),
+    "counts among news": peer_protocol.counts(77, 0, 0, []),
+    "a half of a part": peer_protocol.watch(77, True, [0, 0]),
+    "a part wider than the world": peer_protocol.watch(77, True, [33, 0, 0, 1]),
+    "a part of no dots": peer_protocol.watch(77, True, [0, 0, 0, 0]),
     **{
-        f"a way that is recorded as {way}": (
-            NODE,
-            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], way, 0, []),
-        )
-        for way in ([9, 0], [9, 0, 0], [0, 0, "0"], [3, 0, 0, 4, 0, 0, 0, 0, 0], [0, 2**43, 0])
-    },
-    **{
-        f"a walk that is {walk}": (
-            NODE,
-            peer_protocol.handover(77, 5, 77, "x", 1, 0, 0, 100, 0, [], [], 0, walk),
-        )
-        for walk in (
-            [0] * 9,
-            [0, 0, 0, 2**15, 0, 0, 9, 1, 1, 0],
-            [0, 0, 0, 9, 0, 0, -9, 1, 1, 0],
-            [0, 0, 0, 9, 0, 0, 9, 1, 2, 0],
-            [0, 0, 0, 9, 0, 0, 9, 3, 1, 0],
-            [0, 2**43, 0, 9, 0, 0, 9, 0, 0, 0],
-            ["0", 0, 0, 9, 0, 0, 9, 0, 0, 0],
-        )
-    },
-    **{
-        f"a machine that is {machine}": (NODES, heartbeat(load=(0, 0, 0, machine)))
+        f"a machine that is {machine}": heartbeat(machine)
         for machine in (
             ["http://a.example.org"],
             ["http://a.example.org; script-src *", 5],
@@ -148,7 +107,7 @@ MALFORMED = {
         )
     },
     **{
-        f"a plan {what}": (NODES, peer_protocol.plan(77, 1, plan))
+        f"a plan {what}": peer_protocol.plan(77, 1, plan)
         for what, plan in {
             "of a number": [1],
             "of no address": ["a"],
@@ -160,15 +119,54 @@ MALFORMED = {
     },
 }
 
+OF_A_PLAYER = {
+    "a player that left with such a seq": peer_protocol.left(77, 5, 2**53 - 1),
+    "players in pairs": msgpack.packb([38, 77, [5, 1]]),
+}
 
-@pytest.mark.parametrize("what", MALFORMED)
-def test_what_is_malformed_is_counted_and_changes_nothing(what, caplog):
+TO_A_NODE = {
+    "a handover far away": handover(x=2**43),
+    "one who departed far away": handover(name="", y=-(2**43)),
+    "a handover of a long name": handover(name="x" * 21),
+    "one who is too fast": handover(pace=401),
+    **{
+        f"a way that is recorded as {way}": handover(way=way)
+        for way in ([9, 0], [9, 0, 0], [0, 0, "0"], [3, 0, 0, 4, 0, 0, 0, 0, 0], [0, 2**43, 0])
+    },
+    **{
+        f"a walk that is {walk}": handover(walk=walk)
+        for walk in (
+            [0] * 9,
+            [0, 0, 0, 2**15, 0, 0, 9, 1, 1, 0],
+            [0, 0, 0, 9, 0, 0, -9, 1, 1, 0],
+            [0, 0, 0, 9, 0, 0, 9, 1, 2, 0],
+            [0, 0, 0, 9, 0, 0, 9, 3, 1, 0],
+            [0, 2**43, 0, 9, 0, 0, 9, 0, 0, 0],
+            ["0", 0, 0, 9, 0, 0, 9, 0, 0, 0],
+        )
+    },
+}
+
+MALFORMED = [
+    pytest.param(channel, message, id=what)
+    for channel, some in {
+        CHANNELS.square((0, 0)): IN_A_SQUARE,
+        CHANNELS.nodes: AMONG_NEWS,
+        CHANNELS.player(5): OF_A_PLAYER,
+        CHANNELS.node(78): TO_A_NODE,
+    }.items()
+    for what, message in some.items()
+]
+
+
+@pytest.mark.parametrize(("channel", "message"), MALFORMED)
+def test_what_is_malformed_is_counted_and_changes_nothing(channel, message, caplog):
     harness = Harness()
     client = harness.place("A", (0, 0))
     harness.run(3000)
     before = len(client.connection.messages)
     for _ in range(3):
-        harness.node.receive(Message(*MALFORMED[what]))
+        harness.node.receive(Message(channel, message))
     harness.settle()
     assert harness.loop.stats["malformed"] == 3
     assert len([r for r in caplog.records if "somebody else uses this broker" in r.message]) == 1

@@ -3,6 +3,8 @@
 Each test fails when the line of code that keeps its promise is taken away.
 """
 
+from itertools import pairwise, zip_longest
+
 import msgpack
 import pytest
 
@@ -85,7 +87,7 @@ def test_what_is_wrong_before_the_welcome_is_refused_as_after_it(returning, mess
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["answered", "without an answer"])
-def test_of_two_who_show_a_token_in_one_moment_one_plays_and_the_other_is_told(silent):
+def test_of_three_that_show_a_token_in_one_moment_one_plays_and_the_others_are_told(silent):
     harness = Harness(nodes=2, ready=True)
     a = harness.place("A", (0, 0))
     b = harness.place("B", (0, 0), host=harness.hosts[1])
@@ -150,14 +152,15 @@ def sign(harness, number, inhabited=True):
     heard(harness, peer_protocol.sign(SQUARE, NODE, number, harness.loop.now(), inhabited))
 
 
-def batch(harness, events, previous, number):
-    sent = harness.loop.now()
+def batch(harness, events, previous, number, sent=None):
+    sent = harness.loop.now() if sent is None else sent
     heard(harness, node_batch(SQUARE, NODE, previous, number, sent, events))
 
 
-def residents(harness, number, entries, page=0, pages=1):
-    sent = harness.loop.now()
-    heard(harness, peer_protocol.full_state(SQUARE, NODE, number, sent, page, pages, entries))
+def residents(harness, number, entries, page=0, pages=1, sent=None, square=SQUARE, node=NODE):
+    sent = harness.loop.now() if sent is None else sent
+    message = peer_protocol.full_state(square, node, number, sent, page, pages, entries)
+    heard(harness, message, harness.node.channels.square(square))
 
 
 def seen(client):
@@ -179,6 +182,10 @@ def published(host):
 
 def times(said, kind):
     return [moment for moment, message in said if message[0] == kind]
+
+
+def pauses(moments):
+    return [b - a for a, b in pairwise(moments)]
 
 
 def test_an_answer_counts_when_all_its_pages_have_come_in_any_order_and_twice(watched):
@@ -232,7 +239,7 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
         harness.run(40)
     asked = times(said, peer_protocol.SYNC_REQUEST)
     assert 2 <= len(asked) <= 3
-    assert all(b - a >= FULL_STATE_EVERY for a, b in zip(asked, asked[1:], strict=False))
+    assert min(pauses(asked)) >= FULL_STATE_EVERY
     residents(harness, 30, [entry(1, 30)])
     harness.run(300)
     said.clear()
@@ -382,9 +389,7 @@ def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watche
 def signs(said):
     """Return the signs among published messages, as (moment, number, inhabited)."""
     return [
-        (moment, message[4], message[6])
-        for moment, message in said
-        if message[0] == peer_protocol.SIGN
+        (at, message[4], message[6]) for at, message in said if message[0] == peer_protocol.SIGN
     ]
 
 
@@ -399,15 +404,14 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
     last = [message[4] for _, message in said if message[0] == peer_protocol.FULL_STATE][-1]
     moments = [moment for moment, _, _ in signs(said)]
     assert {(number, inhabited) for _, number, inhabited in signs(said)} == {(last, True)}
-    pauses = [b - a for a, b in zip([began, *moments], moments, strict=False)]
-    for pause, most in zip(pauses, WAITS, strict=False):
-        assert most * 3 // 4 <= pause <= most
-    assert all(WAITS[-1] * 3 // 4 < pause <= WAITS[-1] for pause in pauses[len(WAITS) :])
-    assert len(set(pauses)) > 5, "signs that began together drift apart"
+    waited = pauses([began, *moments])
+    for pause, most in zip_longest(waited, WAITS, fillvalue=WAITS[-1]):
+        assert most * 3 // 4 < pause <= most
+    assert len(set(waited)) > 5, "signs that began together drift apart"
 
 
 @pytest.mark.parametrize("how", ["leaves", "is handed over"])
-def test_whose_last_player_is_gone_says_so_some_times(watched, how):
+def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
     harness, watcher = watched
     harness.node.replicas.need([SQUARE])
     said = published(harness.hosts[0])
@@ -440,35 +444,6 @@ def test_whose_last_player_is_gone_says_so_some_times(watched, how):
     assert said == []
 
 
-@pytest.mark.parametrize("lost", ["the last message", "the last message and the sign after it"])
-@pytest.mark.parametrize("what", ["a walk", "a leave"])
-def test_the_last_lost_message_of_a_quiet_square_is_found(lost, what):
-    harness = Harness(nodes=2, ready=True)
-    a, b, c = (
-        harness.place(name, SQUARE, host=host)
-        for name, host in zip("ABC", (*harness.hosts, harness.hosts[1]), strict=True)
-    )
-    harness.run(1000)
-    link = harness.hosts[1].broker
-    link.losing = 1.0
-    if what == "a walk":
-        b.walk(1, 0)
-    else:
-        b.connection.lose(1000)
-        c.connection.lose(1000)
-    harness.run(20)
-    if lost == "the last message":
-        link.losing = 0.0
-        harness.run(2000 - 20)
-    else:
-        harness.run(WAITS[0])
-        link.losing = 0.0
-        harness.run(WAITS[1] + 200)
-    assert a.sees(b) == (what == "a walk")
-    harness.clients = [a, b, c] if what == "a walk" else [a]
-    harness.check()
-
-
 # Asking and answering.
 
 
@@ -479,10 +454,9 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.broker.losing = 1.0
     harness.node.replicas.need([(5, 5)])
     harness.run(12_000)
-    asked = times(said, peer_protocol.SYNC_REQUEST)
-    pauses = [b - a for a, b in zip(asked, asked[1:], strict=False)]
-    assert pauses[:7] == [100, 200, 400, 800, 1600, 2000, 2000]
-    assert set(pauses[5:]) == {AGAIN_MOST}
+    waited = pauses(times(said, peer_protocol.SYNC_REQUEST))
+    assert waited[:7] == [100, 200, 400, 800, 1600, 2000, 2000]
+    assert set(waited[5:]) == {AGAIN_MOST}
     harness.broker.losing = 0.0
     harness.run(3000)
     said.clear()
@@ -492,8 +466,7 @@ def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
     harness.broker.losing = 1.0
     harness.node.receive(Reset({harness.node.channels.square((5, 5))}))
     harness.run(1000)
-    asked = times(said, peer_protocol.SYNC_REQUEST)
-    assert asked[1] - asked[0] == AGAIN
+    assert pauses(times(said, peer_protocol.SYNC_REQUEST))[0] == AGAIN
 
 
 def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watched):
@@ -505,7 +478,7 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
     told = times(said, peer_protocol.FULL_STATE)
     assert told[0] == said[0][0], "the first who asks is answered at once"
     assert 4 <= len(told) <= 6
-    assert all(b - a >= FULL_STATE_EVERY for a, b in zip(told, told[1:], strict=False))
+    assert min(pauses(told)) >= FULL_STATE_EVERY
     # The last one who asked is answered too.
     last = harness.clock.time
     harness.run(FULL_STATE_EVERY)
@@ -549,15 +522,9 @@ def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_whi
         harness.broker.losing = 1.0
     newcomer = harness.place("N", square, (8, 8))
 
-    def answer(number, *ids):
-        message = peer_protocol.full_state(
-            square, NODE, number, harness.loop.now(), 0, 1, [entry(id) for id in ids]
-        )
-        heard(harness, message, harness.node.channels.square(square))
-
     waits = ANSWERED_WITHIN if back else READY_AFTER
     harness.run(waits // 2)
-    answer(1, 1)
+    residents(harness, 1, [entry(1)], square=square)
     harness.run(waits - waits // 2 - 1)
     assert newcomer.model.held is not None and not shown(newcomer, square)
     harness.run(1)
@@ -565,7 +532,7 @@ def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_whi
     assert shown(newcomer, square) and seen(newcomer) >= {1}
     assert [m[1:3] for m in newcomer.connection.messages if m[0] == 19].count([*square]) == 1
     # Who answers late is shown late.
-    answer(2, 1, 2)
+    residents(harness, 2, [entry(1), entry(2)], square=square)
     assert seen(newcomer) >= {1, 2}
 
 
@@ -703,8 +670,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
         said.clear()
         harness.run(4 * every)
         beats = times(said, peer_protocol.HEARTBEAT)
-        pauses = [b - a for a, b in zip(beats, beats[1:], strict=False)]
-        assert all(every * 3 // 4 <= pause <= every for pause in pauses)
+        assert all(every * 3 // 4 <= pause <= every for pause in pauses(beats))
         assert {m[6] for _, m in said if m[0] == peer_protocol.HEARTBEAT} == {every}
         # It is known each second that the link is up.
         assert len(beats) + len(times(said, peer_protocol.ECHO)) == 4 * every // HEARTBEAT_EVERY
@@ -808,9 +774,9 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
     # It began 300 ms ago, and walks 5120 units a second.
     event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0, 100, []]
     if by == "batch":
-        heard(harness, node_batch(SQUARE, NODE, 0, 1, there, [event]))
+        batch(harness, [event], 0, 1, there)
     else:
-        heard(harness, peer_protocol.full_state(SQUARE, NODE, 1, there, 0, 1, [event]))
+        residents(harness, 1, [event], sent=there)
     harness.run(700)
     for client in (watcher, harness.place("N", SQUARE)):
         assert client.model.players[1].at(client.now()) == (1024 + 5120, 1024)
@@ -823,8 +789,7 @@ def clocks(harness, watcher, differences):
     for number, difference in enumerate(differences, 1):
         heartbeat(harness, sent=harness.loop.now() - difference)
         harness.run(HEARTBEAT_EVERY)
-        message = node_batch(SQUARE, NODE, number - 1, number, 10**12, [entry(1, number)])
-        heard(harness, message)
+        batch(harness, [entry(1, number)], number - 1, number, 10**12)
         added.append(watcher.model.players[1].track[4] - 10**12)
     return added
 
@@ -840,20 +805,13 @@ def test_the_quickest_heartbeat_of_a_minute_tells_how_a_clock_differs(watched):
 
 def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(watched):
     harness, watcher = watched
-    column, row = SQUARE
-    beside, sent = (column + 1, row), harness.loop.now()
-    name = harness.node.channels.square
-
-    def tell(square, node, number, *entries):
-        message = peer_protocol.full_state(square, node, number, sent, 0, 1, list(entries))
-        heard(harness, message, name(square))
-
+    beside = SQUARE[0] + 1, SQUARE[1]
     new, old = 2**26, 5
-    tell(SQUARE, NODE, 1, entry(1, seq=new), entry(2, seq=old))
-    tell(beside, NODE + 1, 1, entry(1, seq=old), entry(2, seq=new))
+    residents(harness, 1, [entry(1, seq=new), entry(2, seq=old)])
+    residents(harness, 1, [entry(1, seq=old), entry(2, seq=new)], square=beside, node=NODE + 1)
     harness.run(50)
     assert [watcher.model.players[id].square for id in (1, 2)] == [SQUARE, beside]
-    tell(SQUARE, NODE, 2, entry(2, seq=old))
-    tell(beside, NODE + 1, 2, entry(1, seq=old))
+    residents(harness, 2, [entry(2, seq=old)])
+    residents(harness, 2, [entry(1, seq=old)], square=beside, node=NODE + 1)
     harness.run(50)
     assert [watcher.model.players[id].square for id in (1, 2)] == [beside, SQUARE]

@@ -50,15 +50,9 @@ def table(which):
         yield [cell.strip() for cell in row.split("|")]
 
 
-def test_the_table_of_what_a_client_asks():
-    rows = re.findall(
-        r"^\| (\w+) \| ([\w, ]*?) ?\| ([^|]*) \|", section("What a client asks"), re.M
-    )
-    actions = {name: action for part in Game.parts for name, action in part.actions.items()}
-    assert {name: (fields, rate) for name, fields, rate in rows if name in actions} == {
-        name: (", ".join(field.name for field in action.row.fields), often(action.rate))
-        for name, action in actions.items()
-    }
+def names(row):
+    """Return the names of a message's fields, as the tables give them."""
+    return ", ".join(field.name for field in row.fields)
 
 
 def often(rate):
@@ -66,15 +60,19 @@ def often(rate):
     return f"{each}, {rate.burst:g} at once"
 
 
-def test_the_table_of_what_a_client_sends():
-    def rate(row):
-        if row.name == "hello":
-            return "once"
-        each = f"{row.rate:g}/s" if row.rate >= 1 else f"1 in {1 / row.rate:g} s"
-        return f"{each}, {row.burst} at once"
+def test_the_table_of_what_a_client_asks():
+    rows = re.findall(
+        r"^\| (\w+) \| ([\w, ]*?) ?\| ([^|]*) \|", section("What a client asks"), re.M
+    )
+    actions = {name: action for part in Game.parts for name, action in part.actions.items()}
+    assert {name: (fields, rate) for name, fields, rate in rows if name in actions} == {
+        name: (names(action.row), often(action.rate)) for name, action in actions.items()
+    }
 
+
+def test_the_table_of_what_a_client_sends():
     rows = {
-        kind: [row.name, ", ".join(field.name for field in row.fields), rate(row)]
+        kind: [row.name, names(row), "once" if row.name == "hello" else often(row)]
         for kind, row in MESSAGES.items()
     }
     assert {int(kind): cells[:3] for kind, *cells in table(2)} == rows
@@ -107,16 +105,11 @@ LYING = {n: declare(kind) for n, kind in enumerate(k for part in Game.parts for 
 
 
 @pytest.mark.parametrize(
-    ("number", "tuples"),
-    [
-        (4, {n: one for n, one in peer_protocol.EVENTS.items() if n not in OWN}),
-        ("Events", OWN),
-        ("Things", LYING),
-    ],
+    ("which", "kinds"), [(4, peer_protocol.EVENTS), ("Events", OWN), ("Things", LYING)]
 )
-def test_the_tables_of_events_and_of_things(number, tuples):
-    rows = {kind: ", ".join(one.make._fields[1:]) for kind, one in tuples.items()}
-    assert {int(cells[0]): cells[2] for cells in table(number)} == rows
+def test_the_tables_of_events_and_of_things(which, kinds):
+    rows = {number: ", ".join(kind.make._fields[1:]) for number, kind in kinds.items()}
+    assert {int(cells[0]): cells[2] for cells in table(which)} == rows
 
 
 def test_the_items_of_a_batch():
@@ -168,10 +161,7 @@ def test_the_example_of_what_comes_back():
 def test_the_table_of_what_nodes_tell_each_other():
     text = (ROOT / "docs" / "nodes.md").read_text()
     found = re.findall(r"^\| (\d+) ([a-z ]+) \| [^|]+ \| ([^(|]+?) (?:\([^|]*)?\|$", text, re.M)
-    rows = {
-        kind: (row.name, ", ".join(field.name for field in row.fields))
-        for kind, row in peer_protocol.MESSAGES.items()
-    }
+    rows = {kind: (row.name, names(row)) for kind, row in peer_protocol.MESSAGES.items()}
     assert {int(kind): (name, fields) for kind, name, fields in found} == rows
     for kind, (name, _) in rows.items():
         assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
@@ -181,19 +171,13 @@ def test_the_table_of_what_nodes_tell_each_other():
 def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_the_swarm(number):
     script = (ROOT / "static" / "protocol.js").read_text()
     browser = {name: int(value) for name, value in re.findall(r"([A-Z_]+) = (\d+)", script)}
+    module, before = (events, "EVENT_") if number == 4 else (protocol, "")
     for kind, name, *_ in table(number):
         name = name.upper()
-        module = events if number == 4 else protocol
-        of_games = {kind.make.__name__.upper(): n for n, kind in OWN.items()}
-        here = of_games[name] if number == 4 and name in of_games else getattr(module, name)
-        # Pages know what a game has by its name.
-        of_game = number == 4 and name in of_games
-        there = here if of_game else browser[f"EVENT_{name}" if number == 4 else name]
-        assert int(kind) == here == there, name
+        here = getattr(module, name)
         # The swarm has a protocol of its own; it knows what bots say and need.
-        events_of_swarm = {"SAY": "SAID", "EMOTE": "EMOTED"} if number == 4 else {}
-        swarm = getattr(wire, events_of_swarm.get(name, name), here)
-        assert swarm == here, name
+        swarm = getattr(wire, {"EVENT_SAY": "SAID"}.get(before + name, name), here)
+        assert int(kind) == here == browser[before + name] == swarm, name
 
 
 def seconds(ms):
@@ -205,77 +189,76 @@ def from_to(seconds):
     return f"{seconds} to {seconds + app.ROUND} s"
 
 
-#: What the pages say, as a sentence's part with the number that the source has.
-NUMBERS = [
-    ("protocol", f"some {crowds.CROWD_FROM} players"),
-    ("protocol", f"at most {crowds.SKETCH_RATE // 1000} KB of them a second"),
-    ("protocol", f"adds more than {sketches.RISES},"),
-    (
-        "protocol",
+#: What each page says, as a sentence's part with the number that the source has.
+NUMBERS = {
+    "protocol": [
+        f"some {crowds.CROWD_FROM} players",
+        f"at most {crowds.SKETCH_RATE // 1000} KB of them a second",
+        f"adds more than {sketches.RISES},",
         f"{sketches.NEAR} + (|sx| - {sketches.NEAR}) × {sketches.COARSE}) × {sketches.STEP}",
-    ),
-    ("protocol", f"lagged for {from_to(session.STUCK_AFTER // 1000)}"),
-    ("protocol", f"is silent for {from_to(app.PING_AFTER)}"),
-    ("protocol", f"stays silent for {from_to(app.DEAD_AFTER)}"),
-    ("protocol", f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes"),
-    ("protocol", f"a `hello` within {app.HELLO_WITHIN // 1000} seconds"),
-    ("protocol", f"1 to {texts.NAME_LIMIT} characters"),
-    ("protocol", f"1 to {texts.TEXT_LIMIT} characters"),
-    ("protocol", f"up to {protocol.TOKEN_LIMIT} characters"),
-    ("protocol", f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}"),
-    ("protocol", f"not more than {movement.INTENT_AGE} ms ago"),
-    ("protocol", f"(id, the highest seq) for {seconds(model.REMEMBERED)}"),
-    ("protocol", f"names nobody else until {seconds(batches.SLOT_RESTS)} after"),
-    ("protocol", f"adds 0 or more than {batches.FOLLOWED} the record"),
-    ("protocol", f"`tracks` has {batches.RECORD.size} bytes"),
-    ("protocol", f"from {batches.NARROW} on, has {batches.WIDE.size}."),
-    ("protocol", f"each within ±{REACH:,} units"),
-    ("protocol", f"legs of at most {REACH:,} units"),
-    ("protocol", f"is over {seconds(screen.LAGGING_AFTER)} old when the next is due"),
-    ("protocol", f"leaves {screen.LAGGING_BYTES // 1024} KiB unacknowledged"),
-    ("protocol", f"stays in the world for {seconds(residents.DIMMED_FOR)}"),
-    ("protocol", f"Tokens are valid for {tokens.VALID_FOR // 86400} days"),
-    (
-        "protocol",
+        f"lagged for {from_to(session.STUCK_AFTER // 1000)}",
+        f"is silent for {from_to(app.PING_AFTER)}",
+        f"stays silent for {from_to(app.DEAD_AFTER)}",
+        f"A message from a client has at most {protocol.MESSAGE_LIMIT} bytes",
+        f"a `hello` within {app.HELLO_WITHIN // 1000} seconds",
+        f"1 to {texts.NAME_LIMIT} characters",
+        f"1 to {texts.TEXT_LIMIT} characters",
+        f"up to {protocol.TOKEN_LIMIT} characters",
+        f"to {WIDTHS[0]}–{WIDTHS[1]} and {HEIGHTS[0]}–{HEIGHTS[1]}",
+        f"not more than {movement.INTENT_AGE} ms ago",
+        f"(id, the highest seq) for {seconds(model.REMEMBERED)}",
+        f"names nobody else until {seconds(batches.SLOT_RESTS)} after",
+        f"adds 0 or more than {batches.FOLLOWED} the record",
+        f"`tracks` has {batches.RECORD.size} bytes",
+        f"from {batches.NARROW} on, has {batches.WIDE.size}.",
+        f"each within ±{REACH:,} units",
+        f"legs of at most {REACH:,} units",
+        f"is over {seconds(screen.LAGGING_AFTER)} old when the next is due",
+        f"leaves {screen.LAGGING_BYTES // 1024} KiB unacknowledged",
+        f"stays in the world for {seconds(residents.DIMMED_FOR)}",
+        f"Tokens are valid for {tokens.VALID_FOR // 86400} days",
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
-    ),
-    ("flatlands", f"comes within {Gem.reach:g} tiles of it"),
-    ("flatlands", f"each within {twins.ON} tiles of the middle of another stone"),
-    ("flatlands", f"gets it from within {twins.Half.reach} tiles"),
-    ("flatlands", f"within {twins.NEAR} tiles of the gem"),
-    ("flatlands", f"said again every {seconds(twins.TELL_EVERY)} as long"),
-    ("flatlands", f"a moment of the last {reach.AGO} ms"),
-    ("flatlands", f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}."),
-    ("nodes", f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken"),
-    ("nodes", f"{seconds(lying.LOOK_AFTER)} after a thing"),
-    ("nodes", f"lease ends after {seconds(lying.LEASE)}"),
-    ("nodes", f"lets go {seconds(replicas.LINGER)} after the last"),
-    ("nodes", f"at most once in {sync.FULL_STATE_EVERY} ms"),
-    ("nodes", f"see the square {square.ANSWERED_WITHIN} ms after the first request"),
-    ("nodes", f"not within {square.ANSWERED_WITHIN // 2} ms after it has come back"),
-    ("nodes", f"if no other node lives; or after {replicas.READY_AFTER} ms"),
-    ("nodes", f"{seconds(outbox.WAITS[0])} after that one, {seconds(outbox.WAITS[1])} later"),
-    ("nodes", f"every {seconds(outbox.WAITS[2])}; each of these times may be a quarter shorter"),
-    ("nodes", f"has come in a square for {seconds(square.SILENT_AFTER)} though it has players"),
-    ("nodes", f"says nothing within {seconds(square.LOST_AFTER)} after that has come back"),
-    ("nodes", f"the others have {seconds(square.FORGIVEN)} more"),
-    ("nodes", f"handed it over in the last {seconds(residents.LINGER)}"),
-    ("nodes", f"A node listens to {peers.NODES_LIMIT} others at most"),
-    ("nodes", f"not come back within {square.ECHO_WITHIN} ms"),
-    (
-        "nodes",
+    ],
+    "flatlands": [
+        f"comes within {Gem.reach:g} tiles of it",
+        f"each within {twins.ON} tiles of the middle of another stone",
+        f"gets it from within {twins.Half.reach} tiles",
+        f"within {twins.NEAR} tiles of the gem",
+        f"said again every {seconds(twins.TELL_EVERY)} as long",
+        f"a moment of the last {reach.AGO} ms",
+        f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}.",
+    ],
+    "nodes": [
+        f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken",
+        f"{seconds(lying.LOOK_AFTER)} after a thing",
+        f"lease ends after {seconds(lying.LEASE)}",
+        f"lets go {seconds(replicas.LINGER)} after the last",
+        f"at most once in {sync.FULL_STATE_EVERY} ms",
+        f"see the square {square.ANSWERED_WITHIN} ms after the first request",
+        f"not within {square.ANSWERED_WITHIN // 2} ms after it has come back",
+        f"if no other node lives; or after {replicas.READY_AFTER} ms",
+        f"{seconds(outbox.WAITS[0])} after that one, {seconds(outbox.WAITS[1])} later",
+        f"every {seconds(outbox.WAITS[2])}; each of these times may be a quarter shorter",
+        f"has come in a square for {seconds(square.SILENT_AFTER)} though it has players",
+        f"says nothing within {seconds(square.LOST_AFTER)} after that has come back",
+        f"the others have {seconds(square.FORGIVEN)} more",
+        f"handed it over in the last {seconds(residents.LINGER)}",
+        f"A node listens to {peers.NODES_LIMIT} others at most",
+        f"not come back within {square.ECHO_WITHIN} ms",
         f"nothing has come for {seconds(peers.DEAD_AFTER)}, no heartbeat and nothing in a square",
-    ),
-    ("nodes", f"received nothing within {seconds(peers.FRESH)} of what it sends to itself"),
-    ("nodes", f"Where there are more than {peers.HEARTBEATS_HEARD} nodes"),
-    ("nodes", f"its residents are kept for {seconds(peers.GONE_AFTER)}"),
-    ("nodes", f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats"),
-    ("nodes", f"rests for {seconds(batches.SLOT_RESTS)} before"),
-    ("nodes", f"less than {seconds(batches.SLOT_RESTS)} after the last"),
-]
+        f"received nothing within {seconds(peers.FRESH)} of what it sends to itself",
+        f"Where there are more than {peers.HEARTBEATS_HEARD} nodes",
+        f"its residents are kept for {seconds(peers.GONE_AFTER)}",
+        f"over {seconds(peers.CLOCK_WINDOW)} of a node's heartbeats",
+        f"rests for {seconds(batches.SLOT_RESTS)} before",
+        f"less than {seconds(batches.SLOT_RESTS)} after the last",
+    ],
+}
 
 
-@pytest.mark.parametrize(("name", "sentence"), NUMBERS)
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(page, said) for page, some in NUMBERS.items() for said in some]
+)
 def test_numbers_on_the_pages_are_those_of_the_source(name, sentence):
     text = (GAME if name == "flatlands" else ROOT / "docs" / f"{name}.md").read_text()
     assert sentence in " ".join(text.split())

@@ -28,15 +28,14 @@ def reasons(host):
     return host.node.peers.why_not_ready()
 
 
-def warned(caplog, sentence):
-    told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
-    return len([message for message in told if sentence in message])
+def warned(caplog, sentence=""):
+    """Return how many warnings have a sentence."""
+    return sum(r.levelno >= logging.WARNING and sentence in r.message for r in caplog.records)
 
 
-def forge(host, node, ground="2013-16", sent=None):
+def forge(host, node, ground):
     """Publish somebody's heartbeat."""
-    now = host.loop.now() if sent is None else sent
-    ring = host.broker.identity
+    now, ring = host.loop.now(), host.broker.identity
     beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *Load())
     host.broker.publish(host.node.channels.nodes, beat)
 
@@ -60,7 +59,7 @@ def test_a_node_is_ready_when_it_has_heard_itself_and_listened_for_a_while():
     assert reasons(host) == []
 
 
-def test_who_has_nobody_to_listen_to_is_ready_at_once():
+def test_a_node_that_has_nobody_to_listen_to_is_ready_at_once():
     harness = Harness()
     harness.hosts[0].broker.ages = []
     host = harness.host()
@@ -160,11 +159,11 @@ def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_
     one.kill(other)
     one.run(5000)
     assert not a.sees(b)
-    refused = LinkAge("redis one:6379", 3.0, "Connection refused")
-    host.broker.ages = [refused, LinkAge("redis two:6379", 0.0)]
+    host.broker.ages[0] = LinkAge("redis one:6379", 3.0, "Connection refused")
+    host.broker.ages[1] = LinkAge("redis two:6379", 0.0)
     one.run(1100)
     assert reasons(host) == ["no link to redis one:6379: Connection refused"]
-    host.broker.ages = [LinkAge("redis one:6379", 0.3), LinkAge("redis two:6379", 0.0)]
+    host.broker.ages[0] = LinkAge("redis one:6379", 0.3)
     one.run(1100)
     assert reasons(host) == [] and a.model.linked
 
@@ -182,13 +181,13 @@ def test_forged_heartbeats_flood_neither_the_log_nor_memory(one, caplog):
     one.place("A", (0, 0))
     one.run(1000)
     for node in range(NODES_LIMIT + 500):
-        forge(host, 10_000 + node, ground="2013-16" if node % 2 else "7-16")
+        forge(host, 10_000 + node, "2013-16" if node % 2 else "7-16")
     one.run(500)
     peers = host.node.peers
     assert len(peers.peers) + len(peers.incompatible) == NODES_LIMIT
     assert host.loop.stats["nodes_refused"] == 500
     one.run(HEARTBEAT_EVERY)
-    assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) == 2
+    assert warned(caplog) == 2
     one.run(DEAD_AFTER + 2 * HEARTBEAT_EVERY)
     assert not peers.peers and not peers.incompatible
     one.run(GONE_AFTER)

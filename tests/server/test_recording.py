@@ -4,13 +4,11 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import action, number, plain
-from flatlands.server.districts import COLUMNS
 from flatlands.server.me import Me
 from flatlands.server.messages.peer_protocol import RECORDED
 from flatlands.server.players.recording import MOST
 from flatlands.testkit.harness import Harness
 from flatlands.world.track import UNIT
-from tests.server.machine import Machine
 
 
 class Recorder(Engine):
@@ -55,6 +53,16 @@ def at(points, ms):
     raise AssertionError(f"nothing is recorded at {ms} ms: {points}")
 
 
+def watched(harness, begun, ms):
+    """Let so many ms pass; return (ms since a time, x, y) of the first player every 20 ms."""
+    [client, *_], seen = harness.clients, []
+    for _ in range(ms // 20):
+        harness.run(20)
+        at = client.host.node.residents.by_id[client.id].track.at(client.now())
+        seen.append((harness.clock.time - begun, *at))
+    return seen
+
+
 @pytest.fixture
 def harness():
     harness = Harness(Recorder, ready=True)
@@ -72,10 +80,7 @@ def test_a_way_is_recorded_as_it_was_walked(harness):
     for dx, dy, late, ms in ways:
         harness.run(late)
         a.walk(dx, dy, late)
-        for _ in range(ms // 20):
-            harness.run(20)
-            [x, y] = a.host.node.residents.by_id[a.id].track.at(a.now())
-            walked.append((harness.clock.time - begun, x, y))
+        walked += watched(harness, begun, ms)
     points = way(a)
     assert points[0] == [0, 500, 500] and points[-1] == list(walked[-1]) and len(points) < 15
     for ms, x, y in walked:
@@ -119,10 +124,7 @@ def test_a_way_at_another_pace_is_recorded_too(harness, percent):
     a.walk(1, 0)
     for ask in (percent, 100, percent):
         do(a, "hurry", ask)
-        for _ in range(50):
-            harness.run(20)
-            [x, y] = a.host.node.residents.by_id[a.id].track.at(a.now())
-            walked.append((harness.clock.time - begun, x, y))
+        walked += watched(harness, begun, 1000)
     points = way(a)
     assert all(at(points, ms) == pytest.approx((x, y), abs=2) for ms, x, y in walked)
     do(a, "record")
@@ -210,30 +212,6 @@ def test_whoever_accepts_an_invitation_at_another_node_is_recorded_no_more():
     again.walk(1, 0)
     harness.run(1000)
     assert way(again) == []
-
-
-def test_it_goes_along_when_a_worker_passes_the_player_on():
-    machine = Machine(nodes=2, play=Recorder)
-    machine.run(2000)
-    machine.tell((COLUMNS, 0, 0, 1))
-    west, east = machine.hosts
-    a = machine.stand("A", (-9 * UNIT, 500), (40, 25), west)
-    machine.run(4000)
-    do(a, "record")
-    begun = machine.clock.time
-    a.walk(1, 0)
-    machine.run(8000)
-    machine.look_after()
-    machine.arrive()
-    machine.run(1000)
-    assert a.id in east.node.residents.by_id and a.id not in west.node.residents.by_id
-    a.walk(0, 1)
-    machine.run(1000)
-    points = way(a)
-    assert points[0] == [0, -9 * UNIT, 500]
-    assert points[-1] == [machine.clock.time - begun, *a.at()]
-    corner = machine.clock.time - begun - 1000
-    assert at(points, corner) == pytest.approx((-9 * UNIT + corner * 5.12, 500), abs=5)
 
 
 def test_other_nodes_believe_the_longest_recording():

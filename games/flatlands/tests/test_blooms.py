@@ -180,18 +180,6 @@ def test_a_dance_goes_on_at_another_node_after_a_kill(world):
     assert blooms(ada) == [["A", "B", "C"]]
 
 
-def test_six_at_two_nodes_that_do_not_hear_each_other_let_it_bloom_once(world):
-    some = people(world, 6)
-    world.cut(0, 1)
-    world.run(15)
-    dance(world, *some, seconds=30)
-    assert sum(len(lines(world, one)) for one in some) == 3
-    world.heal()
-    world.run(60)
-    assert all(len(blooms(one)) == 1 for one in some)
-    world.check()
-
-
 def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(world):
     ada, bob, cid = some = people(world)
     world.lose_store()

@@ -11,16 +11,11 @@ from flatlands.games.flatlands.echoes import echoes as module
 from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
 from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, RING, between, packed
 from flatlands.games.flatlands.landmarks.posts import APART, SIDES, Posts
-from flatlands.server.districts import COLUMNS
 from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.players.recording import MOST
-from flatlands.server.things import middle_of
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.worlds import lonely, noted, part, resident
-from tests.server.harness import Clock, clock_stores
-from tests.server.machine import Machine
-from tests.server.things import KEY
 from tests.vectors import load
 
 #: The course from the plaza to the first signpost in the west, to which one walks straight, and the
@@ -390,58 +385,6 @@ def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
     # At the next signpost one begins anew.
     assert run(world, ada, EAST, goal=PLAZA)[1]
     world.check()
-
-
-def test_what_was_answered_is_not_lost_when_the_node_dies():
-    world = lonely(3)
-    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
-    ms = run(world, ada)[0]
-    world.kill(0)
-    ada.back(1)
-    world.run(3)
-    assert holders(ben) == {2: [ms, "Ada", False]} and holders(ada) == {2: [ms, "Ada", True]}
-    assert book(world, ada) == [["echo", "", ms, 2, 0, 0]]
-
-
-def test_a_race_goes_on_at_another_node_to_which_the_player_comes_back():
-    world = lonely(skew=0.4)
-    ada = join(world, "Ada")
-    set_out(world, ada)
-    world.run(8)
-    ada.lose()
-    world.run(1)
-    ada.back(1)
-    world.run(1)
-    assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    world.run(10)
-    ms, won, *_ = arrive(ada)
-    # It stood for the second without a connection, and for that after it.
-    assert won and ms == pytest.approx(STRAIGHT + 2000, abs=100)
-    world.check()
-
-
-def test_a_race_goes_on_at_another_worker_to_which_the_player_is_passed():
-    clock = Clock()
-    machine = Machine(nodes=2, free=False, clock=clock, stores=clock_stores(clock))
-    machine.run(2000)
-    machine.tell((COLUMNS, -2, 0, 1))
-    west, east = machine.hosts
-    ada = machine.stand("Ada", middle_of(PLAZA), (40, 25), east)
-    ada.send(10, KEY)
-    machine.run(4000)
-    ada.send(35, "race", list(WEST))
-    ada.go(*middle_of(THERE))
-    machine.run(11_000)
-    machine.look_after()
-    machine.arrive()
-    machine.run(9000)
-    assert ada.id in west.node.residents.by_id and ada.id not in east.node.residents.by_id
-    ada.send(35, "arrive", list(WEST))
-    machine.run(100)
-    assert not ada.model.errors
-    assert ada.model.told["arrived"][3] == pytest.approx(STRAIGHT, abs=60)
-    assert ada.model.told["arrived"][4] is True
 
 
 def test_a_run_is_kept_once_the_store_answers_again_and_once_only():

@@ -166,18 +166,6 @@ def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     assert light(world, cid) == "" and len(hands(world, cid)) == 1
 
 
-def test_a_carrier_that_comes_back_at_another_node_after_a_kill_has_it_still(world):
-    ada, bob = two(world, FOOT)
-    take(world, ada)
-    world.kill(0)
-    ada.back(1)
-    world.run(3)
-    assert not ask(world, ada, "fires")
-    assert ada.told("ember")[0] == ada.id == carrier(world, 1)
-    put(world, ada, FOOT)
-    assert light(world, ada) == "" and bob.told("fires")[0][0][3] == ["Ada"]
-
-
 @pytest.mark.parametrize("done", [False, True])
 def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, monkeypatch, done):
     ada, bob = two(world)
@@ -206,17 +194,6 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     if not done:
         put(world, bob, FOOT)
         assert light(world, bob) == "" and len(hands(world, ada)) == 1
-
-
-def test_nodes_that_do_not_hear_each_other_agree_by_the_store(world):
-    ada, bob = two(world)
-    world.cut(0, 1)
-    world.run(15)
-    assert take(world, ada) == "" and take(world, bob) != "" and carrier(world, 1) == ada.id
-    assert take(world, bob, ada.id) == "you are not close to it", "he does not see her"
-    world.heal()
-    world.run(10)
-    assert not ask(world, bob, "fires") and bob.told("ember")[0] == ada.id
 
 
 def test_a_store_that_is_away_is_said_so_and_takes_nothing_from_anybody(world):

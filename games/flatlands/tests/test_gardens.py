@@ -147,17 +147,6 @@ def test_in_a_race_all_go_at_one_pace_also_on_a_road(world):
     assert pace(world, ada) > 100, "no race lasts longer"
 
 
-def test_the_path_of_a_walker_whose_node_is_killed_stays(world, two):
-    ada, bob = two
-    walk(world, ada, 10)
-    worn = bob.tiles("Paths.worn")
-    world.kill(0)
-    ada.back(1)
-    world.run(20)
-    assert ada.tiles("Paths.worn") == bob.tiles("Paths.worn") == worn
-    world.check()
-
-
 def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
     ada = world.join("Ada", 0, at=MEADOW)
     paths = part(world, Paths)
@@ -247,17 +236,6 @@ def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(
     assert sow(world, ada, 1, 3) == "" and grows(world, 1) == {3}
     assert sow(world, ada, 0, 3) == "it takes a gem, and you have none left: find one"
     world.check()
-
-
-def test_what_was_answered_is_there_when_the_node_is_killed_at_once(world, two):
-    ada, bob = two
-    give(world, ada, 1)
-    ada.do("sow", 3, *east(1))
-    while ada.told("sown") is None or not grows(world, 1) & {3}:
-        world.run(0.02)
-    world.kill(0)
-    world.run(5)
-    assert bob.cell("Gardens.plants", *east(1)) == 3
 
 
 def test_without_its_store_nothing_is_planted_and_nothing_lost(world, two):

@@ -377,8 +377,12 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     page.keyboard.press("m")
     near.get_by_role("button", name="Follow Somebody").click()
     eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
+    # A key ends it.
+    page.get_by_text("Following Somebody").wait_for()
     set_out(page, "ArrowDown", 1)
     page.keyboard.up("ArrowDown")
+    page.get_by_text("Following Somebody").wait_for(state="hidden")
+    assert page.evaluate("flatlands.state.followed") is None
     # The same by a button on the map.
     page.get_by_role("button", name="Who is near").click()
     near.wait_for()

@@ -63,32 +63,6 @@ def test_two_pages_see_each_other_come_walk_talk_and_go(play):
     seen(ada, "Bob", yes=False)
 
 
-def test_people_leave_and_return_as_one_walks_through_squares(play):
-    # Small pages: what is out of sight and let go of is not far away.
-    small = {"width": 480, "height": 320}
-    walker, stayer = play("Walker", viewport=small), play("Stayer", viewport=small)
-    seen(walker, "Stayer")
-    walker.evaluate(
-        """() => {
-          const { state } = flatlands, { replica } = state, apply = replica.apply.bind(replica);
-          globalThis.crossed = new Set();
-          replica.apply = (message, now) => {
-            apply(message, now);
-            if (state.own !== undefined) crossed.add(state.own.square.join());
-          };
-        }"""
-    )
-    # Nothing is in the way there; and from more than 40 tiles away one is put home, and walks not.
-    walk(walker, "a", 54)
-    assert walker.evaluate("crossed.size") >= 4
-    seen(walker, "Stayer", yes=False)
-    seen(stayer, "Walker", yes=False)
-    walker.keyboard.press("h")
-    seen(stayer, "Walker")
-    seen(walker, "Stayer")
-    assert far(place(walker), [0, 0]) < 8
-
-
 def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     page = play("Predictor")
     page.evaluate(

@@ -172,7 +172,7 @@ def test_with_each_gem_one_plants_something_and_all_see_it(world, two):
     world.run(60)
     assert sow(world, bob, 1, 3) == "something grows there already"
     # The book has a line for each garden and day.
-    assert noted(world, ada, "plant") == [("plant", "", 2, *east(1))]
+    assert noted(world, ada) == [("plant", "", 2, *east(1))]
     world.check()
 
 

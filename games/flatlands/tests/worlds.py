@@ -37,10 +37,11 @@ def ask(world, player, action, *fields):
 
 
 def noted(world, player, *kinds):
-    """Return the lines of these kinds in a player's book: (kind, who, n, x, y)."""
+    """Return the lines in a player's book, or those of some kinds: (kind, who, n, x, y)."""
     world.run(6)
     assert not ask(world, player, "book")
-    return [(kind, *more) for kind, _at, *more in player.told("book")[0] if kind in kinds]
+    lines = [(kind, *more) for kind, _at, *more in player.told("book")[0]]
+    return [line for line in lines if not kinds or line[0] in kinds]
 
 
 def spoil(world, nodes, chance):

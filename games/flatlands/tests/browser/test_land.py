@@ -98,7 +98,7 @@ def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(pl
         assert page.evaluate("flatlands.state.aim !== null")
 
 
-def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_name(play):
+def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(play):
     # In this world an oak stands beside the square in which newcomers begin.
     by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
     with inside(*by_the_oak, "--store", "memory://") as server:

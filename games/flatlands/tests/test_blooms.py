@@ -119,7 +119,7 @@ def test_a_dancer_that_has_left_the_square_does_not_count_any_more(world):
     assert blooms(ada) == []
 
 
-def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_who_stops():
+def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_those_that_stop():
     now, crowd = 10**12, []
     for n in range(40):
         crowd = danced(crowd, n, f"mark{n}", now + n)

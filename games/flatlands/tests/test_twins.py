@@ -150,7 +150,7 @@ def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_mo
     assert heard(far) == []
 
 
-def test_of_whom_an_operator_has_muted_nobody_is_told_and_of_a_crowd_one_is():
+def test_nobody_is_told_of_a_player_that_is_muted_and_of_a_crowd_all_are_told_of_one():
     world = start(nodes=1)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -215,7 +215,7 @@ def test_what_does_not_open_while_something_is_lost_opens_by_itself_afterwards(l
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_in_any_world_each_who_opens_them_has_it_once(seed):
+def test_in_any_world_each_of_two_that_open_them_has_it_once(seed):
     chance = random.Random(seed)
     random.seed(seed)
     world = start(nodes=3, gem_pause=2, seed=seed, skew=chance.choice((0, 0.2)))

@@ -75,6 +75,15 @@ def await_one(harness, client):
     raise AssertionError("none came near")
 
 
+def after(client, *message, ms=3000):
+    """Let a client send something; return what clockwork walkers say, and all emotes, within so
+    many ms."""
+    chat, emotes = len(client.model.chat), len(client.model.emotes)
+    client.send(*message)
+    client.harness.run(ms)
+    return lines(client, chat), client.model.emotes[emotes:]
+
+
 @pytest.mark.parametrize("nodes", [1, 3])
 @pytest.mark.parametrize("phase", range(0, 4000, 800))
 def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what_it_is(
@@ -99,10 +108,8 @@ def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what
     assert math.dist(greeter.at(ada.now()), ada.at()) < 8 * UNIT
     harness.run(20_000)
     assert greetings(ada, "Ada") == [text]
-    before = len(ada.model.chat)
-    ada.send(6, "Who are you?")
-    harness.run(3000)
-    assert len([text for text in lines(ada, before) if text.startswith("I am ")]) <= 1
+    said, _ = after(ada, 6, "Who are you?")
+    assert len([text for text in said if text.startswith("I am ")]) <= 1
     harness.check()
 
 
@@ -166,11 +173,6 @@ def test_a_player_that_answers_its_greeters_wave_is_not_waved_to_again():
     assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
 
 
-def waves_after(client, before):
-    """Return who has waved since, in order."""
-    return [who for who, emote in client.model.emotes[before:] if emote == WAVE]
-
-
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
     harness = herding(nodes=nodes, sizes=Sizes(people=12))
@@ -186,55 +188,42 @@ def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
         harness.run(1200)
         ben.send(35, "emote", [WAVE])
         harness.run(8000)
-        assert waves_after(anna, before) == ["Anna", "Ben"]
+        assert anna.model.emotes[before:] == [("Anna", WAVE), ("Ben", WAVE)]
 
 
 def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_whole_time():
     harness = clockwork()
     anna = beside_one(harness, "Anna", others=["Ben"])
     before = len(anna.model.emotes)
-    anna.send(35, "emote", [WAVE])
-    harness.run(company.WAITS_FOR_PEOPLE)
-    assert waves_after(anna, before) == ["Anna"]
+    _, emotes = after(anna, 35, "emote", [WAVE], ms=company.WAITS_FOR_PEOPLE)
+    assert emotes == [("Anna", WAVE)]
     harness.run(2000)
-    assert len(waves_after(anna, before)) == 2
+    assert [emote for _, emote in anna.model.emotes[before:]] == [WAVE, WAVE]
 
 
 def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     harness = clockwork()
     ada = beside_one(harness)
-    before = len(ada.model.emotes)
-    ada.send(35, "emote", [4])
-    harness.run(3000)
-    assert len(ada.model.emotes) == before + 1
+    assert after(ada, 35, "emote", [4])[1] == [("Ada", 4)]
     far = harness.place("Far", (9, 9))
     harness.run(1000)
-    far.send(35, "emote", [WAVE])
-    harness.run(3000)
-    assert far.model.emotes == [("Far", WAVE)]
+    assert after(far, 35, "emote", [WAVE])[1] == [("Far", WAVE)]
 
 
 def test_what_is_not_understood_is_answered_by_a_gesture():
     harness = clockwork()
     ada = beside_one(harness)
-    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
-    ada.send(6, "xyzzy plugh")
-    harness.run(2500)
-    assert lines(ada, chat) == [] and [e for _, e in ada.model.emotes[emotes:]] == [6]
+    said, emotes = after(ada, 6, "xyzzy plugh", ms=2500)
+    assert said == [] and [emote for _, emote in emotes] == [6]
 
 
 def test_people_who_talk_with_each_other_are_left_alone_unless_one_is_named():
     harness = clockwork()
     ada = beside_one(harness, others=["Bob"])
-    before = len(ada.model.chat)
-    ada.send(6, "Hello Bob, where is the lake?")
-    harness.run(3000)
-    assert lines(ada, before) == []
+    assert after(ada, 6, "Hello Bob, where is the lake?")[0] == []
     friend = await_one(harness, ada).name
-    ada.send(6, f"{friend}, who are you?")
-    harness.run(3000)
-    [(who, text)] = [said for said in ada.model.chat[before:] if said[1] in lines(ada, before)]
-    assert who == friend and "computer player" in text
+    [text], _ = after(ada, 6, f"{friend}, who are you?")
+    assert (friend, text) in ada.model.chat and "computer player" in text
 
 
 def test_in_a_crowd_they_keep_silent():
@@ -243,11 +232,8 @@ def test_in_a_crowd_they_keep_silent():
         harness.stand(f"One of {at}", (at % 7 * UNIT, at // 7 * UNIT), (20, 20))
     harness.run(30_000)
     ada = harness.stand("Ada", (0, 0), SCREEN)
-    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
     ada.send(6, "Who are you?")
-    ada.send(35, "emote", [WAVE])
-    harness.run(10_000)
-    assert lines(ada, chat) == [] and ada.model.emotes[emotes:] == [("Ada", WAVE)]
+    assert after(ada, 35, "emote", [WAVE], ms=10_000) == ([], [("Ada", WAVE)])
 
 
 def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch):

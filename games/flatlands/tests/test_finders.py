@@ -104,18 +104,21 @@ def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
     assert len(item.body) == 3 * MARK
 
 
-def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
-    harness = world()
-    for n in range(FINDS + 1):
-        client = come(harness, f"A{n}")
-        client.connection.address = "192.0.2.1"
-        client.send(35, "find", [*PLACE])
-        assert client.model.errors == ([] if n < FINDS else ["crowded"])
-    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
-    assert len(item.body) == FINDS * MARK
-    other = come(harness, "B")
-    other.connection.address = "192.0.2.2"
-    assert find(other) == (FINDS + 1, FINDS + 1)
+#: How often a second, and how often at once, something is done from one address: action -> both.
+RATES = {
+    "build": (1 / 120, 20),
+    "find": (1 / 10, FINDS),
+    "take": (1 / 2, 20),
+    "sow": (1 / 5, 60),
+    "arrive": (1 / 10, 60),
+    "seek": (10, 60),
+}
+
+
+def test_from_one_address_only_so_much_is_done(world):
+    actions = {name: one for part in world().node.play._parts for name, one in part.actions.items()}
+    limited = {name: one.of_address for name, one in actions.items() if one.of_address}
+    assert {name: (rate.rate, rate.burst) for name, rate in limited.items()} == RATES
 
 
 def test_what_finds_nothing_new_is_paid_for_by_nobody(world):

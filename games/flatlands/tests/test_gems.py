@@ -10,7 +10,6 @@ from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.kept.strangers import EVERY
 from flatlands.server.me import Me
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
@@ -236,31 +235,40 @@ def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(wo
     assert len(there) >= 3 and planted and planted[0] not in there
 
 
-@pytest.mark.parametrize("lost", ["the news of it", "the link"])
-def test_what_a_node_has_not_heard_it_reads_after_a_reset_or_within_a_minute(world, lost):
+@pytest.mark.parametrize("lost", ["the news of it", "the link", "the store"])
+def test_what_a_node_has_not_heard_it_reads_when_it_can_or_within_a_minute(world, lost):
     harness = world(nodes=2)
-    client = grown(harness)
-    host = harness.hosts[1]
-    other = harness.stand("B", (0, 0), (96, 64), host)
+    grown(harness)
+    first, second = harness.hosts
+    other = harness.stand("B", (0, 0), (96, 64), second)
     harness.run(500)
-    assert lying(other) == lying(client)
-    # Only the news of the gem is lost: after a lost batch the square would be read at once.
-    things, told = harness.node.play.lying, []
+    taker, gem = reach(harness, "C")
+    assert gem in lying(other)
+    harness.run(AGAIN)
+    things, keeper, told = first.node.play.lying, second.node.keeper, []
+    store = keeper.store
     if lost == "the link":
-        host.broker.fail()
+        second.broker.fail()
+    elif lost == "the store":
+        keeper.store = Broken()
+        harness.network.cuts.add((first.broker, second.broker))
     else:
+        # Only the news of the gem: after a lost batch the square would be read at once.
         things.tell = lambda *news: told.append(news)
-    _, gem = taken(harness, "C")
-    harness.run(1000)
-    assert gem.id in ids(other)
+    go(harness, taker, gem.place)
+    harness.run(2000)
+    assert len(taker.model.found) == 1 and gem.id in ids(other)
     if lost == "the link":
-        host.broker.restore(host.node)
+        second.broker.restore(second.node)
         harness.run(1000)
+    elif lost == "the store":
+        keeper.store = store
+        harness.run(FAILS_FOR + 2 * GROW_EVERY)
     else:
         del things.tell
         harness.run(AGAIN)
         assert len(told) == 1
-    assert lying(other) == lying(client) and gem.id not in ids(other)
+    assert gem.id not in ids(other)
 
 
 def test_a_player_sees_its_gem_go_though_the_broker_is_away(world):
@@ -389,65 +397,6 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert lying(newcomer) and keeper.trouble is None
     told = [(record.levelname, record.message) for record in caplog.records]
     assert ("WARNING", "the store answers again") in told
-
-
-def test_when_the_store_answers_again_everything_is_read(world):
-    harness = world(nodes=2)
-    client = grown(harness)
-    taker, gem = reach(harness, host=harness.hosts[1])
-    harness.run(AGAIN)
-    keeper = harness.node.keeper
-    store, keeper.store = keeper.store, Broken()
-    # What another node takes meanwhile, this one does not hear.
-    harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
-    go(harness, taker, gem.place)
-    harness.run(2000)
-    assert taker.model.found and gem.id in ids(client)
-    keeper.store = store
-    harness.run(FAILS_FOR + 2 * GROW_EVERY)
-    assert gem.id not in ids(client)
-
-
-@pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_path, caplog, how):
-    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
-    opened = []
-
-    def opens():
-        opened.append(open_store(f"sqlite:///{path}", "flatlands"))
-        return opened[-1]
-
-    harness = Harness(nodes=2, rules=SLOW, stores=opens)
-    client = grown(harness)
-    opened[0].backup(str(copy))
-
-    def takes():
-        """Let a player of the other node take one gem; return its points by the store."""
-        taker, _ = taken(harness, "B", harness.hosts[1], KEY)
-        taker.connection.lose(1000)
-        harness.run(500)
-        return opened[1].top(board_name("flatlands", BOARD), 1)[0][1]
-
-    assert takes() == 1
-    before = opened[0].identity
-    if how == "replaced":
-        copy.rename(path)
-    else:
-        for one in (path, *path.parent.glob(f"{path.name}-*")):
-            one.unlink()
-    harness.run(EVERY)
-    assert all(host.node.keeper.trouble for host in harness.hosts)
-    harness.run(FAILS_FOR + GROW_EVERY * 5)
-    assert not any(host.node.keeper.trouble for host in harness.hosts)
-    warned = [r.message for r in caplog.records if "so that nothing can be taken" in r.message]
-    assert len(warned) == 2
-    assert opened[0].identity == opened[1].identity != before
-    # What is shown is what lies there now, and what is taken there counts there.
-    names = [f"{square[0]}:{square[1]}" for square in client.model.things]
-    assert ids(client) == {item.id for item in opened[0].group(THINGS, *names)}
-    assert [takes(), takes()] == [1, 2]
-    for store in opened:
-        store.close()
 
 
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):

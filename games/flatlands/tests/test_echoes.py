@@ -11,7 +11,6 @@ from flatlands.games.flatlands.echoes import echoes as module
 from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
 from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, RING, between, packed
 from flatlands.games.flatlands.landmarks.posts import APART, SIDES, Posts
-from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.players.recording import MOST
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT
@@ -442,15 +441,13 @@ def test_two_that_race_to_and_fro_all_day_fill_neither_the_books_nor_the_store(m
     assert len(book(world, ben)) == 5
 
 
-def test_from_one_address_not_more_courses_are_won_than_one_in_ten_seconds():
+def test_an_arrival_that_wins_nothing_is_not_counted_for_the_address():
     world = lonely(1)
     address = part(world, Echoes).actions["arrive"].of_address
-    assert (address.rate, address.burst) == (1 / 10, 60)
     ada, ben = join(world, "Ada"), join(world, "Ben")
     run(world, ada)
     # That of this machine is not limited.
     ben._client.connection.address = "192.0.2.1"
-    # Who wins nothing uses nothing up.
     ben.do("race", *WEST)
     ben.go(*ASIDE)
     world.run(8)
@@ -475,18 +472,3 @@ def test_a_course_that_nobody_runs_is_free_again_and_one_that_somebody_runs_is_n
     world.run(100)
     cyd = join(world, "Cyd")
     assert holders(cyd) == {2: [fast, "Ada", False]} and holders(cyd, EAST) == {}
-
-
-def test_a_name_that_an_operator_clears_is_gone_from_echoes():
-    world = lonely(1)
-    ada, ben = join(world, "Ada"), join(world, "Bad")
-    run(world, ben, via=[ASIDE])
-    run(world, ben, EAST, goal=PLAZA)
-    fast = run(world, ada)[0]
-    world.game().node.play.clear_name("Bad")
-    world.run(1)
-    assert holders(ada) == {2: [fast, "Ada", True]}
-    assert holders(ada, EAST)[0][1] == NO_NAME
-    assert part(world, Echoes).best.read("0:0/2").beaten == NO_NAME
-    # Of whom it was is still known.
-    assert holders(ben, EAST)[0][2] is True

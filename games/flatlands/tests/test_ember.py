@@ -196,21 +196,6 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
         assert light(world, bob) == "" and len(hands(world, ada)) == 1
 
 
-def test_a_store_that_is_away_is_said_so_and_takes_nothing_from_anybody(world):
-    ada, bob = two(world)
-    take(world, ada)
-    world.lose_store()
-    assert "cannot reach its store" in take(world, bob, ada.id)
-    put(world, ada, FOOT)
-    assert "cannot reach its store" in light(world, ada)
-    world.heal()
-    assert carrier(world) == ada.id and light(world, ada) == ""
-    none = lonely(1, store=False)
-    eve = none.join("Eve", 0, at=HEARTH)
-    none.run(1)
-    assert "cannot reach its store" in take(none, eve) and eve.told("ember") is None
-
-
 @pytest.mark.parametrize("skew", [2, 3600], ids=["a little", "an hour"])
 def test_where_clocks_differ_a_later_hand_has_it_for_longer_and_nobody_for_very_long(skew):
     world = lonely(skew=skew)
@@ -229,17 +214,6 @@ def test_the_page_has_the_same_places_and_times():
     assert f"BURNS = {BURNS};" in (page / "ember.js").read_text()
     x, y = HEARTH
     assert f"PLAZA_HEARTH = {{ x: {x}, y: {y} }}" in (page / "landmarks.js").read_text()
-
-
-def test_an_operator_clears_a_name_from_the_stones(world):
-    ada = world.join("Rude", 0, at=HEARTH)
-    world.run(1)
-    take(world, ada)
-    put(world, ada, FOOT)
-    light(world, ada)
-    world.game(1).node.play.clear_name("Rude")
-    world.run(1)
-    assert not ask(world, ada, "fires") and ada.told("fires")[0][0][3] == ["?"]
 
 
 def check_deed(before, after, lit, now):

@@ -7,19 +7,13 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands.games.flatlands.blooms.blooms import DANCE, DAY, GAP, KNOWN, Dance, Dancer, danced
-from flatlands.games.flatlands.options import Options
-from flatlands.testkit import World
 from flatlands.testkit.harness import ClockStore
+from games.flatlands.tests.worlds import lonely, noted, resident, spoil
 
 KEY, WAVE = 10, 1
 #: Tiles of one square, and one of the square beside it.
 THERE, BESIDE = [(20, 4), (22, 4), (24, 4), (26, 4), (28, 4), (30, 4)], (34, 4)
 ID = "1:0"
-
-
-def lonely(nodes=2, **more):
-    """Return a world without computer players, gems and twin stones."""
-    return World("flatlands", nodes, options=Options(walkers=0, deer=0, gems=0, twins=0), **more)
 
 
 @pytest.fixture
@@ -50,10 +44,7 @@ def blooms(player):
 
 def lines(world, player):
     """Return the lines about blooms in a player's book, as (who, n, x, y)."""
-    world.run(6)
-    player.do("book")
-    world.run(1)
-    return [tuple(more) for kind, _, *more in player.told("book")[0] if kind == "bloom"]
+    return [line[1:] for line in noted(world, player, "bloom")]
 
 
 def record(world, node=0, id=ID):
@@ -91,7 +82,7 @@ def test_three_at_two_nodes_let_a_square_bloom_for_all_who_see_it_and_for_a_day(
     world.check()
 
 
-def test_who_does_not_dance_all_the_time_in_the_square_or_is_no_third_person_does_not_count(world):
+def test_a_dancer_that_stops_or_is_elsewhere_or_is_no_third_person_does_not_count(world):
     ada, bob, cid = some = people(world)
     dance(world, ada, bob, seconds=30)
     assert blooms(ada) == []
@@ -108,7 +99,7 @@ def test_who_does_not_dance_all_the_time_in_the_square_or_is_no_third_person_doe
     again = world.join("Again", 1, at=THERE[3])
     again.send(KEY, ada._key)
     bare = world.join("Bare", 0, at=THERE[4])
-    world.game(0).node.residents.by_id[bare.id].owner = ""
+    resident(world, bare).owner = ""
     dance(world, ada, again, bob, bare, seconds=30)
     # Whoever dances in the square beside it.
     far = world.join("Far", 0, at=BESIDE)
@@ -119,7 +110,7 @@ def test_who_does_not_dance_all_the_time_in_the_square_or_is_no_third_person_doe
     assert sorted(blooms(ada)[0]) in (["A", "B", "C"], ["Again", "B", "C"])
 
 
-def test_who_has_left_the_square_does_not_count_any_more(world):
+def test_a_dancer_that_has_left_the_square_does_not_count_any_more(world):
     ada, bob, cid = some = people(world)
     dance(world, *some, seconds=6)
     cid.go(BESIDE[0] + 0.5, 4.5)
@@ -128,7 +119,7 @@ def test_who_has_left_the_square_does_not_count_any_more(world):
     assert blooms(ada) == []
 
 
-def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_who_stops():
+def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_those_that_stop():
     now, crowd = 10**12, []
     for n in range(40):
         crowd = danced(crowd, n, f"mark{n}", now + n)
@@ -189,18 +180,6 @@ def test_a_dance_goes_on_at_another_node_after_a_kill(world):
     assert blooms(ada) == [["A", "B", "C"]]
 
 
-def test_six_at_two_nodes_that_do_not_hear_each_other_let_it_bloom_once(world):
-    some = people(world, 6)
-    world.cut(0, 1)
-    world.run(15)
-    dance(world, *some, seconds=30)
-    assert sum(len(lines(world, one)) for one in some) == 3
-    world.heal()
-    world.run(60)
-    assert all(len(blooms(one)) == 1 for one in some)
-    world.check()
-
-
 def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(world):
     ada, bob, cid = some = people(world)
     world.lose_store()
@@ -211,14 +190,10 @@ def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(w
     assert len(blooms(ada)) == 1
 
 
-def test_an_operator_takes_a_bloom_or_its_names_away_for_the_rest_of_the_day(world):
+def test_an_operator_takes_a_bloom_away_for_the_rest_of_the_day(world):
     ada, bob, cid = some = people(world)
     dance(world, *some)
-    play = world.game(1).node.play
-    play.clear_name("B")
-    world.run(1)
-    assert blooms(cid) == [["?", "A", "C"]]
-    play.lying.clear((1, 0))
+    world.game(1).node.play.lying.clear((1, 0))
     world.run(1)
     dance(world, *some, seconds=30)
     assert blooms(ada) == [] and [len(lines(world, one)) for one in some] == [1, 1, 1]
@@ -265,18 +240,3 @@ def test_in_any_world_a_square_blooms_once_a_day_and_stands_in_three_books(seed)
     world.run(65)
     world.check()
     assert days or written or len(blooms(some[0])) == 1
-
-
-def spoil(world, nodes, chance):
-    """Let something fail, or all be well again."""
-    what = chance.choice(("kill", "cut", "store", "delay", "heal", "heal"))
-    if what == "kill" and len(nodes) > 1:
-        world.kill(nodes.pop(chance.randrange(len(nodes))))
-    elif what == "cut" and len(nodes) > 1:
-        world.cut(*chance.sample(nodes, 2))
-    elif what == "store":
-        world.lose_store()
-    elif what == "delay":
-        world.delay(chance.random())
-    else:
-        world.heal()

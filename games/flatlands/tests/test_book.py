@@ -74,7 +74,7 @@ def test_a_book_has_room_for_so_many_lines(world, monkeypatch):
     assert len(part.all(owner[:16])) == 5
 
 
-def test_who_has_no_key_has_no_book_and_a_store_that_is_away_is_said_so(world):
+def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(world):
     harness = world()
     ada = harness.place("Ada", (0, 0))
     assert read(ada) == []

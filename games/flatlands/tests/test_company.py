@@ -5,43 +5,11 @@ import math
 import pytest
 
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.games.flatlands.walkers import company
-from flatlands.games.flatlands.walkers.company import (
-    ANSWERS_A_MINUTE,
-    CROWD,
-    QUIET,
-    WAITS_FOR_PEOPLE,
-)
-from flatlands.games.flatlands.walkers.errands import (
-    COMES_BACK_AFTER,
-    FOLLOWS_WITHIN,
-    GIVES_UP_AFTER,
-    HEARS_WITHIN,
-)
+from flatlands.games.flatlands.walkers import company, errands, sight, talk
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.people import NAMES
-from flatlands.games.flatlands.walkers.sight import (
-    BEGINS,
-    CROSSING,
-    FARTHEST,
-    LANDMARK,
-    OVER_WATER,
-    Sights,
-)
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
-from flatlands.games.flatlands.walkers.talk import (
-    AGAIN,
-    CLICK_ME,
-    COME,
-    GIVES_UP,
-    GREETINGS,
-    SAYINGS,
-    SIGHTS,
-    WAITING,
-    Facts,
-    answer,
-    way,
-)
+from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from games.flatlands.tests.test_herd import herding, others
@@ -49,9 +17,6 @@ from tests.server.harness import Clock, Harness, clock_stores
 
 WAVE = 1
 SCREEN = (96, 64)
-
-#: ms within which a newcomer is greeted.
-GREETED_WITHIN = 3000
 
 
 def clockwork(count=6, **more):
@@ -110,12 +75,29 @@ def await_one(harness, client):
     raise AssertionError("none came near")
 
 
-@pytest.mark.parametrize("phase", range(0, 4000, 1300))
-def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what_it_is(phase):
-    harness = clockwork()
+def after(client, *message, ms=3000):
+    """Let a client send something; return what clockwork walkers say, and all emotes, within so
+    many ms."""
+    chat, emotes = len(client.model.chat), len(client.model.emotes)
+    client.send(*message)
+    client.harness.run(ms)
+    return lines(client, chat), client.model.emotes[emotes:]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("phase", range(0, 4000, 800))
+def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what_it_is(
+    nodes, phase
+):
+    if nodes == 1:
+        harness = clockwork()
+    else:
+        harness = herding(nodes=nodes, sizes=Sizes(people=12), skew=700)
+        harness.run(25_000)
     harness.run(phase)
-    ada = harness.stand("Ada", (0, 0), SCREEN)
-    harness.run(GREETED_WITHIN)
+    host = harness.hosts[0] if nodes == 1 else others(harness)[0]
+    ada = harness.stand("Ada", (0, 0), SCREEN, host)
+    harness.run(3000)
     [text] = greetings(ada, "Ada")
     assert "clockwork" in text
     [speaker] = [who for who, said in ada.model.chat if said == text]
@@ -126,6 +108,8 @@ def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what
     assert math.dist(greeter.at(ada.now()), ada.at()) < 8 * UNIT
     harness.run(20_000)
     assert greetings(ada, "Ada") == [text]
+    said, _ = after(ada, 6, "Who are you?")
+    assert len([text for text in said if text.startswith("I am ")]) <= 1
     harness.check()
 
 
@@ -135,29 +119,11 @@ def test_each_newcomer_is_greeted_once_also_one_who_comes_back():
     bob = harness.stand("Bob", (2 * UNIT, UNIT), SCREEN)
     harness.run(5000)
     assert len(greetings(bob, "Ada")) == len(greetings(ada, "Bob")) == 1
-    token = next(message[1] for message in ada.connection.messages[::-1] if message[0] == 17)
     ada.connection.lose()
     harness.run(3000)
-    again = harness.client().hello("Ada", SCREEN, token)
+    again = harness.client().hello("Ada", SCREEN, ada.model.token)
     harness.run(15_000)
     assert again.id == ada.id and len(greetings(bob, "Ada")) == 1
-
-
-@pytest.mark.parametrize("phase", range(0, 3000, 700))
-def test_at_whichever_node_a_newcomer_is_one_greets_and_one_answers(phase):
-    harness = herding(nodes=3, sizes=Sizes(people=12), skew=700)
-    harness.run(25_000 + phase)
-    ada = harness.stand("Ada", (0, 0), SCREEN, others(harness)[0])
-    harness.run(GREETED_WITHIN)
-    assert len(greetings(ada, "Ada")) == 1
-    harness.run(12_000)
-    assert len(greetings(ada, "Ada")) == 1
-    ada.send(6, "Who are you?")
-    before = len(ada.model.chat)
-    harness.run(3000)
-    answers = [text for text in lines(ada, before) if text.startswith("I am ")]
-    assert len(answers) <= 1
-    harness.check()
 
 
 def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
@@ -166,10 +132,8 @@ def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
     friend = nearest(ada)
     before = len(ada.model.emotes)
     ada.send(35, "emote", [WAVE])
-    for _ in range(30):
+    while len(ada.model.emotes) < before + 2:
         harness.run(100)
-        if len(ada.model.emotes) > before + 1:
-            break
     assert ada.model.emotes[before:] == [("Ada", WAVE), (friend.name, WAVE)]
     x, y, dx, dy, *_ = ada.model.players[friend.id].track
     assert (dx or dy) and abs(dx) <= 1 and abs(dy) <= 1
@@ -179,7 +143,7 @@ def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
     assert len(ada.model.emotes) == before + 2
 
 
-def test_who_returns_a_wave_walks_along_for_a_while():
+def test_a_walker_that_returns_a_wave_walks_along_for_a_while():
     harness = clockwork()
     ada = beside_one(harness)
     friend = nearest(ada).id
@@ -199,7 +163,7 @@ def test_who_returns_a_wave_walks_along_for_a_while():
     assert keeping(harness.node)._person(friend).errand is None
 
 
-def test_who_answers_a_greeters_wave_is_not_waved_to_again():
+def test_a_player_that_answers_its_greeters_wave_is_not_waved_to_again():
     harness = clockwork()
     ada = harness.stand("Ada", (0, 0), SCREEN)
     while not ada.model.emotes:
@@ -207,11 +171,6 @@ def test_who_answers_a_greeters_wave_is_not_waved_to_again():
     ada.send(35, "emote", [WAVE])
     harness.run(8000)
     assert [emote for _, emote in ada.model.emotes] == [WAVE, WAVE]
-
-
-def waves_after(client, before):
-    """Return who has waved since, in order."""
-    return [who for who, emote in client.model.emotes[before:] if emote == WAVE]
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
@@ -229,68 +188,52 @@ def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
         harness.run(1200)
         ben.send(35, "emote", [WAVE])
         harness.run(8000)
-        assert waves_after(anna, before) == ["Anna", "Ben"]
+        assert anna.model.emotes[before:] == [("Anna", WAVE), ("Ben", WAVE)]
 
 
 def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_whole_time():
     harness = clockwork()
     anna = beside_one(harness, "Anna", others=["Ben"])
     before = len(anna.model.emotes)
-    anna.send(35, "emote", [WAVE])
-    harness.run(WAITS_FOR_PEOPLE)
-    assert waves_after(anna, before) == ["Anna"]
+    _, emotes = after(anna, 35, "emote", [WAVE], ms=company.WAITS_FOR_PEOPLE)
+    assert emotes == [("Anna", WAVE)]
     harness.run(2000)
-    assert len(waves_after(anna, before)) == 2
+    assert [emote for _, emote in anna.model.emotes[before:]] == [WAVE, WAVE]
 
 
 def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     harness = clockwork()
     ada = beside_one(harness)
-    before = len(ada.model.emotes)
-    ada.send(35, "emote", [4])
-    harness.run(3000)
-    assert len(ada.model.emotes) == before + 1
+    assert after(ada, 35, "emote", [4])[1] == [("Ada", 4)]
     far = harness.place("Far", (9, 9))
     harness.run(1000)
-    far.send(35, "emote", [WAVE])
-    harness.run(3000)
-    assert far.model.emotes == [("Far", WAVE)]
+    assert after(far, 35, "emote", [WAVE])[1] == [("Far", WAVE)]
 
 
 def test_what_is_not_understood_is_answered_by_a_gesture():
     harness = clockwork()
     ada = beside_one(harness)
-    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
-    ada.send(6, "xyzzy plugh")
-    harness.run(2500)
-    assert lines(ada, chat) == [] and [e for _, e in ada.model.emotes[emotes:]] == [6]
+    said, emotes = after(ada, 6, "xyzzy plugh", ms=2500)
+    assert said == [] and [emote for _, emote in emotes] == [6]
 
 
 def test_people_who_talk_with_each_other_are_left_alone_unless_one_is_named():
     harness = clockwork()
     ada = beside_one(harness, others=["Bob"])
-    before = len(ada.model.chat)
-    ada.send(6, "Hello Bob, where is the lake?")
-    harness.run(3000)
-    assert lines(ada, before) == []
+    assert after(ada, 6, "Hello Bob, where is the lake?")[0] == []
     friend = await_one(harness, ada).name
-    ada.send(6, f"{friend}, who are you?")
-    harness.run(3000)
-    [(who, text)] = [said for said in ada.model.chat[before:] if said[1] in lines(ada, before)]
-    assert who == friend and "computer player" in text
+    [text], _ = after(ada, 6, f"{friend}, who are you?")
+    assert (friend, text) in ada.model.chat and "computer player" in text
 
 
 def test_in_a_crowd_they_keep_silent():
     harness = clockwork()
-    for at in range(CROWD + 2):
+    for at in range(company.CROWD + 2):
         harness.stand(f"One of {at}", (at % 7 * UNIT, at // 7 * UNIT), (20, 20))
     harness.run(30_000)
     ada = harness.stand("Ada", (0, 0), SCREEN)
-    chat, emotes = len(ada.model.chat), len(ada.model.emotes)
     ada.send(6, "Who are you?")
-    ada.send(35, "emote", [WAVE])
-    harness.run(10_000)
-    assert lines(ada, chat) == [] and ada.model.emotes[emotes:] == [("Ada", WAVE)]
+    assert after(ada, 35, "emote", [WAVE], ms=10_000) == ([], [("Ada", WAVE)])
 
 
 def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch):
@@ -300,7 +243,7 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
     for _ in range(40):
         ada.send(6, f"Who are you, {nearest(ada).name}?")
         harness.run(1400)
-    assert 5 < len(lines(ada, before)) <= ANSWERS_A_MINUTE
+    assert 5 < len(lines(ada, before)) <= company.ANSWERS_A_MINUTE
     monkeypatch.setattr(company, "REMEMBERED", 10)
     met = keeping(harness.node)._met
     for at in range(30):
@@ -335,11 +278,11 @@ def led(harness, follows):
 
 def come(kind):
     """Return the invitation to a kind of sight."""
-    return COME.format(guest="Ada", sight=SIGHTS[kind][0])
+    return talk.COME.format(guest="Ada", sight=SIGHTS[kind][0])
 
 
 def calls(text):
-    return text == WAITING.format(guest="Ada")
+    return text == talk.WAITING.format(guest="Ada")
 
 
 @pytest.mark.parametrize("store", [False, True])
@@ -349,26 +292,22 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
     harness = clockwork(free=False, **more)
     harness.run(3000)
     been = set()
-    terrain = harness.node.terrain
 
     def follows():
-        leader = next(r for r in harness.node.game.herd.residents() if r.name == speaker())
+        speaker = next(who for who, text in harness.clients[0].model.chat if "Click me" in text)
+        leader = next(r for r in harness.node.game.herd.residents() if r.name == speaker)
         x, y = leader.track.at(harness.loop.now())
-        been.add(terrain.kind(x // UNIT, y // UNIT))
+        been.add(harness.node.terrain.kind(x // UNIT, y // UNIT))
         return True
-
-    def speaker():
-        return next(who for who, text in harness.clients[0].model.chat if "Click me" in text)
 
     begun = harness.clock.time
     ada, said = led(harness, follows)
     took = harness.clock.time - begun
     first, *rest = [text for text in said if not calls(text)]
-    assert first == come(LANDMARK) and rest == [SIGHTS[LANDMARK][1].format(guest="Ada")]
+    assert first == come(sight.LANDMARK) and rest == [SIGHTS[sight.LANDMARK][1].format(guest="Ada")]
     assert all("Ada" in text for text in lines(ada))
     x, y = ada.at()
-    mark = min(math.dist((x / UNIT, y / UNIT), tile) for tile in [(61, -74)])
-    assert mark < 6 and took < 50_000
+    assert math.dist((x / UNIT, y / UNIT), (61, -74)) < 6 and took < 50_000
     # Over the bridge, and not through the wood.
     assert BRIDGE in been and {PATH, PLAZA} & been
     harness.check()
@@ -377,17 +316,17 @@ def test_a_newcomer_is_led_by_paths_to_a_landmark(store):
 def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     harness = clockwork(free=False)
     ada, said = led(harness, lambda: False)
-    give_up = GIVES_UP.format(guest="Ada", way="")[:17]
-    assert said[0] == come(LANDMARK) and calls(said[1])
-    assert said[2] == CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
-    assert len(said) == 4 and COMES_BACK_AFTER + GIVES_UP_AFTER == 25_000
+    give_up = talk.GIVES_UP.format(guest="Ada", way="")[:17]
+    assert said[0] == come(sight.LANDMARK) and calls(said[1])
+    assert said[2] == talk.CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
+    assert len(said) == 4 and errands.COMES_BACK_AFTER + errands.GIVES_UP_AFTER == 25_000
     assert keeping(harness.node)._errands.leading == 0
     # And it goes on with its life.
     harness.run(10_000)
     assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
 
 
-def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
+def test_a_guest_that_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
     harness = clockwork(free=False)
     ada = harness.stand("Ada", (0, 0), SCREEN)
     while not any("Click me" in text for text in lines(ada)):
@@ -396,20 +335,22 @@ def test_who_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
         ada.walk(0, 1)
         harness.run(1000)
     assert not any("Another time" in text for text in lines(ada))
-    assert math.hypot(*ada.at()) > HEARS_WITHIN + FOLLOWS_WITHIN
+    assert math.hypot(*ada.at()) > errands.HEARS_WITHIN + errands.FOLLOWS_WITHIN
 
 
 @pytest.mark.parametrize("seed", [2013, 1, 7, 12, 35, 99, 12345, 4_000_000_000])
 def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed):
     terrain = Terrain(seed)
-    sights, others = (Sights(ground, Landmarks(ground)) for ground in (terrain, Terrain(seed)))
+    sights, others = (
+        sight.Sights(ground, Landmarks(ground)) for ground in (terrain, Terrain(seed))
+    )
     while not sights.look():
         pass
     while not others.look():
         pass
     best = sights.best
-    assert best == others.best and best.length < FARTHEST + 11
-    assert abs(math.hypot(*best.places[0]) - BEGINS * UNIT) < 4 * UNIT
+    assert best == others.best and best.length < sight.FARTHEST + 11
+    assert abs(math.hypot(*best.places[0]) - sight.BEGINS * UNIT) < 4 * UNIT
     tiles = set()
     for start, end in zip(best.places, best.places[1:], strict=False):
         track = leg(terrain, *start, Goal(*end), 0)
@@ -420,19 +361,19 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
     # It leads by paths, but for the last steps to a landmark.
     off = [tile for tile in tiles if terrain.kind(*tile) not in (PATH, BRIDGE, PLAZA)]
     x, y = (place // UNIT for place in best.places[-1])
-    assert all(best.kind == LANDMARK and math.dist(tile, (x, y)) < 12 for tile in off)
-    if best.kind == LANDMARK:
+    assert all(best.kind == sight.LANDMARK and math.dist(tile, (x, y)) < 12 for tile in off)
+    if best.kind == sight.LANDMARK:
         marks = [Landmarks(terrain).of(i, j) for i in (-1, 0) for j in (-1, 0)]
         assert min(math.dist((x, y), mark) for mark in filter(None, marks)) < 4
-    elif best.kind == OVER_WATER:
+    elif best.kind == sight.OVER_WATER:
         assert terrain.kind(x, y) == BRIDGE
         around = [(x + dx, y + dy) for dx in range(-4, 5) for dy in range(-4, 5)]
         assert sum(terrain.kind(*tile) in (WATER, DEEP) for tile in around) > 20
     else:
-        assert best.kind == CROSSING
+        assert best.kind == sight.CROSSING
     # From anywhere on the plaza one goes straight to its beginning.
     for angle in range(16):
-        x, y = (round(far * BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
+        x, y = (round(far * sight.BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
         track = leg(terrain, x, y, Goal(*best.places[0]), 0)
         assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
 
@@ -440,33 +381,35 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
 # Where people have company enough.
 
 
-def test_who_comes_where_five_people_are_is_left_alone():
+def test_a_newcomer_where_five_people_are_is_left_alone():
     harness = clockwork()
     for at in range(4):
         harness.stand(f"One of {at}", (at * UNIT, UNIT), SCREEN)
     harness.run(60_000)
     ada = harness.stand("Ada", (0, 0), (20, 20))
-    harness.run(3 * QUIET)
+    harness.run(3 * company.QUIET)
     assert ada.model.chat == []
 
 
-def test_to_nobody_they_say_something_seldom_and_only_where_somebody_is():
+def test_they_seldom_say_something_to_nobody_and_only_where_somebody_is():
     harness = clockwork(count=20)
-    harness.run(2 * QUIET)
+    harness.run(2 * company.QUIET)
     ada = harness.stand("Ada", (0, 0), SCREEN)
     when = []
     for _ in range(6000):
         harness.run(100)
         when += [harness.clock.time] * (len(ada.model.chat) - len(when))
     muttered = [at for at, (_, text) in zip(when, ada.model.chat, strict=True) if text in SAYINGS]
-    assert 3 <= len(muttered) <= 600_000 // QUIET
-    assert all(b - a >= QUIET - 200 for a, b in zip(when, when[1:], strict=False) if b in muttered)
+    assert 3 <= len(muttered) <= 600_000 // company.QUIET
+    assert all(
+        b - a >= company.QUIET - 200 for a, b in zip(when, when[1:], strict=False) if b in muttered
+    )
 
 
 # Who comes back.
 
 
-def test_who_comes_back_is_greeted_as_one_who_comes_back_and_not_led():
+def test_a_player_that_comes_back_is_greeted_as_such_and_not_led():
     harness = herding(nodes=2, sizes=Sizes(people=12))
     nora = harness.stand("Nora", (0, 0), SCREEN, harness.hosts[0])
     harness.run(30_000)
@@ -504,22 +447,23 @@ def test_an_answer_is_by_keyword_and_true():
     assert {question: answer(question, FACTS) for question in ANSWERS} == ANSWERS
 
 
-def test_who_knows_nothing_says_so():
+def test_a_walker_that_knows_nothing_says_so():
     facts = FACTS._replace(gem=None, landmark=None, here=(0, 0))
     assert "no gem" in answer("gem?", facts)
     assert "signpost" in answer("landmark", facts)
     assert "This is the plaza" in answer("where am I", facts)
-    assert way((0, 0), (UNIT, 0)) == "1 tile east"
+    assert talk.way((0, 0), (UNIT, 0)) == "1 tile east"
 
 
 def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
     guest, own, far = "W" * 20, max(NAMES, key=len), 10**9 * UNIT
-    there = way((0, 0), (-far, -far))
+    there = talk.way((0, 0), (-far, -far))
     said = [text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN)]
-    said += [text.format(guest=guest, way=there) for text in (WAITING, CLICK_ME, GIVES_UP)]
-    for what, arrived in SIGHTS:
-        said.append(COME.format(guest=guest, sight=what))
-        said.append(arrived.format(guest=guest))
+    said += [
+        text.format(guest=guest, way=there) for text in (talk.WAITING, talk.CLICK_ME, talk.GIVES_UP)
+    ]
+    said += [talk.COME.format(guest=guest, sight=what) for what, _ in SIGHTS]
+    said += [arrived.format(guest=guest) for _, arrived in SIGHTS]
     questions = (
         "lake, landmark, ember, gem, cairn, plaza, how many, who are you, key, grid, map, deer, "
         "signpost, night, friend, hat, wave, sound, help, where, how are you, thanks, sorry, "

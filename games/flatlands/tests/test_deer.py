@@ -5,15 +5,7 @@ import math
 import pytest
 
 from flatlands.games.flatlands.walkers import deer
-from flatlands.games.flatlands.walkers.deer import (
-    CALM_AFTER,
-    FLIGHT,
-    LOOK_EVERY,
-    SHY,
-    TOGETHER,
-    WIDTH,
-    meadow,
-)
+from flatlands.games.flatlands.walkers.deer import CALM_AFTER, FLIGHT, SHY, TOGETHER, WIDTH, meadow
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.testkit.ground import Ground
@@ -39,12 +31,14 @@ def residents(harness):
     return [resident for id, resident in by_id.items() if id < 2**16]
 
 
-def away(place, other):
-    return math.dist(place, other)
-
-
 def places(harness):
     return [resident.track.at(harness.loop.now()) for resident in residents(harness)]
+
+
+def farthest(harness, home):
+    """Return how far from home the farthest one is, in tiles: at home within WIDTH along each
+    axis."""
+    return max(math.dist(place, home) for place in places(harness)) / (UNIT * math.sqrt(2))
 
 
 def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
@@ -52,9 +46,9 @@ def test_deer_stay_on_their_meadow_and_move_now_and_then(grazing):
     seen = [set() for _ in range(TOGETHER)]
     for _ in range(60):
         harness.run(500)
-        for at, place in enumerate(places(harness)):
-            assert away(place, home) <= math.sqrt(2) * WIDTH * UNIT + 1
-            seen[at].add(place)
+        assert farthest(harness, home) <= WIDTH + 0.0006
+        for mine, place in zip(seen, places(harness), strict=True):
+            mine.add(place)
     assert all(len(some) > 20 for some in seen)
     assert all(one.name == "Deer" and one.id >= DEER_FROM for one in residents(harness))
 
@@ -65,7 +59,7 @@ def test_meadows_are_grass_near_the_plaza_and_the_same_for_all_nodes():
         assert found == {meadow(Terrain(seed), group) for group in range(8)} and len(found) == 8
         for x, y in found:
             assert Terrain(seed).kind(x // UNIT, y // UNIT) == GRASS
-            assert away((x, y), (0, 0)) < 64 * UNIT
+            assert math.dist((x, y), (0, 0)) < 64 * UNIT
 
 
 def test_five_deer_share_a_meadow_and_there_are_always_enough_meadows():
@@ -76,28 +70,28 @@ def test_five_deer_share_a_meadow_and_there_are_always_enough_meadows():
 def test_without_any_meadow_they_graze_on_the_plaza():
     terrain = Ground(lambda _x, _y: True)
     terrain.kind = lambda _x, _y: min(BLOCKED)
-    assert away(meadow(terrain, 0), (0, 0)) < UNIT
+    assert math.dist(meadow(terrain, 0), (0, 0)) < UNIT
 
 
 def test_deer_flee_from_a_player_who_comes_and_gather_when_it_is_gone(grazing):
     harness, home = grazing
     a = harness.stand("A", (home[0] - 12 * UNIT, home[1]), (60, 40))
     harness.run(2000)
-    assert max(away(place, home) for place in places(harness)) <= math.sqrt(2) * WIDTH * UNIT + 1
+    assert farthest(harness, home) <= WIDTH + 0.0006
     a.go(*home)
     harness.run(6000)
     # It stands where they stood, and none of them is near it.
     assert a.at() == home
-    assert min(away(place, home) for place in places(harness)) > SHY
+    assert min(math.dist(place, home) for place in places(harness)) > SHY
     # Everybody sees the same.
     harness.check()
     # They try to come back, and flee again: between two looks they come two tiles closer at most.
     for _ in range(BACK_AFTER // 100):
         harness.run(100)
-        assert min(away(place, home) for place in places(harness)) > SHY - 3 * UNIT
+        assert min(math.dist(place, home) for place in places(harness)) > SHY - 3 * UNIT
     a.connection.lose(1000)
     harness.run(BACK_AFTER)
-    assert max(away(place, home) for place in places(harness)) <= math.sqrt(2) * WIDTH * UNIT + 1
+    assert farthest(harness, home) <= WIDTH + 0.0006
 
 
 def test_a_deer_flees_straight_away_and_six_to_nine_tiles_far():
@@ -107,14 +101,14 @@ def test_a_deer_flees_straight_away_and_six_to_nine_tiles_far():
     [one] = residents(harness)
     x, y = one.track.at(harness.loop.now())
     harness.stand("A", (x - 2 * UNIT, y), (60, 40))
-    harness.run(LOOK_EVERY)
+    harness.run(deer.LOOK_EVERY)
     while not one.track.duration or one.track.end - one.track.start < 1000:
         harness.run(10)
     dx, dy = one.track.dx, one.track.dy
     assert FLIGHT[0] - 2 <= math.hypot(dx, dy) <= FLIGHT[1] + 2
     # It may have taken a step meanwhile.
     assert abs(math.atan2(dy, dx)) < 1.2
-    assert away(home, (x, y)) < 6 * UNIT
+    assert math.dist(home, (x, y)) < 6 * UNIT
 
 
 def test_a_deer_whose_way_is_barred_flees_another_way():
@@ -132,7 +126,7 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
     for _ in range(40):
         harness.run(100)
         place = one.track.at(harness.loop.now())
-        farthest = max(farthest, away(place, (x - 2 * UNIT, y)))
+        farthest = max(farthest, math.dist(place, (x - 2 * UNIT, y)))
         assert place[0] // UNIT <= column
     assert farthest > SHY
 
@@ -145,11 +139,10 @@ def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd()
     harness.run(1000)
     harness.hosts[1].node.residents.join("Ash", home, id=1)
     harness.run(3000)
-    [one] = residents(harness)
-    assert away(one.track.at(harness.loop.now()), home) <= math.sqrt(2) * WIDTH * UNIT + 1
+    assert farthest(harness, home) <= WIDTH + 0.0006
     harness.stand("A", home, (60, 40), harness.hosts[1])
     harness.run(4000)
-    assert away(one.track.at(harness.loop.now()), home) > SHY
+    assert math.dist(*places(harness), home) > SHY
 
 
 def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
@@ -162,6 +155,6 @@ def test_a_chased_deer_runs_on_and_turns_once_a_second(grazing):
         harness.run(200)
         for resident in residents(harness):
             tracks[resident.id].add(resident.track.numbers())
-        assert min(away(place, a.at()) for place in places(harness)) > UNIT // 2
+        assert min(math.dist(place, a.at()) for place in places(harness)) > UNIT // 2
     assert max(len(some) for some in tracks.values()) <= 16
     assert deer.TURN_AFTER == 1000

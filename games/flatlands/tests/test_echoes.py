@@ -11,17 +11,10 @@ from flatlands.games.flatlands.echoes import echoes as module
 from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
 from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, RING, between, packed
 from flatlands.games.flatlands.landmarks.posts import APART, SIDES, Posts
-from flatlands.games.flatlands.options import Options
-from flatlands.server.districts import COLUMNS
-from flatlands.server.kept.boards import NO_NAME
 from flatlands.server.players.recording import MOST
-from flatlands.server.things import middle_of
-from flatlands.testkit import World
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT
-from tests.server.harness import Clock, clock_stores
-from tests.server.machine import Machine
-from tests.server.things import KEY
+from games.flatlands.tests.worlds import lonely, noted, part, resident
 from tests.vectors import load
 
 #: The course from the plaza to the first signpost in the west, to which one walks straight, and the
@@ -34,10 +27,6 @@ ASIDE = (-30.5, -14.5)
 
 #: Nobody is faster between the two rings; it takes so many ms, and some for their width.
 STRAIGHT = (hypot(76, 3) - 2 * RING) * UNIT / SPEED * 1000
-
-
-def begin(nodes=2, **more):
-    return World("flatlands", nodes=nodes, options=Options(walkers=0, deer=0, gems=0), **more)
 
 
 def join(world, name, node=0, at=PLAZA):
@@ -58,9 +47,16 @@ def run(world, player, course=WEST, via=(), goal=THERE):
     for place in (*via, (goal[0] + 0.5, goal[1] + 0.5)):
         player.go(*place)
         world.run(0.1)
-        while player._client.host.node.residents.by_id[player.id].walks(player.now()):
+        while resident(world, player).walks(player.now()):
             world.run(0.1)
     return arrive(player, course)
+
+
+def set_out(world, *players):
+    """Let players begin a race to the west, and walk there."""
+    for player in players:
+        player.do("race", *WEST)
+        player.go(THERE[0] + 0.5, THERE[1] + 0.5)
 
 
 def arrive(player, course=WEST):
@@ -81,16 +77,8 @@ def holders(player, course=WEST):
 
 def book(world, player):
     """Return the lines of a player's book without their times: [kind, who, ms, side, x, y]."""
-    world.run(6)
-    player.do("book")
-    [lines] = player.told("book")
-    return sorted([kind, who, *divmod(n, 4), x, y] for kind, _at, who, n, x, y in lines)
-
-
-def echoes(world, node=0):
-    """Return the part that a node has."""
-    [part] = [one for one in world.game(node).node.play._parts if isinstance(one, Echoes)]
-    return part
+    lines = noted(world, player)
+    return sorted([kind, who, *divmod(n, 4), x, y] for kind, who, n, x, y in lines)
 
 
 def points(text):
@@ -102,7 +90,7 @@ def points(text):
 
 
 def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_its_book():
-    world = begin()
+    world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     slow, won, *nobody = run(world, ada, via=[ASIDE])
     assert won and nobody == [0, "", False] and slow > STRAIGHT + 500
@@ -125,40 +113,27 @@ def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_
     world.check()
 
 
-def test_who_runs_just_as_before_is_as_fast_and_has_won_nothing_again():
-    world = begin(1)
-    ada, ben = join(world, "Ada"), join(world, "Ben")
-    run(world, ben, via=[ASIDE])
-    run(world, ada)
-    run(world, ada, EAST, goal=PLAZA)
-    fast = run(world, ada)
-    run(world, ada, EAST, goal=PLAZA)
-    assert run(world, ada) == [fast[0], False, fast[0], "Ada", True]
-
-
-def test_whoever_beats_its_own_echo_beats_nobody():
-    world = begin(1)
+def test_a_player_that_beats_its_own_echo_beats_nobody_and_one_as_fast_has_won_nothing_again():
+    world = lonely(1)
     ada = join(world, "Ada")
-    slow = run(world, ada, via=[ASIDE])[0]
-    run(world, ada, EAST, goal=PLAZA)
-    fast, won, *other = run(world, ada)
-    assert won and other == [slow, "Ada", True] and fast < slow
+    runs = []
+    for via in ([ASIDE], (), [ASIDE], ()):
+        runs.append(run(world, ada, via=via))
+        run(world, ada, EAST, goal=PLAZA)
+    slow, fast = runs[0][0], runs[1][0]
+    assert fast < slow and runs[1] == [fast, True, slow, "Ada", True]
+    assert runs[2] == [runs[2][0], False, fast, "Ada", True]
+    assert runs[3] == [fast, False, fast, "Ada", True]
     assert [(line[0], line[4]) for line in book(world, ada)] == [("echo", -1), ("echo", 0)]
-    run(world, ada, EAST, goal=PLAZA)
-    ms, won, *other = run(world, ada, via=[ASIDE])
-    assert not won and other == [fast, "Ada", True]
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_of_two_who_come_there_in_the_same_ms_at_two_nodes_one_holds_it(cut):
-    world = begin()
+def test_of_two_players_that_arrive_in_the_same_ms_at_two_nodes_one_holds_it(cut):
+    world = lonely()
     players = join(world, "Ada"), join(world, "Ben", 1)
     if cut:
         world.cut(0, 1)
-    for player in players:
-        player.do("race", *WEST)
-    for player in players:
-        player.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    set_out(world, *players)
     world.run(20)
     told = [arrive(player) for player in players]
     assert [won for _, won, *_ in told] == [True, False] and told[0][0] == told[1][0]
@@ -170,17 +145,16 @@ def test_of_two_who_come_there_in_the_same_ms_at_two_nodes_one_holds_it(cut):
     world.check()
 
 
-def test_who_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
-    world = begin()
+def test_a_player_that_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
+    world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     ada.do("race", *WEST)
     ada.go(*ASIDE)
     world.run(8)
     ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    ben.do("race", *WEST)
-    ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    set_out(world, ben)
     world.run(20)
-    change, other = type(echoes(world).best).change, []
+    change, other = type(part(world, Echoes).best).change, []
 
     def overtaken(self, id, how):
         def late(before):
@@ -191,7 +165,7 @@ def test_who_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
 
         return change(self, id, late)
 
-    monkeypatch.setattr(type(echoes(world).best), "change", overtaken)
+    monkeypatch.setattr(type(part(world, Echoes).best), "change", overtaken)
     slow, won, *best = arrive(ada)
     assert other == [ben]
     fast, first, *_ = ben.told("arrived")[3:]
@@ -202,8 +176,8 @@ def test_who_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
 # Its way.
 
 
-def test_all_who_see_a_runner_are_told_of_the_echo_that_walks_along():
-    world = begin()
+def test_all_players_that_see_a_runner_are_told_of_the_echo_that_walks_along():
+    world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     far = join(world, "Far", 1, (-170, 12))
     ada.send(33, "Ada", 1033)
@@ -241,34 +215,40 @@ def test_a_long_way_with_many_turns_is_short_and_near_the_true_one():
     assert [t for t, *_ in points(packed(rests, (0, 0)))] == [0, 1000, 3000, 4000]
 
 
-@pytest.mark.parametrize(
-    ("way", "ms"),
-    [
-        # From the middle of the one ring past the other one's.
-        ([(0, 0, 0), (10_000, 51_200, 0)], 10_000 * (40 - 8) / 50),
-        # Back to the signpost, after a while, and out again.
-        ([(0, 0, 0), (2000, 9000, 0), (4000, 0, 0), (9000, 0, 0), (19_000, 51_200, 0)], 6400),
-        # It begins on the way, or never comes there.
-        ([(0, 9000, 0), (9000, 55_000, 0)], None),
-        ([(0, 0, 0), (6000, 32_000, 0)], None),
-        # It only touches the ring, or passes it by.
-        ([(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4095)], None),
-        ([(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4100)], None),
-        # The other ring comes first.
-        ([(0, 40_960, 0), (8000, 0, 0)], None),
-        # One rests in the ring that one has come to.
-        ([(0, 0, 0), (9000, 40_960, 0), (19_000, 40_960, 0)], 9000 * (40 - 8) / 40),
-    ],
-)
+RUNS = {
+    "from the middle of the one ring past the other one's": (
+        [(0, 0, 0), (10_000, 51_200, 0)],
+        10_000 * (40 - 8) / 50,
+    ),
+    "back to the signpost, after a while, and out again": (
+        [(0, 0, 0), (2000, 9000, 0), (4000, 0, 0), (9000, 0, 0), (19_000, 51_200, 0)],
+        6400,
+    ),
+    "it begins on the way": ([(0, 9000, 0), (9000, 55_000, 0)], None),
+    "it never comes there": ([(0, 0, 0), (6000, 32_000, 0)], None),
+    "it only touches the ring": (
+        [(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4096)],
+        9000 - 8000 * 4096 / hypot(40_960, 9000),
+    ),
+    "it passes the ring by": ([(0, 0, 0), (8000, 40_960, -9000), (9000, 40_960, -4097)], None),
+    "the other ring comes first": ([(0, 40_960, 0), (8000, 0, 0)], None),
+    "it rests in the ring that it has come to": (
+        [(0, 0, 0), (9000, 40_960, 0), (19_000, 40_960, 0)],
+        9000 * (40 - 8) / 40,
+    ),
+}
+
+
+@pytest.mark.parametrize("way, ms", RUNS.values(), ids=RUNS)
 def test_a_run_is_what_lies_between_two_rings(way, ms):
-    found = between(way, (0, 0), (40 * UNIT, 0))
-    if ms is None and way[-1][2] != -4095:
+    ends = [(0, 0), (40 * UNIT, 0)]
+    found = between(way, *ends)
+    if ms is None:
         assert found is None
-    elif ms is not None:
-        assert found[-1][0] - found[0][0] == pytest.approx(ms, abs=1)
-        ends = [(0, 0), (40 * UNIT, 0)]
-        for (_, x, y), (at_x, at_y) in zip((found[0], found[-1]), ends, strict=True):
-            assert hypot(x - at_x, y - at_y) == pytest.approx(RING * UNIT, abs=2)
+        return
+    assert found[-1][0] - found[0][0] == pytest.approx(ms, abs=1)
+    for (_, x, y), (at_x, at_y) in zip((found[0], found[-1]), ends, strict=True):
+        assert hypot(x - at_x, y - at_y) == pytest.approx(RING * UNIT, abs=2)
 
 
 # Where courses are.
@@ -299,11 +279,10 @@ def test_a_course_leads_to_and_fro_between_signposts_that_are_apart():
 # What nobody can claim.
 
 
-def test_nobody_is_there_before_its_tracks_are_or_has_raced_who_has_not_begun():
-    world = begin()
+def test_nobody_arrives_before_its_tracks_do_or_has_raced_without_beginning():
+    world = lonely()
     ada = join(world, "Ada")
-    ada.do("race", *WEST)
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    set_out(world, ada)
     for _ in range(3):
         world.run(4)
         assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
@@ -318,50 +297,49 @@ def test_nobody_is_there_before_its_tracks_are_or_has_raced_who_has_not_begun():
     ben.go(THERE[0] + 0.5, THERE[1] + 0.5)
     world.run(20)
     assert arrive(ben) is None and ben.errors()[-1].startswith("the race is off")
-    assert echoes(world).node.residents.by_id[ada.id].recorded
-    assert not echoes(world, 1).node.residents.by_id[ben.id].recorded
+    assert resident(world, ada).recorded and not resident(world, ben).recorded
 
 
-@pytest.mark.parametrize("trick", ["home", "rest", "turns", "elsewhere"])
-def test_a_trick_is_no_run(trick):
-    world = begin(1)
+@pytest.mark.parametrize(
+    ("trick", "refusal"),
+    [
+        ("home", "the race is off"),
+        ("rest", "only who comes"),
+        ("turns", "the race is off"),
+        ("elsewhere", "you have not"),
+    ],
+)
+def test_a_trick_is_no_run(trick, refusal):
+    world = lonely(1)
     ada = join(world, "Ada", at=(-170, 12) if trick == "home" else PLAZA)
-    course = WEST
+    course = (-3, 0, 0) if trick == "home" else WEST
+    if trick == "elsewhere":
+        # A race that begins on the way has no run.
+        ada.go(-20.5, -1.5)
+        world.run(6)
+    ada.do("race", *course)
     if trick == "home":
         # Home is the fastest way to the plaza.
-        course = -3, 0, 0
-        ada.do("race", *course)
         home(ada)
         world.run(1)
-        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
     elif trick == "rest":
         # A run of more than a minute counts for nothing, wherever it rests.
-        ada.do("race", *WEST)
         ada.go(-20.5, -1.5)
         world.run(LONGEST / 1000)
-        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
     elif trick == "turns":
-        ada.do("race", *WEST)
         for turn in range(MOST):
             ada.walk(*[(1, 0), (-1, 0)][turn % 2])
             world.run(0.15)
-        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    else:
-        # Whoever begins on the way has no run.
-        ada.go(-20.5, -1.5)
-        world.run(6)
-        ada.do("race", *WEST)
-        ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
     world.run(25)
     assert arrive(ada, course) is None and holders(ada, course) == {}
-    what = {"rest": "only who comes", "elsewhere": "you have not"}.get(trick, "the race is off")
-    assert ada.errors()[-1].startswith(what)
+    assert ada.errors()[-1].startswith(refusal)
 
 
-def test_who_is_known_by_no_key_holds_nothing():
-    world = begin(1)
+def test_a_player_without_a_key_holds_nothing():
+    world = lonely(1)
     nobody = join(world, "Nobody")
-    echoes(world).node.residents.by_id[nobody.id].owner = ""
+    resident(world, nobody).owner = ""
     nobody.do("race", *WEST)
     nobody.do("arrive", *WEST)
     assert nobody.errors() == ["send a key first, by which your echoes are known"] * 2
@@ -369,7 +347,7 @@ def test_who_is_known_by_no_key_holds_nothing():
 
 
 def test_forged_courses_are_refused_and_harm_nobody():
-    world = begin(1)
+    world = lonely(1)
     ada = join(world, "Ada")
     for course in ((2**25, -(2**25), 3), (0, 0, 3), (2**24, 2**24, 0)):
         ada.do("race", *course)
@@ -378,7 +356,7 @@ def test_forged_courses_are_refused_and_harm_nobody():
     # None leads to the plaza from the north.
     assert arrive(ada, (0, -1, 1)) is None and ada.errors()[-1].startswith("no path leads")
     # Nobody lets the server look for signposts everywhere.
-    assert len(echoes(world)._posts._known) < 4
+    assert len(part(world, Echoes)._posts._known) < 4
     for wrong in ((2**26, 0, 0), (0, 0, 4), (0, 0, -1), ("0", 0, 0), (0, 0)):
         mallory = join(world, "Mallory")
         mallory.do("race", *wrong)
@@ -392,10 +370,9 @@ def test_forged_courses_are_refused_and_harm_nobody():
 
 
 def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
-    world = begin()
+    world = lonely()
     ada = join(world, "Ada")
-    ada.do("race", *WEST)
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    set_out(world, ada)
     world.run(8)
     world.kill(0)
     ada.back(1)
@@ -409,74 +386,27 @@ def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
     world.check()
 
 
-def test_what_was_answered_is_not_lost_when_the_node_dies():
-    world = begin(3)
-    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
-    ms = run(world, ada)[0]
-    world.kill(0)
-    ada.back(1)
-    world.run(3)
-    assert holders(ben) == {2: [ms, "Ada", False]} and holders(ada) == {2: [ms, "Ada", True]}
-    assert book(world, ada) == [["echo", "", ms, 2, 0, 0]]
-
-
-def test_a_race_goes_on_at_another_node_to_which_the_player_comes_back():
-    world = begin(skew=0.4)
-    ada = join(world, "Ada")
-    ada.do("race", *WEST)
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    world.run(8)
-    ada.lose()
-    world.run(1)
-    ada.back(1)
-    world.run(1)
-    assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    world.run(10)
-    ms, won, *_ = arrive(ada)
-    # It stood for the second without a connection, and for that after it.
-    assert won and ms == pytest.approx(STRAIGHT + 2000, abs=100)
-    world.check()
-
-
-def test_a_race_goes_on_at_another_worker_to_which_the_player_is_passed():
-    clock = Clock()
-    machine = Machine(nodes=2, free=False, clock=clock, stores=clock_stores(clock))
-    machine.run(2000)
-    machine.tell((COLUMNS, -2, 0, 1))
-    west, east = machine.hosts
-    ada = machine.stand("Ada", middle_of(PLAZA), (40, 25), east)
-    ada.send(10, KEY)
-    machine.run(4000)
-    ada.send(35, "race", list(WEST))
-    ada.go(*middle_of(THERE))
-    machine.run(11_000)
-    machine.look_after()
-    machine.arrive()
-    machine.run(9000)
-    assert ada.id in west.node.residents.by_id and ada.id not in east.node.residents.by_id
-    ada.send(35, "arrive", list(WEST))
-    machine.run(100)
-    assert not ada.model.errors
-    assert ada.model.told["arrived"][3] == pytest.approx(STRAIGHT, abs=60)
-    assert ada.model.told["arrived"][4] is True
-
-
-def test_a_run_is_kept_once_the_store_answers_again_and_once_only():
-    world = begin()
+@pytest.mark.parametrize("fails", ["the store", "the node, before the books"])
+def test_a_run_whose_arrival_failed_is_kept_once_it_is_said_again_and_once_only(fails, monkeypatch):
+    world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     slow = run(world, ben, via=[ASIDE])[0]
-    ada.do("race", *WEST)
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
+    set_out(world, ada)
     world.run(20)
-    world.lose_store()
-    before = len(ada.errors())
-    assert arrive(ada) is None and len(ada.errors()) == before + 1
-    # To walk by a signpost is no reason to complain.
-    ada.do("courses", 0, 0)
-    assert len(ada.errors()) == before + 1
-    world.heal()
-    world.run(10)
+    if fails == "the store":
+        world.lose_store()
+        before = len(ada.errors())
+        assert arrive(ada) is None and len(ada.errors()) == before + 1
+        # To walk by a signpost is no reason to complain.
+        ada.do("courses", 0, 0)
+        assert len(ada.errors()) == before + 1
+        world.heal()
+        world.run(10)
+    else:
+        with monkeypatch.context() as broken, pytest.raises(ZeroDivisionError):
+            broken.setattr(Echoes, "_note", lambda *_: 1 / 0)
+            ada.do("arrive", *WEST)
+        world.run(2)
     fast, won, *other = arrive(ada)
     assert won and other == [slow, "Ben", False]
     # What was told may be lost; to say it again changes nothing.
@@ -486,31 +416,13 @@ def test_a_run_is_kept_once_the_store_answers_again_and_once_only():
     assert ["beaten", "Ada", fast, 2, 0, 0] in book(world, ben)
 
 
-def test_the_book_of_the_loser_is_written_by_whoever_says_again_that_it_has_come_there(monkeypatch):
-    """The node dies, or the store fails, between the course and the books."""
-    world = begin()
-    ada, ben = join(world, "Ada"), join(world, "Ben", 1)
-    slow = run(world, ben, via=[ASIDE])[0]
-    ada.do("race", *WEST)
-    ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
-    world.run(20)
-    with monkeypatch.context() as broken:
-        broken.setattr(Echoes, "_note", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            ada.do("arrive", *WEST)
-    world.run(2)
-    fast, won, *other = arrive(ada)
-    assert won and other == [slow, "Ben", False]
-    assert ["beaten", "Ada", fast, 2, 0, 0] in book(world, ben)
-
-
 # What becomes of it all.
 
 
-def test_who_walks_to_and_fro_all_day_fills_neither_the_books_nor_the_store(monkeypatch):
+def test_two_that_race_to_and_fro_all_day_fill_neither_the_books_nor_the_store(monkeypatch):
     # A day of an hour.
     monkeypatch.setattr(module, "DAY", 3600_000)
-    world = begin(1)
+    world = lonely(1)
     world.run(3600 - world.game().now() / 1000 % 3600)
     ada, ben = join(world, "Ada"), join(world, "Ben")
     # Each is a little faster than the other one, again and again.
@@ -518,7 +430,8 @@ def test_who_walks_to_and_fro_all_day_fills_neither_the_books_nor_the_store(monk
         for player in (ada, ben):
             run(world, player, via=[(-30.5, -aside - 0.5 + (player is ben))])
             run(world, player, EAST, via=[(-30.5, -aside - 0.5 + (player is ben))], goal=PLAZA)
-    assert len(echoes(world).best.all("0:0")) == len(echoes(world).best.all("-1:0")) == 1
+    best = part(world, Echoes).best
+    assert len(best.all("0:0")) == len(best.all("-1:0")) == 1
     for player in (ada, ben):
         lines = [(kind, x) for kind, _who, _ms, _side, x, _y in book(world, player)]
         assert sorted(lines) == [("beaten", -1), ("beaten", 0), ("echo", -1), ("echo", 0)]
@@ -528,15 +441,13 @@ def test_who_walks_to_and_fro_all_day_fills_neither_the_books_nor_the_store(monk
     assert len(book(world, ben)) == 5
 
 
-def test_from_one_address_not_more_courses_are_won_than_one_in_ten_seconds():
-    world = begin(1)
-    address = echoes(world).actions["arrive"].of_address
-    assert (address.rate, address.burst) == (1 / 10, 60)
+def test_an_arrival_that_wins_nothing_is_not_counted_for_the_address():
+    world = lonely(1)
+    address = part(world, Echoes).actions["arrive"].of_address
     ada, ben = join(world, "Ada"), join(world, "Ben")
     run(world, ada)
     # That of this machine is not limited.
     ben._client.connection.address = "192.0.2.1"
-    # Who wins nothing uses nothing up.
     ben.do("race", *WEST)
     ben.go(*ASIDE)
     world.run(8)
@@ -551,7 +462,7 @@ def test_a_course_that_nobody_runs_is_free_again_and_one_that_somebody_runs_is_n
     # Of ninety days, so many seconds.
     assert Echo.lasts == 90 * 24 * 3600
     monkeypatch.setattr(Echo, "lasts", 150)
-    world = begin(1)
+    world = lonely(1)
     ada = join(world, "Ada")
     fast = run(world, ada)[0]
     run(world, ada, EAST, goal=PLAZA)
@@ -561,18 +472,3 @@ def test_a_course_that_nobody_runs_is_free_again_and_one_that_somebody_runs_is_n
     world.run(100)
     cyd = join(world, "Cyd")
     assert holders(cyd) == {2: [fast, "Ada", False]} and holders(cyd, EAST) == {}
-
-
-def test_a_name_that_an_operator_clears_is_gone_from_echoes():
-    world = begin(1)
-    ada, ben = join(world, "Ada"), join(world, "Bad")
-    run(world, ben, via=[ASIDE])
-    run(world, ben, EAST, goal=PLAZA)
-    fast = run(world, ada)[0]
-    echoes(world).node.play.clear_name("Bad")
-    world.run(1)
-    assert holders(ada) == {2: [fast, "Ada", True]}
-    assert holders(ada, EAST)[0][1] == NO_NAME
-    assert echoes(world).best.read("0:0/2").beaten == NO_NAME
-    # Of whom it was is still known.
-    assert holders(ben, EAST)[0][2] is True

@@ -7,22 +7,12 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands.games.flatlands.book.notes import MARK, Note
-from flatlands.games.flatlands.ember.ember import (
-    BURNS,
-    DAY,
-    EMBER,
-    FIRES,
-    HANDS,
-    HEARTH,
-    Ember,
-    Fire,
-    names_of,
-)
+from flatlands.games.flatlands.ember import ember as module
+from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, names_of
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.games.flatlands.options import Options
-from flatlands.testkit import World
 from flatlands.testkit.harness import ClockStore
 from flatlands.world.terrain import Terrain
+from games.flatlands.tests.worlds import ask, lonely, noted, put, resident
 
 PART = 0, 0
 TILE = Landmarks(Terrain(2013)).of(*PART)
@@ -33,41 +23,28 @@ SECONDS = BURNS / 1000
 BESIDE = HEARTH[0] + 1, HEARTH[1]
 
 
-def lonely(nodes=2, **more):
-    """Return a world without computer players."""
-    return World("flatlands", nodes, options=Options(walkers=0, deer=0), **more)
-
-
 @pytest.fixture
 def world():
     return lonely()
 
 
-def put(world, player, tile):
-    """Let a player stand on a tile."""
-    game = world.game(player.node)
-    game.me(game.node, game.node.residents.by_id[player.id]).put(tile)
+def two(world, there=BESIDE):
+    """Return a player at the hearth, and another one, at another node."""
+    players = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=there)
     world.run(1)
+    return players
 
 
 def read(world, node=0):
     """Return what the store has of the ember: the record, or None, and all fires."""
     records = world.game(node).node.play.records
-    return records[Ember].read(EMBER), records[Fire].all(FIRES)
+    return records[module.Ember].read(module.EMBER), records[module.Fire].all(module.FIRES)
 
 
 def carrier(world, node=0):
     """Return who has the ember, or 0."""
     ember, now = read(world, node)[0], world.game(node).now()
     return ember.carrier if ember is not None and ember.left(now) > 0 else 0
-
-
-def ask(world, player, action, *fields):
-    """Let a player do something; return why it is refused, or ""."""
-    before = len(player.errors())
-    player.do(action, *fields)
-    world.run(1)
-    return "".join(player.errors()[before:])
 
 
 def take(world, player, of=0):
@@ -80,9 +57,7 @@ def light(world, player):
 
 def hands(world, player):
     """Return the lines about the ember in a player's book, as (who, n, x, y)."""
-    assert not ask(world, player, "book")
-    world.run(4)
-    return [(who, *more) for kind, _, who, *more in player.told("book")[0] if kind == "hand"]
+    return [line[1:] for line in noted(world, player, "hand")]
 
 
 def test_a_relay_of_two_over_two_nodes_lights_a_landmark_and_stands_in_their_books(world):
@@ -110,8 +85,8 @@ def test_a_relay_of_two_over_two_nodes_lights_a_landmark_and_stands_in_their_boo
     assert not hands(world, far)
 
 
-def test_of_two_who_reach_for_it_one_has_it(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
+def test_of_two_players_that_reach_for_it_one_has_it(world):
+    ada, bob = two(world)
     cid = world.join("Cid", 1, at=BESIDE)
     world.run(1)
     ada.do("take", 0), bob.do("take", 0)
@@ -126,8 +101,7 @@ def test_of_two_who_reach_for_it_one_has_it(world):
 
 
 def test_it_burns_out_and_is_at_the_fires_for_all_but_those_who_had_it_just_now(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
-    world.run(1)
+    ada, bob = two(world)
     take(world, ada)
     world.run(SECONDS - 3)
     assert carrier(world) == ada.id and "others' turn" in take(world, ada, ada.id)
@@ -159,23 +133,21 @@ def test_of_the_last_hands_none_has_it_again_also_in_another_window(world):
     assert take(world, window, some[-1].id) == "" and carrier(world) == window.id
 
 
-def test_who_is_not_there_or_lies_gets_nothing(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=(HEARTH[0] + 4, HEARTH[1]))
-    world.run(1)
+def test_a_player_that_is_not_there_or_lies_gets_nothing(world):
+    ada, bob = two(world, (HEARTH[0] + 4, HEARTH[1]))
     assert take(world, bob) == "you are not close to it"
     take(world, ada)
     for id in (ada.id, bob.id, 1, 2**50):
         assert take(world, bob, id)
     assert light(world, ada) == "you are not close to a landmark"
     bare = world.join("Bare", 0, at=HEARTH)
-    world.game(0).node.residents.by_id[bare.id].owner = ""
+    resident(world, bare).owner = ""
     assert "send a key first" in take(world, bare, ada.id)
     assert carrier(world) == ada.id and not read(world)[1]
 
 
 def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=FOOT)
-    world.run(1)
+    ada, bob = two(world, FOOT)
     assert take(world, bob) == "you are not close to it", "it is dark"
     take(world, ada)
     put(world, ada, FOOT)
@@ -194,23 +166,9 @@ def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     assert light(world, cid) == "" and len(hands(world, cid)) == 1
 
 
-def test_who_comes_back_at_another_node_after_a_kill_has_it_still(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=FOOT)
-    world.run(1)
-    take(world, ada)
-    world.kill(0)
-    ada.back(1)
-    world.run(3)
-    assert not ask(world, ada, "fires")
-    assert ada.told("ember")[0] == ada.id == carrier(world, 1)
-    put(world, ada, FOOT)
-    assert light(world, ada) == "" and bob.told("fires")[0][0][3] == ["Ada"]
-
-
 @pytest.mark.parametrize("done", [False, True])
 def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, monkeypatch, done):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
-    world.run(1)
+    ada, bob = two(world)
     take(world, ada)
     assert take(world, bob, ada.id) == ""
     put(world, bob, FOOT)
@@ -238,49 +196,17 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
         assert light(world, bob) == "" and len(hands(world, ada)) == 1
 
 
-def test_nodes_that_do_not_hear_each_other_agree_by_the_store(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
-    world.run(1)
-    world.cut(0, 1)
-    world.run(15)
-    assert take(world, ada) == "" and take(world, bob) != "" and carrier(world, 1) == ada.id
-    assert take(world, bob, ada.id) == "you are not close to it", "he does not see her"
-    world.heal()
-    world.run(10)
-    assert not ask(world, bob, "fires") and bob.told("ember")[0] == ada.id
-
-
-def test_a_store_that_is_away_is_said_so_and_takes_nothing_from_anybody(world):
-    ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=BESIDE)
-    world.run(1)
-    take(world, ada)
-    world.lose_store()
-    assert "cannot reach its store" in take(world, bob, ada.id)
-    put(world, ada, FOOT)
-    assert "cannot reach its store" in light(world, ada)
-    world.heal()
-    assert carrier(world) == ada.id and light(world, ada) == ""
-    none = lonely(1, store=False)
-    eve = none.join("Eve", 0, at=HEARTH)
-    none.run(1)
-    assert "cannot reach its store" in take(none, eve) and eve.told("ember") is None
-
-
-def test_who_has_it_later_has_it_for_longer_whichever_clocks_differ():
-    world = lonely(skew=2)
+@pytest.mark.parametrize("skew", [2, 3600], ids=["a little", "an hour"])
+def test_where_clocks_differ_a_later_hand_has_it_for_longer_and_nobody_for_very_long(skew):
+    world = lonely(skew=skew)
     ada, bob = world.join("Ada", 1, at=HEARTH), world.join("Bob", 0, at=BESIDE)
     world.run(1)
-    take(world, ada)
+    assert take(world, ada) == "" and carrier(world, 1) == ada.id
     until = ada.told("ember")[1]
-    assert take(world, bob, ada.id) == "" and bob.told("ember")[1] > until
-
-
-def test_by_a_clock_that_is_wrong_nobody_has_it_for_long():
-    world = lonely(skew=3600)
-    ada, bob = world.join("Ada", 1, at=HEARTH), world.join("Bob", 0, at=BESIDE)
-    world.run(1)
-    assert take(world, ada) == "" and carrier(world, 1) == ada.id and carrier(world, 0) == 0
-    assert take(world, bob) == "" and carrier(world, 0) == bob.id
+    # By a clock that is behind by an hour nobody has it.
+    assert carrier(world, 0) == (ada.id if skew == 2 else 0)
+    assert take(world, bob, ada.id if skew == 2 else 0) == "" and carrier(world, 0) == bob.id
+    assert (bob.told("ember")[1] > until) == (skew == 2)
 
 
 def test_the_page_has_the_same_places_and_times():
@@ -288,17 +214,6 @@ def test_the_page_has_the_same_places_and_times():
     assert f"BURNS = {BURNS};" in (page / "ember.js").read_text()
     x, y = HEARTH
     assert f"PLAZA_HEARTH = {{ x: {x}, y: {y} }}" in (page / "landmarks.js").read_text()
-
-
-def test_an_operator_clears_a_name_from_the_stones(world):
-    ada = world.join("Rude", 0, at=HEARTH)
-    world.run(1)
-    take(world, ada)
-    put(world, ada, FOOT)
-    light(world, ada)
-    world.game(1).node.play.clear_name("Rude")
-    world.run(1)
-    assert not ask(world, ada, "fires") and ada.told("fires")[0][0][3] == ["?"]
 
 
 def check_deed(before, after, lit, now):

@@ -1,5 +1,7 @@
 """Finders: who comes to a landmark is told as the how many-th, and nobody counts twice."""
 
+import pytest
+
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
@@ -20,19 +22,19 @@ TILE = Landmarks(Terrain(2013)).of(*PLACE)
 
 
 def come(harness, name, away=(0, 0), host=None, key=None):
-    """Return a client with a key, whose player stands some tiles from the landmark."""
+    """Return a client with a key, unless that is "", whose player stands some tiles from the
+    landmark."""
     middle = [(tile + more) * UNIT + UNIT // 2 for tile, more in zip(TILE, away, strict=True)]
     client = harness.stand(name, tuple(middle), (40, 25), host)
-    client.send(10, key or KEY + name)
+    if key != "":
+        client.send(10, key or KEY + name)
     return client
 
 
 def told(client):
     """Return the (place, of) of all that a client was told of the landmark."""
     said = [m[1:] for m in client.connection.messages if m[0] == 45]
-    return [
-        tuple(fields[2:4]) for name, fields in said if name == "finders" and fields[:2] == [*PLACE]
-    ]
+    return [tuple(of[2:4]) for name, of in said if name == "finders" and of[:2] == [*PLACE]]
 
 
 def find(client):
@@ -60,22 +62,16 @@ def test_each_player_is_told_as_the_how_many_th_it_came_at_whichever_node(world)
 
 def test_the_first_name_is_carved_for_good(world):
     harness = world(nodes=2)
-    carved = [
-        find(client) and client.model.told["finders"][4]
-        for client in (
-            come(harness, "Ada"),
-            come(harness, "Bob", host=harness.hosts[1]),
-            come(harness, "Ada", key=KEY),
-        )
-    ]
-    assert carved == ["Ada", "Ada", "Ada"]
+    for name, host, key in (("Ada", 0, None), ("Bob", 1, None), ("Ada", 0, KEY)):
+        client = come(harness, name, host=harness.hosts[host], key=key)
+        assert find(client) and client.model.told["finders"][4] == "Ada"
     harness.node.play.clear_name("Ada")
     harness.run(100)
     late = come(harness, "Cid")
     assert find(late) == (4, 4) and late.model.told["finders"][4] == "?"
 
 
-def test_who_is_not_there_finds_nothing(world):
+def test_a_player_that_is_not_there_finds_nothing(world):
     harness = world()
     for number, away in enumerate(((7, 3), (0, 9), (400, 0))):
         client = come(harness, f"far{number}", away)
@@ -87,18 +83,14 @@ def test_who_is_not_there_finds_nothing(world):
     assert find(near) == (1, 1)
 
 
-def test_a_part_without_a_landmark_has_no_finders(world, monkeypatch):
-    monkeypatch.setattr(Landmarks, "of", lambda *_: None)
-    client = come(world(), "A")
-    client.send(35, "find", [*PLACE])
-    assert client.model.errors == ["landmark"] and client.connection.closed is None
-
-
-def test_without_a_key_nobody_is_counted(world):
-    harness = world()
-    client = harness.stand("A", tuple(tile * UNIT for tile in TILE), (40, 25))
+@pytest.mark.parametrize("lacks", ["a landmark", "a key"])
+def test_without_a_landmark_or_a_key_nobody_is_counted(world, monkeypatch, lacks):
+    client = come(world(), "A", key="" if lacks == "a key" else None)
+    if lacks == "a landmark":
+        monkeypatch.setattr(Landmarks, "of", lambda *_: None)
     client.send(35, "find", [*PLACE])
     assert client.model.errors == ["landmark"] and told(client) == []
+    assert client.connection.closed is None
 
 
 def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
@@ -112,18 +104,21 @@ def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
     assert len(item.body) == 3 * MARK
 
 
-def test_an_address_finds_only_so_many_whatever_keys_it_has(world):
-    harness = world()
-    for n in range(FINDS + 1):
-        client = come(harness, f"A{n}")
-        client.connection.address = "192.0.2.1"
-        client.send(35, "find", [*PLACE])
-        assert client.model.errors == ([] if n < FINDS else ["crowded"])
-    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
-    assert len(item.body) == FINDS * MARK
-    other = come(harness, "B")
-    other.connection.address = "192.0.2.2"
-    assert find(other) == (FINDS + 1, FINDS + 1)
+#: How often a second, and how often at once, something is done from one address: action -> both.
+RATES = {
+    "build": (1 / 120, 20),
+    "find": (1 / 10, FINDS),
+    "take": (1 / 2, 20),
+    "sow": (1 / 5, 60),
+    "arrive": (1 / 10, 60),
+    "seek": (10, 60),
+}
+
+
+def test_from_one_address_only_so_much_is_done(world):
+    actions = {name: one for part in world().node.play._parts for name, one in part.actions.items()}
+    limited = {name: one.of_address for name, one in actions.items() if one.of_address}
+    assert {name: (rate.rate, rate.burst) for name, rate in limited.items()} == RATES
 
 
 def test_what_finds_nothing_new_is_paid_for_by_nobody(world):

@@ -6,24 +6,15 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands.games.flatlands.gardens import gardens
-from flatlands.games.flatlands.gardens.gardens import (
-    FROM_PATH,
-    KINDS,
-    LOOK,
-    MONTH,
-    SOIL,
-    Gardens,
-)
+from flatlands.games.flatlands.gardens.gardens import FROM_PATH, KINDS, LOOK, MONTH, SOIL, Gardens
 from flatlands.games.flatlands.gardens.paths import FASTER, ROAD, WEEK, Paths
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.games.flatlands.options import Options
 from flatlands.server.kept.boards import board_name
 from flatlands.stores.base import Score
-from flatlands.testkit import World
 from flatlands.world.grid import Rect
 from flatlands.world.terrain import GRASS, PATH, Terrain
-from games.flatlands.tests.test_ember import ask, put
+from games.flatlands.tests.worlds import ask, lonely, noted, part, put, resident
 from tests.processes import ROOT
 
 TERRAIN = Terrain(2013)
@@ -46,13 +37,13 @@ MEADOW = meadow()
 
 @pytest.fixture
 def world():
-    """Two nodes, without computer players and gems."""
-    return World("flatlands", 2, options=Options(walkers=0, deer=0, gems=0, twins=0))
+    return lonely()
 
 
-def part(world, kind, node=0):
-    """Return a part of the game of a node."""
-    return next(one for one in world.game(node).node.play._parts if isinstance(one, kind))
+@pytest.fixture
+def two(world):
+    """Two players on the meadow, at a node each."""
+    return world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
 
 
 def east(n=0):
@@ -61,9 +52,14 @@ def east(n=0):
 
 def give(world, player, gems):
     """Let a player have found so many gems."""
-    node = world.game(player.node).node
-    owner = node.residents.by_id[player.id].owner
-    node.keeper.wait(lambda store: store.add(Score(board_name("flatlands", BOARD), owner, gems)))
+    score = Score(board_name("flatlands", BOARD), resident(world, player).owner, gems)
+    world.game(player.node).node.keeper.wait(lambda store: store.add(score))
+
+
+def purse(world, player):
+    """Return how many gems a player is told that it can plant."""
+    ask(world, player, "purse")
+    return player.told("purse")[0]
 
 
 def sow(world, player, n, kind=1):
@@ -78,7 +74,7 @@ def grows(world, n):
 
 
 def pace(world, player):
-    return world.game(player.node).node.residents.by_id[player.id].pace
+    return resident(world, player).pace
 
 
 def walk(world, player, times):
@@ -92,8 +88,8 @@ def walk(world, player, times):
 # Paths.
 
 
-def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(world):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(world, two):
+    ada, bob = two
     walk(world, ada, 1)
     assert 0 < sum(ada.tiles("Paths.worn").values()) <= 5 and pace(world, ada) == 100
     walk(world, ada, 60)
@@ -115,12 +111,9 @@ def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(
 
 def test_only_soft_ground_wears_and_a_thousand_people_wear_no_more_than_four(world, monkeypatch):
     players = [world.join(f"P{n}", n % 2, at=(n - 5, 0)) for n in range(10)]
-    for _ in range(5):
+    for step in range(10):
         for player in players:
-            player.walk(1, 0)
-        world.run(4)
-        for player in players:
-            player.walk(-1, 0)
+            player.walk((1, -1)[step % 2], 0)
         world.run(4)
     assert not players[0].tiles("Paths.worn"), "the plaza and the paths from it are built"
     for player in players:
@@ -154,17 +147,6 @@ def test_in_a_race_all_go_at_one_pace_also_on_a_road(world):
     assert pace(world, ada) > 100, "no race lasts longer"
 
 
-def test_who_walks_at_a_node_that_is_killed_leaves_the_path(world):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
-    walk(world, ada, 10)
-    worn = bob.tiles("Paths.worn")
-    world.kill(0)
-    ada.back(1)
-    world.run(20)
-    assert ada.tiles("Paths.worn") == bob.tiles("Paths.worn") == worn
-    world.check()
-
-
 def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
     ada = world.join("Ada", 0, at=MEADOW)
     paths = part(world, Paths)
@@ -177,25 +159,20 @@ def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
 # Gardens.
 
 
-def test_with_each_gem_one_plants_something_and_all_see_it(world):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(3))
+def test_with_each_gem_one_plants_something_and_all_see_it(world, two):
+    ada, bob = two
     assert sow(world, ada, 1) == "it takes a gem, and you have none left: find one"
     give(world, ada, 2)
-    ask(world, ada, "purse")
-    assert ada.told("purse") == [2]
+    assert purse(world, ada) == 2
     assert sow(world, ada, 1, 2) == "" and ada.told("sown") == [2, *east(1), 1]
     assert grows(world, 1) == {2}
     assert sow(world, ada, 0, KINDS) == "" and ada.told("sown") == [KINDS, *MEADOW, 0]
     assert "you have none left" in sow(world, ada, 2)
-    ask(world, ada, "purse"), ask(world, bob, "purse")
-    assert ada.told("purse") == bob.told("purse") == [0]
+    assert purse(world, ada) == purse(world, bob) == 0
     world.run(60)
     assert sow(world, bob, 1, 3) == "something grows there already"
     # The book has a line for each garden and day.
-    ask(world, ada, "book")
-    world.run(4)
-    [[[kind, _, who, n, *where]]] = ada.told("book")
-    assert (kind, who, n, where) == ("plant", "", 2, list(east(1)))
+    assert noted(world, ada) == [("plant", "", 2, *east(1))]
     world.check()
 
 
@@ -224,24 +201,23 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     assert ask(world, ada, "build", "here") == ""
     assert sow(world, ada, border) == "something lies there already"
     assert sow(world, ada, border + 1) == ""
-    ask(world, ada, "purse")
-    assert ada.told("purse") == [8]
+    assert purse(world, ada) == 8
 
 
-def test_of_two_who_plant_on_one_tile_one_does_and_the_other_keeps_its_gem(world):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+def test_of_two_that_plant_on_one_tile_one_does_and_the_other_keeps_its_gem(world, two):
+    ada, bob = two
     give(world, ada, 1), give(world, bob, 1)
     ada.do("sow", 1, *east(1)), bob.do("sow", 2, *east(1))
     world.run(1)
-    ask(world, ada, "purse"), ask(world, bob, "purse")
-    assert sorted(ada.told("purse") + bob.told("purse")) == [0, 1]
-    [planted] = grows(world, 1)
-    assert (planted == 1) == (ada.told("purse") == [0])
+    left = purse(world, ada), purse(world, bob)
+    assert sorted(left) == [0, 1]
+    assert grows(world, 1) == {1 if left == (0, 1) else 2}
 
 
-def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(world, monkeypatch):
-    ada = world.join("Ada", 0, at=MEADOW)
-    world.join("Bob", 1, at=east(2))
+def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(
+    world, two, monkeypatch
+):
+    ada, _bob = two
     give(world, ada, 1)
 
     def die(*_arguments):
@@ -255,28 +231,15 @@ def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(w
     world.kill(0)
     ada.back(1)
     world.run(5)
-    ask(world, ada, "purse")
-    assert ada.told("purse") == [0] and grows(world, 1) == {0}
+    assert purse(world, ada) == 0 and grows(world, 1) == {0}
     assert sow(world, ada, 1, 2) == "it takes a gem, and you have none left: find one"
     assert sow(world, ada, 1, 3) == "" and grows(world, 1) == {3}
     assert sow(world, ada, 0, 3) == "it takes a gem, and you have none left: find one"
     world.check()
 
 
-def test_what_was_answered_is_there_when_the_node_is_killed_at_once(world):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
-    give(world, ada, 1)
-    ada.do("sow", 3, *east(1))
-    while ada.told("sown") is None or not grows(world, 1) & {3}:
-        world.run(0.02)
-    world.kill(0)
-    world.run(5)
-    assert bob.cell("Gardens.plants", *east(1)) == 3
-
-
-def test_without_its_store_nothing_is_planted_and_nothing_lost(world):
-    ada = world.join("Ada", 0, at=MEADOW)
-    world.join("Bob", 1, at=east(2))
+def test_without_its_store_nothing_is_planted_and_nothing_lost(world, two):
+    ada, _bob = two
     give(world, ada, 1)
     world.lose_store()
     assert "cannot reach its store" in sow(world, ada, 1)
@@ -285,8 +248,8 @@ def test_without_its_store_nothing_is_planted_and_nothing_lost(world):
     assert sow(world, ada, 1) == "" and grows(world, 1) == {1}
 
 
-def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, monkeypatch):
-    ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
+def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, two, monkeypatch):
+    ada, bob = two
     give(world, ada, 1), give(world, bob, 1)
     sow(world, ada, 1), sow(world, bob, 2)
     monkeypatch.setattr(gardens, "DAY", 30)
@@ -297,7 +260,7 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, mon
     world.run(20 + 2 * LOOK)
     assert layer.known(square).get(place)[1] > before
     play = world.game(1).node.play
-    owner = world.game(0).node.residents.by_id[ada.id].owner[:16]
+    owner = resident(world, ada).owner[:16]
     found = play.undo(None, Rect(*square, *square))
     assert found[owner] == 1 and len(found) == 2
     assert play.undo(owner, Rect(*square, *square)) == {owner: 1}
@@ -305,9 +268,7 @@ def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, mon
     assert grows(world, 1) == {0} and grows(world, 2) == {1}
 
 
-def test_who_comes_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
-    world, monkeypatch
-):
+def test_a_player_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(world, monkeypatch):
     ada, bob = world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=(-900, 0))
     give(world, ada, 1), give(world, bob, 1)
     assert sow(world, ada, 1, 2) == ""
@@ -320,14 +281,12 @@ def test_who_comes_from_afar_plants_nothing_over_what_its_node_does_not_know_yet
     assert sow(world, bob, 1, 3) == "something grows there already"
     put(world, ada, east(3))
     assert ada.cell("Gardens.plants", *east(1)) == 2
-    ask(world, bob, "purse")
-    assert bob.told("purse") == [1]
+    assert purse(world, bob) == 1
 
 
-def test_one_person_who_plays_twice_plants_a_gem_once(world):
-    ada, twin = world.join("Ada", 0, at=MEADOW), world.join("Ada", 1, at=east(2))
-    residents = [world.game(one.node).node.residents.by_id[one.id] for one in (ada, twin)]
-    residents[1].owner = residents[0].owner
+def test_a_person_that_plays_twice_plants_a_gem_once(world, two):
+    ada, twin = two
+    resident(world, twin).owner = resident(world, ada).owner
     give(world, ada, 1)
     ada.do("sow", 1, *east(1)), twin.do("sow", 2, *east(3))
     world.run(1)

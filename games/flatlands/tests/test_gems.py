@@ -1,5 +1,7 @@
 """Gems: they lie in the world, are taken once, and lie somewhere else later."""
 
+from typing import Any, NamedTuple
+
 import gevent
 import pytest
 
@@ -8,7 +10,6 @@ from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.kept.strangers import EVERY
 from flatlands.server.me import Me
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
@@ -23,15 +24,29 @@ THINGS = f"{QUEUE} flatlands 2013-16"
 CELLS, PLANTED = 9, 36
 
 
+class Seen(NamedTuple):
+    """A gem as a client knows it; its place is (x, y) in units."""
+
+    square: Any
+    id: str
+    version: int
+    place: Any
+
+
 def lying(client):
-    """Return the gems that a client knows: (square, id, version, (x, y) in units)."""
+    """Return the gems that a client knows."""
     span = client.host.node.grid.span
     return [
-        (square, id, version, (x + square[0] * span, y + square[1] * span))
+        Seen(square, id, version, (x + square[0] * span, y + square[1] * span))
         for square, things in sorted(client.model.things.items())
         for kind, id, version, x, y in things
         if kind == 0
     ]
+
+
+def ids(*clients):
+    """Return the ids of all gems that clients know."""
+    return {gem.id for client in clients for gem in lying(client)}
 
 
 def near(harness, name, place, host=None, key=""):
@@ -49,6 +64,20 @@ def go(harness, client, place):
     harness.run(500)
 
 
+def reach(harness, name="B", host=None, key=""):
+    """Return a client beside the first gem that the first client knows, and that gem."""
+    gem = lying(harness.clients[0])[0]
+    return near(harness, name, gem.place, host, key), gem
+
+
+def taken(harness, *given, **more):
+    """Return a client that has taken the first gem that the first client knows, and that gem."""
+    client, gem = reach(harness, *given, **more)
+    go(harness, client, gem.place)
+    assert client.model.found == [(gem.id, gem.version)] and client.model.errors == []
+    return client, gem
+
+
 def grown(harness, host=None, name="A"):
     """Return a client that sees the gems around the plaza, in a harness where they have grown."""
     client = harness.stand(name, (0, 0), (96, 64), host)
@@ -57,9 +86,10 @@ def grown(harness, host=None, name="A"):
     return client
 
 
-def answers(client, name):
-    """Return all that a client was told under a name."""
-    return [m[2] for m in client.connection.messages if m[0] == 45 and m[1] == name]
+def found(client):
+    """Return what a client was told last of a gem that it found: its points, its place, of how
+    many."""
+    return client.model.told["found"][2:]
 
 
 def scores(harness, client):
@@ -72,23 +102,18 @@ def scores(harness, client):
 def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaza(world):
     harness = world(free=False)
     grown(harness)
-    store, terrain = harness.node.keeper.store, harness.node.terrain
-    squares = [heard for heard in harness.node.replicas.squares.values() if heard.things.all()]
-    for heard in squares:
+    terrain, span = harness.node.terrain, harness.node.grid.span
+    for heard in harness.node.replicas.squares.values():
         for thing in heard.things.all():
-            assert 0 <= thing.x < harness.node.grid.span and 0 <= thing.y < harness.node.grid.span
-            column = (heard.square[0] * harness.node.grid.span + thing.x) // UNIT
-            row = (heard.square[1] * harness.node.grid.span + thing.y) // UNIT
+            assert 0 <= thing.x < span and 0 <= thing.y < span
+            column = (heard.square[0] * span + thing.x) // UNIT
+            row = (heard.square[1] * span + thing.y) // UNIT
             assert not terrain.blocked(column, row) and column**2 + row**2 > (PLAZA_WITHIN + 2) ** 2
             i, j, _ = map(int, thing.id.split(":")[1:])
             assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
-            kinds = {
-                terrain.kind(column + dx, row + dy)
-                for dx in range(-16, 17)
-                for dy in range(-16, 17)
-            }
-            assert kinds & {6, 7, 8}
-    assert store.count(THINGS) == PLANTED
+            around = ((column + dx, row + dy) for dx in range(-16, 17) for dy in range(-16, 17))
+            assert {terrain.kind(*tile) for tile in around} & {6, 7, 8}
+    assert harness.node.keeper.store.count(THINGS) == PLANTED
 
 
 def test_no_gem_lies_on_high_ground_beside_the_path(world):
@@ -101,17 +126,16 @@ def test_no_gem_lies_on_high_ground_beside_the_path(world):
     assert not {terrain.kind(*place) for place in places} & (BLOCKED | HIGH)
 
 
-def test_a_gem_is_taken_by_who_walks_over_it_and_gone_for_everybody(world):
+def test_a_gem_is_taken_by_a_player_that_walks_over_it_and_gone_for_everybody(world):
     harness = world(nodes=2)
-    grown(harness)
-    square, id, version, place = lying(harness.clients[0])[0]
-    a = near(harness, "A", place)
-    b = near(harness, "B", place, harness.hosts[1])
-    assert lying(a) == lying(b) and (square, id, version, place) in lying(a)
-    go(harness, a, place)
-    assert a.model.found == [(id, version)] and a.model.errors == []
-    assert all(gem[1] != id for gem in lying(a) + lying(b) + lying(harness.clients[0]))
-    go(harness, b, place)
+    first = grown(harness)
+    a, gem = reach(harness, "A")
+    b = near(harness, "B", gem.place, harness.hosts[1])
+    assert lying(a) == lying(b) and gem in lying(a)
+    go(harness, a, gem.place)
+    assert a.model.found == [(gem.id, gem.version)] and a.model.errors == []
+    assert gem.id not in ids(a, b, first)
+    go(harness, b, gem.place)
     assert b.model.found == [] and b.model.errors == []
     # It came with a flush, after the batches.
     kinds = [message[0] for message in b.connection.messages]
@@ -122,27 +146,21 @@ def test_a_gem_is_taken_by_who_walks_over_it_and_gone_for_everybody(world):
 def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     harness = world(rules=QUICK)
     client = grown(harness)
-    before = {gem[1]: gem for gem in lying(client)}
-    square, id, version, place = next(iter(before.values()))
-    taker = near(harness, "B", place)
+    taker, gem = reach(harness)
     store = harness.node.keeper.store
     # The taker may have come near another part of the world, which has gems from then on.
     gems = store.count(THINGS)
-    go(harness, taker, place)
-    assert taker.model.found == [(id, version)]
+    go(harness, taker, gem.place)
+    assert taker.model.found == [(gem.id, gem.version)]
     gevent.sleep(0.4)
     harness.run(GROW_EVERY * 2)
-    items = {
-        item.id: item.body
-        for heard in harness.node.replicas.squares
-        for item in store.group(THINGS, f"{heard[0]}:{heard[1]}")
-    }
+    squares = [f"{column}:{row}" for column, row in harness.node.replicas.squares]
     assert store.count(THINGS) == gems
-    again = [gem for gem in lying(client) if gem[1] == id]
+    again = [one for one in lying(client) if one.id == gem.id]
     # It may lie where the client does not see it; then the node may know it.
-    assert (id in items) >= bool(again)
-    for gem in again:
-        assert gem[2] == version + 1 and gem[3] != place
+    assert (gem.id in {item.id for item in store.group(THINGS, *squares)}) >= bool(again)
+    for one in again:
+        assert one.version == gem.version + 1 and one.place != gem.place
 
 
 def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
@@ -156,18 +174,18 @@ def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
     harness = Harness(stores=opens, rules=QUICK._replace(per_cell=0))
     client = harness.stand("A", (0, 0), (96, 64))
     harness.run(500)
-    before = lying(client)
     # They lie there until somebody takes them.
-    assert len(before) >= 3
-    takers = [near(harness, "B", place) for *_, place in before]
-    for taker, (*_, place) in zip(takers, before, strict=True):
-        go(harness, taker, place)
-    assert sum(len(taker.model.found) for taker in takers) == len(before)
+    many, takes = len(lying(client)), []
+    while lying(client):
+        taker, gem = reach(harness)
+        go(harness, taker, gem.place)
+        takes += taker.model.found
+    assert len(takes) == many >= 3
     gevent.sleep(0.4)
     harness.run(GROW_EVERY * 2)
     assert lying(client) == []
     gems = [item for item in stores[1].each(THINGS) if item.id.startswith("Gem:")]
-    assert len(gems) == 27 - len(before)
+    assert len(gems) == 27 - many
     for store in stores:
         store.close()
 
@@ -198,13 +216,13 @@ def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(wo
     others.claim = lambda *_: []
     done, planted = mine.done, []
 
-    def late(queue, ids, then):
+    def late(queue, claimed, then):
         # The node has stood still, and another has planted the first cell meanwhile.
         if not planted:
             planted.extend(item.id for _, item in then if item.group)
             there = Item(planted[0], 10**6, "90:90", b"\x90")
-            assert others.take(queue, ids[0], [(queue, there)]) is not None
-        return done(queue, ids, then)
+            assert others.take(queue, claimed[0], [(queue, there)]) is not None
+        return done(queue, claimed, then)
 
     mine.done = late
     client = harness.stand("A", (0, 0), (96, 64), second)
@@ -213,56 +231,44 @@ def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(wo
     c0, r0, c1, r1 = client.model.held
     held = [f"{column}:{row}" for column in range(c0, c1 + 1) for row in range(r0, r1 + 1)]
     there = {item.id for item in mine.group(THINGS, *held)}
-    assert {id for _, id, *_ in lying(client)} == there
+    assert ids(client) == there
     assert len(there) >= 3 and planted and planted[0] not in there
 
 
-def test_what_a_node_does_not_hear_it_reads_within_a_minute(world):
+@pytest.mark.parametrize("lost", ["the news of it", "the link"])
+def test_what_a_node_has_not_heard_it_reads_after_a_reset_or_within_a_minute(world, lost):
     harness = world(nodes=2)
     client = grown(harness)
-    other = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
+    host = harness.hosts[1]
+    other = harness.stand("B", (0, 0), (96, 64), host)
     harness.run(500)
     assert lying(other) == lying(client)
-    square, id, _, place = lying(client)[0]
-    taker = near(harness, "C", place)
     # Only the news of the gem is lost: after a lost batch the square would be read at once.
-    things, lost = harness.node.play.lying, []
-    things.tell = lambda *news: lost.append(news)
-    go(harness, taker, place)
-    assert len(taker.model.found) == len(lost) == 1
-    del things.tell
+    things, told = harness.node.play.lying, []
+    if lost == "the link":
+        host.broker.fail()
+    else:
+        things.tell = lambda *news: told.append(news)
+    taker, gem = taken(harness, "C")
     harness.run(1000)
-    seen = [gem for gem in lying(other) if gem[1] == id]
-    harness.run(AGAIN)
-    assert seen and all(gem[1] != id for gem in lying(other))
-    assert lying(other) == lying(client)
-
-
-def test_after_a_reset_of_the_broker_a_square_is_read_at_once(world):
-    harness = world(nodes=2)
-    client = grown(harness)
-    other = harness.stand("B", (0, 0), (96, 64), harness.hosts[1])
-    harness.run(500)
-    square, id, _, place = lying(client)[0]
-    taker = near(harness, "C", place)
-    harness.hosts[1].broker.fail()
-    go(harness, taker, place)
-    harness.run(1000)
-    assert id in [gem[1] for gem in lying(other)]
-    harness.hosts[1].broker.restore(harness.hosts[1].node)
-    harness.run(1000)
-    assert id not in [gem[1] for gem in lying(other)]
+    assert len(taker.model.found) == 1 and gem.id in ids(other)
+    if lost == "the link":
+        host.broker.restore(host.node)
+        harness.run(1000)
+    else:
+        del things.tell
+        harness.run(AGAIN)
+        assert len(told) == 1
+    assert lying(other) == lying(client) and gem.id not in ids(other)
 
 
 def test_a_player_sees_its_gem_go_though_the_broker_is_away(world):
     harness = world()
-    client = grown(harness)
-    square, id, _, place = lying(client)[0]
-    taker = near(harness, "C", place)
+    grown(harness)
+    taker, gem = reach(harness)
     harness.broker.down = True
-    go(harness, taker, place)
-    assert len(taker.model.found) == 1
-    assert id not in [gem[1] for gem in lying(taker)]
+    go(harness, taker, gem.place)
+    assert len(taker.model.found) == 1 and gem.id not in ids(taker)
 
 
 def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
@@ -276,9 +282,8 @@ def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
     harness.run(3000)
     left = lying(client)
     assert client.model.resyncs == 1 and len(left) >= len(seen) - 1
-    token = client.model.token
     client.connection.lose()
-    back = harness.client().hello("A", (96, 64), token)
+    back = harness.client().hello("A", (96, 64), client.model.token)
     harness.run(100)
     assert lying(back) == left
 
@@ -301,40 +306,25 @@ def test_a_gem_that_nobody_takes_for_a_day_is_forgotten_until_somebody_comes(wor
     watcher = harness.stand("B", (10**7, 0), (60, 40))
     harness.run(GROW_EVERY * 8)
     assert watcher.model.held
-    assert not [item for item in store.each(THINGS) if item.id in {gem.id for gem in gems}]
-    again = grown(harness, name="C")
-    assert {gem[1] for gem in lying(again)} <= {gem.id for gem in gems}
+    gone = {gem.id for gem in gems}
+    assert not gone & {item.id for item in store.each(THINGS)}
+    assert ids(grown(harness, name="C")) <= gone
 
 
 # The board.
 
 
-def test_gems_are_counted_for_who_shows_the_key(world):
+def test_gems_are_counted_for_the_key_that_a_player_shows_and_it_is_not_stored(world, tmp_path):
     harness = world(nodes=2)
     grown(harness)
-    takers = []
-    for name, host, key in (("Wren", 0, KEY), ("Tit", 1, KEY + "x"), ("Wren", 1, KEY)):
-        *_, place = lying(harness.clients[0])[0]
-        taker = near(harness, name, place, harness.hosts[host], key)
-        go(harness, taker, place)
-        takers.append(taker)
-    assert [client.model.errors for client in takers] == [[], [], []]
-    found = [answers(client, "found")[0][2:] for client in takers]
-    assert found == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
+    takers = [
+        taken(harness, name, harness.hosts[host], key)[0]
+        for name, host, key in (("Wren", 0, KEY), ("Tit", 1, KEY + "x"), ("Wren", 1, KEY))
+    ]
+    assert [found(client) for client in takers] == [[1, 1, 1], [1, 1, 2], [2, 1, 2]]
     harness.run(3000)
-    for client, own in ((takers[0], "Wren"), (takers[1], "Tit")):
-        gems, place, of, top = scores(harness, client)
-        assert (gems, place, of) == ((2, 1, 2) if own == "Wren" else (1, 2, 2))
-        assert top == [["Wren", 2, own == "Wren"], ["Tit", 1, own == "Tit"]]
-
-
-def test_the_key_itself_is_not_stored(world, tmp_path):
-    harness = world()
-    grown(harness)
-    *_, place = lying(harness.clients[0])[0]
-    taker = near(harness, "Wren", place, key=KEY)
-    go(harness, taker, place)
-    assert answers(taker, "found")[0][2:] == [1, 1, 1]
+    assert scores(harness, takers[0]) == [2, 1, 2, [["Wren", 2, True], ["Tit", 1, False]]]
+    assert scores(harness, takers[1]) == [1, 2, 2, [["Wren", 2, False], ["Tit", 1, True]]]
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes(), path
 
@@ -342,9 +332,7 @@ def test_the_key_itself_is_not_stored(world, tmp_path):
 def test_a_player_with_another_name_is_shown_under_it(world):
     harness = world()
     grown(harness)
-    *_, place = lying(harness.clients[0])[0]
-    taker = near(harness, "Wren", place, key=KEY)
-    go(harness, taker, place)
+    taken(harness, "Wren", key=KEY)
     again = harness.place("Jenny", (0, 0))
     again.send(10, KEY)
     harness.run(3000)
@@ -358,11 +346,8 @@ def test_a_player_with_another_name_is_shown_under_it(world):
 def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
     harness = world()
     grown(harness)
-    _, id, version, place = lying(harness.clients[0])[0]
-    taker = near(harness, "Wren", place)
-    go(harness, taker, place)
-    assert answers(taker, "found") == [[id, version, 0, 0, 0]]
-    assert scores(harness, taker) == [0, 0, 0, []]
+    taker, _ = taken(harness)
+    assert found(taker) == [0, 0, 0] and scores(harness, taker) == [0, 0, 0, []]
     # Nor does anybody else have a point for it.
     assert harness.node.keeper.store.top(board_name("flatlands", BOARD), 10) == []
 
@@ -379,13 +364,12 @@ def test_a_key_with_other_characters_is_refused(world, key):
 
 def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness = world()
-    client = grown(harness)
-    square, id, version, place = lying(client)[0]
-    taker = near(harness, "B", place)
+    grown(harness)
+    taker, gem = reach(harness)
     keeper = harness.node.keeper
     store, keeper.store = keeper.store, Broken()
     taker.send(10, KEY)
-    go(harness, taker, place)
+    go(harness, taker, gem.place)
     taker.send(35, "scores", [])
     harness.run(10)
     assert taker.model.errors == ["store", "store"] and taker.connection.closed is None
@@ -397,9 +381,9 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert harness.loop.stats["errors"] == 0 and keeper.trouble == "the disk is full"
     # It answers again: the gem is still there, and squares that could not be read are.
     keeper.store = store
-    go(harness, taker, (place[0] + 2 * UNIT, place[1]))
-    go(harness, taker, place)
-    assert taker.model.found == [(id, version)]
+    go(harness, taker, (gem.place[0] + 2 * UNIT, gem.place[1]))
+    go(harness, taker, gem.place)
+    assert taker.model.found == [(gem.id, gem.version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
     assert lying(newcomer) and keeper.trouble is None
     told = [(record.levelname, record.message) for record in caplog.records]
@@ -409,71 +393,18 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
 def test_when_the_store_answers_again_everything_is_read(world):
     harness = world(nodes=2)
     client = grown(harness)
-    square, id, _, place = lying(client)[0]
-    taker = near(harness, "B", place, harness.hosts[1])
+    taker, gem = reach(harness, host=harness.hosts[1])
     harness.run(AGAIN)
     keeper = harness.node.keeper
     store, keeper.store = keeper.store, Broken()
     # What another node takes meanwhile, this one does not hear.
     harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
-    go(harness, taker, place)
-    assert taker.model.found
+    go(harness, taker, gem.place)
     harness.run(2000)
-    assert id in [gem[1] for gem in lying(client)]
+    assert taker.model.found and gem.id in ids(client)
     keeper.store = store
     harness.run(FAILS_FOR + 2 * GROW_EVERY)
-    assert id not in [gem[1] for gem in lying(client)]
-
-
-def away(path, copy=None):
-    """Delete the file of a store, or put another one in its place."""
-    if copy is not None:
-        copy.rename(path)
-    else:
-        for one in (path, *path.parent.glob(f"{path.name}-*")):
-            one.unlink()
-
-
-@pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_file_that_is_taken_away_is_noticed_and_what_is_there_now_counts(tmp_path, caplog, how):
-    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
-    opened = []
-
-    def opens():
-        opened.append(open_store(f"sqlite:///{path}", "flatlands"))
-        return opened[-1]
-
-    harness = Harness(nodes=2, rules=SLOW, stores=opens)
-    client = grown(harness)
-    opened[0].backup(str(copy))
-
-    def takes():
-        """Let a player of the other node take one gem; return its points by the store."""
-        square, id, _, place = lying(client)[0]
-        taker = near(harness, "B", place, harness.hosts[1], KEY)
-        go(harness, taker, place)
-        assert len(taker.model.found) == 1 and taker.model.errors == []
-        taker.connection.lose(1000)
-        harness.run(500)
-        return opened[1].top(board_name("flatlands", BOARD), 1)[0][1]
-
-    assert takes() == 1
-    before = opened[0].identity
-    away(path, None if how == "deleted" else copy)
-    harness.run(EVERY)
-    assert all(host.node.keeper.trouble for host in harness.hosts)
-    harness.run(FAILS_FOR + GROW_EVERY * 5)
-    assert not any(host.node.keeper.trouble for host in harness.hosts)
-    warned = [r.message for r in caplog.records if "so that nothing can be taken" in r.message]
-    assert len(warned) == 2
-    assert opened[0].identity == opened[1].identity != before
-    # What is shown is what lies there now, and what is taken there counts there.
-    names = [f"{square[0]}:{square[1]}" for square in client.model.things]
-    there = {item.id for item in opened[0].group(THINGS, *names)}
-    assert {gem[1] for gem in lying(client)} == there
-    assert [takes(), takes()] == [1, 2]
-    for store in opened:
-        store.close()
+    assert gem.id not in ids(client)
 
 
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):

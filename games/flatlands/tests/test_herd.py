@@ -27,14 +27,8 @@ SIZES = Sizes(people=9, deer=5)
 def herding(nodes=1, sizes=SIZES, **more):
     """Return a harness whose nodes share a herd."""
     clock = Clock()
-    return Harness(
-        nodes=nodes,
-        sizes=sizes,
-        stores=clock_stores(clock),
-        rules=Rules(per_cell=0),
-        clock=clock,
-        **more,
-    )
+    more |= {"stores": clock_stores(clock), "rules": Rules(per_cell=0), "clock": clock}
+    return Harness(nodes=nodes, sizes=sizes, **more)
 
 
 def herd(host):
@@ -69,15 +63,11 @@ class Watch:
     """What a client sees of the computer players: whether any vanishes, leaps or stands still."""
 
     def __init__(self, client):
-        self.client = client
-        self.at = {}
-        self.moved = {}
-        #: The most ms that any of them has stood still.
-        self.stood = 0
-        #: Those that were seen, and then not, though they cannot have left the screen; and the
-        #: most units that any of them went in 100 ms.
+        self.client, self.at, self.moved = client, {}, {}
+        #: The most ms that any of them has stood still, and the most units that one went in 100 ms.
+        self.stood = self.leap = 0
+        #: Those that were seen, and then not, though they cannot have left the screen.
         self.vanished = set()
-        self.leap = 0
 
     def run(self, ms):
         for _ in range(ms // 100):
@@ -130,12 +120,12 @@ def test_one_node_keeps_the_whole_herd_which_never_stands_for_long(nodes):
     check_kept(harness)
     check_unbroken(watch)
     assert keeper(harness) is kept
-    names = {player.name for id, player in watch.client.model.players.items() if id < DEER_FROM}
-    assert len(names) > 3
+    players = watch.client.model.players
+    assert len({player.name for id, player in players.items() if id < DEER_FROM}) > 3
 
 
 @pytest.mark.parametrize("phase", range(0, 1000, 250))
-def test_who_sees_computer_players_of_a_node_that_is_killed_sees_all_go_on(phase):
+def test_computer_players_of_a_node_that_is_killed_go_on_for_all_that_see_them(phase):
     harness, kept, watch = watched(3, skew=5000)
     watch.run(phase)
     before = herd(kept)
@@ -170,7 +160,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     check_unbroken(watch)
 
 
-def test_who_goes_on_at_another_node_is_on_screens_after_each_single_flush():
+def test_computer_players_that_go_on_at_another_node_are_on_screens_after_each_single_flush():
     """A player that is gone with one flush and back with the next one would blink."""
     harness, _, watch = watched(2, skew=5000)
     client = watch.client
@@ -277,7 +267,7 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     assert not watch.vanished
 
 
-def test_who_dies_while_the_store_is_away_leaves_a_herd_that_comes_back_with_the_store():
+def test_the_herd_of_a_node_that_dies_without_a_store_comes_back_with_the_store():
     harness, kept, watch = watched(2)
     [left] = others(harness)
     store, left.node.keeper.store = left.node.keeper.store, Broken()
@@ -298,7 +288,7 @@ def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves
     check_unbroken(watch)
 
 
-def test_who_is_missing_is_there_again_after_a_while():
+def test_a_computer_player_that_is_missing_is_there_again_after_a_while():
     harness = herding(2)
     harness.run(5000)
     kept = keeper(harness)
@@ -309,7 +299,7 @@ def test_who_is_missing_is_there_again_after_a_while():
     assert incarnation(herd(kept)[2].seq) > incarnation(lost.seq)
 
 
-def test_who_is_no_part_of_the_next_keepers_herd_leaves_after_a_while():
+def test_a_computer_player_that_the_next_keeper_has_not_leaves_after_a_while():
     harness = herding(sizes=Sizes(people=6, deer=2))
     harness.run(3000)
     large = harness.hosts[0]
@@ -335,11 +325,12 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(sizes
     harness.run(1000)
     harness.sizes = sizes
     new = harness.host()
-    began, times = {}, {}
+    began = {}
     join = new.node.residents.join
 
     def noted(name, place, **more):
-        began[more["id"]], times[more["id"]] = (place, more["seq"]), new.loop.now()
+        assert more["seq"] > 0
+        began[more["id"]] = place, new.loop.now()
         return join(name, place, **more)
 
     new.node.residents.join = noted
@@ -348,11 +339,10 @@ def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(sizes
     # What is stored is up to a second old, and in that time a player may have turned.
     turned = 0
     for id in began.keys() & before.keys():
-        (x, y), seq = began[id]
-        places = before[id].at(died), before[id].at(times[id])
+        (x, y), now = began[id]
+        places = before[id].at(died), before[id].at(now)
         turned += (x, y) != places[1]
         assert min(abs(x - px) + abs(y - py) for px, py in places) <= 8 * SPEED
-        assert seq > 0
     assert turned <= sum(SIZES) // 2
     check_kept(harness, sizes)
 
@@ -394,9 +384,9 @@ def test_newcomers_never_have_the_id_of_a_computer_player(monkeypatch):
     harness = Harness()
     drawn = []
 
-    def least(low, high):
-        drawn.append((low, high))
-        return low + len(drawn) - 1
+    def least(*given):
+        drawn.append(given)
+        return given[0] + len(drawn) - 1
 
     monkeypatch.setattr("flatlands.server.players.residents.random.randrange", least)
     ids = [harness.client().hello().id for _ in range(3)]

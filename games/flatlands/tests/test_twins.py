@@ -7,16 +7,16 @@ from math import dist
 import pytest
 
 from flatlands.games.flatlands.options import Options
-from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY
+from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY, Twins
 from flatlands.testkit import World
+from games.flatlands.tests.worlds import lonely, noted, part, resident, spoil
 
 KEY = 10
 
 
 def start(nodes=2, gem_pause=10**4, twins=2, **more):
     """Return a world with twin stones, and no other gems."""
-    options = Options(walkers=0, deer=0, gems=0, twins=twins, gem_pause=gem_pause)
-    return World("flatlands", nodes, options=options, **more)
+    return lonely(nodes, gem_pause=gem_pause, twins=twins, **more)
 
 
 def found(world):
@@ -48,9 +48,7 @@ def gems(player):
 
 def partners(player):
     """Return with whom a player has opened twin stones, as its book says."""
-    player._world.run(6)
-    player.do("book")
-    return [who for kind, _, who, *_ in player.told("book")[0] if kind == "twin"]
+    return [who for _, who, *_ in noted(player._world, player, "twin")]
 
 
 def test_the_most_gems_and_twin_stones_are_no_more_than_a_cell_may_have():
@@ -69,7 +67,7 @@ def test_nobody_can_be_at_two_of_a_cell():
     assert len(gaps) > 20 and min(gaps) > APART
 
 
-def test_two_who_stand_on_the_stones_at_two_nodes_have_it_both_and_a_third_has_not():
+def test_two_that_stand_on_the_stones_at_two_nodes_have_it_both_and_a_third_has_not():
     world = start()
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -102,26 +100,23 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
         "it opens for two persons, and the one on the other stone is you again"
     ]
     # Whoever has sent no key is nobody of whom it is known that it is another person.
-    beside(world, twin, "", 1, 2)._client.connection.lose()
-    nobody = world._harness.client(world._hosts[2]).hello("Nobody", (40, 25))
-    world.run(1)
-    resident = world._hosts[2].node.residents.by_id[nobody.id]
-    x, y = twin.x + ASIDE, twin.y
-    world._hosts[2].node.movement.put(resident, (int(x * 1024), int(y * 1024)))
+    nobody = beside(world, twin, "Nobody", 1, 2)
+    resident(world, nobody).owner = ""
+    on(world, twin, (nobody, 1))
     world.run(10)
-    assert resident.owner == "" and scout.things("Twin") and not scout.things("Half")
+    assert scout.things("Twin") and not scout.things("Half")
     # Another person may share the stone with all these.
     on(world, twin, (beside(world, twin, "Bob", 1), 1))
     world.run(3)
     assert partners(ada) == ["Bob"] and gems(ada) == 1
 
 
-def heard(player, name="waits"):
-    """Return all that a player was told under a name."""
-    return [more[1] for what, _, more in player.heard if what == "told" and more[0] == name]
+def heard(player):
+    """Return all that a player was told of who waits."""
+    return [more[1] for what, _, more in player.heard if what == "told" and more[0] == "waits"]
 
 
-def test_those_who_are_not_far_are_told_who_waits_and_when_nobody_does_any_more():
+def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_more():
     world = start()
     _, twin = found(world)
     x, y = int(twin.x - 0.5), int(twin.y - 0.5)
@@ -155,7 +150,7 @@ def test_those_who_are_not_far_are_told_who_waits_and_when_nobody_does_any_more(
     assert heard(far) == []
 
 
-def test_of_whom_an_operator_has_muted_nobody_is_told_and_of_a_crowd_one_is():
+def test_nobody_is_told_of_a_player_that_is_muted_and_of_a_crowd_all_are_told_of_one():
     world = start(nodes=1)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -169,9 +164,9 @@ def test_of_whom_an_operator_has_muted_nobody_is_told_and_of_a_crowd_one_is():
 
 
 @pytest.mark.parametrize("dying", (0, 1))
-def test_who_dies_between_opening_and_taking_has_its_half_when_it_is_back(dying):
+def test_a_player_whose_node_dies_before_it_takes_its_half_has_it_when_it_is_back(dying):
     world = start(nodes=3)
-    first, second = (host.node.play._parts[3] for host in world._hosts[:2])
+    first, second = part(world, Twins), part(world, Twins, 1)
     opened, second._open = first._open, lambda *_given: None
 
     def dies(*given):
@@ -200,13 +195,18 @@ def test_who_dies_between_opening_and_taking_has_its_half_when_it_is_back(dying)
     world.check()
 
 
-def test_while_the_store_is_away_nothing_opens_and_then_it_does_by_itself():
+@pytest.mark.parametrize("lost", ["the store", "the link"])
+def test_what_does_not_open_while_something_is_lost_opens_by_itself_afterwards(lost):
     world = start()
     scout, twin = found(world)
     ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)
-    world.lose_store()
+    if lost == "the store":
+        world.lose_store()
+    else:
+        world.run(3)
+        world.cut(0, 1)
     on(world, twin, (ada, -1), (bob, 1))
-    world.run(10)
+    world.run(20)
     assert scout.things("Twin") and not scout.things("Half")
     world.heal()
     world.run(30)
@@ -214,22 +214,8 @@ def test_while_the_store_is_away_nothing_opens_and_then_it_does_by_itself():
     assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
 
 
-def test_where_two_nodes_do_not_hear_each_other_it_opens_once_they_do():
-    world = start()
-    scout, twin = found(world)
-    ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)
-    world.run(3)
-    world.cut(0, 1)
-    on(world, twin, (ada, -1), (bob, 1))
-    world.run(20)
-    assert scout.things("Twin")
-    world.heal()
-    world.run(30)
-    assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
-
-
 @pytest.mark.parametrize("seed", range(4))
-def test_in_any_world_each_who_opens_them_has_it_once(seed):
+def test_in_any_world_each_of_two_that_open_them_has_it_once(seed):
     chance = random.Random(seed)
     random.seed(seed)
     world = start(nodes=3, gem_pause=2, seed=seed, skew=chance.choice((0, 0.2)))
@@ -246,23 +232,10 @@ def test_in_any_world_each_who_opens_them_has_it_once(seed):
         elif player.playing and chance.random() < 0.3:
             player.lose()
 
-    def spoil():
-        what = chance.choice(("kill", "cut", "store", "delay", "heal", "heal"))
-        if what == "kill" and len(nodes) > 1:
-            world.kill(nodes.pop(chance.randrange(len(nodes))))
-        elif what == "cut" and len(nodes) > 1:
-            world.cut(*chance.sample(nodes, 2))
-        elif what == "store":
-            world.lose_store()
-        elif what == "delay":
-            world.delay(chance.random())
-        else:
-            world.heal()
-
     for _ in range(120):
         act()
         if chance.random() < 0.12:
-            spoil()
+            spoil(world, nodes, chance)
         for player in players:
             if not player.playing:
                 player.back(chance.choice(nodes), size=(64, 40))

@@ -7,7 +7,7 @@ from tests.inside import inside
 
 
 @pytest.mark.parametrize("address", ["/", "/?debug"])
-def test_who_walks_paints_the_floor_of_all(open_page, address):
+def test_a_player_that_walks_paints_the_floor_of_all(open_page, address):
     with inside("--game", "paint", STORE_URL="memory://") as server:
         url = f"http://localhost:{server.port}{address}"
         walker, other = open_page(url), open_page(url, viewport={"width": 390, "height": 700})

@@ -17,7 +17,7 @@ def walk_to(client, axis, at):
 
 
 @pytest.mark.process
-def test_who_runs_into_another_snake_begins_anew(open_page, tmp_path):
+def test_a_snake_that_runs_into_another_one_begins_anew(open_page, tmp_path):
     store = f"sqlite:///{tmp_path / 'field.db'}"
     with serving("--game", "snake", "--workers", "2", "--store", store) as server:
         page = open_page(server.url, viewport={"width": 390, "height": 700})

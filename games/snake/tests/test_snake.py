@@ -54,7 +54,7 @@ def test_a_body_is_as_long_as_its_snake_is_fast_for_all():
     assert body(b, a) == []
 
 
-def test_who_runs_into_another_one_falls_apart_into_food():
+def test_a_snake_that_runs_into_another_one_falls_apart_into_food():
     harness, a, b = snakes()
     a.walk(0, 1)
     harness.run(1500)
@@ -77,7 +77,7 @@ def test_who_runs_into_another_one_falls_apart_into_food():
     assert b.model.players[b.id].values == [0, False], "it has not fallen again"
 
 
-def test_who_eats_gets_faster_and_is_on_the_board():
+def test_a_snake_that_eats_gets_faster_and_is_on_the_board():
     harness, a, b = snakes()
     b.walk(1, 0)
     harness.run(4000)

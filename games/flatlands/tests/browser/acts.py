@@ -303,13 +303,16 @@ def boxes(page, *selectors):
     )
 
 
-def apart(one, other):
-    _, left, top, right, bottom = one
-    return right <= other[1] or other[3] <= left or bottom <= other[2] or other[4] <= top
+def apart(some, others):
+    """Assert that no box of some covers one of others."""
+    for one in some:
+        _, left, top, right, bottom = one
+        for other in others:
+            beside = right <= other[1] or other[3] <= left
+            assert beside or bottom <= other[2] or other[4] <= top, (one, other)
 
 
 def all_apart(found):
     """Assert that none of the boxes covers another."""
     for i, one in enumerate(found):
-        for other in found[:i]:
-            assert apart(one, other), (one, other)
+        apart([one], found[:i])

@@ -4,8 +4,6 @@ import time
 
 import pytest
 
-from flatlands.games.flatlands.walkers.sight import LANDMARK
-from flatlands.games.flatlands.walkers.talk import SIGHTS
 from games.flatlands.tests.browser.acts import enter, say
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
@@ -77,42 +75,3 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
     enter(page)
     time.sleep(1)
     assert page.get_by_text("Walk with the arrow keys").is_hidden()
-
-
-#: Where to click on the one that leads the way, and how many tiles away it is; null before somebody
-#: leads.
-LEADER = """(invitation) => {
-  const { camera, here, walkers } = flatlands.state;
-  const line = [...document.querySelectorAll('.log li')].map((li) => li.innerText)
-    .find((text) => text.includes(invitation));
-  const leader = walkers.find(({ own, name }) => !own && line?.startsWith(name));
-  return leader === undefined ? null : { name: leader.name,
-    x: innerWidth / 2 + 32 * (leader.x - camera.x),
-    y: innerHeight / 2 + 32 * (leader.y - 0.55 - camera.y),
-    away: Math.hypot(leader.x - here.x, leader.y - here.y) };
-}"""
-
-
-def test_one_click_on_the_one_that_leads_comes_to_the_landmark(lively, play):
-    page = play("Ada", url=lively.url)
-    invited, arrived = "Click me, Ada", SIGHTS[LANDMARK][1].format(guest="Ada")
-    eventually(lambda: page.evaluate(LEADER, invited) is not None, "she is invited", 60)
-    leader = page.evaluate(LEADER, invited)
-
-    def clicked():
-        # On a busy machine it may have walked on before the click comes, as it does for people.
-        at = page.evaluate(LEADER, invited)
-        page.mouse.click(at["x"], at["y"])
-        return page.evaluate("flatlands.state.followed") is not None
-
-    eventually(clicked, "her click hits the one that leads")
-    page.get_by_text(f"Following {leader['name']}").wait_for()
-    eventually(lambda: page.evaluate(LINES, arrived) > 0, "she comes to the landmark", 120)
-    assert page.evaluate(LEADER, invited)["away"] < 8
-    assert page.locator(".popover:visible").count() == 0
-    # The page says which one it is.
-    wait_for(page, "flatlands.state.found !== null")
-    # A key ends it.
-    page.keyboard.press("ArrowDown")
-    page.get_by_text(f"Following {leader['name']}").wait_for(state="hidden")
-    assert page.evaluate("flatlands.state.followed") is None

@@ -43,16 +43,7 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
     note = ada.locator(".race")
     note.get_by_text("be the first").wait_for()
     ada.keyboard.press("r")
-    # R chooses the next one of the ways, all around.
-    ways = len(ada.evaluate("flatlands.state.sign.courses"))
-    names = set()
-    for _ in range(ways):
-        note.get_by_text("Go! To").wait_for()
-        names.add(ada.evaluate("flatlands.state.aim.label"))
-        label = ada.evaluate("flatlands.state.aim.label")
-        ada.keyboard.press("r")
-        wait_for(ada, "(label) => flatlands.state.aim.label !== label", label)
-    assert len(names) == ways == 4
+    note.get_by_text("Go! To").wait_for()
     label = ada.evaluate("flatlands.state.aim.label")
     assert ada.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 0
     # Not the shortest way.

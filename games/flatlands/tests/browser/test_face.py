@@ -44,9 +44,13 @@ def without_rim(bubble):
 def all_within(found, size):
     """Assert that none of the boxes covers another or leaves the page."""
     all_apart(found)
-    for one in found:
-        _, left, top, right, bottom = one
-        assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], one
+    for what, left, top, right, bottom in found:
+        assert left >= 0 and top >= 0 and right <= size[0] and bottom <= size[1], (what, size)
+
+
+def tile_of(size):
+    """Return the css px of a tile on a screen of a size."""
+    return 27 if min(size) < 500 else 32
 
 
 #: Where a place in tiles is on the screen, in css px.
@@ -84,13 +88,14 @@ def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, ope
     for size in at_each(page, sizes):
         [card] = boxes(page, ".card")
         all_within([card], size)
-        for part in (".start input", ".play", ".looks"):
-            [(_, left, top, right, bottom)] = boxes(page, f"#title {part}")
+        inside = ["#title .start input", "#title .play", "#title .looks"]
+        parts = boxes(page, *inside)
+        assert [part for part, *_ in parts] == inside
+        for part, left, top, right, bottom in parts:
             assert left >= card[1] and top >= card[2], (part, size)
             assert right <= card[3] and bottom <= card[4], (part, size)
-        tile = 27 if min(size) < 500 else 32
         for x, y in ((0.5, 0.5), (0.5, 3.1), (-1, 0.5), (2, 0.5)):
-            at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile])
+            at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile_of(size)])
             assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1], size
             assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y, size)
         # The face that is chosen is that of the picture.
@@ -131,7 +136,8 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         # What was said is never under them either.
         [log] = boxes(page, ".log")
         above = [walker(size), *(one for one in shown if one[0] != ".chat input")]
-        assert log[4] > log[2] + 40 and all(apart(log, other) for other in above), size
+        assert log[4] > log[2] + 40, size
+        apart([log], above)
         # No word stands alone in a line.
         lines = page.evaluate(
             """() => {
@@ -170,7 +176,7 @@ FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
 def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
     page = play("Hearer", url=alone.url, script=noting(), **sized(*size))
-    tile = 27 if min(size) < 500 else 32
+    tile = tile_of(size)
     x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
     corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
     # There is no room for more on a low screen.
@@ -187,12 +193,10 @@ def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
     assert len(found) == len(corners)
     faces = page.evaluate(FACES)
     assert len(faces) == 1 + len(corners) + 2
-    for bubble in map(without_rim, found):
-        assert all(apart(bubble, face) for face in faces), (bubble, faces)
-    panels = boxes(page, ".map", ".tally", ".stick", ".dock", ".hint")
-    for bubble in found:
-        assert all(apart(bubble, panel) for panel in panels), (bubble, panels)
-    all_apart([without_rim(bubble) for bubble in found])
+    bare = [*map(without_rim, found)]
+    apart(bare, faces)
+    apart(found, boxes(page, ".map", ".tally", ".stick", ".dock", ".hint"))
+    all_apart(bare)
 
 
 def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
@@ -208,9 +212,7 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
     time.sleep(0.6)
     found = page.evaluate("bubbles")
     assert len(found) == 2
-    faces = page.evaluate(FACES)
-    for bubble in map(without_rim, found):
-        assert all(apart(bubble, face) for face in faces), (bubble, faces)
+    apart(map(without_rim, found), page.evaluate(FACES))
     [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
     assert right < 195 or left > 195 or top > 422, (left, top, right)
     # It has all words of the sentence.
@@ -233,8 +235,7 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     )
     wait_for(page, "pills.length === 1")
     [pill] = page.evaluate("pills")
-    panels = boxes(page, ".map", ".tally", ".dock")
-    assert all(apart(pill, panel) for panel in panels)
+    apart([pill], boxes(page, ".map", ".tally", ".dock"))
     assert left - pill[1] < 200 and abs(pill[2] - top) < 200
     # Where nothing covers it, the flag is enough.
     page.evaluate("() => { flatlands.state.aim.y -= 9; }")
@@ -343,7 +344,7 @@ def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(
     assert "Clock" not in page.evaluate(told)
 
 
-def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
+def test_players_and_places_that_are_near_are_listed_and_one_can_walk_there(alone, play):
     page = play("Asker", url=alone.url, script=noting())
     put(page, 90_001, 6, -6)
     put(page, 32767, 3, 0, "Computer")
@@ -377,8 +378,12 @@ def test_who_and_what_is_near_is_listed_and_one_can_walk_there(alone, play):
     page.keyboard.press("m")
     near.get_by_role("button", name="Follow Somebody").click()
     eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
+    # A key ends it.
+    page.get_by_text("Following Somebody").wait_for()
     set_out(page, "ArrowDown", 1)
     page.keyboard.up("ArrowDown")
+    page.get_by_text("Following Somebody").wait_for(state="hidden")
+    assert page.evaluate("flatlands.state.followed") is None
     # The same by a button on the map.
     page.get_by_role("button", name="Who is near").click()
     near.wait_for()
@@ -428,8 +433,7 @@ def test_no_panel_covers_the_board_of_a_signpost(alone, play):
     [board] = page.evaluate("bubbles")
     panels = boxes(page, ".log", ".map", ".tools", ".tally", ".stick")
     walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
-    for other in [walker, *panels]:
-        assert apart(board, other), (board, other)
+    apart([board], [walker, *panels])
 
 
 def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(alone, play):
@@ -443,15 +447,13 @@ def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(
     # One of the two leads to the plaza.
     wait_for(page, "flatlands.state.marks.length > 0 && pills.length === 2")
     assert "Gull Light" in page.evaluate("[...words.keys()]")
-    panels = boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys")
     pills = page.evaluate("pills")
-    for pill in pills:
-        assert all(apart(pill, panel) for panel in panels)
+    apart(pills, boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys"))
     beside = min(pills, key=lambda pill: abs(pill[3] - left))
     assert left - beside[3] < 200 and abs(beside[2] - top) < 200
     # It is not on the picture, nor on the hearth before that.
     x, y = (left + right) / 2, (top + bottom) / 2
-    assert apart(beside, ["landmark", x - 32, y - 190, x + 32, y + 70])
+    apart([beside], [["landmark", x - 32, y - 190, x + 32, y + 70]])
     page.evaluate(look, [640, 500])
     wait_for(page, "pills.length === 1")
 

@@ -14,7 +14,7 @@ DRAWN = "flatlands.view.normal.ground.stale.size === 0"
 MEADOW = (-2.5, 12.6)
 
 
-def test_who_has_found_a_gem_plants_with_it_and_another_one_sees_what(garden, play):
+def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(garden, play):
     ada, bob = play("Ada", url=garden.url), play("Bob", url=garden.url, **PHONE)
     gems_lie(ada)
     # The meadow is below it on its screen.

@@ -42,9 +42,8 @@ NOTE_FLIGHTS = """
 @pytest.fixture
 def garden():
     """A server of its own with many gems, which do not come back while a test lasts."""
-    with inside(
-        "--gems", "60", "--twins", "0", "--gem-pause", "3600", STORE_URL="memory://"
-    ) as server:
+    gems = "--gems", "60", "--twins", "0", "--gem-pause", "3600"
+    with inside(*gems, STORE_URL="memory://") as server:
         yield server
 
 
@@ -63,8 +62,7 @@ def has_found(page):
 
 
 def find_gem(page):
-    """Click towards the gem that lies nearest, until one is the player's; return its id and
-    version."""
+    """Click towards the gem that lies nearest, until one is the player's; return "id,version"."""
     for id, version, x, y in page.evaluate(GEMS)[:12]:
         # What is far away is come to in steps.
         for _ in range(4):
@@ -72,11 +70,11 @@ def find_gem(page):
             wait_for(page, ARRIVED)
             if math.dist(place(page), (x, y)) < 0.7:
                 wait_for(page, f"() => !({GEMS})().some(([id]) => id === '{id}')")
-                return id, version
+                return f"{id},{version}"
     raise AssertionError("no gem can be walked to")
 
 
-def test_who_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
+def test_a_player_that_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
     ada, bob = (
         play(name, url=garden.url, script=COUNT_SOUNDS + NOTE_FLIGHTS) for name in ("Ada", "Bob")
     )
@@ -84,16 +82,12 @@ def test_who_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
         gems_lie(page)
         # It comes with the first one.
         assert counter(page).is_hidden()
-    id, version = find_gem(ada)
+    gem = find_gem(ada)
     # On the way it may have walked over others.
     found = has_found(ada)
     assert f"{found} gem" in (spoken := counter(ada).text_content())
     assert spoken.endswith(", 1st of 1. Open the board.")
-    wait_for(
-        bob,
-        f"([id, version]) => !({GEMS})().some(([a, b]) => a === id && b === version)",
-        [id, version],
-    )
+    wait_for(bob, f"(gem) => !({GEMS})().some((one) => one.slice(0, 2).join() === gem)", gem)
     assert counter(bob).is_hidden()
     # Steps are noise; only gems have tones.
     wait_for(ada, f"flights === {found} && {TONES} === 4 * {found}")
@@ -114,11 +108,6 @@ def test_who_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
     bob.keyboard.press("Escape")
     board.wait_for(state="hidden")
     assert bob.evaluate("document.activeElement.id") == "world"
-    # However often it is opened, it is not asked for too often.
-    for _ in range(30):
-        bob.keyboard.press("b")
-    walk(bob, "d", 1)
-    assert board.is_hidden() and bob.evaluate("flatlands.net.refusal") is None
     # By a click, and walking goes on.
     counter(ada).click()
     board = ada.get_by_role("dialog", name="Board")

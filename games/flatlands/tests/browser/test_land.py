@@ -1,10 +1,7 @@
 """The land as one sees it: the light of the day, the regions, and the way home and back."""
 
-import time
-
 from PIL import ImageStat
 
-from flatlands.world.terrain import PLATEAU, RAMP, ROCK
 from games.flatlands.tests.browser.acts import (
     TURN_TO,
     count_colour,
@@ -14,9 +11,6 @@ from games.flatlands.tests.browser.acts import (
     picture,
     place,
     put,
-    set_out,
-    stands,
-    walk,
     walk_to,
 )
 from tests.browser.pages import eventually, wait_for
@@ -104,7 +98,7 @@ def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(pl
         assert page.evaluate("flatlands.state.aim !== null")
 
 
-def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_name(play):
+def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(play):
     # In this world an oak stands beside the square in which newcomers begin.
     by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
     with inside(*by_the_oak, "--store", "memory://") as server:
@@ -121,61 +115,6 @@ def test_who_finds_a_landmark_is_told_once_as_the_how_many_th_and_later_by_its_n
         enter(page, "Jay")
         wait_for(page, "flatlands.state.found !== null")
         page.get_by_text("Kettle Oak", exact=True).wait_for()
-
-
-KIND = """(({ terrain, here }) => terrain.kind(Math.floor(here.x), Math.floor(here.y)))
-  (flatlands.state)"""
-
-
-def come_to(page, x, y):
-    """Walk to a place in tiles, first along x and then along y."""
-    for axis, to in enumerate((x, y)):
-        away = to - place(page)[axis]
-        if abs(away) > 0.5:
-            walk(page, ("a" if away < 0 else "d", "w" if away < 0 else "s")[axis], abs(away) - 0.3)
-
-
-def pushes(page, key):
-    """Hold a key for a while; return how many tiles the page's own walker has gone."""
-    before = place(page)
-    page.keyboard.down(key)
-    time.sleep(1.5)
-    page.keyboard.up(key)
-    stands(page)
-    return far(place(page), before)
-
-
-def test_she_climbs_a_plateau_by_a_ramp_and_the_rim_bars_her_elsewhere(play):
-    # In this world a ramp leads north onto a plateau, beside the square in which newcomers begin.
-    # Its columns are 75 to 77; below it all is wood, and the rim of rock goes on on both sides.
-    with inside("--seed", "593", "--spread", "1", "--spread-ring", "70") as server:
-        page = play("Goat", server.url, cut_off=True)
-        come_to(page, place(page)[0], 12.5)
-        come_to(page, 70.5, 9.5)
-        pushes(page, "w")
-        # She stands at the foot of the rock, and nothing leads on.
-        assert 7 < place(page)[1] < 9.1 and pushes(page, "w") < 0.05
-        come_to(page, 76.5, 10.5)
-        set_out(page, "w", 4)
-        wait_for(page, f"{KIND} === {RAMP}")
-        page.keyboard.up("w")
-        come_to(page, 76.5, 2.5)
-        assert page.evaluate(KIND) == PLATEAU
-        # Up there one walks as below, and the rim bars her too.
-        come_to(page, 70.5, 2.5)
-        assert page.evaluate(KIND) == PLATEAU
-        pushes(page, "s")
-        assert place(page)[1] < 6 and pushes(page, "s") < 0.05
-        # The server has her there as well: who comes back is where she was.
-        before = place(page)
-        page.reload()
-        enter(page, "Goat")
-        assert far(place(page), before) < 0.1
-        # Where she is in the picture is known from its first frame on.
-        wait_for(page, f"{KIND} === {PLATEAU}")
-        come_to(page, 76.5, place(page)[1])
-        walk(page, "s", 8)
-        assert page.evaluate(KIND) not in (ROCK, RAMP, PLATEAU)
 
 
 def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):

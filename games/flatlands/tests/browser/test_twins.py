@@ -17,13 +17,12 @@ TWINS = """() => [...flatlands.state.lying.values()]
 @pytest.fixture
 def stones():
     """A server of its own with twin stones, which do not come back while a test lasts."""
-    with inside(
-        "--gems", "0", "--twins", "4", "--gem-pause", "3600", STORE_URL="memory://"
-    ) as server:
+    twins = "--gems", "0", "--twins", "4", "--gem-pause", "3600"
+    with inside(*twins, STORE_URL="memory://") as server:
         yield server
 
 
-def test_who_waits_is_found_by_who_is_told_and_both_have_a_gem(stones, play):
+def test_a_player_that_waits_is_found_by_another_and_both_have_a_gem(stones, play):
     ada, bob = (play(name, url=stones.url, script=COUNT_SOUNDS) for name in ("Ada", "Bob"))
     wait_for(ada, f"({TWINS})().length > 0")
     x, y = ada.evaluate(TWINS)[0]

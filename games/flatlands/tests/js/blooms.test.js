@@ -50,7 +50,7 @@ test('a square blooms as long as a bloom lies there, and one is told of it once,
   assert.deepEqual([grown.blooming(-1, 0), grown.blooming(-1, -1)], ['', 'Bloom:d']);
 });
 
-test('who dances with others is told what is missing', () => {
+test('a player who dances with others is told what is missing', () => {
   const state = among([[BOB, 3], [CID, 5], [COG, 2]], ADA), blooms = new Blooms();
   state.replica.side = 16;
   const dance = (...ids) => ids.forEach((id) => showEmote(state, id, DANCE, state.now));

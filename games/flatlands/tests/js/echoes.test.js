@@ -50,7 +50,7 @@ function page() {
   return { state, races, sent, shown, toasts, told, go, begin, error: (code) => calls.error(code, ''), comeBack: () => calls.begun() };
 }
 
-test('who comes to a signpost reads who holds its courses, and may race', () => {
+test('a player who comes to a signpost reads who holds its courses, and may race', () => {
   const { sent, shown, told, go, races } = page();
   assert.deepEqual(sent, [['courses', -1, 0]]);
   assert.deepEqual(shown.at(-1), { clock: '', text: 'To Plaza: be the first', button: 'Race', stop: false });
@@ -68,7 +68,7 @@ test('who comes to a signpost reads who holds its courses, and may race', () => 
   assert.equal(shown.at(-1), null);
 });
 
-test('the clock begins at the ring, and again for who comes back, and the echo walks along', () => {
+test('the clock begins at the ring, and anew when one comes back there, and the echo walks along', () => {
   const { state, shown, go, begin } = page();
   begin(ADA, ECHO);
   go(0, 2500);
@@ -143,7 +143,7 @@ test('a race is off when the server says so, after a minute, or when the player 
   }
 });
 
-test('who comes back in a race asks whether it is on still, and nobody else does', () => {
+test('a player who comes back in a race asks whether it is on still, and nobody else does', () => {
   const { comeBack, sent, begin, go, error, state } = page(), before = sent.length;
   comeBack();
   assert.equal(sent.length, before);
@@ -196,7 +196,7 @@ test('where nobody was before, there is no echo; a course that there is not is i
   assert.ok(ownRace(state) !== null && state.echoes.length === 0);
 });
 
-test('whoever presses R elsewhere is told where races begin, and in a race nothing', () => {
+test('a player who presses R elsewhere is told where races begin, and in a race nothing', () => {
   const { races, go, toasts, sent, begin } = page(), before = sent.length;
   go(20, 3000);
   races.next();

@@ -13,7 +13,7 @@ const marks = new Map([['0,0', NEAR], ['-1,0', FAR]]);
 const landmarks = { knows: () => true, of: (i, j) => marks.get(`${i},${j}`) ?? null };
 const DAY = 86_400_000;
 
-test('who has it for longest has it, until it burns out', () => {
+test('the player who has it for longest has it, until it burns out', () => {
   const ember = new Ember();
   assert.equal(ember.carried(0), null);
   ember.take(ADA, BURNS, 'Ada', 0);
@@ -76,7 +76,7 @@ function playing() {
 
 const HEARTH = placeOf(null);
 
-test('whoever walks into a fire takes the ember, once somebody else has not got it', () => {
+test('a player who walks into a fire takes the ember, unless somebody else has it', () => {
   const { did, hears, state, frame } = playing();
   frame();
   state.here = { ...HEARTH };
@@ -97,7 +97,7 @@ test('whoever walks into a fire takes the ember, once somebody else has not got 
   assert.equal(did.length, 3);
 });
 
-test('who is touched gives it, but not to whom stood beside already, unless that clicks', () => {
+test('a carrier who is touched gives it, but to one who stood beside already only by a click', () => {
   const { did, hears, state, relay, frame } = playing();
   state.drawn.set(ADA, { x: 21, y: 20 });
   hears.ember(ADA, BURNS, 'Ada');
@@ -115,7 +115,7 @@ test('who is touched gives it, but not to whom stood beside already, unless that
   assert.deepEqual(did, []);
 });
 
-test('a dark landmark is lit by whom brings the ember, and all are told who did', () => {
+test('a dark landmark is lit by the player who brings the ember, and all are told who did', () => {
   const { did, toasts, said, hears, state, frame } = playing();
   hears.ember(ME, BURNS, 'Me');
   frame();
@@ -133,7 +133,7 @@ test('a dark landmark is lit by whom brings the ember, and all are told who did'
   assert.match(said.at(-1), /^Ada and Me lit this fire\. Amber Mill is dark: bring it an ember from the plaza\.$/);
 });
 
-test('who gives it away, or lets it burn out, is told so', () => {
+test('a player who gives it away, or lets it burn out, is told so', () => {
   const { toasts, hears, frame } = playing();
   hears.ember(ME, 5000, 'Me');
   frame();

@@ -40,7 +40,7 @@ test('a wave that is returned within three seconds gives both a spark, once', ()
   assert.equal(showEmote(state, 2, WAVE, 4200), 3);
 });
 
-test('no spark comes from afar, too late, from oneself, or from who is muted', () => {
+test('no spark comes from afar, too late, from oneself, or from a muted player', () => {
   const state = among([[1, 0], [2, 30]]);
   showEmote(state, 1, WAVE, 1000);
   assert.equal(showEmote(state, 2, WAVE, 1100), null);
@@ -62,7 +62,7 @@ test('clockwork never takes the spark of two people who wave to each other', () 
   assert.deepEqual(sparks(state), [anna, ben]);
 });
 
-test('whoever is alone with clockwork gets a spark with it', () => {
+test('a player who is alone with clockwork gets a spark with it', () => {
   const anna = 70_001, rook = 5;
   const state = among([[anna, 0], [rook, 1], [70_002, 30]]);
   showEmote(state, anna, WAVE, 1000);
@@ -71,7 +71,7 @@ test('whoever is alone with clockwork gets a spark with it', () => {
   assert.equal(showEmote(state, anna, WAVE, 5400), rook);
 });
 
-test('who came since the last frame is heard and seen to wave, but not from afar', () => {
+test('a player who came since the last frame is heard and seen to wave, but not from afar', () => {
   const state = among([[1, 0]]);
   showEmote(state, 1, WAVE, 1000);
   for (const [id, away] of [[2, 3], [3, 30]]) comes(state, id, away);
@@ -103,7 +103,7 @@ test('a wave raises an arm, on the side of the body that is free, and swings it'
   assert.ok(wave(1100, false, true)[1] > 0.6);
 });
 
-test('each emote moves the body and ends where it began, and who has lost its line sits', () => {
+test('each emote moves the body and ends where it began, and a player who lost its connection sits', () => {
   for (let emote = 1; emote < EMOTES.length; emote++) {
     const at = (part) => motionOf({ now: 1000 + 1700 * part, still: false },
       { saying: { emote, at: 1000 }, dimmed: false });
@@ -119,7 +119,7 @@ test('each emote moves the body and ends where it began, and who has lost its li
   assert.equal(motionOf({ now: 0, still: false }, { saying: null, dimmed: false }), null);
 });
 
-test('who strolls behind the title goes round the plaza without a jump, and there are no more than are out', () => {
+test('a player who strolls behind the title goes round the plaza without a jump, and there are no more than are out', () => {
   assert.deepEqual(strollersAt(0, null, 1033).map(({ own, look }) => [own, look]), [[true, 1033]]);
   const totals = { people: 2, computers: 20 };
   for (let now = 1000; now < 60_000; now += 50) {

@@ -17,7 +17,7 @@ test('a walk sounds once in three quarters of a tile, as the ground there', () =
   assert.deepEqual(kinds, [0, 1, 1, 2]);
 });
 
-test('whoever stands, or is put elsewhere, makes no sound', () => {
+test('a player who stands, or is put elsewhere, makes no sound', () => {
   const { kinds, go } = walker();
   go(0);
   for (let x = 0; x < 5; x += 0.1) go(x, true);

@@ -5,7 +5,7 @@ import { Following, Leading } from '../../page/leading.js';
 
 const HERE = { x: 10, y: 10 };
 
-test('whoever holds still is led on in the same direction, by few goals', () => {
+test('a player who holds the pointer still is led on in the same direction, by few goals', () => {
   const leading = new Leading(), here = { ...HERE };
   let goals = 0;
   for (let now = 0; now < 20_000; now += 50) {
@@ -46,7 +46,7 @@ test('where there is no way it tries again once a second only', () => {
   assert.ok(goals >= 4 && goals <= 6, String(goals));
 });
 
-test('whoever follows sets out again when the track of the other leads elsewhere, and only then', () => {
+test('a player who follows sets out again when the track of the other leads elsewhere, and only then', () => {
   const following = new Following(7, 'Rook'), here = { x: 0, y: 0 };
   assert.equal(following.next(here, { x: 5, y: 0 }, true, 0), true);
   assert.equal(following.next(here, { x: 5, y: 0 }, false, 5000), false);
@@ -61,7 +61,7 @@ test('whoever follows sets out again when the track of the other leads elsewhere
   assert.equal(following.next(here, { x: 8.4, y: 8.4 }, true, 61_000), false);
 });
 
-test('whoever was barred on the way to the one that is followed tries again now and then', () => {
+test('a player who was barred on the way to another one tries again now and then', () => {
   const following = new Following(7, 'Rook');
   let tries = 0;
   for (let now = 0; now < 10_000; now += 16) {

@@ -26,7 +26,7 @@ test('all tones are of one pentatonic scale, and neighbours are a step apart', (
   }
 });
 
-test('who walks alone is one tone, quieter from afar, and a crowd is three that are bounded together', () => {
+test('a player who walks alone is one tone, quieter from afar, and a crowd is three that are bounded together', () => {
   assert.deepEqual(heard([[0, 0]]), [[196, 1]]);
   assert.deepEqual(heard([[12, 0]]).map(([, loud]) => loud), [0.5]);
   const crowd = heard(Array.from({ length: 30 }, (_, i) => [i % 6 * 3, Math.floor(i / 6) * 3]));

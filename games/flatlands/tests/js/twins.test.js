@@ -59,7 +59,7 @@ test('the page says what is missing, and nothing once that is there', () => {
   assert.match(say(3300, [OWN, 8, 5]), /a second person/);
 });
 
-test('who waits is news once, and is forgotten when nothing more is told', () => {
+test('a player who waits is news once, and is forgotten when nothing more is told', () => {
   const state = at([OWN, 30, 30]), { waits } = state;
   assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 0), true);
   assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 20_000), false);

@@ -60,6 +60,11 @@ class Town:
         self.dues.name(index, id)
         self.dues.put(index, number, due)
 
+    def two_send(self, number=1):
+        """Let 50 send its move 1, due at 100, and 51 its move `number`, due at 200."""
+        self.sends(0, 50, 1, 100)
+        self.sends(1, 51, number, 200)
+
 
 @pytest.fixture
 def town():
@@ -127,8 +132,7 @@ def test_a_move_counts_once_however_many_events_acknowledge_it(town):
 
 def test_a_slot_that_is_given_again_is_another_players(town):
     bot = Bot(town, 50).hold(HERE)
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     assert bot.read(1, batch(HERE, record(), [enter(50, 4, 3)])) == []
     assert bot.read(2, batch(HERE, record(3, 5, 1))) == [100]
     assert bot.read(3, batch(HERE, b"", [[wire.GONE, 50, 6]])) == []
@@ -156,8 +160,7 @@ def test_a_slot_of_one_square_and_node_says_nothing_of_another(town):
 def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(town):
     # Of who leaves nothing else was ever told.
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 5, 3), enter(60, 5, 4))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     bot.read(2, batch(HERE, b"", [[wire.LEAVE, 50, 7, 9, 9]]))
     bot.read(3, batch(HERE, b"", [enter(51, 1, 3)]))
     # The slot of 60 is what the snapshot is needed for.
@@ -199,8 +202,7 @@ def test_what_comes_late_of_the_node_that_had_a_player_is_no_news(town, how):
 
 def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 9, 200)
+    town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
     bot.hold(before=[HERE])
     bot.hold(HERE).shown(HERE, enter(51, 8, 3, ack=8))
@@ -209,8 +211,7 @@ def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
 
 def test_what_was_missed_is_learned_from_the_snapshot_that_follows(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 9, 200)
+    town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
     bot.shown(HERE, enter(51, 8, 3, ack=8), missed=True)
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
@@ -233,8 +234,7 @@ def test_a_bot_that_comes_back_numbers_its_moves_anew(town):
 def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
     first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     second = Bot(town).hold(HERE, THERE).shown(HERE, enter(50, 1, 3)).shown(THERE, enter(51, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     here = batch(HERE, record(3, 2, 1))
     assert first.read(1, here) == [100]
     # It is the same batch, so it is told for the first time still.
@@ -265,8 +265,7 @@ def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     second.shown(HERE, enter(51, 1, 3), source=0)
     second.read(9, batch(HERE, b"", [enter(50, 1, 3)], source=1))
     first.read(9, batch(HERE, b"", [enter(51, 1, 3)], source=1))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     assert first.read(1, batch(HERE, record(3, 2, 1))) == [100]
     assert second.read(1, batch(HERE, record(3, 2, 1), source=1)) == [100]
     # The very same bytes say something else to each of them.

@@ -3,7 +3,6 @@
 A new backend is one more line in BACKENDS.
 """
 
-import time
 import uuid
 from contextlib import contextmanager
 from functools import partial
@@ -27,7 +26,7 @@ from flatlands.stores.base import (
 )
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
-from tests.brokers.servers import PATIENCE, run_url, three
+from tests.brokers.servers import eventually, run_url, three
 
 
 @contextmanager
@@ -91,15 +90,6 @@ def ids(claimed):
     return [one.id for one in claimed]
 
 
-def until(condition, seconds=PATIENCE):
-    """Return what a condition becomes, when it is something."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        gevent.sleep(0.01)
-    return found
-
-
 def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
     store.put("q", [item("late", 2), item("b"), item("a")])
     gevent.sleep(0.01)
@@ -111,7 +101,7 @@ def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
 def test_what_is_delayed_is_not_due_yet(store):
     store.put("q", [item("later", SHORT), item("never", NEVER)])
     assert store.claim("q", 9, LONG) == []
-    assert ids(until(lambda: store.claim("q", 9, LONG))) == ["later"]
+    assert ids(eventually(lambda: store.claim("q", 9, LONG), "it is never due")) == ["later"]
     assert store.count("q") == 2
 
 
@@ -120,7 +110,8 @@ def test_a_lease_that_ends_gives_the_item_to_others(opening):
     one.put("q", [item()])
     assert one.claim("q", 9, SHORT) == [Claimed("a", b"body", 1)]
     assert other.claim("q", 9, LONG) == []
-    assert until(lambda: other.claim("q", 9, LONG)) == [Claimed("a", b"body", 2)]
+    claimed = eventually(lambda: other.claim("q", 9, LONG), "the lease does not end")
+    assert claimed == [Claimed("a", b"body", 2)]
     assert one.done("q", ["a"]) == 0
     assert other.done("q", ["a"]) == 1
     assert one.count("q") == 0
@@ -250,15 +241,6 @@ def test_the_sizes_of_its_parts_are_told(store):
     assert 100 * 3000 < sum(size.bytes for size in sizes) - before < 1000 * 3000
 
 
-def test_a_score_of_no_points_is_a_place_on_the_board_however_it_is_added(store):
-    store.put("q", [item("a"), item("b")])
-    store.claim("q", 1, LONG)
-    store.done("q", ["a"], (), [Score("board", "done", 0)])
-    store.take("q", "b", (), [Score("board", "taken", 0)])
-    store.add(Score("board", "added", 0))
-    assert store.top("board", 9) == [("taken", 0), ("done", 0), ("added", 0)]
-
-
 def test_worlds_share_nothing(opening):
     here, there = opening(), opening(uuid.uuid4().hex)
     here.put("q", [item()])
@@ -276,7 +258,7 @@ def test_what_was_put_is_there_after_it_was_closed(opening):
     second = opening()
     assert second.top("board", 1) == [("Wren", 4)]
     found = []
-    until(lambda: found.extend(second.claim("q", 9, LONG)) or len(found) == 2)
+    eventually(lambda: found.extend(second.claim("q", 9, LONG)) or len(found) == 2, "one is lost")
     assert {(one.id, one.tries) for one in found} == {("waits", 1), ("claimed", 2)}
 
 

@@ -26,14 +26,6 @@ def opened():
         broker.close()
 
 
-def test_those_who_know_the_secret_hear_each_other(opened):
-    one, other = opened("key"), opened("key")
-    other.subscribe("a")
-    one.publish("a", b"hello")
-    assert other.receive(0) == Message("a", b"hello")
-    assert other.counters.forged == 0
-
-
 @pytest.mark.parametrize("secret", ["another key", None])
 def test_what_others_publish_is_counted_told_once_and_dropped(opened, secret, caplog):
     here, stranger = opened("key"), opened(secret)

@@ -239,15 +239,6 @@ def test_a_node_that_does_not_reach_the_new_broker_stops_it_and_it_goes_back():
 
 
 @pytest.mark.parametrize("phase", [1, 2, 3])
-def test_it_goes_back_in_each_phase(phase):
-    world = World()
-    world.order()
-    world.phase(phase)
-    world.order(OLD, host=1)
-    world.ends(OLD)
-
-
-@pytest.mark.parametrize("phase", [1, 2, 3])
 def test_a_node_starts_in_each_phase(phase):
     world = World()
     world.order()

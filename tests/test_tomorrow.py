@@ -15,9 +15,9 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.visitor import Visitor
+from flatlands.server.websocket.frames import frame
 from flatlands.testkit.model import Model
 from tests.loadtest.test_generator import PLAN
-from tests.loadtest.test_wire import frame
 from tests.server.test_protocol_page import table
 from tests.vectors.make import sequences
 

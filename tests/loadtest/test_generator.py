@@ -16,7 +16,7 @@ from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.observer import Belief
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.reader import Flush
-from tests.loadtest.test_wire import frame
+from flatlands.server.websocket.frames import frame
 
 PLAN = Plan(
     address=("127.0.0.1", 1),

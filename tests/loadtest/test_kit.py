@@ -171,16 +171,17 @@ def test_whoever_waits_is_told_of_a_signal(number):
     signals.check()
 
 
-@pytest.mark.parametrize("text", ["0", "11", "x", "-1", "1.5", ""])
-def test_what_is_no_whole_number_in_range_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=" is not a whole number, 1 to 10$"):
-        whole(1, 10)(text)
-
-
-@pytest.mark.parametrize("text", ["0.9", "10.1", "x", "nan", ""])
-def test_what_is_no_number_in_range_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=" is not a number from 1 to 10$"):
-        amount(1, 10)(text)
+@pytest.mark.parametrize(
+    ("take", "told", "texts"),
+    [
+        (whole(1, 10), "whole number, 1 to 10", ["0", "11", "x", "-1", "1.5", ""]),
+        (amount(1, 10), "number from 1 to 10", ["0.9", "10.1", "x", "nan", ""]),
+    ],
+)
+def test_a_text_that_is_no_number_in_range_is_refused(take, told, texts):
+    for text in texts:
+        with pytest.raises(argparse.ArgumentTypeError, match=f" is not a {told}$"):
+            take(text)
 
 
 def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):

@@ -16,19 +16,14 @@ from flatlands.loadtest.peers.programs import PEERS, absent
 from flatlands.loadtest.peers.rows import measure_peer
 from flatlands.loadtest.swarm import kept
 from flatlands.loadtest.swarm.target import Target
+from flatlands.loadtest.swarm.wire import TEXT
+from flatlands.server.websocket.frames import frame
 
 SECOND = 1_000_000
 
 
-def frame(payload, opcode=0x81):
-    size = len(payload)
-    if size < 126:
-        return bytes((opcode, size)) + payload
-    return bytes((opcode, 126)) + size.to_bytes(2, "big") + payload
-
-
 def batches(*due, padding=b""):
-    return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding) for at in due)
+    return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding, TEXT) for at in due)
 
 
 def test_markers_are_found_among_anything():
@@ -65,9 +60,9 @@ def test_halves_of_two_connections_make_no_marker():
 
 def test_control_frames_and_heartbeats_are_found():
     found = []
-    stream = batches(1) + frame(b"abcd", 0x89) + frame(b"2") + batches(2) + frame(b"", 0x88)
+    stream = batches(1) + frame(b"abcd", 9) + frame(b"2", TEXT) + batches(2) + frame(b"", 8)
     assert whole_frames(stream, found) == len(stream)
-    assert found == [(9, b"abcd"), (1, b"2"), (8, b"")]
+    assert found == [(9, b"abcd"), (TEXT, b"2"), (8, b"")]
 
 
 def test_latency_counts_from_when_a_move_was_due():

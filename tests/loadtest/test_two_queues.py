@@ -39,11 +39,6 @@ def points_of(path):
     return {point["series"]: point for point in run["points"]}, run["troubles"]
 
 
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "run.json"
-
-
 def options(out, series, seconds=1):
     shortly = ["--num-clients", "1", "--num-seconds", str(seconds), "--warm-up", "0.1"]
     return ["--series", series, *shortly, "--json", str(out)]

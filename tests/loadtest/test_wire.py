@@ -13,12 +13,7 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.dues import Dues, room
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.views import View
-
-
-def frame(payload, first=0x82):
-    size = len(payload)
-    head = bytes((first, size)) if size < 126 else bytes((first, 126)) + size.to_bytes(2, "big")
-    return head + payload
+from flatlands.server.websocket.frames import frame
 
 
 def record(slot=1, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
@@ -61,7 +56,7 @@ def encoded(message):
         return flush(number, [0, 0, 0, 3, record() * records])
     if kind == "pong":
         return frame(msgpack.packb([wire.PONG, *values, 5]))
-    return frame(b"?", 0x89)
+    return frame(b"?", wire.WS_PING)
 
 
 def split(reader, data, view):

@@ -1,6 +1,5 @@
 """The benchmark of work queues, run as users run it, and its account."""
 
-import json
 from contextlib import closing
 
 import pytest
@@ -14,23 +13,14 @@ from flatlands.loadtest.work.ways import Delayed, Moved, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, rejected, take_all
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
+from tests.loadtest.test_two_queues import points_of
 
 load = pytest.mark.load
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "run.json"
 
 
 def measure(out, series, *more):
     few = ["--repeat", "1", "--messages", "505"]
     return main(["--series", series, *few, "--json", str(out), *more])
-
-
-def points_of(path):
-    run = json.loads(path.read_text())
-    return {point["series"]: point for point in run["points"]}, run["troubles"]
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,15 @@ def circle(left):
     return set(left)
 
 
+def sources(folder, pattern="**/*.py"):
+    """Return the Python files of a folder, without those that are tests of a game."""
+    paths = sorted((ROOT / folder).glob(pattern))
+    return [path for path in paths if "tests" not in path.relative_to(ROOT).parts[1:]]
+
+
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_a_folder_imports_only_what_it_may(folder):
-    paths = list((ROOT / folder).glob("**/*.py" if folder in ("server", "games") else "*.py"))
-    paths = [path for path in paths if "tests" not in path.parts[len(ROOT.parts) :]]
+    paths = sources(folder, "**/*.py" if folder in ("server", "games") else "*.py")
     assert paths
     for path in paths:
         foreign = imported(path) & OURS - MAY_IMPORT[folder]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient
-from tests.test_imports import named_modules
+from tests.test_imports import named_modules, sources
 
 #: The folders that are parts of the package, and those that only use it.
 PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")
@@ -39,7 +39,7 @@ def test_each_part_is_a_folder_beside_the_package_and_has_a_link_in_it():
 
 @pytest.mark.parametrize("folder", [*PARTS, *USERS])
 def test_every_import_of_a_part_names_the_package(folder):
-    for path in (ROOT / folder).glob("**/*.py"):
+    for path in sources(folder):
         names = {name.split(".")[0] for name in named_modules(path)}
         assert not names & {*PARTS, "compiled", "needs"}, path
 
@@ -47,7 +47,7 @@ def test_every_import_of_a_part_names_the_package(folder):
 @pytest.mark.parametrize("part", PARTS)
 def test_what_a_command_may_load_under_another_name_says_only_what_it_is(part):
     # `python -m server` loads the folder server/ itself, too, by its own name.
-    for path in (ROOT / part).glob("**/__init__.py"):
+    for path in sources(part, "**/__init__.py"):
         [docstring] = ast.parse(path.read_text()).body
         assert isinstance(docstring.value, ast.Constant), path
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.processes import ROOT
+from tests.test_imports import sources
 
 #: A function has many branches above this, a class many methods, a constructor many arguments.
 BRANCHES, METHODS, ARGUMENTS = 12, 25, 8
@@ -17,7 +18,7 @@ MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 0, 1
 def code():
     """Yield (file, definition) for each function and class of the server and what it stands on."""
     for folder in ("server", "world", "brokers", "stores", "games"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
+        for path in sources(folder):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef | ast.ClassDef):
                     yield path.relative_to(ROOT).as_posix(), node

@@ -116,7 +116,7 @@ def test_nothing_else_in_loadtest_gets_at_brokers_or_stores_by_way_of_a_benchmar
             assert f"loadtest.{folder}." not in path.read_text(), path
 
 
-def test_what_all_of_loadtest_shares_knows_nothing_of_what_is_measured():
+def test_the_kit_of_loadtest_knows_nothing_of_what_is_measured():
     for path in (ROOT / "loadtest" / "kit").glob("*.py"):
         ours = [name for name in imported_modules(path) if name.startswith("loadtest.")]
         assert all(name.startswith("loadtest.kit") for name in ours), path.name
@@ -198,7 +198,7 @@ def test_the_pages_modules_import_each_other_without_a_circle():
 
 
 @pytest.mark.parametrize("folder", ["view", "hud"])
-def test_what_draws_and_the_panels_know_only_what_is_pure_and_their_own_folder(folder):
+def test_view_and_hud_know_only_pure_modules_and_their_own_folder(folder):
     pure = {script(name) for name in PURE_MODULES}
     paths = list((PAGE_FOLDER / folder).glob("*.js"))
     assert paths

@@ -77,7 +77,7 @@ def test_its_commands_and_pictures_are_there():
         assert (ROOT / "docs" / picture).is_file(), picture
 
 
-def test_what_is_carried_is_with_one_player_whatever_dies():
+def test_a_flag_that_is_carried_is_with_one_player_whatever_dies():
     [snippet] = [it for it in snippets("python", GAMES) if "class Flag" in it]
     names = {"__name__": "flatlands_game_flag"}
     exec(snippet, names)

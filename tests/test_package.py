@@ -45,7 +45,7 @@ def test_every_import_of_a_part_names_the_package(folder):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_a_command_may_load_under_another_name_says_only_what_it_is(part):
+def test_an_init_that_a_command_may_load_under_another_name_has_only_a_docstring(part):
     # `python -m server` loads the folder server/ itself, too, by its own name.
     for path in sources(part, "**/__init__.py"):
         [docstring] = ast.parse(path.read_text()).body

@@ -124,7 +124,7 @@ def test_a_name_that_the_game_does_not_have_is_no_empty_answer():
         ada.things("Coins")
 
 
-def test_who_may_not_play_is_told_why():
+def test_a_player_that_may_not_play_is_told_why():
     world = World(Hunt)
     ada = world.join("Ada", ticket="no")
     assert ada.refused == "you have none that counts"
@@ -192,7 +192,7 @@ def test_a_player_begins_where_the_test_wants_it_and_one_can_stand():
         world.join("Dan", at=(9, 3))
 
 
-def test_what_should_hold_and_does_not_is_found():
+def test_a_rule_that_does_not_hold_is_found():
     world = World(Hunt, nodes=2)
     _, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 3))
     world.run(1)
@@ -225,7 +225,7 @@ class Faulty(Hunt):
         self.top("coins", 1)
 
 
-def test_what_fails_in_a_game_fails_the_test():
+def test_a_failure_in_a_game_fails_the_test():
     world = World(Faulty, nodes=2)
     ada = world.join("Ada", 1, at=(0, 0))
     with pytest.raises(ZeroDivisionError):
@@ -329,7 +329,7 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
     assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]
 
 
-def test_who_tries_to_leave_what_it_may_not_takes_nothing_twice():
+def test_a_player_that_may_leave_nothing_more_leaves_nothing():
     world = World("flatlands", nodes=1)
     ada = world.join("Ada", at=(30, 30))
     for _ in range(3):

@@ -181,7 +181,7 @@ def floods(told):
 
 
 @pytest.mark.parametrize("reader", [model, swarm, bot, idle, visitor, floods])
-def test_what_is_not_of_today_changes_nothing(reader, capsys):
+def test_items_and_kinds_that_are_not_of_today_change_nothing(reader, capsys):
     for sequence in sequences(10):
         today, later = stream(whole(sequence))
         assert reader(today) == reader(later)

@@ -133,7 +133,7 @@ def test_connections_that_are_cut_come_back_with_few_resets(server, opened):
         proxy.close()
 
 
-def test_what_was_under_way_is_counted_and_what_is_asked_meanwhile_is_made_good(running, opened):
+def test_messages_under_way_are_counted_and_requests_made_meanwhile_are_made_good(running, opened):
     with running() as server:
         broker = opened(server.url)
         make_live(broker, "a", "left")
@@ -201,7 +201,7 @@ def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(s
 
 
 @EVERY_KIND
-def test_what_is_let_go_and_taken_again_is_no_loss_and_not_heard_late(server, opened):
+def test_a_channel_that_is_let_go_and_taken_again_has_no_loss_and_is_not_heard_late(server, opened):
     broker = opened(server.url)
     broker.subscribe("a")
     broker.unsubscribe("a")

@@ -49,7 +49,7 @@ def test_clocks_may_drift_apart(relay):
     assert relay.pass_on(message, 50.0 + n) == message
 
 
-def test_what_no_broker_would_send_is_refused_and_counted(relay):
+def test_a_frame_that_no_broker_would_send_is_refused_and_counted(relay):
     for junk in (b"", b"x", b"=" + TRAILER.pack(b"", 7, 0), frame(b"=", 7, 0, b"unknown.")):
         assert relay.pass_on(junk, 60.0) is None
     assert relay.refused == 4

@@ -27,7 +27,7 @@ def opened():
 
 
 @pytest.mark.parametrize("secret", ["another key", None])
-def test_what_others_publish_is_counted_told_once_and_dropped(opened, secret, caplog):
+def test_messages_of_others_are_counted_told_once_and_dropped(opened, secret, caplog):
     here, stranger = opened("key"), opened(secret)
     here.subscribe("a")
     for payload in (b"", b"1234567", b"12345678", b"x" * 1000):

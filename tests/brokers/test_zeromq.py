@@ -120,7 +120,7 @@ def test_a_subscriber_that_never_reads_stops_nobody(opened):
                     assert broker.receive(PATIENCE) == Message("a", b"%d" % n + bytes(500))
 
 
-def test_who_has_no_room_at_the_forwarder_is_told_that_it_lost(opened, monkeypatch):
+def test_a_broker_without_room_at_the_forwarder_is_told_that_it_lost(opened, monkeypatch):
     with forwarding("--hwm", "100", "--stats", "0.05") as forwarder:
         monkeypatch.setattr(pair, "RECEIVE_LIMIT", 10)
         slow = opened(forwarder.url)

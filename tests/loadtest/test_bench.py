@@ -53,7 +53,7 @@ def test_all_that_went_well_has_figures():
     assert found["2000 players: KB/s to each"] == 1.125
 
 
-def test_what_needs_a_run_that_failed_or_was_not_valid_is_left_out():
+def test_figures_of_a_run_that_failed_or_was_not_valid_are_left_out():
     for wrong in ({"faults": ["joining has not ended"]}, {"invalid": ["the swarm itself ..."]}):
         failed = run(**wrong)
         assert not whole.good(failed)
@@ -82,7 +82,7 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
 
 @pytest.mark.outside
 @pytest.mark.load
-def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
+def test_the_fate_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
     for name, value in {
         "PASSING": 40,
         "PLAYERS": (60,),
@@ -160,7 +160,7 @@ def test_bytes_a_row_of_all_ways(tmp_path, capsys):
     assert not servers()
 
 
-def test_what_is_beyond_a_factor_of_three_of_the_others_is_marked():
+def test_a_figure_beyond_a_factor_of_three_of_the_others_is_marked():
     assert uniform.beyond([1.0, 1.0, 1.0]) == [False, False, False]
     assert uniform.beyond([3.0, 1.0, 1.0]) == [False, False, False]
     assert uniform.beyond([3.1, 1.0, 1.0, 0.3]) == [True, False, False, True]

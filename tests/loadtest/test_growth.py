@@ -41,7 +41,7 @@ def test_the_exponent_of_a_power_is_the_power(xs, factor, power):
 
 
 @given(clouds, st.lists(st.tuples(st.floats(-9, 1e4), st.floats(-9, 0)), max_size=3))
-def test_what_has_no_logarithm_is_left_out(points, besides):
+def test_points_without_a_logarithm_are_left_out(points, besides):
     assert laws.exponent([*besides, *points]) == laws.exponent(points)
 
 

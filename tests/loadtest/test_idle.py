@@ -54,7 +54,7 @@ def measure(out, *options):
         (28232, 2, None, 28232, ""),
     ],
 )
-def test_what_is_lacking_for_so_many_connections_is_one_sentence(
+def test_a_lack_of_room_for_so_many_connections_is_one_sentence(
     connections, processes, workers, address_ports, sentence
 ):
     found = why_not(connections, processes, workers, 20_000, address_ports)

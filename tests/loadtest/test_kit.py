@@ -105,7 +105,7 @@ def test_an_end_is_told_in_a_sentence():
 
 
 @process
-def test_who_does_not_obey_or_stands_still_is_ended_with_what_it_has_started():
+def test_a_program_that_does_not_obey_or_stands_still_is_ended_with_its_children():
     with python("import time; print('ready', flush=True); time.sleep(99)") as program:
         program.ready("ready")
         program.process.suspend()
@@ -136,7 +136,7 @@ def test_children_that_have_ended_have_no_command_line_and_are_left_out():
 
 
 @process
-def test_what_a_killed_starter_has_started_ends():
+def test_a_program_whose_starter_is_killed_ends():
     code = (
         "import sys, time; from loadtest.kit.processes import Program\n"
         "program = Program([sys.executable, '-c', 'import time; time.sleep(99)'], 'a child')\n"
@@ -153,7 +153,7 @@ def test_what_a_killed_starter_has_started_ends():
 
 @process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_whoever_waits_is_told_of_a_signal(number):
+def test_every_wait_ends_with_a_signal(number):
     with signals.remembered(), python("import time; time.sleep(99)") as program:
         signals.check()
         os.kill(os.getpid(), number)

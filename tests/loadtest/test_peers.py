@@ -74,7 +74,7 @@ def test_latency_counts_from_when_a_move_was_due():
     assert tally.latency.most == pytest.approx(10.0, rel=0.01)
 
 
-def test_what_was_due_in_the_window_counts_and_what_came_in_it_is_told_apart():
+def test_moves_due_in_the_window_count_and_those_that_came_in_it_are_told_apart():
     tally = Tally(SECOND, 2 * SECOND)
     tally.add(batches(SECOND - 1, SECOND), SECOND + 1)
     tally.add(batches(2 * SECOND - 1, 2 * SECOND), 2 * SECOND + 1)
@@ -104,7 +104,7 @@ def test_every_dialect_passes_the_marker_on_as_it_is(name):
         ),
     ],
 )
-def test_what_is_wrong_with_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
+def test_a_fault_of_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(code)
     with pytest.raises(SystemExit):
         peers_study.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
@@ -132,7 +132,7 @@ def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
 
 
 @pytest.mark.load
-def test_who_speaks_no_websocket_is_refused_and_gone_afterwards():
+def test_a_server_that_speaks_no_websocket_is_refused_and_gone_afterwards():
     page = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
     script = f"{page}; print(s.server_port, flush=True); s.serve_forever()"
     with programs.started([sys.executable, "-c", script]) as server:

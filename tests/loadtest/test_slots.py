@@ -168,7 +168,7 @@ def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(tow
     assert sorted(bot.read(4, batch(HERE, record(4, 6, 1) + record(3, 2, 1)))) == [200, 300]
 
 
-def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_first(town):
+def test_a_player_that_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_first(town):
     bot = Bot(town, 50).hold(HERE, THERE)
     bot.read(9, batch(HERE, b"", [enter(50, 1, 3)]))
     town.sends(0, 50, 1, 100)
@@ -181,7 +181,7 @@ def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_firs
 
 
 @pytest.mark.parametrize("how", ["enter", "snapshot", "join"])
-def test_what_comes_late_of_the_node_that_had_a_player_is_no_news(town, how):
+def test_a_late_event_of_the_node_that_had_a_player_is_no_news(town, how):
     bot, other = Bot(town, 50).hold(HERE), Bot(town).hold(HERE)
     bot.read(1, batch(HERE, b"", [enter(50, 17, 3)], source=1))
     begun = 2**24 + 1
@@ -209,7 +209,7 @@ def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
-def test_what_was_missed_is_learned_from_the_snapshot_that_follows(town):
+def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
@@ -274,7 +274,7 @@ def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     assert first.view is not second.view
 
 
-def test_who_knows_more_reads_again_what_another_bot_could_not(town):
+def test_a_bot_that_knows_more_reads_again_a_batch_that_another_could_not(town):
     new = Bot(town).hold(HERE)
     old = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.sends(0, 50, 1, 100)
@@ -282,7 +282,7 @@ def test_who_knows_more_reads_again_what_another_bot_could_not(town):
     assert old.read(1, batch(HERE, record(3, 2, 1)), batch(THERE, b"")) == [100]
 
 
-def test_what_a_newcomers_snapshot_shows_already_is_news_to_those_who_were_there(town):
+def test_an_event_that_a_newcomers_snapshot_shows_is_news_to_those_who_were_there(town):
     # The newcomer gets the same flush as the others, but reads it first.
     old = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.sends(0, 50, 1, 100)
@@ -374,7 +374,7 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
     assert (found.reordered, found.players[51].seq) == (2, 3)
 
 
-def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(town):
+def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late(town):
     found = observer(town)
     tell(found, 1, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
     tell(found, 2, batch(HERE, b"", [[3, 50, 8]]))
@@ -388,7 +388,7 @@ def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(tow
     assert found.reordered == 1 and news(found) == before
 
 
-def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):
+def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(town):
     found = observer(town)
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)
     tell(found, 2, batch(HERE, record(3, 2), source=1), now=990)
@@ -427,7 +427,7 @@ def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was
     assert (belief.square, belief.seq, belief.ack) == (HERE, 5, 2)
 
 
-def test_who_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
+def test_a_player_that_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
     found = observer(town)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
     tell(found, 1, batch(HERE, b"", [[wire.LEAVE, 50, 2, *THERE]]))

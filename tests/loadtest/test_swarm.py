@@ -227,7 +227,7 @@ def turn(bot):
 
 
 @pytest.mark.parametrize("scenario", ["mine.py", "flood"])
-def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
+def test_bots_that_never_read_or_are_rude_harm_nobody(tmp_path, crowd, scenario):
     if scenario == "mine.py":
         scenario = str(tmp_path / scenario)
         (tmp_path / "mine.py").write_text(MINE)
@@ -301,7 +301,7 @@ def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_who_ends_a_swarm_gets_a_report_if_it_can_give_one_and_leaves_no_process(number):
+def test_a_swarm_that_is_ended_reports_if_it_can_and_leaves_no_process(number):
     process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
     measuring(process)
     family = psutil.Process(process.pid).children(recursive=True)
@@ -369,7 +369,7 @@ def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):
     assert result["verdict"] is None and result["faults"] == []
 
 
-def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
+def test_a_bot_that_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
     port = free_port()
     secret = {"SECRET_KEY": "a secret of this test, which is long enough"}
     servers = ExitStack()

@@ -198,7 +198,7 @@ def test_a_broker_that_dies_while_it_is_measured_is_told(out):
 
 
 @pytest.mark.load
-def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
+def test_a_benchmark_that_is_stopped_reports_and_leaves_no_process(out):
     with measuring(out, "memory,redis-buffered") as (process, seen):
         seen += children_at_work(process, 3, busy=0.1)
         process.send_signal(signal.SIGTERM)

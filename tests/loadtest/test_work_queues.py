@@ -178,14 +178,16 @@ AGAIN = "{} messages were handed out again, and those who died held 3: {} are no
         ([(1, 2), (2, 3)], "1 of 3 messages are missing"),
     ],
 )
-def test_what_is_handed_out_again_is_what_the_dead_held(claims, sentence):
+def test_messages_handed_out_again_are_those_that_the_dead_held(claims, sentence):
     point = kill_figures("stream", 3, claims, HELD, (0, 0))
     assert fault(point["account"]) == sentence
     assert point["held"] == [2, 1] and point["account"]["held_by_dead"] == 3
 
 
 @load
-def test_what_dead_consumers_held_is_handed_out_again_by_any_redis(out, capsys, monkeypatch):
+def test_messages_that_dead_consumers_held_are_handed_out_again_by_any_redis(
+    out, capsys, monkeypatch
+):
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
     options = ["--kill", "2", "--json", str(out), "--report", str(out.parent)]
     with running(tls=True, login=True) as server:

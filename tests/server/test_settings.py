@@ -196,7 +196,7 @@ def taken():
         (("--port", "TAKEN"), 1, "port TAKEN is taken: stop what uses it, or choose another"),
     ],
 )
-def test_what_cannot_be_started_is_refused_in_words(taken, options, code, said):
+def test_a_server_that_cannot_be_started_says_why(taken, options, code, said):
     options = [option.replace("TAKEN", taken) for option in options]
     ended = run("--port", "0", *options, descriptors=500)
     assert ended.returncode == code and "Traceback" not in ended.stderr
@@ -204,7 +204,7 @@ def test_what_cannot_be_started_is_refused_in_words(taken, options, code, said):
 
 
 @pytest.mark.process
-def test_what_has_failed_at_a_file_is_not_said_of_the_port():
+def test_a_failure_at_a_file_is_not_said_of_the_port():
     code = (
         "import sys\nfrom flatlands.server.__main__ import main\nsys.executable = '/not/there'\n"
         "sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none'\nsys.exit(main())"

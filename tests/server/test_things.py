@@ -413,7 +413,7 @@ def test_things_that_are_too_much_for_one_message_are_told_in_several(orchard):
         assert len([thing for thing in lying(client).values() if thing[0] == 2]) == MOST
 
 
-def test_where_two_nodes_had_what_waits_none_lies_there_twice(orchard):
+def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     harness = orchard(nodes=2)
     first, second = harness.hosts
     clients = two(harness, (20, 20))
@@ -938,7 +938,7 @@ def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(
     assert len(lying(a)) == 1 and lying(a) == lying(b)
 
 
-def test_where_very_much_lies_nobody_leaves_more(orchard, monkeypatch):
+def test_nobody_leaves_more_where_very_much_lies(orchard, monkeypatch):
     monkeypatch.setattr("flatlands.server.kept.lying.CROWDED", 5)
     harness = orchard()
     harness.game_of().takes = False

@@ -98,7 +98,7 @@ def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
     assert store.claim("q", 2, LONG) == []
 
 
-def test_what_is_delayed_is_not_due_yet(store):
+def test_a_delayed_item_is_not_due_yet(store):
     store.put("q", [item("later", SHORT), item("never", NEVER)])
     assert store.claim("q", 9, LONG) == []
     assert ids(eventually(lambda: store.claim("q", 9, LONG), "it is never due")) == ["later"]
@@ -117,14 +117,14 @@ def test_a_lease_that_ends_gives_the_item_to_others(opening):
     assert one.count("q") == 0
 
 
-def test_what_nobody_else_claimed_is_done_though_the_lease_is_over(store):
+def test_an_item_that_nobody_else_claimed_is_done_though_the_lease_is_over(store):
     store.put("q", [item()])
     store.claim("q", 1, 1)
     gevent.sleep(0.02)
     assert store.done("q", ["a"]) == 1
 
 
-def test_what_is_renewed_stays_its_callers_with_another_body(opening):
+def test_an_item_that_is_renewed_stays_its_callers_with_another_body(opening):
     one, other = opening(), opening()
     one.put("q", [item("a"), item("b"), item("c")])
     assert ids(one.claim("q", 2, SHORT)) == ["a", "b"]
@@ -181,7 +181,7 @@ def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
     assert ends == {last.body[: n + 1] for n in range(54)}
 
 
-def test_what_is_not_changed_stays_as_it_is(store):
+def test_an_item_that_is_not_changed_stays_as_it_is(store):
     store.put("q", [item("b", NEVER, "g")])
     assert store.change("q", "a", lambda old: old, "g") is None
     kept = store.change("q", "b", lambda old: None, "g")
@@ -249,7 +249,7 @@ def test_worlds_share_nothing(opening):
     assert there.put("q", [item()]) == 1
 
 
-def test_what_was_put_is_there_after_it_was_closed(opening):
+def test_items_are_there_after_the_store_was_closed(opening):
     first = opening()
     first.put("q", [item("claimed"), item("waits")])
     first.claim("q", 1, SHORT)
@@ -303,7 +303,7 @@ BEYOND = [
 ]
 
 
-def test_what_is_beyond_the_limits_is_refused_and_changes_nothing(store):
+def test_a_call_beyond_the_limits_is_refused_and_changes_nothing(store):
     store.put("q", [item()])
     for call in BEYOND:
         with pytest.raises(ValueError):

@@ -131,7 +131,7 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
 
 
 @pytest.mark.process
-def test_what_cannot_be_copied_is_told_in_a_sentence(tmp_path, redis):
+def test_a_copy_that_cannot_be_made_is_told_in_a_sentence(tmp_path, redis):
     file, other, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db", "none/c.db"))
 
     def refused(*arguments):

@@ -468,7 +468,7 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_told(opening, m
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_what_a_killed_process_held_is_done_by_others_and_nothing_else_twice(kind, tmp_path):
+def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, tmp_path):
     with redis_servers.running() as server:
         url = server.url if kind == "redis" else f"sqlite:///{tmp_path}/store.db"
         store = open_store(url, "world")

@@ -72,7 +72,7 @@ def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
         {"dx": 32768},
     ],
 )
-def test_what_does_not_fit_a_record_is_an_enter(what):
+def test_a_track_that_does_not_fit_a_record_is_an_enter(what):
     b, p = batch(), player(**what)
     b.track(p)
     assert events(b) == [CORNER.enter(p)]
@@ -90,7 +90,7 @@ def test_what_does_not_fit_a_record_is_an_enter(what):
         {"dx": -REACH},
     ],
 )
-def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
+def test_a_track_that_just_fits_a_record_is_one_and_is_read_as_it_was(what):
     first, second, p = batch(), batch(), player(**{"slot": 7, **what})
     first.enter(player(slot=p.slot))
     p.seq = 2
@@ -99,7 +99,7 @@ def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
     assert replica_of(first, second).players[7].track == p.track
 
 
-def test_what_is_read_is_what_was_written():
+def test_a_track_is_read_as_it_was_written():
     assert CORNER.read(CORNER.enter(player())) == player().track
     assert CORNER.read(CORNER.enter(player(start=1005))) == player(start=1005).track
 
@@ -206,7 +206,7 @@ def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
     assert events(in_and_out) == [(LEAVE, 7, 1, 0, 0)]
 
 
-def test_that_an_older_one_is_gone_does_not_replace_where_the_player_went():
+def test_an_older_gone_does_not_replace_where_the_player_went():
     # It came back to the node, and walked on, before the node said that it had been handed over.
     some = batch()
     some.leave(player(seq=5), (3, -3))
@@ -223,7 +223,7 @@ def test_nothing_said_is_ever_replaced():
     assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
 
 
-def test_what_comes_late_does_not_raise_one_who_was_removed():
+def test_a_late_event_does_not_raise_a_player_that_was_removed():
     replica = replica_of()
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
     late = [CORNER.enter(player(7, seq=4))]

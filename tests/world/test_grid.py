@@ -64,7 +64,7 @@ def test_viewports_are_clamped():
 
 
 @given(positions, positions, views, st.lists(st.tuples(positions, positions), max_size=4))
-def test_whatever_was_held_the_screen_is_covered_and_nothing_far_is_held(x, y, view, before):
+def test_the_screen_is_covered_and_nothing_far_is_held_whatever_was_held(x, y, view, before):
     held = None
     for at in [*before, (x, y)]:
         held = GRID.held(held, *at, view)
@@ -140,7 +140,7 @@ def test_a_walk_of_a_thousand_squares_changes_hands_a_few_times_a_square():
     assert 2900 <= changes <= 3100
 
 
-def test_who_stands_still_has_nothing_due():
+def test_a_player_that_stands_still_has_nothing_due():
     view = viewport(40, 25)
     held = GRID.held(None, 5, 5, view)
     assert GRID.next_change(stand(5, 5, 0), (0, 0), held, view) is None

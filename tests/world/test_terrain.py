@@ -99,7 +99,7 @@ def test_a_tile_is_blocked_as_its_kind_says(seed, cx, cy):
 
 @pytest.mark.parametrize("seed", [2013, 6])
 @pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (LIMIT // CELL - 1, -5)])
-def test_where_paths_meet_a_tile_is_blocked_as_its_kind_says(seed, cell):
+def test_a_tile_where_paths_meet_is_blocked_as_its_kind_says(seed, cell):
     land = Terrain(seed)
     x, y = land.waypoint(*cell)
     for tile in product(range(x - 9, x + 10), range(y - 9, y + 10)):

@@ -122,7 +122,7 @@ def test_a_blocked_walker_ends_on_the_last_unit_of_the_free_tile():
 
 
 @pytest.mark.parametrize("turn", range(4))
-def test_whoever_walks_straight_slides_along_a_slanted_railing(turn):
+def test_a_player_that_walks_straight_slides_along_a_slanted_railing(turn):
     # Two railings that rise to the right, two tiles apart, turned by quarters.
     def turned(x, y):
         for _ in range(turn):
@@ -139,7 +139,7 @@ def test_whoever_walks_straight_slides_along_a_slanted_railing(turn):
     assert ahead > 8 * UNIT and abs(end_x - x) + abs(end_y - y) - ahead > 8 * UNIT
 
 
-def test_whoever_is_barred_goes_to_the_nearer_gap_and_not_far():
+def test_a_player_that_is_barred_goes_to_the_nearer_gap_and_not_far():
     one = walls((1, 0))
     assert walk(one, UNIT - 1, 100, Heading(1, 0), 1)[0].dy == -101
     assert walk(one, UNIT - 1, 900, Heading(1, 0), 1)[0].dy == UNIT - 900

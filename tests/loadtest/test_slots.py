@@ -71,6 +71,12 @@ def town():
     return Town()
 
 
+@pytest.fixture
+def bot(town):
+    """A bot whose player is 50, which it was shown with the slot 3."""
+    return Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+
+
 def batch(square, tracks=b"", others=(), *, source=0, replaced=0, broad=b""):
     return [*square, source, 0, tracks, list(others), replaced, broad]
 
@@ -105,8 +111,7 @@ def test_a_bot_whose_place_another_player_takes_is_found_by_its_new_id(town):
     assert town.dues.get(51, 2) == 8000
 
 
-def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town, bot):
     told = []
     for number in range(1, 3 * KEPT):
         town.sends(0, 50, number, number * 1000)
@@ -116,8 +121,7 @@ def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town):
     assert all(after[1] == before[1] + 1 for before, after in pairwise(bot.told))
 
 
-def test_a_move_counts_once_however_many_events_acknowledge_it(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_move_counts_once_however_many_events_acknowledge_it(town, bot):
     town.sends(0, 50, 1, 9000)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [9000]
     # A walk that goes on has a new seq, and the old ack.
@@ -217,8 +221,7 @@ def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
-def test_a_bot_that_comes_back_numbers_its_moves_anew(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_bot_that_comes_back_numbers_its_moves_anew(town, bot):
     for number in range(1, 201):
         town.sends(0, 50, number, number)
         assert bot.read(number, batch(HERE, record(3, number + 1, number))) == [number]
@@ -297,8 +300,7 @@ def test_an_event_that_a_newcomers_snapshot_shows_is_news_to_those_who_were_ther
     assert new.read(3, batch(HERE, record(3, 4, 3))) == [300]
 
 
-def test_a_late_look_into_a_snapshot_sends_nobody_back(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_late_look_into_a_snapshot_sends_nobody_back(town, bot):
     town.sends(0, 50, 1, 100)
     town.sends(0, 50, 2, 200)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
@@ -311,10 +313,12 @@ def test_a_late_look_into_a_snapshot_sends_nobody_back(town):
 # An observing bot.
 
 
-def observer(town, held=(0, 0, 1, 0)):
+@pytest.fixture
+def found(town):
+    """An observer of both squares."""
     found = Observer(town.dues)
     found.rules = RULES
-    found.hold(held, 0)
+    found.hold((0, 0, 1, 0), 0)
     return found
 
 
@@ -328,8 +332,7 @@ def news(found):
     return [(id, due, kind, seq) for _, id, due, kind, _, seq in found.report()["news"].tolist()]
 
 
-def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
-    found = observer(town)
+def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town, found):
     town.sends(0, 50, 7, 700)
     found.snapshot(snapshot(HERE, enter(50, 254, 3, ack=6)), 1)
     moved = record(3, 255, 7, x=-8192, y=5, dx=5120, age=20)
@@ -342,8 +345,7 @@ def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
     assert belief == [50, 256, 700, 0, 0, 8192, 8192, 0, 0, 1000, 0, 0]
 
 
-def test_an_observer_counts_records_that_name_nobody(town):
-    found = observer(town)
+def test_an_observer_counts_records_that_name_nobody(found):
     tell(found, 1, batch(HERE, record(3, 1, 0)))
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 2)
     tell(found, 3, batch(HERE, record(3, 2), source=1), batch(THERE, record(3, 2)))
@@ -354,8 +356,7 @@ def test_an_observer_counts_records_that_name_nobody(town):
     assert news(found)[-1] == (51, 0, 1, 21) and found.players[50].seq == 1
 
 
-def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
-    found = observer(town)
+def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
     found.snapshot(snapshot(HERE, enter(50, 1, 3), enter(51, 1, 4)), 0)
     one, other = batch(HERE, record(3, 2)), batch(HERE, record(4, 2))
     tell(found, 1, one, one)
@@ -374,8 +375,7 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
     assert (found.reordered, found.players[51].seq) == (2, 3)
 
 
-def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late(town):
-    found = observer(town)
+def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
     tell(found, 2, batch(HERE, b"", [[3, 50, 8]]))
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
@@ -388,8 +388,7 @@ def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late
     assert found.reordered == 1 and news(found) == before
 
 
-def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(town):
-    found = observer(town)
+def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)
     tell(found, 2, batch(HERE, record(3, 2), source=1), now=990)
     assert found.reordered == 0
@@ -397,8 +396,7 @@ def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(town):
     assert found.reordered == 1
 
 
-def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town):
-    found = observer(town)
+def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
@@ -412,8 +410,7 @@ def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(tow
     assert found.lacking == 1
 
 
-def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town):
-    found = observer(town)
+def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
@@ -427,16 +424,14 @@ def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was
     assert (belief.square, belief.seq, belief.ack) == (HERE, 5, 2)
 
 
-def test_a_player_that_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
-    found = observer(town)
+def test_a_player_that_is_drawn_on_after_a_leave_is_moved_by_no_record(found):
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
     tell(found, 1, batch(HERE, b"", [[wire.LEAVE, 50, 2, *THERE]]))
     tell(found, 2, batch(THERE, record(3, 3)), batch(HERE, record(3, 3)))
     assert found.players[50].seq == 2 and found.lacking == 1
 
 
-def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(town):
-    found = observer(town)
+def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(found):
     found.snapshot(snapshot(HERE, enter(50, 5, 3)), 0)
     found.snapshot(snapshot(HERE, enter(50, 5, 7), source=2), 1)
     tell(found, 2, batch(HERE, record(7, 6), source=2), batch(HERE, record(7, 7)))

@@ -187,12 +187,8 @@ def test_an_idle_server_sleeps():
 
 
 def test_a_silent_client_is_pinged_and_then_let_go_and_one_that_answers_stays(monkeypatch):
-    for name, value in {
-        "ROUND": 0.5,
-        "ROUND_TURNS": 5,
-        "PING_AFTER": 0.3,
-        "DEAD_AFTER": 1.5,
-    }.items():
+    quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 1.5}
+    for name, value in quick.items():
         monkeypatch.setattr(app, name, value)
     with inside() as server:
         awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]

@@ -141,40 +141,34 @@ def test_an_item_that_is_renewed_stays_its_callers_with_another_body(opening):
     assert other.renew("q", [], LONG) == []
 
 
+def at_once(opening, call):
+    """Return what comes of a call of each of six stores, and its number, at one time."""
+    calls = [gevent.spawn(call, one, n) for n, one in enumerate([opening() for _ in range(6)])]
+    return [each.get() for each in calls]
+
+
 def test_of_many_who_take_at_once_one_gets_it(opening):
-    stores = [opening() for _ in range(6)]
-    stores[0].put("gems", [item(str(n), NEVER) for n in range(20)])
-    takers = [
-        gevent.spawn(lambda one: [one.take("gems", str(n)) for n in range(20)], store)
-        for store in stores
-    ]
-    got = [taker.get() for taker in takers]
+    opening().put("gems", [item(str(n), NEVER) for n in range(20)])
+    got = at_once(opening, lambda one, _: [one.take("gems", str(n)) for n in range(20)])
     for bodies in zip(*got, strict=True):
         assert sum(body is not None for body in bodies) == 1
 
 
 def test_of_many_who_claim_at_once_each_item_has_one(opening):
-    stores = [opening() for _ in range(6)]
-    stores[0].put("q", [item(str(n)) for n in range(200)])
-    claimers = [
-        gevent.spawn(lambda one: [one.claim("q", 7, LONG) for _ in range(8)], store)
-        for store in stores
-    ]
-    got = [one.id for claimer in claimers for some in claimer.get() for one in some]
-    assert sorted(got) == sorted(map(str, range(200)))
+    opening().put("q", [item(str(n)) for n in range(200)])
+    got = at_once(opening, lambda one, _: [one.claim("q", 7, LONG) for _ in range(8)])
+    found = [one.id for some in got for claimed in some for one in claimed]
+    assert sorted(found) == sorted(map(str, range(200)))
 
 
 def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
     def more(mark):
         return lambda old: item("a", NEVER, "g", mark if old is None else old.body + mark)
 
-    def change(one, mark):
-        return [one.change("q", "a", more(mark), "g") for _ in range(9)]
-
-    stores = [opening() for _ in range(6)]
-    changers = [gevent.spawn(change, one, b"%d" % n) for n, one in enumerate(stores)]
-    results = [changer.get() for changer in changers]
-    [last] = stores[0].group("q", "g")
+    results = at_once(
+        opening, lambda one, n: [one.change("q", "a", more(b"%d" % n), "g") for _ in range(9)]
+    )
+    [last] = opening().group("q", "g")
     assert sorted(last.body) == sorted(b"012345" * 9)
     # Each is told what it is after its own change.
     ends = {result.body for each in results for result in each}

@@ -21,7 +21,7 @@ from flatlands.server import settings
 from tests import reference
 from tests.brokers.redis_servers import free_port
 from tests.inside import inside
-from tests.processes import PATIENCE, ROOT, clean_environment, serving
+from tests.processes import PATIENCE, ROOT, clean_environment, python, serving
 from tests.socket_client import SocketClient
 
 
@@ -82,14 +82,7 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
 )
 def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, target):
     # Without -S Python would find them.
-    ended = subprocess.run(
-        [sys.executable, "-S", *command.split()],
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    ended = python("-S", *command.split(), env=clean_environment())
     assert ended.returncode == 1
     assert re.fullmatch(
         rf"flatlands: the package \w+ is not installed for .*: run make {target} once, "

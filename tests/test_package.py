@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.processes import PATIENCE, ROOT, ServerProcess, python
 from tests.socket_client import SocketClient
 from tests.test_imports import named_modules, sources
 
@@ -54,13 +54,8 @@ def test_an_init_that_a_command_may_load_under_another_name_has_only_a_docstring
 
 @pytest.mark.process
 def test_to_import_the_package_patches_opens_and_starts_nothing():
-    script = (
-        "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == ["flatlands"]
+    code = "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
+    assert python("-c", code, check=True).stdout.split() == ["flatlands"]
 
 
 @pytest.fixture

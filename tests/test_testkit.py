@@ -3,8 +3,6 @@
 import argparse
 import re
 import shutil
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,7 @@ from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
 from flatlands.testkit.search import SHORT, Search
 from flatlands.testkit.simulate import plan, play, rules_of, search
-from tests.processes import ROOT
+from tests.processes import ROOT, python
 from tests.simulate.test_simulate import leave_gems
 
 
@@ -254,10 +252,9 @@ def test_the_example_of_the_page_about_games_passes():
 @pytest.mark.process
 def test_the_tests_of_a_new_game_pass(tmp_path):
     """As `flatlands test` runs them, in a folder that knows nothing of this one."""
-    command = [sys.executable, "-m", "flatlands"]
-    here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
-    subprocess.run([*command, "new", "mygame"], check=True, **here)
-    ran = subprocess.run([*command, "test", "mygame", "-q"], **here)
+    here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "timeout": None}
+    python("-m", "flatlands", "new", "mygame", check=True, **here)
+    ran = python("-m", "flatlands", "test", "mygame", "-q", **here)
     assert ran.returncode == 0 and "2 passed" in ran.stdout, ran.stdout + ran.stderr
 
 

@@ -6,8 +6,6 @@ A new backend over TCP is one more line in KINDS.
 
 import logging
 import re
-import subprocess
-import sys
 from contextlib import ExitStack
 from functools import partial
 
@@ -32,7 +30,7 @@ from tests.brokers.faults import (
 )
 from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import Forwarder, forwarding
-from tests.processes import ROOT, Proxy
+from tests.processes import Proxy, python
 
 pytestmark = pytest.mark.process
 
@@ -298,8 +296,7 @@ broker.close()
 """
     with running() as plain, running(tls=True) as secure:
         for server in (plain, secure):
-            command = [sys.executable, "-W", "error", "-c", script, server.url]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+            done = python("-W", "error", "-c", script, server.url)
             assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -3,8 +3,6 @@
 import json
 import re
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 from contextlib import closing
@@ -15,7 +13,7 @@ import pytest
 from flatlands.server import app
 from flatlands.world.track import UNIT
 from tests.inside import inside
-from tests.processes import ROOT, serving
+from tests.processes import python, serving
 from tests.server.servers import stats, until
 from tests.socket_client import PATIENCE, SocketClient, together
 
@@ -158,8 +156,7 @@ server.stop()
 gevent.sleep(2)
 print(server.stats["errors"])
 """
-    command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    done = python("-W", "error", "-c", script)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 

@@ -3,14 +3,12 @@
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 
 import pytest
 
 from flatlands.server import commit, settings
-from tests.processes import PATIENCE, ROOT, ServerProcess, limited, serving
+from tests.processes import PATIENCE, ServerProcess, limited, python, serving
 
 
 def test_without_any_option_there_are_the_defaults():
@@ -112,25 +110,13 @@ def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
 
 
 def run(*arguments, descriptors=None):
-    command = [sys.executable, "-m", "server", *arguments]
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        preexec_fn=limited(descriptors),
-    )
+    return python("-m", "server", *arguments, preexec_fn=limited(descriptors))
 
 
 @pytest.mark.process
 def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
-    found = (
-        "import flatlands.server.__main__, flatlands.server.supervisor, sys\nprint(*sys.modules)"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    start = "import flatlands.server.__main__, flatlands.server.supervisor, sys"
+    loaded = python("-c", f"{start}\nprint(*sys.modules)", check=True).stdout.split()
     assert "flatlands.server.supervisor" in loaded
     of_a_node = {f"flatlands.server.{name}" for name in ("app", "node", "squares.hub")} | {"flask"}
     assert not of_a_node & set(loaded)
@@ -209,7 +195,7 @@ def test_a_failure_at_a_file_is_not_said_of_the_port():
         "import sys\nfrom flatlands.server.__main__ import main\nsys.executable = '/not/there'\n"
         "sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none'\nsys.exit(main())"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    ended = python("-c", code)
     assert ended.returncode == 1 and "port" not in ended.stderr and "/not/there" in ended.stderr
 
 

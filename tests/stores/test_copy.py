@@ -14,7 +14,7 @@ from flatlands.stores.copy import content, copy
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, python
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,8 @@ def printed(source, target):
 
 
 def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stores.copy", *arguments],
-        cwd=ROOT,
-        env=clean_environment() | environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    env = clean_environment() | environment
+    return python("-W", "error", "-m", "stores.copy", *arguments, env=env)
 
 
 @pytest.mark.process
@@ -97,15 +91,8 @@ def recipe(path, kept):
 
 
 def shell(line):
-    return subprocess.run(
-        line,
-        shell=True,
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    told = {"capture_output": True, "text": True, "timeout": PATIENCE}
+    return subprocess.run(line, shell=True, cwd=ROOT, env=clean_environment(), **told)
 
 
 @pytest.mark.process

@@ -22,7 +22,7 @@ from flatlands.stores.base import Item, StoreError
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
-from tests.processes import ROOT
+from tests.processes import ROOT, python
 
 #: Jobs, and the last of their delays in ms.
 JOBS, DELAY = 3000, 900
@@ -178,9 +178,7 @@ def test_a_file_that_may_not_be_written_is_told():
             "try: store.put('q', [Item('b', 0, '', b'')])\n"
             "except StoreError as error: print(error)\n"
         )
-        told = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
-        )
+        told = python("-c", program)
         assert told.stdout == (
             f"{folder}/store.db or its folder may not be written: check their owner and rights\n"
         ), told.stderr

@@ -54,13 +54,9 @@ def measuring(out, series, *more, seconds=1):
 
     Yields the process, and the list of its children that the test has seen, to be filled.
     """
-    process = subprocess.Popen(
-        [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds), *more],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds), *more]
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=ROOT, **told)
     seen = []
     try:
         yield process, seen
@@ -145,11 +141,8 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
     points, _ = points_of(out)
     account = points[series]["account"]
     assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
-    assert (
-        account["sent"]
-        == account["due"]
-        == (account["delivered"] + account["dropped"] + account["lost"])
-    )
+    accounted = account["delivered"] + account["dropped"] + account["lost"]
+    assert account["sent"] == account["due"] == accounted
 
 
 @pytest.mark.load

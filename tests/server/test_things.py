@@ -906,16 +906,12 @@ def test_a_thing_with_limits_or_a_hidden_field_lies_only_where_it_was_left(orcha
     harness = orchard(play=Mine)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Jar((5, 5)), Gold((6, 6), _ounces=3)))
-    for number_ in (0, 1):
-        some = sorted(here(harness), key=lambda thing: type(thing).__name__)[number_]
-        assert (
-            told(harness, a, lambda me, some=some: me.take(some, then=[some.again()])) == "failed"
-        )
+    for thing in here(harness):
+        then = [thing.again()]
+        assert told(harness, a, lambda me, it=thing, then=then: me.take(it, then=then)) == "failed"
     assert len(lying(a)) == 2 and {record.exc_info[0] for record in caplog.records} == {ValueError}
-    assert (
-        told(harness, a, lambda me: me.change(here(harness)[1], lambda gold: gold.again()))
-        is not None
-    )
+    [gold] = [thing for thing in here(harness) if isinstance(thing, Gold)]
+    assert told(harness, a, lambda me: me.change(gold, lambda gold: gold.again())) is not None
 
 
 def test_things_that_were_left_before_one_was_refused_are_in_the_log(orchard, caplog):

@@ -10,7 +10,8 @@ from tests.picture import screens
 GRID = Grid()
 SPAN = GRID.span
 FREE = Ground(lambda _x, _y: False)
-positions = st.integers(-(2**40), 2**40)
+positions, near = (st.integers(-(2**bits), 2**bits) for bits in (40, 30))
+ways = st.integers(-REACH, REACH)
 views = st.builds(viewport, st.integers(1, 200), st.integers(1, 200))
 
 
@@ -99,14 +100,7 @@ def test_the_picture_is_that_of_the_article():
     assert not squares["red"] & squares["blue"]
 
 
-@given(
-    st.integers(-(2**30), 2**30),
-    st.integers(-(2**30), 2**30),
-    st.integers(-REACH, REACH),
-    st.integers(-REACH, REACH),
-    st.integers(1, 9000),
-    views,
-)
+@given(near, near, ways, ways, st.integers(1, 9000), views)
 def test_the_next_change_is_the_first_millisecond_that_changes_anything(x, y, dx, dy, ms, view):
     track = Track(x, y, dx, dy, 1000, ms)
     square, held = GRID.square(x, y), GRID.held(None, x, y, view)

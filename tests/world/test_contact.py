@@ -52,8 +52,8 @@ def test_the_first_contact_is_that_of_a_look_at_every_millisecond(seed):
     for _ in range(60):
         tracks = []
         for _ in range(2):
-            x, y = chance.randint(-2 * UNIT, 2 * UNIT), chance.randint(-2 * UNIT, 2 * UNIT)
-            dx, dy = chance.randint(-5 * UNIT, 5 * UNIT), chance.randint(-5 * UNIT, 5 * UNIT)
+            x, y = (chance.randint(-2 * UNIT, 2 * UNIT) for _ in "xy")
+            dx, dy = (chance.randint(-5 * UNIT, 5 * UNIT) for _ in "xy")
             begun = chance.randint(-800, 800)
             is_walking = chance.random() < 0.8
             tracks.append(walking(x, y, dx, dy, begun) if is_walking else stand(x, y, begun))

@@ -121,16 +121,16 @@ def test_a_blocked_walker_ends_on_the_last_unit_of_the_free_tile():
     assert leg(walls((0, -3)), 100, 100, Heading(0, -1), 0).at(10**6) == (100, -2 * UNIT)
 
 
-@pytest.mark.parametrize("turn", range(4))
-def test_a_player_that_walks_straight_slides_along_a_slanted_railing(turn):
+@pytest.mark.parametrize("quarters", range(4))
+def test_a_player_that_walks_straight_slides_along_a_slanted_railing(quarters):
     # Two railings that rise to the right, two tiles apart, turned by quarters.
     def turned(x, y):
-        for _ in range(turn):
+        for _ in range(quarters):
             x, y = -1 - y, x
         return x, y
 
     rails = walls(*(turned(i, -i + gap) for i in range(-20, 20) for gap in (-2, 1)))
-    heading = Heading(*[(1, 0), (0, 1), (-1, 0), (0, -1)][turn])
+    heading = Heading(*[(1, 0), (0, 1), (-1, 0), (0, -1)][quarters])
     x, y = (place * UNIT + 500 for place in turned(0, 0))
     tracks = walk(rails, x, y, heading, 24)
     assert len(tracks) == 24

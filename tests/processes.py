@@ -4,6 +4,7 @@ import json
 import resource
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -15,10 +16,26 @@ from typing import Any
 
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
 
-__all__ = ["PATIENCE", "ROOT", "Proxy", "ServerProcess", "clean_environment", "limited", "serving"]
+__all__ = [
+    "PATIENCE",
+    "ROOT",
+    "Proxy",
+    "ServerProcess",
+    "clean_environment",
+    "limited",
+    "python",
+    "serving",
+]
 
 #: Seconds that a server may take to start or to stop, also on a very busy machine.
 PATIENCE = 60
+
+
+def python(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python until it has ended, in ROOT unless `cwd` is given; return its exit code, and what
+    it has said as text. Raises TimeoutExpired."""
+    usual = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": PATIENCE}
+    return subprocess.run([sys.executable, *arguments], **{**usual, **more})
 
 
 class Reached:

@@ -28,7 +28,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize("arguments, sentence", WRONG, ids=lambda it: " ".join(it)[:20])
-def test_what_cannot_be_is_told_in_a_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_a_command_that_cannot_be_obeyed_says_why(
+    tmp_path, monkeypatch, capsys, arguments, sentence
+):
     (tmp_path / "there").mkdir()
     for name in ("file", "game.py"):
         (tmp_path / "there" / name).touch()
@@ -81,7 +83,7 @@ def test_help_of_a_command_needs_no_game(tmp_path, monkeypatch, command):
     assert ran[0][-1] == "--help" and not list(tmp_path.iterdir())
 
 
-def test_what_is_installed_names_the_extra_that_has_a_package(tmp_path, monkeypatch):
+def test_an_installed_package_names_the_extra_that_has_what_it_lacks(tmp_path, monkeypatch):
     monkeypatch.setattr(needs, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match=r"run pip install 'flatlands\[test\]'"):
         with needs.packages("test"):

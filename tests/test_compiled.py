@@ -67,21 +67,21 @@ def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, chan
     assert not compiled.used() and compiled.stale() and sys.meta_path == before
 
 
-def test_what_fits_is_not_compiled_again(tree, capsys):
+def test_modules_that_fit_are_not_compiled_again(tree, capsys):
     folder = compile_it(1)
     compiled.build()
     assert capsys.readouterr().out.endswith("fit their sources: nothing to compile.\n")
     assert [path.name for path in folder.iterdir()] == [compiled.STAMP]
 
 
-def test_where_nothing_may_be_written_is_said_in_a_sentence(tree):
+def test_a_folder_that_may_not_be_written_is_told_in_a_sentence(tree):
     for folder in compiled.FOLDERS:
         folder.parent.touch()
     with pytest.raises(SystemExit, match="set XDG_CACHE_HOME to another place"):
         compiled._writable()
 
 
-def test_what_is_installed_is_compiled_beside_it_or_for_its_user(tree, monkeypatch):
+def test_an_installed_package_is_compiled_beside_it_or_for_its_user(tree, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     beside, of_user = compiled._folders()
     assert beside == tree / "flatlands" / "fast"

@@ -142,12 +142,8 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_af
             assert (what, player.id) == ("", 7)
     pings = [message for message in sent if message[0] == 7]
     assert [message[-1] for message in pings] == [40, 2] and pings[0][1] == 101_100
-    assert [message for message in sent if message[0] == 14] == [
-        (14, 40),
-        (14, 0),
-        (14, 2),
-        (14, 2),
-    ]
+    acks = [message for message in sent if message[0] == 14]
+    assert acks == [(14, flush) for flush in (40, 0, 2, 2)]
 
 
 ORCHARD = """

@@ -21,7 +21,7 @@ from flatlands.server import settings
 from tests import reference
 from tests.brokers.redis_servers import free_port
 from tests.inside import inside
-from tests.processes import PATIENCE, ROOT, clean_environment, serving
+from tests.processes import PATIENCE, ROOT, clean_environment, python, serving
 from tests.socket_client import SocketClient
 
 
@@ -82,14 +82,7 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
 )
 def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, target):
     # Without -S Python would find them.
-    ended = subprocess.run(
-        [sys.executable, "-S", *command.split()],
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    ended = python("-S", *command.split(), env=clean_environment())
     assert ended.returncode == 1
     assert re.fullmatch(
         rf"flatlands: the package \w+ is not installed for .*: run make {target} once, "
@@ -99,7 +92,7 @@ def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, t
 
 
 @pytest.mark.process
-def test_what_the_dockerfile_copies_is_enough_to_serve(tmp_path):
+def test_the_files_that_the_dockerfile_copies_are_enough_to_serve(tmp_path):
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     steps = [line.partition(" ")[::2] for line in lines if line and line[0] != "#"]
     for instruction, rest in steps:
@@ -168,7 +161,7 @@ def test_the_unit_serves_behind_its_proxy_with_the_variables_that_the_docs_give_
             connection.close()
 
 
-def test_what_lasts_outlasts_a_container_and_a_dyno():
+def test_the_store_outlasts_a_container_and_a_dyno():
     dockerfile, page = (ROOT / "Dockerfile").read_text(), ROOT / "docs/operations.md"
     [volume] = re.findall(r"^VOLUME (\S+)$", dockerfile, re.M)
     runs = re.findall(r"docker run (?:.*\\\n)*.*", dockerfile + page.read_text())

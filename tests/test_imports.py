@@ -55,12 +55,6 @@ PAGE_FOLDER = ROOT / "games/flatlands/page"
 PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStorage)\b")
 
 
-def sources(folder, pattern="**/*.py"):
-    """Return the files of Python in a folder of the project, without the tests of games."""
-    paths = (ROOT / folder).glob(pattern)
-    return [path for path in paths if "tests" not in path.relative_to(ROOT / folder).parts]
-
-
 def named_modules(path):
     """Yield what a file imports, also for its types only: what a module may be, with its dots."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -86,6 +80,12 @@ def circle(left):
     while free := {name for name, found in left.items() if not found & left.keys()}:
         left = {name: found for name, found in left.items() if name not in free}
     return set(left)
+
+
+def sources(folder, pattern="**/*.py"):
+    """Return the Python files of a folder, without those that are tests of a game."""
+    paths = sorted((ROOT / folder).glob(pattern))
+    return [path for path in paths if "tests" not in path.relative_to(ROOT).parts[1:]]
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
@@ -116,7 +116,7 @@ def test_nothing_else_in_loadtest_gets_at_brokers_or_stores_by_way_of_a_benchmar
             assert f"loadtest.{folder}." not in path.read_text(), path
 
 
-def test_what_all_of_loadtest_shares_knows_nothing_of_what_is_measured():
+def test_the_kit_of_loadtest_knows_nothing_of_what_is_measured():
     for path in (ROOT / "loadtest" / "kit").glob("*.py"):
         ours = [name for name in imported_modules(path) if name.startswith("loadtest.")]
         assert all(name.startswith("loadtest.kit") for name in ours), path.name
@@ -198,7 +198,7 @@ def test_the_pages_modules_import_each_other_without_a_circle():
 
 
 @pytest.mark.parametrize("folder", ["view", "hud"])
-def test_what_draws_and_the_panels_know_only_what_is_pure_and_their_own_folder(folder):
+def test_view_and_hud_know_only_pure_modules_and_their_own_folder(folder):
     pure = {script(name) for name in PURE_MODULES}
     paths = list((PAGE_FOLDER / folder).glob("*.js"))
     assert paths

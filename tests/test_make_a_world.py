@@ -38,11 +38,8 @@ def test_the_game_of_the_page_is_played(folder):
     world = World(folder)
     ada = world.join("Ada", at=(0, 0))
     world.run(1)
-    assert len(ada.things("Coin")) > 5 and {coin.values["worth"] for coin in ada.things()} <= {
-        1,
-        2,
-        3,
-    }
+    coins = ada.things("Coin")
+    assert len(coins) > 5 and {coin.values["worth"] for coin in coins} <= {1, 2, 3}
     ada.walk(1, 0)
     world.run(2)
     assert ada.tiles("floor")
@@ -77,7 +74,7 @@ def test_its_commands_and_pictures_are_there():
         assert (ROOT / "docs" / picture).is_file(), picture
 
 
-def test_what_is_carried_is_with_one_player_whatever_dies():
+def test_a_flag_that_is_carried_is_with_one_player_whatever_dies():
     [snippet] = [it for it in snippets("python", GAMES) if "class Flag" in it]
     names = {"__name__": "flatlands_game_flag"}
     exec(snippet, names)

@@ -95,7 +95,7 @@ def get(front, path, host="127.0.0.1", **headers):
 
 
 @pytest.mark.process
-def test_what_nginx_gave_an_operator_it_gives_nobody_else(tmp_path):
+def test_nginx_gives_nobody_else_what_it_gave_an_operator(tmp_path):
     upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     upstream.asked = []
     threading.Thread(target=upstream.serve_forever, daemon=True).start()

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.processes import PATIENCE, ROOT, ServerProcess, python
 from tests.socket_client import SocketClient
 from tests.test_imports import named_modules, sources
 
@@ -45,22 +45,17 @@ def test_every_import_of_a_part_names_the_package(folder):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_a_command_may_load_under_another_name_says_only_what_it_is(part):
+def test_an_init_that_a_command_may_load_under_another_name_has_only_a_docstring(part):
     # `python -m server` loads the folder server/ itself, too, by its own name.
-    for path in (ROOT / part).glob("**/__init__.py"):
+    for path in sources(part, "**/__init__.py"):
         [docstring] = ast.parse(path.read_text()).body
         assert isinstance(docstring.value, ast.Constant), path
 
 
 @pytest.mark.process
 def test_to_import_the_package_patches_opens_and_starts_nothing():
-    script = (
-        "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == ["flatlands"]
+    code = "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
+    assert python("-c", code, check=True).stdout.split() == ["flatlands"]
 
 
 @pytest.fixture

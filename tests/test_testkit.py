@@ -3,8 +3,6 @@
 import argparse
 import re
 import shutil
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,7 @@ from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
 from flatlands.testkit.search import SHORT, Search
 from flatlands.testkit.simulate import plan, play, rules_of, search
-from tests.processes import ROOT
+from tests.processes import ROOT, python
 from tests.simulate.test_simulate import leave_gems
 
 
@@ -124,7 +122,7 @@ def test_a_name_that_the_game_does_not_have_is_no_empty_answer():
         ada.things("Coins")
 
 
-def test_who_may_not_play_is_told_why():
+def test_a_player_that_may_not_play_is_told_why():
     world = World(Hunt)
     ada = world.join("Ada", ticket="no")
     assert ada.refused == "you have none that counts"
@@ -192,7 +190,7 @@ def test_a_player_begins_where_the_test_wants_it_and_one_can_stand():
         world.join("Dan", at=(9, 3))
 
 
-def test_what_should_hold_and_does_not_is_found():
+def test_a_rule_that_does_not_hold_is_found():
     world = World(Hunt, nodes=2)
     _, bob = world.join("Ada", 0, at=(0, 0)), world.join("Bob", 1, at=(0, 3))
     world.run(1)
@@ -225,7 +223,7 @@ class Faulty(Hunt):
         self.top("coins", 1)
 
 
-def test_what_fails_in_a_game_fails_the_test():
+def test_a_failure_in_a_game_fails_the_test():
     world = World(Faulty, nodes=2)
     ada = world.join("Ada", 1, at=(0, 0))
     with pytest.raises(ZeroDivisionError):
@@ -247,10 +245,9 @@ def test_a_world_takes_a_name_or_a_path_of_a_game():
 @pytest.mark.process
 def test_the_tests_of_a_new_game_pass(tmp_path):
     """As `flatlands test` runs them, in a folder that knows nothing of this one."""
-    command = [sys.executable, "-m", "flatlands"]
-    here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
-    subprocess.run([*command, "new", "mygame"], check=True, **here)
-    ran = subprocess.run([*command, "test", "mygame", "-q"], **here)
+    here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "timeout": None}
+    python("-m", "flatlands", "new", "mygame", check=True, **here)
+    ran = python("-m", "flatlands", "test", "mygame", "-q", **here)
     assert ran.returncode == 0 and "2 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
@@ -322,7 +319,7 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
     assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]
 
 
-def test_who_tries_to_leave_what_it_may_not_takes_nothing_twice():
+def test_a_player_that_may_leave_nothing_more_leaves_nothing():
     world = World("flatlands", nodes=1)
     ada = world.join("Ada", at=(30, 30))
     for _ in range(3):

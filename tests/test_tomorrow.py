@@ -15,9 +15,9 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.visitor import Visitor
+from flatlands.server.websocket.frames import frame
 from flatlands.testkit.model import Model
 from tests.loadtest.test_generator import PLAN
-from tests.loadtest.test_wire import frame
 from tests.server.test_protocol_page import table
 from tests.vectors.make import sequences
 
@@ -181,7 +181,7 @@ def floods(told):
 
 
 @pytest.mark.parametrize("reader", [model, swarm, bot, idle, visitor, floods])
-def test_what_is_not_of_today_changes_nothing(reader, capsys):
+def test_items_and_kinds_that_are_not_of_today_change_nothing(reader, capsys):
     for sequence in sequences(10):
         today, later = stream(whole(sequence))
         assert reader(today) == reader(later)

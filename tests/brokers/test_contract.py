@@ -201,7 +201,7 @@ def test_a_closed_broker_is_not_published_to(brokers):
     assert received(subscriber, 1) == [Message("a", b"1")]
 
 
-def test_what_happens_is_counted(brokers):
+def test_messages_are_counted(brokers):
     publisher, subscriber = brokers(), brokers()
     subscriber.subscribe("a")
     settle(subscriber)

@@ -6,8 +6,6 @@ A new backend over TCP is one more line in KINDS.
 
 import logging
 import re
-import subprocess
-import sys
 from contextlib import ExitStack
 from functools import partial
 
@@ -32,7 +30,7 @@ from tests.brokers.faults import (
 )
 from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import Forwarder, forwarding
-from tests.processes import ROOT, Proxy
+from tests.processes import Proxy, python
 
 pytestmark = pytest.mark.process
 
@@ -133,7 +131,7 @@ def test_connections_that_are_cut_come_back_with_few_resets(server, opened):
         proxy.close()
 
 
-def test_what_was_under_way_is_counted_and_what_is_asked_meanwhile_is_made_good(running, opened):
+def test_messages_under_way_are_counted_and_requests_made_meanwhile_are_made_good(running, opened):
     with running() as server:
         broker = opened(server.url)
         make_live(broker, "a", "left")
@@ -201,7 +199,7 @@ def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(s
 
 
 @EVERY_KIND
-def test_what_is_let_go_and_taken_again_is_no_loss_and_not_heard_late(server, opened):
+def test_a_channel_that_is_let_go_and_taken_again_has_no_loss_and_is_not_heard_late(server, opened):
     broker = opened(server.url)
     broker.subscribe("a")
     broker.unsubscribe("a")
@@ -298,8 +296,7 @@ broker.close()
 """
     with running() as plain, running(tls=True) as secure:
         for server in (plain, secure):
-            command = [sys.executable, "-W", "error", "-c", script, server.url]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
+            done = python("-W", "error", "-c", script, server.url)
             assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -12,10 +12,11 @@ from tests.brokers.faults import await_log, drain, exchange, make_live
 from tests.brokers.mosquitto_servers import running
 from tests.brokers.servers import PATIENCE
 
+SQUARE = "flatlands/7/1-16/-3:12"
+
 
 def test_a_topic_is_the_channels_name_and_holds_no_wildcard():
-    square = "flatlands/7/1-16/-3:12"
-    assert topic_of(square) == b"\0" + bytes([len(square)]) + square.encode()
+    assert topic_of(SQUARE) == b"\0" + bytes([len(SQUARE)]) + SQUARE.encode()
     for channel in ("a/+", "#", "$SYS/a", "a\0b"):
         assert not {*b"+#$\0"} & set(topic_of(channel)[2:])
 
@@ -33,23 +34,23 @@ def test_packets_of_all_sizes_are_found_however_the_stream_is_cut(size):
 def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
     with running() as server:
         broker = opened(server.url)
-        make_live(broker, "flatlands/7/1-16/-3:12")
-        where = ["-p", str(server.port), "-h", "127.0.0.1", "-t", "flatlands/7/1-16/-3:12"]
+        make_live(broker, SQUARE)
+        where = ["-p", str(server.port), "-h", "127.0.0.1", "-t", SQUARE]
         watching = subprocess.Popen(
             ["mosquitto_sub", *where, "-C", "1", "-W", str(PATIENCE)], stdout=subprocess.PIPE
         )
         while watching.poll() is None:
-            broker.publish("flatlands/7/1-16/-3:12", b"a batch")
+            broker.publish(SQUARE, b"a batch")
             gevent.sleep(0.05)
         assert watching.communicate()[0] == b"a batch\n"
         drain(broker, 0.2)
         subprocess.run(["mosquitto_pub", *where, "-m", "hello"], check=True, timeout=PATIENCE)
-        assert broker.receive(PATIENCE) == Message("flatlands/7/1-16/-3:12", b"hello")
+        assert broker.receive(PATIENCE) == Message(SQUARE, b"hello")
         too_large = b"x" * (PACKET_LIMIT + 1)
         subprocess.run(
             ["mosquitto_pub", *where, "-s"], input=too_large, check=True, timeout=PATIENCE
         )
-        exchange(broker, "flatlands/7/1-16/-3:12")
+        exchange(broker, SQUARE)
         assert broker.counters.reconnects == 0
 
 
@@ -81,20 +82,19 @@ def slow_reader(server, opened, monkeypatch, count):
 
 
 @pytest.mark.process
-def test_what_a_server_drops_for_a_node_is_noticed_by_the_numbers(opened, monkeypatch):
-    with running("max_queued_messages 20") as server:
+@pytest.mark.parametrize("drops", [True, False])
+def test_a_slow_node_gets_all_or_notices_by_the_numbers_what_the_server_drops(
+    opened, monkeypatch, drops
+):
+    with running(*["max_queued_messages 20"] * drops) as server:
         slow, items = slow_reader(server, opened, monkeypatch, 400)
-    assert any(isinstance(item, Reset) for item in items)
-    assert sum(isinstance(item, Message) for item in items) < 400
-    assert slow.counters.dropped > 0
-
-
-@pytest.mark.process
-def test_a_server_that_drops_nothing_keeps_all_for_a_slow_node(opened, monkeypatch):
-    with running() as server:
-        slow, items = slow_reader(server, opened, monkeypatch, 400)
-    assert [int.from_bytes(item.payload[:4]) for item in items] == list(range(400))
-    assert slow.counters.dropped == slow.counters.reconnects == 0
+    if drops:
+        assert any(isinstance(item, Reset) for item in items)
+        assert sum(isinstance(item, Message) for item in items) < 400
+        assert slow.counters.dropped > 0
+    else:
+        assert [int.from_bytes(item.payload[:4]) for item in items] == list(range(400))
+        assert slow.counters.dropped == slow.counters.reconnects == 0
 
 
 @pytest.mark.process

@@ -102,7 +102,7 @@ def odd_cluster(slots):
         redis_sends(b"+PONG\r\n>1\r\n:1\r\n>0\r\n"),
     ],
 )
-def test_what_nobody_can_read_is_told_once_and_freezes_nothing(kind, serve, opened, caplog):
+def test_bytes_that_nobody_can_read_are_told_once_and_freeze_nothing(kind, serve, opened, caplog):
     with odd_server(serve) as port:
         broker = opened(f"{kind}://127.0.0.1:{port}")
         until, turns = time.monotonic() + A_WHILE, 0

@@ -1,19 +1,12 @@
 """What only Redis does; test_faults.py has what all brokers do."""
 
-import gevent
 import pytest
 
-from flatlands.brokers.base import PAYLOAD_LIMIT, Reset
+from flatlands.brokers.base import PAYLOAD_LIMIT
 from tests.brokers.faults import await_reset, exchange, make_live
 from tests.brokers.redis_servers import running
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture(scope="module")
-def server():
-    with running() as server:
-        yield server
 
 
 def test_a_subscriber_that_redis_kills_is_told_so(opened):
@@ -24,17 +17,6 @@ def test_a_subscriber_that_redis_kills_is_told_so(opened):
         assert await_reset(broker, "a", "b") == {"a", "b"}
         exchange(broker, "a", "b")
         assert broker.counters.reconnects == 1
-
-
-def test_a_link_comes_back_with_one_reset(server, opened):
-    broker, names = opened(server.url), {f"sq {n}" for n in range(2000)}
-    make_live(broker, *names)
-    server.ask("CLIENT", "KILL", "TYPE", "pubsub")
-    gevent.sleep(0.5)
-    assert broker.receive(5) == Reset(names)
-    assert broker.receive(0.1) is None
-    exchange(broker, "sq 1", "sq 2")
-    assert broker.counters.reconnects == 1
 
 
 @pytest.mark.parametrize("scheme", ["valkey", "valkeys"])

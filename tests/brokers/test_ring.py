@@ -46,7 +46,7 @@ def test_three_members_have_about_a_third_each():
     assert all(0.27 < homes.count(url) / len(SQUARES) < 0.40 for url in THREE)
 
 
-def test_where_a_channel_lives_never_changes():
+def test_the_home_of_a_channel_never_changes():
     # If this fails, nodes of two versions do not hear each other.
     assert ring.point("sq 0:0") == 11132852554227708148
     circle = Circle(["redis://a:1", "redis://b:2", "redis://c:3"])
@@ -83,7 +83,7 @@ def test_each_channel_lives_on_one_member_and_counts_are_sums():
     whole.close()
 
 
-def test_what_a_member_lost_is_told_in_its_place(monkeypatch):
+def test_a_loss_of_a_member_is_told_in_its_place(monkeypatch):
     monkeypatch.setattr(inbox, "QUEUE_LIMIT", 3)
     whole, names = ring_of(*THREE), one_on_each(THREE)
     whole.subscribe(*names)

@@ -19,17 +19,8 @@ TOTALS = {"bytes": 4_608_000, "events": 100_000}
 
 
 def run(**what):
-    return [
-        {
-            "figures": FIGURES,
-            "faults": [],
-            "invalid": [],
-            "options": {"bots": 8000},
-            "totals": TOTALS,
-            "measured": 2.0,
-            **what,
-        }
-    ]
+    right = {"figures": FIGURES, "totals": TOTALS, "measured": 2.0, "faults": [], "invalid": []}
+    return [{**right, "options": {"bots": 8000}, **what}]
 
 
 def shapes(**changed):
@@ -53,7 +44,7 @@ def test_all_that_went_well_has_figures():
     assert found["2000 players: KB/s to each"] == 1.125
 
 
-def test_what_needs_a_run_that_failed_or_was_not_valid_is_left_out():
+def test_figures_of_a_run_that_failed_or_was_not_valid_are_left_out():
     for wrong in ({"faults": ["joining has not ended"]}, {"invalid": ["the swarm itself ..."]}):
         failed = run(**wrong)
         assert not whole.good(failed)
@@ -82,19 +73,9 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
 
 @pytest.mark.outside
 @pytest.mark.load
-def test_what_becomes_of_an_overloaded_server_can_be_measured(monkeypatch, capsys):
-    for name, value in {
-        "PASSING": 40,
-        "PLAYERS": (60,),
-        "BEFORE": 2.0,
-        "DURING": 4.0,
-        "AFTER": 2.0,
-        "LASTS": 3.0,
-        "FIRST": 1.0,
-    }.items():
-        monkeypatch.setattr(overload, name, value)
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 0.5)
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.SETTLE", 1.0)
+def test_the_fate_of_an_overloaded_server_can_be_measured(sets, capsys):
+    sets(overload, PASSING=40, PLAYERS=(60,), BEFORE=2.0, DURING=4.0, AFTER=2.0, LASTS=3.0)
+    sets(overload, FIRST=1.0)
     found = overload.measure(print)
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
         (40, "a whole core"),
@@ -160,7 +141,7 @@ def test_bytes_a_row_of_all_ways(tmp_path, capsys):
     assert not servers()
 
 
-def test_what_is_beyond_a_factor_of_three_of_the_others_is_marked():
+def test_a_figure_beyond_a_factor_of_three_of_the_others_is_marked():
     assert uniform.beyond([1.0, 1.0, 1.0]) == [False, False, False]
     assert uniform.beyond([3.0, 1.0, 1.0]) == [False, False, False]
     assert uniform.beyond([3.1, 1.0, 1.0, 0.3]) == [True, False, False, True]

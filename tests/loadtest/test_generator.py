@@ -16,7 +16,7 @@ from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.observer import Belief
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.reader import Flush
-from tests.loadtest.test_wire import frame
+from flatlands.server.websocket.frames import frame
 
 PLAN = Plan(
     address=("127.0.0.1", 1),
@@ -87,7 +87,7 @@ def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_and_is_no_
     assert not tally.complaints and not tally.counted["lost"]
 
 
-def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
+def test_a_bot_that_stands_from_a_later_moment_on_is_there_already():
     course = Course()
     course.position = 7, 8, 0, 0, 5000, 0
     assert course.at(4999) == course.at(5001) == (7, 8)
@@ -95,7 +95,7 @@ def test_who_stands_from_a_moment_that_is_yet_to_come_is_where_it_stands():
     assert course.at(4999) == (7, 8) and course.at(5005) == (57, 8)
 
 
-def test_what_a_bot_did_before_a_border_is_noted_in_its_place_if_it_is_read_afterwards():
+def test_events_before_a_border_are_noted_in_their_place_if_they_are_read_afterwards():
     course = Course()
     for due in (100, 200):
         course.intend(due, due)

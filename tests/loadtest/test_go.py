@@ -31,7 +31,7 @@ def broker(request, worker):
         yield children, url, program
 
 
-def test_what_cannot_be_built_says_why(tmp_path, monkeypatch):
+def test_a_program_that_cannot_be_built_says_why(tmp_path, monkeypatch):
     (tmp_path / "go.mod").write_text("module wrong\n\ngo 1.19\n")
     (tmp_path / "main.go").write_text("package main\n\nfunc main() { nobody() }\n")
     with pytest.raises(Trouble, match="the thing cannot be built: .*undefined: nobody"):

@@ -41,7 +41,7 @@ def test_the_exponent_of_a_power_is_the_power(xs, factor, power):
 
 
 @given(clouds, st.lists(st.tuples(st.floats(-9, 1e4), st.floats(-9, 0)), max_size=3))
-def test_what_has_no_logarithm_is_left_out(points, besides):
+def test_points_without_a_logarithm_are_left_out(points, besides):
     assert laws.exponent([*besides, *points]) == laws.exponent(points)
 
 
@@ -109,11 +109,8 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         gevent.sleep(0.5)
 
         def known():
-            return [
-                p
-                for heard in node.replicas.squares.values()
-                for p in heard.replica.players.values()
-            ]
+            squares = node.replicas.squares.values()
+            return [player for heard in squares for player in heard.replica.players.values()]
 
         assert len(node.peers.peers) == 6 and len(known()) == 120
         before = {player.id: player.ack for player in known()}
@@ -148,27 +145,11 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 
 @pytest.mark.outside
 @pytest.mark.load
-def test_all_series_can_be_measured(monkeypatch, tmp_path):
-    for name, value in {
-        "SECONDS": 1.0,
-        "BOTS": 20,
-        "SQUARES": 2,
-        "WORKERS": (1, 2),
-        "SCENARIOS": ("mill",),
-        "NODES": (1, 5),
-        "REAL": (3,),
-        "PLAYERS": 6,
-        "TOGETHER": 2,
-        "MACHINES": 2,
-        "CROWDS": (40,),
-        "CROWD_JOINS": 1.0,
-        "SETTLED": 0.5,
-    }.items():
-        monkeypatch.setattr(sizes, name, value)
-    for name, value in ("KNOWN", 2.0), ("IN_STEP", 1.0), ("LATE", 5000.0), ("SLOW", 5000.0):
-        monkeypatch.setattr(nodes, name, value)
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 0.5)
-    monkeypatch.setattr("flatlands.loadtest.swarm.run.SETTLE", 1.0)
+def test_all_series_can_be_measured(sets, tmp_path):
+    sets(sizes, SECONDS=1.0, BOTS=20, SQUARES=2, WORKERS=(1, 2), SCENARIOS=("mill",), NODES=(1, 5))
+    sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=2, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
+    sets(sizes, SETTLED=0.5)
+    sets(nodes, KNOWN=2.0, IN_STEP=1.0, LATE=5000.0, SLOW=5000.0)
     found = {}
     study = run.Growth(SimpleNamespace(charts=tmp_path), None)
     with signals.remembered():
@@ -176,15 +157,8 @@ def test_all_series_can_be_measured(monkeypatch, tmp_path):
     # A busy machine may make the swarm late: that is told, and no failure.
     assert code in (0, 3) and not found["troubles"]
     by = {(point["series"], point["size"]): point for point in found["points"]}
-    assert list(by) == [
-        ("workers", 1),
-        ("workers", 2),
-        ("machines", 2),
-        ("nodes", 1),
-        ("nodes", 5),
-        ("real", 3),
-        ("crowd", 40),
-    ]
+    several = [("workers", 1), ("workers", 2), ("machines", 2), ("nodes", 1), ("nodes", 5)]
+    assert list(by) == [*several, ("real", 3), ("crowd", 40)]
     machines = by.pop(("machines", 2))
     assert machines["addresses"] and machines["batches"] > 0 and machines["most"] > 0
     assert all(point["p99"] > 0 for point in by.values())

@@ -18,15 +18,11 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
+from flatlands.server.websocket.frames import frame
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
 
 load = pytest.mark.load
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "run.json"
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +54,7 @@ def measure(out, *options):
         (28232, 2, None, 28232, ""),
     ],
 )
-def test_what_is_lacking_for_so_many_connections_is_one_sentence(
+def test_a_lack_of_room_for_so_many_connections_is_one_sentence(
     connections, processes, workers, address_ports, sentence
 ):
     found = why_not(connections, processes, workers, 20_000, address_ports)
@@ -78,8 +74,7 @@ def test_no_address_gives_more_than_half_of_its_ports():
 
 
 def from_server(*fields):
-    payload = msgpack.packb(fields)
-    return bytes((0x82, len(payload))) + payload
+    return frame(msgpack.packb(fields))
 
 
 ACCEPTED = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"

@@ -105,7 +105,7 @@ def test_an_end_is_told_in_a_sentence():
 
 
 @process
-def test_who_does_not_obey_or_stands_still_is_ended_with_what_it_has_started():
+def test_a_program_that_does_not_obey_or_stands_still_is_ended_with_its_children():
     with python("import time; print('ready', flush=True); time.sleep(99)") as program:
         program.ready("ready")
         program.process.suspend()
@@ -136,7 +136,7 @@ def test_children_that_have_ended_have_no_command_line_and_are_left_out():
 
 
 @process
-def test_what_a_killed_starter_has_started_ends():
+def test_a_program_whose_starter_is_killed_ends():
     code = (
         "import sys, time; from loadtest.kit.processes import Program\n"
         "program = Program([sys.executable, '-c', 'import time; time.sleep(99)'], 'a child')\n"
@@ -153,7 +153,7 @@ def test_what_a_killed_starter_has_started_ends():
 
 @process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_whoever_waits_is_told_of_a_signal(number):
+def test_every_wait_ends_with_a_signal(number):
     with signals.remembered(), python("import time; time.sleep(99)") as program:
         signals.check()
         os.kill(os.getpid(), number)
@@ -171,16 +171,17 @@ def test_whoever_waits_is_told_of_a_signal(number):
     signals.check()
 
 
-@pytest.mark.parametrize("text", ["0", "11", "x", "-1", "1.5", ""])
-def test_what_is_no_whole_number_in_range_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=" is not a whole number, 1 to 10$"):
-        whole(1, 10)(text)
-
-
-@pytest.mark.parametrize("text", ["0.9", "10.1", "x", "nan", ""])
-def test_what_is_no_number_in_range_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match=" is not a number from 1 to 10$"):
-        amount(1, 10)(text)
+@pytest.mark.parametrize(
+    ("take", "told", "texts"),
+    [
+        (whole(1, 10), "whole number, 1 to 10", ["0", "11", "x", "-1", "1.5", ""]),
+        (amount(1, 10), "number from 1 to 10", ["0.9", "10.1", "x", "nan", ""]),
+    ],
+)
+def test_a_text_that_is_no_number_in_range_is_refused(take, told, texts):
+    for text in texts:
+        with pytest.raises(argparse.ArgumentTypeError, match=f" is not a {told}$"):
+            take(text)
 
 
 def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):

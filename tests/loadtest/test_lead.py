@@ -69,7 +69,7 @@ def test_a_message_that_is_too_long_or_broken_or_never_whole_ends_the_line(
         near.recv()
 
 
-def test_who_says_nothing_is_given_up(monkeypatch):
+def test_a_generator_that_says_nothing_is_given_up(monkeypatch):
     monkeypatch.setattr(line, "PATIENCE", 1)
     near, far = ends()
     with far, pytest.raises(Trouble, match="somebody has hung up, or says nothing"):
@@ -103,14 +103,16 @@ def led(joiners, count=1, patience=20.0):
     return found, said, got
 
 
-def test_who_knows_the_secret_joins_and_two_of_one_name_are_told_apart(monkeypatch):
+def test_generators_with_the_secret_join_and_two_of_one_name_are_told_apart(monkeypatch):
     monkeypatch.setenv(SECRET, "geheim")
     found, said, _ = led([lambda at: join.knock(at, "box", 2)] * 2, 2)
     assert found == [("box", 2), ("box'", 2)]
     assert "2 generators" in said[0] and "geheim" not in "".join(said)
 
 
-def test_who_has_another_secret_is_sent_away_with_a_sentence_and_holds_up_nobody(monkeypatch):
+def test_a_generator_with_another_secret_is_sent_away_with_a_sentence_and_holds_up_nobody(
+    monkeypatch,
+):
     known = threading.local()
     monkeypatch.setattr(line, "secret", lambda: getattr(known, "secret", b"geheim"))
 
@@ -222,7 +224,7 @@ def life(id, welcomed, due, news=()):
     return {**kept, "observed": observed if news else None}
 
 
-def test_what_observers_elsewhere_were_told_gets_the_time_at_which_it_was_due():
+def test_moves_that_observers_elsewhere_were_told_get_the_time_at_which_they_were_due():
     news = [(1000, 1, 900, 0), (2400, 2, -2, 0), (2500, 2, -2, 1), (9000, 2, -1, -1)]
     news += (9100, 2, -9, 0), (9200, 3, -1, 0), (9300, 4, -1, 0)
     mine = {"who": "a", "lives": [life(1, 10, [900], news), life(4, 10, [1500])]}
@@ -253,7 +255,7 @@ def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
     assert latest.words("cuts") == {"the generator a: gone": 1, "the generator b: gone": 2}
 
 
-def test_what_is_known_of_clocks_is_told_of_each_generator_and_of_each_two():
+def test_differences_of_clocks_are_told_of_each_generator_and_of_each_two():
     clocks = [("a", 0.1, 0.0, 0.05), ("b", 0.2, -0.3, 0.4), ("c", 0.1, 0.0, 0.1)]
     names = "name", "trip_ms", "moved_ms", "uncertain_ms"
     made = [{**dict(zip(names, clock, strict=True)), "processes": 2} for clock in clocks]

@@ -77,25 +77,20 @@ MOVES = [12 * SECOND, 13 * SECOND, 14 * SECOND]
 TOLD = [(due + 5000, 2, due, TRACK, 0, 2 + n) for n, due in enumerate(MOVES)]
 
 
-def watch(news, square=(0, 0), **what):
-    """Judge an observer in square 0, 0 of a mover who makes MOVES in `square`."""
-    mover = life(2, square, MOVES)
-    believed = what.pop("believed", [belief(mover)])
-    losses, slow = what.pop("losses", ()), what.pop("slow", ())
-    watcher = life(1, (0, 0), seen=observed(news, beliefs=believed, **what))
-    watcher["observed"]["beliefs"] = np.array([*believed, belief(watcher)], dtype=np.int64).reshape(
-        -1, 12
-    )
+def watch(news, square=(0, 0), *, mover=None, believed=None, losses=(), slow=(), **what):
+    """Judge an observer in square 0, 0 of a mover, who makes MOVES in `square` if none is given; it
+    believes in the end what there is to believe, if nothing else is `believed`."""
+    mover = mover or life(2, square, MOVES)
+    believed = [belief(mover)] if believed is None else believed
+    watcher = life(1, (0, 0))
+    watcher["observed"] = observed(news, beliefs=[*believed, belief(watcher)], **what)
     return verdict(watcher, mover, losses=losses, slow=slow)
 
 
-def test_what_is_told_is_delivered():
+def test_a_move_that_is_told_is_delivered_and_one_that_is_not_is_missing():
     found = watch(TOLD)
     assert (found.expected, found.delivered) == (3, 3)
     assert found.adds_up and found.faults == {}
-
-
-def test_what_is_not_told_is_missing():
     found = watch(TOLD[:1] + TOLD[2:])
     assert (found.expected, found.delivered, found.missing) == (3, 2, 1)
     assert not found.adds_up and found.faults == {"missing": 1}
@@ -107,7 +102,7 @@ def test_only_so_much_is_replaced_as_the_batch_says(counted, replaced):
     assert (found.delivered, found.replaced, found.missing) == (1, replaced, 2 - replaced)
 
 
-def test_what_a_slow_client_missed_is_skipped():
+def test_moves_that_a_slow_client_missed_are_skipped():
     found = watch(TOLD[2:], behind=[(MOVES[0], MOVES[1] + 1)])
     assert (found.delivered, found.skipped) == (1, 2) and found.adds_up
 
@@ -115,7 +110,7 @@ def test_what_a_slow_client_missed_is_skipped():
 LOSSES = [(MOVES[1], MOVES[1] + SECOND)]
 
 
-def test_what_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and_then():
+def test_a_move_that_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and_then():
     assert watch(TOLD[2:], losses=LOSSES).dropped == 2
     found = watch(TOLD[2:])
     assert (found.dropped, found.missing) == (0, 2)
@@ -137,7 +132,7 @@ def test_what_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and_then()
         (TOLD, 1, (5, 0), 0),
     ],
 )
-def test_what_a_node_told_another_observer_was_not_dropped_on_the_way_to_the_node(
+def test_a_move_that_another_observer_was_told_was_not_dropped_on_the_way_to_its_node(
     told, node, square, missing
 ):
     mover = life(2, (0, 0), MOVES)
@@ -150,7 +145,7 @@ def test_what_a_node_told_another_observer_was_not_dropped_on_the_way_to_the_nod
     assert (found.missing, found.dropped) == (missing, 2 - missing + (told is not TOLD))
 
 
-def test_what_was_done_before_a_border_is_paid_for_by_the_batch_of_that_square():
+def test_moves_before_a_border_are_paid_for_by_the_batch_of_that_square():
     # Two moves in square 1, 0; then a third beyond its border: all in one flush. What is told
     # first, the leave, has replaced nothing; the batch of the third square pays.
     enter = (MOVES[0] - SECOND, 2, 0, ENTER, 0, 1)
@@ -173,7 +168,7 @@ def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
 
 
 @pytest.mark.parametrize(("square", "missing"), [((5, 0), 0), ((0, 0), 1)])
-def test_what_a_late_server_did_beyond_a_border_and_took_back_was_not_to_be_told(square, missing):
+def test_an_event_beyond_a_border_that_a_late_server_took_back_was_not_to_be_told(square, missing):
     # Of two events between the first move and the second, one was in this square. The third move
     # was replaced, unless what paid for it paid for these.
     moves = [*MOVES, 15 * SECOND]
@@ -188,14 +183,12 @@ def test_what_a_late_server_did_beyond_a_border_and_took_back_was_not_to_be_told
         for row, (due, seq) in enumerate(((moves[0], 2), (moves[1], 5), (moves[3], 7)))
     ]
     rows = [(due, 0, 0, 1, replaced) for due, replaced in ((0, 0), (moves[1], 0), (moves[3], 1))]
-    watcher = life(1, (0, 0))
-    watcher["observed"] = observed(news, rows, [belief(mover), belief(watcher)])
-    found = verdict(watcher, mover)
+    found = watch(news, mover=mover, rows=rows)
     assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
 
 
 @pytest.mark.parametrize(("late", "missing"), [(3900, 0), (900, 1)])
-def test_what_a_late_server_did_on_a_track_that_led_farther_was_not_to_be_told(late, missing):
+def test_events_of_a_late_server_on_a_track_that_led_farther_were_not_to_be_told(late, missing):
     # The second move comes so many ms after it was due. By then a server has taken the mover along
     # the first one's track, perhaps to a square that the watcher does not see, and nobody was told
     # of two events. The third move was replaced, unless what paid for it paid for these.
@@ -207,16 +200,14 @@ def test_what_a_late_server_did_on_a_track_that_led_farther_was_not_to_be_told(l
     told = [(moves[0], moves[0], 2), (came, moves[1], 5), (moves[3] + 9, moves[3], 7)]
     news = [(at, 2, due, TRACK, row, seq) for row, (at, due, seq) in enumerate(told)]
     rows = [(at, 0, 0, 1, row // 2) for row, (at, *_) in enumerate(told)]
-    watcher = life(1, (0, 0))
-    watcher["observed"] = observed(news, rows, [belief(mover), belief(watcher)])
-    found = verdict(watcher, mover)
+    found = watch(news, mover=mover, rows=rows)
     assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
 
 
 @pytest.mark.parametrize(
     ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
 )
-def test_who_is_passed_on_begins_to_count_its_events_anew(events, counted, missing):
+def test_a_player_that_is_passed_on_begins_to_count_its_events_anew(events, counted, missing):
     # Of what happens before the last of so many events at the next worker, nothing was told but the
     # first move; the batch of that last one has replaced so many.
     seq = INCARNATION + events
@@ -247,20 +238,20 @@ def test_a_move_that_was_due_before_its_players_enter_was_told_comes_after_it():
     assert (found.delivered, found.replaced, found.missing) == (2, 1, 0)
 
 
-def test_what_is_lost_before_the_server_owned_up_to_nothing_is_missing_in_a_stalled_run_too():
+def test_a_loss_that_the_server_did_not_own_up_to_is_missing_in_a_stalled_run_too():
     two = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 4)]
     rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0)]
     assert watch(two, rows=rows, slow=[(BEGIN, END)]).missing == 1
 
 
-def test_what_a_square_that_was_told_of_late_shows_is_not_missing():
+def test_a_move_that_a_square_told_of_late_shows_is_not_missing():
     shown = (MOVES[2] + 9, 2, MOVES[2], SHOWN, -1, 4)
     assert watch([shown]).missing == 2
     found = watch([shown], holds=[(MOVES[1], 0, 0, 1, 1)])
     assert (found.unheld, found.missing) == (2, 0) and found.adds_up
 
 
-def test_what_is_told_late_is_stale_unless_pongs_were_late_too():
+def test_a_move_that_is_told_late_is_stale_unless_pongs_were_late_too():
     late = (MOVES[1] + 3 * SECOND, 2, MOVES[1], TRACK, 0, 3)
     news = [TOLD[0], late, TOLD[2]]
     assert watch(news).faults == {"stale": 1}
@@ -271,13 +262,11 @@ def test_what_is_told_late_is_stale_unless_pongs_were_late_too():
 def test_a_move_that_was_sent_too_late_or_never_arrived_is_not_judged():
     late = life(2, (0, 0), MOVES)
     late["late"] = np.array(MOVES[:1])
-    watcher = life(1, (0, 0), seen=observed(TOLD[1:], beliefs=[belief(late)]))
-    assert verdict(watcher, late).expected == 2
+    assert watch(TOLD[1:], mover=late).expected == 2
     cut = life(2, (0, 0), MOVES, left=MOVES[2] + SECOND)
     cut["why"] = "Connection reset by peer"
     cut["timeline"] = cut["timeline"][:-1]
-    watcher = life(1, (0, 0), seen=observed(TOLD[:2]))
-    found = verdict(watcher, cut)
+    found = watch(TOLD[:2], mover=cut)
     assert (found.expected, found.delivered) == (2, 2)
 
 
@@ -298,23 +287,20 @@ def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
 
 
 @pytest.mark.parametrize(("ago", "foreign"), [(SECOND, 0), (2 * SECOND, 3)])
-def test_what_a_server_tells_that_was_late_a_moment_ago_is_not_foreign(ago, foreign):
+def test_moves_told_by_a_server_that_was_late_a_moment_ago_are_not_foreign(ago, foreign):
     # A ping waited for two seconds, and was answered so long ago.
     slow = [(MOVES[0] - 2 * SECOND - ago, MOVES[0] - ago)]
     told = watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[], slow=slow)
     assert (told.foreign, told.lingering) == (foreign, 3 - foreign)
 
 
-def test_who_is_believed_in_after_it_left_is_a_ghost():
+def test_a_player_that_is_believed_in_after_it_left_is_a_ghost():
     gone = life(3, (0, 0), left=15 * SECOND)
-    watcher = life(1, (0, 0))
-    watcher["observed"] = observed(beliefs=[belief(watcher), belief(gone)])
-    assert verdict(watcher, gone).ghosts == 1
-    watcher["observed"] = observed([(15 * SECOND, 3, 0, GONE, 0, 2)], beliefs=[belief(watcher)])
-    assert verdict(watcher, gone).faults == {}
+    assert watch([], mover=gone).ghosts == 1
+    assert watch([(15 * SECOND, 3, 0, GONE, 0, 2)], mover=gone, believed=[]).faults == {}
 
 
-def test_who_is_not_believed_in_is_unseen_and_who_is_elsewhere_wrong():
+def test_a_player_that_is_not_believed_in_is_unseen_and_one_believed_elsewhere_wrong():
     mover = life(2, (0, 0), MOVES)
     assert watch(TOLD, believed=[]).faults == {"unseen": 1}
     elsewhere = list(belief(mover))
@@ -323,21 +309,18 @@ def test_who_is_not_believed_in_is_unseen_and_who_is_elsewhere_wrong():
 
 
 @pytest.mark.parametrize(("ago", "wrong"), [(SECOND // 2, 0), (2 * SECOND, 1)])
-def test_who_was_passed_on_at_the_end_may_not_have_been_told_of_yet(ago, wrong):
+def test_a_player_that_was_passed_on_at_the_end_may_not_have_been_told_of_yet(ago, wrong):
     mover = life(2, (0, 0), MOVES)
     before = belief(mover)
     anew = mover["timeline"][-1].copy()
     anew[0] = INCARNATION + 1
     mover["timeline"] = np.append(mover["timeline"], [anew], axis=0)
     mover["told_at"] = np.append(mover["told_at"], 24 * SECOND - ago)
-    watcher = life(1, (0, 0))
-    watcher["observed"] = observed(TOLD, beliefs=[before, belief(watcher)])
-    assert verdict(watcher, mover).wrong == wrong
-    watcher["observed"] = observed(TOLD, beliefs=[belief(mover), belief(watcher)])
-    assert verdict(watcher, mover).faults == {}
+    assert watch(TOLD, mover=mover, believed=[before]).wrong == wrong
+    assert watch(TOLD, mover=mover).faults == {}
 
 
-def test_who_gets_no_answer_to_its_last_move_is_unanswered():
+def test_a_player_that_gets_no_answer_to_its_last_move_is_unanswered():
     mover = life(2, (0, 0), MOVES)
     mover["intents"] = np.array([*MOVES, MOVES[-1] + SECOND])
     mover["observed"] = observed([(0, 2, 0, ENTER, 0, 1), *TOLD], beliefs=[belief(mover)])

@@ -84,12 +84,8 @@ def test_runs_are_kept_for_spreadsheets_and_for_prometheus(tmp_path):
     runs = [result(), result(bots=200)]
     kept.write_csv(tmp_path / "runs.csv", runs)
     first, second = csv.DictReader((tmp_path / "runs.csv").read_text().splitlines())
-    assert (first["bots"], second["bots"], first["p99"], first["broker"]) == (
-        "100",
-        "200",
-        "10.0",
-        "",
-    )
+    figures = [first["bots"], second["bots"], first["p99"], first["broker"]]
+    assert figures == ["100", "200", "10.0", ""]
     kept.write_prometheus(tmp_path / "runs.prom", runs)
     said = (tmp_path / "runs.prom").read_text()
     labels = 'bots="200",quantile="0.99",scenario="wander",target="memory://",workers="1"'

@@ -16,19 +16,14 @@ from flatlands.loadtest.peers.programs import PEERS, absent
 from flatlands.loadtest.peers.rows import measure_peer
 from flatlands.loadtest.swarm import kept
 from flatlands.loadtest.swarm.target import Target
+from flatlands.loadtest.swarm.wire import TEXT
+from flatlands.server.websocket.frames import frame
 
 SECOND = 1_000_000
 
 
-def frame(payload, opcode=0x81):
-    size = len(payload)
-    if size < 126:
-        return bytes((opcode, size)) + payload
-    return bytes((opcode, 126)) + size.to_bytes(2, "big") + payload
-
-
 def batches(*due, padding=b""):
-    return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding) for at in due)
+    return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding, TEXT) for at in due)
 
 
 def test_markers_are_found_among_anything():
@@ -65,9 +60,9 @@ def test_halves_of_two_connections_make_no_marker():
 
 def test_control_frames_and_heartbeats_are_found():
     found = []
-    stream = batches(1) + frame(b"abcd", 0x89) + frame(b"2") + batches(2) + frame(b"", 0x88)
+    stream = batches(1) + frame(b"abcd", 9) + frame(b"2", TEXT) + batches(2) + frame(b"", 8)
     assert whole_frames(stream, found) == len(stream)
-    assert found == [(9, b"abcd"), (1, b"2"), (8, b"")]
+    assert found == [(9, b"abcd"), (TEXT, b"2"), (8, b"")]
 
 
 def test_latency_counts_from_when_a_move_was_due():
@@ -79,7 +74,7 @@ def test_latency_counts_from_when_a_move_was_due():
     assert tally.latency.most == pytest.approx(10.0, rel=0.01)
 
 
-def test_what_was_due_in_the_window_counts_and_what_came_in_it_is_told_apart():
+def test_moves_due_in_the_window_count_and_those_that_came_in_it_are_told_apart():
     tally = Tally(SECOND, 2 * SECOND)
     tally.add(batches(SECOND - 1, SECOND), SECOND + 1)
     tally.add(batches(2 * SECOND - 1, 2 * SECOND), 2 * SECOND + 1)
@@ -109,7 +104,7 @@ def test_every_dialect_passes_the_marker_on_as_it_is(name):
         ),
     ],
 )
-def test_what_is_wrong_with_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
+def test_a_fault_of_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(code)
     with pytest.raises(SystemExit):
         peers_study.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
@@ -137,7 +132,7 @@ def test_a_server_that_does_not_start_leaves_a_sentence(monkeypatch):
 
 
 @pytest.mark.load
-def test_who_speaks_no_websocket_is_refused_and_gone_afterwards():
+def test_a_server_that_speaks_no_websocket_is_refused_and_gone_afterwards():
     page = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
     script = f"{page}; print(s.server_port, flush=True); s.serve_forever()"
     with programs.started([sys.executable, "-c", script]) as server:

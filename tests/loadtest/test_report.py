@@ -41,7 +41,7 @@ def test_a_loss_in_silence_is_trouble_where_a_reset_is_promised(series, capsys):
 
 
 @pytest.mark.parametrize("series", ["redis", "zeromq-2013"])
-def test_who_has_not_finished_is_trouble_whatever_the_series_promises(series):
+def test_a_subscriber_that_has_not_finished_is_trouble_whatever_the_series_promises(series):
     with pytest.raises(Trouble, match=f"^{series} with 1 clients: 3 of the subscribers were still"):
         list(study().faults(point(series, delivered=90, unfinished=3)))
 

@@ -32,7 +32,7 @@ def test_a_screen_with_everybody_on_it_is_right():
     assert found.looks > 70 and found.wrong == {} and found.lasting == {}
 
 
-def test_who_left_and_stays_on_a_screen_is_a_ghost():
+def test_a_player_that_left_and_stays_on_a_screen_is_a_ghost():
     left = life(2, (0, 0), left=10 * SECOND)
     found = look(world(watcher(lambda t: {2: 1} if t < 15 else {}), left), strangers=False)
     # Until 12 s it may be under way; then it is a ghost, but not for long.
@@ -41,7 +41,7 @@ def test_who_left_and_stays_on_a_screen_is_a_ghost():
     assert found.lasting == {"ghosts": 1} and 5 < found.longest["ghosts"] < 7
 
 
-def test_who_was_cut_off_may_stay_dimmed_for_ten_seconds_more():
+def test_a_player_that_was_cut_off_may_stay_dimmed_for_ten_seconds_more():
     cut = {**life(2, (0, 0), left=10 * SECOND), "why": "Connection reset by peer"}
     found = look(world(watcher(lambda t: {2: 1} if t < 22 else {}), cut), strangers=False)
     assert found.wrong == {}
@@ -49,7 +49,7 @@ def test_who_was_cut_off_may_stay_dimmed_for_ten_seconds_more():
     assert found.lasting == {"ghosts": 1}
 
 
-def test_who_is_in_play_and_not_on_a_screen_that_covers_it_is_unseen():
+def test_a_player_that_is_not_on_a_screen_that_covers_it_is_unseen():
     there, far = life(2, (0, 0)), life(3, (5, 0))
     found = look(world(watcher(lambda t: {}), there, far), strangers=False)
     assert found.lasting == {"unseen": 1}
@@ -57,14 +57,14 @@ def test_who_is_in_play_and_not_on_a_screen_that_covers_it_is_unseen():
     assert found.lasting == {} and found.wrong_until(10 * SECOND) == 3.5
 
 
-def test_what_a_banner_tells_lasts_as_long_as_the_banner():
+def test_an_error_that_a_banner_tells_lasts_as_long_as_the_banner():
     links = [(5 * SECOND, 0), (30 * SECOND, 1)]
     screen = watcher(lambda t: {} if 6 < t < 31 else {2: 1}, links=links)
     found = look(world(screen, life(2, (0, 0))), strangers=False)
     assert found.lasting == {} and found.wrong_until(5 * SECOND) > 25
 
 
-def test_who_is_shown_as_it_was_long_ago_is_outdated():
+def test_a_player_that_is_shown_as_it_was_long_ago_is_outdated():
     mover = life(2, (0, 0), [10 * SECOND])
     assert look(world(watcher(lambda t: {2: 1 + (t > 11)}), mover), strangers=False).wrong == {}
     found = look(world(watcher(lambda t: {2: 1}), mover), strangers=False)
@@ -85,7 +85,7 @@ def again(before, *, id=2, seq=5, at=20):
     return after
 
 
-def test_who_came_back_and_as_whom():
+def test_returns_are_counted_with_the_player_as_whom_a_bot_came_back():
     cut = {**life(2, (0, 0), left=18 * SECOND), "why": "Connection reset by peer"}
     found = returns(world(cut, again(cut)), until=END)
     assert (found.cuts, found.as_themselves, found.away) == (1, 1, [2.0]) and not found.faults

@@ -60,10 +60,21 @@ class Town:
         self.dues.name(index, id)
         self.dues.put(index, number, due)
 
+    def two_send(self, number=1):
+        """Let 50 send its move 1, due at 100, and 51 its move `number`, due at 200."""
+        self.sends(0, 50, 1, 100)
+        self.sends(1, 51, number, 200)
+
 
 @pytest.fixture
 def town():
     return Town()
+
+
+@pytest.fixture
+def bot(town):
+    """A bot whose player is 50, which it was shown with the slot 3."""
+    return Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
 
 
 def batch(square, tracks=b"", others=(), *, source=0, replaced=0, broad=b""):
@@ -100,8 +111,7 @@ def test_a_bot_whose_place_another_player_takes_is_found_by_its_new_id(town):
     assert town.dues.get(51, 2) == 8000
 
 
-def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town, bot):
     told = []
     for number in range(1, 3 * KEPT):
         town.sends(0, 50, number, number * 1000)
@@ -111,8 +121,7 @@ def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town):
     assert all(after[1] == before[1] + 1 for before, after in pairwise(bot.told))
 
 
-def test_a_move_counts_once_however_many_events_acknowledge_it(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_move_counts_once_however_many_events_acknowledge_it(town, bot):
     town.sends(0, 50, 1, 9000)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [9000]
     # A walk that goes on has a new seq, and the old ack.
@@ -127,8 +136,7 @@ def test_a_move_counts_once_however_many_events_acknowledge_it(town):
 
 def test_a_slot_that_is_given_again_is_another_players(town):
     bot = Bot(town, 50).hold(HERE)
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     assert bot.read(1, batch(HERE, record(), [enter(50, 4, 3)])) == []
     assert bot.read(2, batch(HERE, record(3, 5, 1))) == [100]
     assert bot.read(3, batch(HERE, b"", [[wire.GONE, 50, 6]])) == []
@@ -156,8 +164,7 @@ def test_a_slot_of_one_square_and_node_says_nothing_of_another(town):
 def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(town):
     # Of who leaves nothing else was ever told.
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 5, 3), enter(60, 5, 4))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     bot.read(2, batch(HERE, b"", [[wire.LEAVE, 50, 7, 9, 9]]))
     bot.read(3, batch(HERE, b"", [enter(51, 1, 3)]))
     # The slot of 60 is what the snapshot is needed for.
@@ -165,7 +172,7 @@ def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(tow
     assert sorted(bot.read(4, batch(HERE, record(4, 6, 1) + record(3, 2, 1)))) == [200, 300]
 
 
-def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_first(town):
+def test_a_player_that_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_first(town):
     bot = Bot(town, 50).hold(HERE, THERE)
     bot.read(9, batch(HERE, b"", [enter(50, 1, 3)]))
     town.sends(0, 50, 1, 100)
@@ -178,7 +185,7 @@ def test_who_goes_on_in_the_next_square_is_followed_whichever_batch_is_read_firs
 
 
 @pytest.mark.parametrize("how", ["enter", "snapshot", "join"])
-def test_what_comes_late_of_the_node_that_had_a_player_is_no_news(town, how):
+def test_a_late_event_of_the_node_that_had_a_player_is_no_news(town, how):
     bot, other = Bot(town, 50).hold(HERE), Bot(town).hold(HERE)
     bot.read(1, batch(HERE, b"", [enter(50, 17, 3)], source=1))
     begun = 2**24 + 1
@@ -199,25 +206,22 @@ def test_what_comes_late_of_the_node_that_had_a_player_is_no_news(town, how):
 
 def test_nothing_is_kept_of_a_square_that_nobody_holds(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 9, 200)
+    town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
     bot.hold(before=[HERE])
     bot.hold(HERE).shown(HERE, enter(51, 8, 3, ack=8))
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
-def test_what_was_missed_is_learned_from_the_snapshot_that_follows(town):
+def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 9, 200)
+    town.two_send(9)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
     bot.shown(HERE, enter(51, 8, 3, ack=8), missed=True)
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
-def test_a_bot_that_comes_back_numbers_its_moves_anew(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_bot_that_comes_back_numbers_its_moves_anew(town, bot):
     for number in range(1, 201):
         town.sends(0, 50, number, number)
         assert bot.read(number, batch(HERE, record(3, number + 1, number))) == [number]
@@ -233,8 +237,7 @@ def test_a_bot_that_comes_back_numbers_its_moves_anew(town):
 def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
     first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     second = Bot(town).hold(HERE, THERE).shown(HERE, enter(50, 1, 3)).shown(THERE, enter(51, 1, 3))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     here = batch(HERE, record(3, 2, 1))
     assert first.read(1, here) == [100]
     # It is the same batch, so it is told for the first time still.
@@ -265,8 +268,7 @@ def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     second.shown(HERE, enter(51, 1, 3), source=0)
     second.read(9, batch(HERE, b"", [enter(50, 1, 3)], source=1))
     first.read(9, batch(HERE, b"", [enter(51, 1, 3)], source=1))
-    town.sends(0, 50, 1, 100)
-    town.sends(1, 51, 1, 200)
+    town.two_send()
     assert first.read(1, batch(HERE, record(3, 2, 1))) == [100]
     assert second.read(1, batch(HERE, record(3, 2, 1), source=1)) == [100]
     # The very same bytes say something else to each of them.
@@ -275,7 +277,7 @@ def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     assert first.view is not second.view
 
 
-def test_who_knows_more_reads_again_what_another_bot_could_not(town):
+def test_a_bot_that_knows_more_reads_again_a_batch_that_another_could_not(town):
     new = Bot(town).hold(HERE)
     old = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.sends(0, 50, 1, 100)
@@ -283,7 +285,7 @@ def test_who_knows_more_reads_again_what_another_bot_could_not(town):
     assert old.read(1, batch(HERE, record(3, 2, 1)), batch(THERE, b"")) == [100]
 
 
-def test_what_a_newcomers_snapshot_shows_already_is_news_to_those_who_were_there(town):
+def test_an_event_that_a_newcomers_snapshot_shows_is_news_to_those_who_were_there(town):
     # The newcomer gets the same flush as the others, but reads it first.
     old = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
     town.sends(0, 50, 1, 100)
@@ -298,8 +300,7 @@ def test_what_a_newcomers_snapshot_shows_already_is_news_to_those_who_were_there
     assert new.read(3, batch(HERE, record(3, 4, 3))) == [300]
 
 
-def test_a_late_look_into_a_snapshot_sends_nobody_back(town):
-    bot = Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
+def test_a_late_look_into_a_snapshot_sends_nobody_back(town, bot):
     town.sends(0, 50, 1, 100)
     town.sends(0, 50, 2, 200)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [100]
@@ -312,10 +313,12 @@ def test_a_late_look_into_a_snapshot_sends_nobody_back(town):
 # An observing bot.
 
 
-def observer(town, held=(0, 0, 1, 0)):
+@pytest.fixture
+def found(town):
+    """An observer of both squares."""
     found = Observer(town.dues)
     found.rules = RULES
-    found.hold(held, 0)
+    found.hold((0, 0, 1, 0), 0)
     return found
 
 
@@ -329,8 +332,7 @@ def news(found):
     return [(id, due, kind, seq) for _, id, due, kind, _, seq in found.report()["news"].tolist()]
 
 
-def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
-    found = observer(town)
+def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town, found):
     town.sends(0, 50, 7, 700)
     found.snapshot(snapshot(HERE, enter(50, 254, 3, ack=6)), 1)
     moved = record(3, 255, 7, x=-8192, y=5, dx=5120, age=20)
@@ -343,8 +345,7 @@ def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town):
     assert belief == [50, 256, 700, 0, 0, 8192, 8192, 0, 0, 1000, 0, 0]
 
 
-def test_an_observer_counts_records_that_name_nobody(town):
-    found = observer(town)
+def test_an_observer_counts_records_that_name_nobody(found):
     tell(found, 1, batch(HERE, record(3, 1, 0)))
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 2)
     tell(found, 3, batch(HERE, record(3, 2), source=1), batch(THERE, record(3, 2)))
@@ -355,8 +356,7 @@ def test_an_observer_counts_records_that_name_nobody(town):
     assert news(found)[-1] == (51, 0, 1, 21) and found.players[50].seq == 1
 
 
-def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
-    found = observer(town)
+def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
     found.snapshot(snapshot(HERE, enter(50, 1, 3), enter(51, 1, 4)), 0)
     one, other = batch(HERE, record(3, 2)), batch(HERE, record(4, 2))
     tell(found, 1, one, one)
@@ -375,8 +375,7 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(town):
     assert (found.reordered, found.players[51].seq) == (2, 3)
 
 
-def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(town):
-    found = observer(town)
+def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
     tell(found, 2, batch(HERE, b"", [[3, 50, 8]]))
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
@@ -389,16 +388,14 @@ def test_that_a_node_which_handed_a_player_over_says_so_last_is_not_too_late(tow
     assert found.reordered == 1 and news(found) == before
 
 
-def test_a_track_of_an_earlier_incarnation_is_not_too_late_and_changes_nothing(town):
-    found = observer(town)
+def test_a_track_of_an_earlier_incarnation_is_not_too_late_and_changes_nothing(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 8, 3)]))
     tell(found, 2, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
     tell(found, 3, batch(HERE, record(3, 9)))
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
 
 
-def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(town):
-    found = observer(town)
+def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)
     tell(found, 2, batch(HERE, record(3, 2), source=1), now=990)
     assert found.reordered == 0
@@ -406,8 +403,7 @@ def test_what_a_node_told_before_its_clock_was_estimated_anew_is_not_too_late(to
     assert found.reordered == 1
 
 
-def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town):
-    found = observer(town)
+def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
@@ -421,8 +417,7 @@ def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(tow
     assert found.lacking == 1
 
 
-def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town):
-    found = observer(town)
+def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
@@ -436,16 +431,14 @@ def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was
     assert (belief.square, belief.seq, belief.ack) == (HERE, 5, 2)
 
 
-def test_who_is_drawn_on_after_a_leave_is_moved_by_no_record(town):
-    found = observer(town)
+def test_a_player_that_is_drawn_on_after_a_leave_is_moved_by_no_record(found):
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
     tell(found, 1, batch(HERE, b"", [[wire.LEAVE, 50, 2, *THERE]]))
     tell(found, 2, batch(THERE, record(3, 3)), batch(HERE, record(3, 3)))
     assert found.players[50].seq == 2 and found.lacking == 1
 
 
-def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(town):
-    found = observer(town)
+def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(found):
     found.snapshot(snapshot(HERE, enter(50, 5, 3)), 0)
     found.snapshot(snapshot(HERE, enter(50, 5, 7), source=2), 1)
     tell(found, 2, batch(HERE, record(7, 6), source=2), batch(HERE, record(7, 7)))

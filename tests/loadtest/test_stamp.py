@@ -24,7 +24,7 @@ def test_a_message_of_the_articles_size_has_room_for_the_stamp():
 
 
 @pytest.mark.parametrize("size", [20, 1000])
-def test_what_is_missing_is_counted_by_number(size):
+def test_missing_messages_are_counted_by_number(size):
     kept = [message(n, size=size) for n in range(1000) if n % 10]
     kept += [message(n, 1, size=size) for n in range(500) if n not in (0, 77, 499)]
     found = tally(kept, size=size)
@@ -43,7 +43,7 @@ def test_far_numbers_are_counted_too():
     assert found.missing([400_001, 0]) == 399_998
 
 
-def test_what_is_not_of_this_run_is_foreign():
+def test_a_message_of_another_run_is_foreign():
     strangers = [b"", b"x" * SIZE, message(1, run=8), message(1, publisher=2), message(10**12)]
     report = tally([*strangers, message(0)]).report([1, 0])
     assert (report["foreign"], report["delivered"], report["received"]) == (5, [1, 0], 1)
@@ -100,7 +100,7 @@ def test_a_lossy_subscriber_is_found_with_the_right_count():
     assert found["adds_up"] and found["silent"]
 
 
-def test_what_a_broker_counted_is_not_lost():
+def test_a_message_that_a_broker_counted_as_dropped_is_not_lost():
     publishers = [publisher(100, refused=9, dropped=10)]
     found = accounted(publishers, [subscriber(90), subscriber(85, dropped=5)])
     assert (found["due"], found["dropped"], found["lost"]) == (200, 25, 0)
@@ -113,7 +113,7 @@ def test_a_loss_that_was_told_of_is_not_silent():
     assert found["lost"] == 40 and not found["silent"]
 
 
-def test_what_an_unfinished_subscriber_has_not_received_is_not_lost_in_silence():
+def test_a_message_that_an_unfinished_subscriber_has_not_received_is_not_lost_in_silence():
     heard = [subscriber(60, unfinished=True), subscriber(100), subscriber(50, unfinished=True)]
     found = accounted([publisher(100)], heard)
     assert (found["lost"], found["unfinished"], found["silent"]) == (90, 2, False)
@@ -127,7 +127,7 @@ def test_an_account_with_too_much_in_it_does_not_add_up(heard):
     assert not accounted([publisher(100)], [heard])["adds_up"]
 
 
-def test_what_a_message_costs_is_that_of_who_publishes_and_of_who_hears():
+def test_the_cost_of_a_message_is_told_for_publishers_and_subscribers():
     cpu = {"publishers": 0.5, "subscribers": 0.8, "brokers": 0.1, "both": None}
     found = costs({"cpu": cpu, "publishes": 100_000, "deliveries": 400_000})
     assert found == pytest.approx({"publishers": 5.0, "subscribers": 2.0, "brokers": 1.0})

@@ -31,15 +31,11 @@ pytestmark = pytest.mark.load
 PATIENCE = 240
 
 
-def swarm(*options):
+def swarm(options):
     """Start bots.py."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "loadtest/bots.py", *options],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    command = [sys.executable, "-W", "error", "loadtest/bots.py", *options.split()]
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, **told)
 
 
 def run(*options):
@@ -61,22 +57,29 @@ def run(*options):
 TRIES = 5
 
 
-def judged(tmp_path, *options, server=None):
+def judged(tmp_path, options, server=None):
     """Run bots.py; return its exit code and its only run as kept in JSON.
 
-    With `server`, a context manager to be entered, against what it serves. What a run says of
-    itself not to be believed is not, and it is made again.
+    With `server`, which makes a context manager, against what that serves. A run that says of
+    itself that it is not to be believed is made again.
     """
     path = tmp_path / "runs.json"
     for _ in range(TRIES):
         with ExitStack() as stack:
             where = ("--url", url(stack.enter_context(server()))) if server is not None else ()
-            code, said = run(*where, *options, "--json", str(path), "--late", "400")
+            code, said = run(*where, *options.split(), "--json", str(path), "--late", "400")
         [result] = json.loads(path.read_text())["runs"]
         assert code != 2, said
         if code != 3:
             break
     return code, result
+
+
+def all_right(tmp_path, options, server=None):
+    """Run bots.py, which must find nothing; return its only run as kept in JSON."""
+    code, result = judged(tmp_path, options, server)
+    assert (code, result["faults"], result["adds_up"]) == (0, [], True), result["verdict"]
+    return result
 
 
 def url(server):
@@ -106,11 +109,8 @@ def crowd():
 
 
 def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
-    code, result = judged(
-        tmp_path, *"--bots 40 --seconds 4 --broker redis:// --scenario march".split()
-    )
+    result = all_right(tmp_path, "--bots 40 --seconds 4 --broker redis:// --scenario march")
     verdict = result["verdict"]
-    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
     assert verdict["observers"] == 40 and verdict["expected"] > 500
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"]
     totals, figures = result["totals"], result["figures"]
@@ -121,8 +121,7 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert figures["server"] > 0 and figures["broker"] >= 0 and figures["MB"] > 10
     assert len(result["series"]) >= 4
     # So are other games, which their own bots play.
-    options = "--bots 30 --seconds 4 --workers 2 --game snake"
-    code, result = judged(tmp_path, *options.split())
+    code, result = judged(tmp_path, "--bots 30 --seconds 4 --workers 2 --game snake")
     assert (code, result["faults"]) == (0, []) and result["verdict"]["squares"] > 2
 
 
@@ -133,9 +132,7 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
         with serving("--walkers", "20", "--deer", "8", "--store", store) as server:
             yield server
 
-    code, result = judged(tmp_path, *"--bots 60 --seconds 4 --scenario mixed".split(), server=play)
-    verdict = result["verdict"]
-    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
+    verdict = all_right(tmp_path, "--bots 60 --seconds 4 --scenario mixed", play)["verdict"]
     assert verdict["observers"] == 60 and verdict["expected"] > 2000
 
 
@@ -165,18 +162,17 @@ KEPT = [
 
 @pytest.mark.parametrize(("options", "more"), KEPT, ids=["replaced", "lockstep", "sketches"])
 def test_moves_are_accounted_for_one_by_one_however_they_are_told(tmp_path, options, more):
-    code, result = judged(tmp_path, *options.split())
-    verdict = result["verdict"]
-    assert (code, result["faults"], result["adds_up"]) == (0, [], True), verdict
-    assert more(verdict, result["totals"]), (verdict, result["totals"])
+    result = all_right(tmp_path, options)
+    told = result["verdict"], result["totals"]
+    assert more(*told), told
 
 
 @pytest.mark.alone
 def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
     code, result = judged(
         tmp_path,
-        *"--bots 330 --seconds 6 --scenario crowd --rate 1 --sample 110".split(),
-        server=lambda: faulty({"hide": 60}, "--spread", "1"),
+        "--bots 330 --seconds 6 --scenario crowd --rate 1 --sample 110",
+        lambda: faulty({"hide": 60}, "--spread", "1"),
     )
     verdict = result["verdict"]
     assert code == 1 and not result["adds_up"]
@@ -189,16 +185,16 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
     store = "--store", f"sqlite:///{tmp_path / 'world.db'}"
     code, result = judged(
         tmp_path,
-        *"--bots 30 --seconds 4 --game paint --scenario own".split(),
-        server=lambda: faulty({"blind": 5}, "--game", "paint", *store),
+        "--bots 30 --seconds 4 --game paint --scenario own",
+        lambda: faulty({"blind": 5}, "--game", "paint", *store),
     )
     assert code == 1 and result["verdict"]["differ"] > 0
     assert all("two screens differ in layer 0 of (" in it for it in result["faults"][1:])
     counts = {"drop": 3, "duplicate": 4, "reorder": 5, "delay": 6, "leak": 7}
     code, result = judged(
         tmp_path,
-        *"--bots 12 --seconds 9 --scenario crowd --rate 1".split(),
-        server=lambda: faulty(counts, "--spread", "1"),
+        "--bots 12 --seconds 9 --scenario crowd --rate 1",
+        lambda: faulty(counts, "--spread", "1"),
     )
     verdict = result["verdict"]
     assert (verdict["missing"], verdict["duplicate"]) == (3, 4)
@@ -227,19 +223,12 @@ def turn(bot):
 
 
 @pytest.mark.parametrize("scenario", ["mine.py", "flood"])
-def test_who_never_reads_and_who_is_rude_harm_nobody(tmp_path, crowd, scenario):
+def test_bots_that_never_read_or_are_rude_harm_nobody(tmp_path, crowd, scenario):
     if scenario == "mine.py":
         scenario = str(tmp_path / scenario)
         (tmp_path / "mine.py").write_text(MINE)
-    code, result = judged(
-        tmp_path,
-        "--url",
-        url(crowd),
-        *"--bots 60 --seconds 4 --scenario".split(),
-        scenario,
-        "--sample",
-        "6",
-    )
+    options = f"--url {url(crowd)} --bots 60 --seconds 4 --scenario {scenario} --sample 6"
+    code, result = judged(tmp_path, options)
     if scenario == "flood":
         assert code == 0 and result["totals"]["offences"] > 5, result["faults"]
     else:
@@ -266,7 +255,7 @@ def measuring(process):
 
 def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     path = tmp_path / "runs.json"
-    process = swarm(*"--bots 20 --seconds 30 --json".split(), str(path))
+    process = swarm(f"--bots 20 --seconds 30 --json {path}")
     measuring(process)
     child(psutil.Process(process.pid), "--spread").kill()
     said, _ = process.communicate(timeout=PATIENCE)
@@ -278,10 +267,10 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
 
 def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_path, crowd):
     path = tmp_path / "runs.json"
-    port = str(free_port())
-    led = "--lead", port, "--generators", "2", "--url", url(crowd), "--json", str(path)
-    leader = swarm(*led, *"--bots 20 --seconds 6 --repeat 2 --late 400".split())
-    one, other = (swarm("join", f"127.0.0.1:{port}", "--name", name) for name in ("one", "other"))
+    port = free_port()
+    led = f"--lead {port} --generators 2 --url {url(crowd)} --json {path} --late 400"
+    leader = swarm(f"{led} --bots 20 --seconds 6 --repeat 2")
+    one, other = (swarm(f"join 127.0.0.1:{port} --name {name}") for name in ("one", "other"))
     said = ""
     with leader, one, other:
         while "(2 of 2)" not in said:
@@ -301,8 +290,8 @@ def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_who_ends_a_swarm_gets_a_report_if_it_can_give_one_and_leaves_no_process(number):
-    process = swarm(*"--bots 20 --seconds 30 --broker zeromq://".split())
+def test_a_swarm_that_is_ended_reports_if_it_can_and_leaves_no_process(number):
+    process = swarm("--bots 20 --seconds 30 --broker zeromq://")
     measuring(process)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 4
@@ -314,12 +303,12 @@ def test_who_ends_a_swarm_gets_a_report_if_it_can_give_one_and_leaves_no_process
     assert psutil.wait_procs(family, timeout=20)[1] == []
 
 
-def disturbed(tmp_path, disturb, *options):
+def disturbed(tmp_path, disturb, options):
     """Run bots.py, and do something to it while it measures; return its exit code, its only run,
     and what it said. A run that is not to be believed is made again."""
     path = tmp_path / "runs.json"
     for _ in range(TRIES):
-        process = swarm(*options, "--json", str(path), "--late", "400", "--no-pin")
+        process = swarm(f"{options} --json {path} --late 400 --no-pin")
         measuring(process)
         disturb(psutil.Process(process.pid))
         said, _ = process.communicate(timeout=PATIENCE)
@@ -348,14 +337,14 @@ def test_moves_that_a_stalled_server_replaced_across_borders_are_not_missing(tmp
             server.resume()
             time.sleep(0.9)
 
-    code, result, said = disturbed(tmp_path, stall, *"--bots 60 --seconds 8".split())
+    code, result, said = disturbed(tmp_path, stall, "--bots 60 --seconds 8")
     assert code == 0, said
     assert result["verdict"]["replaced"] > 100
 
 
 def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):
     path = tmp_path / "runs.json"
-    process = swarm(*"--bots 30 --seconds 6 --json".split(), str(path))
+    process = swarm(f"--bots 30 --seconds 6 --json {path}")
     measuring(process)
     bots = child(psutil.Process(process.pid), "spawn_main")
     for _ in range(2):
@@ -369,7 +358,7 @@ def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):
     assert result["verdict"] is None and result["faults"] == []
 
 
-def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
+def test_a_bot_that_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
     port = free_port()
     secret = {"SECRET_KEY": "a secret of this test, which is long enough"}
     servers = ExitStack()
@@ -383,13 +372,8 @@ def test_who_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_path):
 
     with servers:
         servers.enter_context(serve())
-        code, result, said = disturbed(
-            tmp_path,
-            restart,
-            "--url",
-            f"ws://127.0.0.1:{port}/ws",
-            *"--bots 30 --seconds 9".split(),
-        )
+        options = f"--url ws://127.0.0.1:{port}/ws --bots 30 --seconds 9"
+        code, result, said = disturbed(tmp_path, restart, options)
     assert code == 0, said
     found = result["returns"]
     assert found["cuts"] == found["as_themselves"] == 30
@@ -426,9 +410,8 @@ def test_nothing_is_lost_while_a_world_goes_from_broker_to_broker(tmp_path):
             for to in (*brokers[1:], *brokers[1::-1]):
                 change_broker(server, to)
 
-        code, result, said = disturbed(
-            tmp_path, change, "--url", url(server), *"--bots 40 --seconds 25".split()
-        )
+        options = f"--url {url(server)} --bots 40 --seconds 25"
+        code, result, said = disturbed(tmp_path, change, options)
         assert code == 0, said
         assert result["verdict"]["expected"] > 1000 and not result["returns"]["cuts"]
 
@@ -454,7 +437,7 @@ def test_a_server_behind_tls_and_a_proxy_with_a_path_of_its_own(tmp_path, crowd)
     with tls_proxy((certificate, key), crowd.port, "/flat/lands/") as port:
         options = "--url", f"wss://localhost:{port}/flat/lands/ws", "--bots", "20", "--seconds", "2"
         with_token = *options, "--insecure", "--admin-token", ADMIN
-        code, result = judged(tmp_path, *with_token)
+        code, result = judged(tmp_path, " ".join(with_token))
         assert code == 0, result["faults"]
         assert result["verdict"]["expected"] > 50 and result["server"]["joins"] == 0
         assert result["figures"]["server"] > 0 and result["figures"]["MB"] > 10

@@ -39,11 +39,6 @@ def points_of(path):
     return {point["series"]: point for point in run["points"]}, run["troubles"]
 
 
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "run.json"
-
-
 def options(out, series, seconds=1):
     shortly = ["--num-clients", "1", "--num-seconds", str(seconds), "--warm-up", "0.1"]
     return ["--series", series, *shortly, "--json", str(out)]
@@ -59,13 +54,9 @@ def measuring(out, series, *more, seconds=1):
 
     Yields the process, and the list of its children that the test has seen, to be filled.
     """
-    process = subprocess.Popen(
-        [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds), *more],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "loadtest/two_queues.py", *options(out, series, seconds), *more]
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=ROOT, **told)
     seen = []
     try:
         yield process, seen
@@ -150,11 +141,8 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
     points, _ = points_of(out)
     account = points[series]["account"]
     assert account["lost"] > 0 and account["resets"] > 0 and account["cuts"] > 0
-    assert (
-        account["sent"]
-        == account["due"]
-        == (account["delivered"] + account["dropped"] + account["lost"])
-    )
+    accounted = account["delivered"] + account["dropped"] + account["lost"]
+    assert account["sent"] == account["due"] == accounted
 
 
 @pytest.mark.load
@@ -203,7 +191,7 @@ def test_a_broker_that_dies_while_it_is_measured_is_told(out):
 
 
 @pytest.mark.load
-def test_whoever_stops_it_gets_what_was_measured_and_leaves_no_process(out):
+def test_a_benchmark_that_is_stopped_reports_and_leaves_no_process(out):
     with measuring(out, "memory,redis-buffered") as (process, seen):
         seen += children_at_work(process, 3, busy=0.1)
         process.send_signal(signal.SIGTERM)

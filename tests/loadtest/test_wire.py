@@ -13,12 +13,7 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.dues import Dues, room
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.views import View
-
-
-def frame(payload, first=0x82):
-    size = len(payload)
-    head = bytes((first, size)) if size < 126 else bytes((first, 126)) + size.to_bytes(2, "big")
-    return head + payload
+from flatlands.server.websocket.frames import frame
 
 
 def record(slot=1, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):
@@ -61,7 +56,7 @@ def encoded(message):
         return flush(number, [0, 0, 0, 3, record() * records])
     if kind == "pong":
         return frame(msgpack.packb([wire.PONG, *values, 5]))
-    return frame(b"?", 0x89)
+    return frame(b"?", wire.WS_PING)
 
 
 def split(reader, data, view):
@@ -84,7 +79,7 @@ def contents(parts):
 
 
 @given(st.lists(messages, max_size=12), st.lists(st.lists(st.integers(0, 400)), min_size=2))
-def test_whatever_way_bytes_are_cut_every_bot_reads_the_same(sent, cuts_of_bots):
+def test_every_bot_reads_the_same_however_bytes_are_cut(sent, cuts_of_bots):
     data = b"".join(map(encoded, sent))
     reader, view = Reader(), nobody()
     for cuts in cuts_of_bots:
@@ -123,7 +118,7 @@ def test_a_flush_is_decoded_once_whatever_stands_around_it():
         ((3, -4, 2, 7, record(), (), 1, b"", "more"), 1, 0, 1),
     ],
 )
-def test_what_is_left_out_at_the_end_of_a_batch_is_nothing(fields, records, others, replaced):
+def test_an_item_that_is_left_out_at_the_end_of_a_batch_is_empty(fields, records, others, replaced):
     batch = wire.Batch(fields, 1000)
     assert (batch.square, batch.source, batch.sent) == ((3, -4), 2, 993)
     assert (len(batch.records), len(batch.others), batch.replaced) == (records, others, replaced)
@@ -171,7 +166,7 @@ def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
         ((32767, 32766), 9051),
     ],
 )
-def test_how_long_a_track_lasts_follows_from_how_far_it_goes(by, ms):
+def test_the_duration_of_a_track_follows_from_its_length(by, ms):
     rules = wire.Rules()
     rules.set(16, 5120, 3620)
     assert rules.duration(*by) == ms

@@ -1,6 +1,5 @@
 """The benchmark of work queues, run as users run it, and its account."""
 
-import json
 from contextlib import closing
 
 import pytest
@@ -14,23 +13,14 @@ from flatlands.loadtest.work.ways import Delayed, Moved, OneByOne
 from flatlands.loadtest.work.worker import CLAIMED, message, rejected, take_all
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
+from tests.loadtest.test_two_queues import points_of
 
 load = pytest.mark.load
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "run.json"
 
 
 def measure(out, series, *more):
     few = ["--repeat", "1", "--messages", "505"]
     return main(["--series", series, *few, "--json", str(out), *more])
-
-
-def points_of(path):
-    run = json.loads(path.read_text())
-    return {point["series"]: point for point in run["points"]}, run["troubles"]
 
 
 @pytest.mark.parametrize(
@@ -188,14 +178,16 @@ AGAIN = "{} messages were handed out again, and those who died held 3: {} are no
         ([(1, 2), (2, 3)], "1 of 3 messages are missing"),
     ],
 )
-def test_what_is_handed_out_again_is_what_the_dead_held(claims, sentence):
+def test_messages_handed_out_again_are_those_that_the_dead_held(claims, sentence):
     point = kill_figures("stream", 3, claims, HELD, (0, 0))
     assert fault(point["account"]) == sentence
     assert point["held"] == [2, 1] and point["account"]["held_by_dead"] == 3
 
 
 @load
-def test_what_dead_consumers_held_is_handed_out_again_by_any_redis(out, capsys, monkeypatch):
+def test_messages_that_dead_consumers_held_are_handed_out_again_by_any_redis(
+    out, capsys, monkeypatch
+):
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
     options = ["--kill", "2", "--json", str(out), "--report", str(out.parent)]
     with running(tls=True, login=True) as server:

@@ -54,7 +54,7 @@ def test_a_game_may_change_as_often_and_have_as_many_kinds_as_it_likes(store):
     assert schema.note(store, "shop", [first])["Apple"] == 60
 
 
-def test_what_was_left_out_for_a_while_is_still_known(store):
+def test_a_version_that_was_left_for_a_while_is_still_known(store):
     """A field must have all that any version could have put there, and not the last one alone."""
     upgrade = classmethod(lambda cls, values: values)
     schema.note(store, "shop", [kind(colour=number(0, 7))])
@@ -151,7 +151,7 @@ def play(game, kept, **more):
     return harness, client
 
 
-def test_what_lies_and_what_is_kept_is_upgraded_when_it_is_read(kept, caplog):
+def test_things_and_kept_values_are_upgraded_when_they_are_read(kept, caplog):
     before, client = play(old(), kept)
     assert client.model.things[0, 0][0][5:] == [5, "Ada"]
     ticks = client.model.kept[0, 0][0][0]
@@ -170,7 +170,7 @@ def test_what_lies_and_what_is_kept_is_upgraded_when_it_is_read(kept, caplog):
     assert "upgrade" not in caplog.text
 
 
-def test_what_an_older_version_cannot_know_it_leaves_alone(kept):
+def test_an_older_version_leaves_alone_what_it_cannot_know(kept):
     play(old(), kept)
     newer, client = play(new(), kept)
     client.go(4 * 1024 + 512, 4 * 1024 + 512)

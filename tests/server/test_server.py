@@ -3,8 +3,6 @@
 import json
 import re
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 from contextlib import closing
@@ -15,7 +13,7 @@ import pytest
 from flatlands.server import app
 from flatlands.world.track import UNIT
 from tests.inside import inside
-from tests.processes import ROOT, serving
+from tests.processes import python, serving
 from tests.server.servers import stats, until
 from tests.socket_client import PATIENCE, SocketClient, together
 
@@ -59,7 +57,7 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
         until(lambda: stats(server)["flush_interval_ms"] == 500)
 
 
-def test_who_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
+def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
     monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
@@ -81,7 +79,7 @@ def test_who_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, serv
     player.close()
 
 
-def test_who_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(join):
+def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(join):
     a, b = join("A"), join("B")
     together((a, b), lambda: a.sees(b))
     b.walk(1, 0)
@@ -107,7 +105,7 @@ def test_computer_players_walk_near_the_plaza_like_anyone():
         client.close()
 
 
-def test_who_is_in_the_middle_of_its_handshake_is_told_too():
+def test_a_client_in_the_middle_of_its_handshake_is_told_too():
     with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:
@@ -158,12 +156,11 @@ server.stop()
 gevent.sleep(2)
 print(server.stats["errors"])
 """
-    command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    done = python("-W", "error", "-c", script)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-def test_who_is_full_says_so_and_that_it_is_not_ready():
+def test_a_full_server_says_so_and_that_it_is_not_ready():
     with inside("--max-players", "1") as server:
         a = SocketClient(server.port).hello("A")
         assert server.reasons() == ["this node is full"]
@@ -186,13 +183,9 @@ def test_an_idle_server_sleeps():
         assert wake_ups() - before <= 40
 
 
-def test_who_is_silent_is_pinged_and_then_let_go_and_who_answers_stays(monkeypatch):
-    for name, value in {
-        "ROUND": 0.5,
-        "ROUND_TURNS": 5,
-        "PING_AFTER": 0.3,
-        "DEAD_AFTER": 1.5,
-    }.items():
+def test_a_silent_client_is_pinged_and_then_let_go_and_one_that_answers_stays(monkeypatch):
+    quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 1.5}
+    for name, value in quick.items():
         monkeypatch.setattr(app, name, value)
     with inside() as server:
         awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]

@@ -35,7 +35,7 @@ def test_a_look_and_another_name_are_seen_at_all_nodes_and_last_through_squares(
     assert b.model.players[a.id].look == 1027
 
 
-def test_who_appears_at_once_enters_once_and_so(pair):
+def test_a_newcomer_with_a_look_enters_once_and_with_it(pair):
     harness, a, b = pair
     before = len(b.connection.messages)
     c = harness.client(harness.hosts[0])

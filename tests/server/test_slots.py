@@ -151,7 +151,7 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
         assert tell(5, number, 3 * SLOT_RESTS, record(5, 400)) == {5: 8492}
 
 
-def test_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody(story):
+def test_a_player_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody(story):
     harness, _watcher, tell = story
     assert tell(0, 1, 0, entry(5)) == {5: 8192}
     assert tell(1, 2, 0, record(2, 100)) == {5: 8292}
@@ -180,7 +180,7 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     assert peers.source(77) == 3
 
 
-def test_what_a_node_reads_late_is_not_taken_for_whoever_has_the_slot_now():
+def test_a_record_that_a_node_reads_late_does_not_move_the_player_that_has_the_slot_now():
     harness, a, b = two_nodes()
     first = harness.place("first", (0, 0), host=harness.hosts[0])
     harness.run(500)

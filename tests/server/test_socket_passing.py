@@ -69,7 +69,7 @@ def test_messages_come_alone_too_and_in_order(ends):
     assert [message for message, _ in ends.arrived] == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_who_is_not_there_gets_nothing(ends, pair):
+def test_a_receiver_that_is_not_there_gets_nothing(ends, pair):
     assert not ends.here.send("nobody", b"message", pair[0])
     assert not ends.here.send("there", bytes(LONGEST + 1), pair[0])
     ends.there.close()
@@ -84,7 +84,7 @@ def test_too_much_that_waits_is_refused_and_not_waited_for(ends):
     assert sent
 
 
-def test_what_is_under_way_to_who_closes_is_still_taken(ends, pair):
+def test_a_message_under_way_to_a_receiver_that_closes_is_still_taken(ends, pair):
     ours, peer = pair
     assert ends.here.send("there", b"message", ours)
     ours.close()

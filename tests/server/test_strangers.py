@@ -64,7 +64,7 @@ def test_a_server_that_dies_stands_still_or_hears_nothing_is_no_stranger(caplog)
     assert APART not in caplog.text and apart(three) == [False, False, False]
 
 
-def test_whoever_was_seen_before_the_store_failed_is_no_stranger(caplog):
+def test_a_server_that_was_seen_before_the_store_failed_is_no_stranger(caplog):
     two = sharing(2)
     first, second = two.hosts
     store, first.node.keeper.store = first.node.keeper.store, Broken()
@@ -77,7 +77,7 @@ def test_whoever_was_seen_before_the_store_failed_is_no_stranger(caplog):
 
 
 @pytest.mark.interpreted
-def test_where_heartbeats_are_rare_nobody_is_a_stranger_before_one_could_come(caplog):
+def test_no_server_is_a_stranger_before_its_rare_heartbeat_could_come(caplog):
     harness = sharing(1)
     for _ in range(2):
         harness.host()

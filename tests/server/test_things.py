@@ -11,7 +11,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
-from flatlands.server.kept.boards import FRESH, board_name
+from flatlands.server.kept.boards import FRESH
 from flatlands.server.kept.keeper import Away, Keeper
 from flatlands.server.kept.lying import (
     AFTER_FAILURE,
@@ -103,12 +103,27 @@ def at(harness, name, tile, host=None, size=(60, 40)):
     return client
 
 
+def keyed(harness, name, tile, host=None):
+    client = at(harness, name, tile, host)
+    client.send(10, f"{KEY}{name}")
+    return client
+
+
+def two(harness, tile, make=at):
+    """Return a client at each of two nodes; their players stand on one tile."""
+    return [make(harness, name, tile, host) for name, host in zip("ab", harness.hosts, strict=True)]
+
+
+def here(harness):
+    return harness.game_of().things_in((0, 0))
+
+
 # What lies in the world.
 
 
-def test_what_a_game_plants_lies_there_once_for_all_nodes(orchard):
+def test_things_that_a_game_plants_lie_there_once_for_all_nodes(orchard):
     harness = orchard(nodes=2)
-    a, b = (at(harness, name, (0, 3), host) for name, host in zip("ab", harness.hosts, strict=True))
+    a, b = two(harness, (0, 3))
     assert lying(a) == lying(b)
     assert a.model.welcome[14] == [
         ["thing", 0, "Apple", ["colour"]],
@@ -121,21 +136,23 @@ def test_what_a_game_plants_lies_there_once_for_all_nodes(orchard):
     assert len(planted) == len(set(planted)) >= 1
 
 
-def test_who_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):
+def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):
     harness = orchard()
-    client = at(harness, "a", (0, 0))
+    client, far = keyed(harness, "a", (0, 0)), at(harness, "far", (0, 2))
     game = harness.game_of()
-    client.send(10, KEY)
     began = harness.loop.now()
-    client.walk(1, 0)
+    for walker in (client, far):
+        walker.walk(1, 0)
     harness.run(3000)
-    [(when, who, apple)] = game.touched[:1]
+    [(when, _, apple)] = game.touched[:1]
     # Five tiles, less its reach of one.
-    assert abs(when - began - 4 * UNIT * 1000 / SPEED) <= 2 and who == client.id
+    assert abs(when - began - 4 * UNIT * 1000 / SPEED) <= 2
     assert (apple.tile, apple.colour, apple.id) == ((5, 0), 1, "Apple:0:0:0")
     assert client.model.told["found"] == [apple.id, apple.version, 2]
     harness.run(3000)
-    assert [one.id for _, _, one in game.touched] == ["Apple:0:0:0", "Apple:0:0:1"]
+    assert [(who, one.id) for _, who, one in game.touched] == [
+        (client.id, f"Apple:0:0:{n}") for n in (0, 1)
+    ]
     assert "Apple:0:0:0" not in lying(client)
     assert harness.node.keeper.store.count(ORCHARD) == len(game.planted) * 3 - 2
     client.send(35, "best", [])
@@ -143,16 +160,7 @@ def test_who_comes_near_touches_a_thing_at_that_moment_and_takes_it(orchard):
     assert client.model.told["best"] == [[["a", 4]]]
 
 
-def test_who_passes_farther_away_than_its_reach_touches_nothing(orchard):
-    harness = orchard()
-    near, far = at(harness, "a", (0, 1)), at(harness, "b", (0, 2))
-    for client in (near, far):
-        client.walk(1, 0)
-    harness.run(1600)
-    assert [who for _, who, _ in harness.game_of().touched] == [near.id]
-
-
-def test_what_nobody_takes_is_touched_again_by_who_comes_again(orchard):
+def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again(orchard):
     harness = orchard()
     game = harness.game_of()
     game.takes = False
@@ -193,30 +201,14 @@ def test_a_thing_that_comes_to_lie_beside_somebody_is_touched(orchard):
     assert sum(len(client.model.found) for client in (stands, lays, walks)) == 2
 
 
-def test_of_two_nodes_that_do_not_hear_each_other_one_player_gets_it(orchard):
-    harness = orchard(nodes=2)
-    a, b = (at(harness, name, (2, 0), host) for name, host in zip("ab", harness.hosts, strict=True))
-    harness.network.cuts |= {
-        (one.broker, other.broker) for one in harness.hosts for other in harness.hosts
-    }
-    for client in (a, b):
-        client.send(10, KEY + client.model.welcome[0] * "x")
-        client.walk(1, 0)
-    harness.run(1500)
-    assert len(a.model.found) + len(b.model.found) == 1
-    assert a.model.errors == b.model.errors == []
-    store = harness.node.keeper.store
-    assert store.top(board_name("test_things", "apples"), 5)[0][1] == 2
-
-
-def test_what_follows_lies_there_at_its_time_with_its_fields(orchard):
+def test_things_that_follow_lie_there_at_their_time_with_their_fields(orchard):
     harness = orchard(nodes=2)
     game = harness.game_of()
     game.then = lambda apple: [
         apple.again((5, 4), after=5, colour=6),
         *[Egg((column, 5), note="shell", blown=True) for column in (5, 40)],
     ]
-    a, b = (at(harness, name, (2, 0), host) for name, host in zip("ab", harness.hosts, strict=True))
+    a, b = two(harness, (2, 0))
     before = lying(b)["Apple:0:0:0"]
     a.go(*middle((5, 0)))
     harness.run(2000)
@@ -234,7 +226,7 @@ def test_what_follows_lies_there_at_its_time_with_its_fields(orchard):
     assert not [item for item in store.each(ORCHARD) if item.id.startswith("Egg")]
 
 
-def test_what_waits_is_not_lost_with_the_node_that_took_it(orchard):
+def test_a_thing_that_waits_is_not_lost_with_the_node_that_took_it(orchard):
     harness = orchard(nodes=2)
     first, second = harness.hosts
     harness.game_of(first).then = lambda apple: [apple.again(after=3)]
@@ -248,7 +240,7 @@ def test_what_waits_is_not_lost_with_the_node_that_took_it(orchard):
     assert lying(b)["Apple:0:0:0"][2] == a.model.found[0][1] + 1
 
 
-def test_what_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog):
+def test_a_cell_that_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog):
     class Late(Orchard):
         fails = True
 
@@ -264,22 +256,6 @@ def test_what_could_not_be_planted_is_tried_again_after_a_minute(orchard, caplog
     Late.fails = False
     harness.run(AFTER_FAILURE + 2 * AGAIN)
     assert "Apple:0:0:0" in lying(client)
-
-
-def test_what_is_planted_that_is_no_thing_of_the_game_is_an_error_and_nothing_lies_there(
-    orchard, caplog
-):
-    class Pear(Thing):
-        pass
-
-    class Wrong(Orchard):
-        def plant(self, cell):
-            return [Apple((0, 0)), Pear((0, 0))]
-
-    harness = orchard(play=Wrong)
-    client = at(harness, "a", (0, 3))
-    assert lying(client) == {} and "of no kind that the game has" in caplog.text
-    assert harness.loop.stats["hooks_failed"] > 0
 
 
 def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard):
@@ -352,7 +328,7 @@ def test_a_store_that_is_away_is_told_to_the_player_and_harms_nobody(orchard, ca
     assert len(client.model.found) == 1
 
 
-def test_what_was_taken_already_is_read_again(orchard):
+def test_a_thing_that_was_taken_already_is_read_again(orchard):
     harness = orchard()
     client = at(harness, "a", (3, 0))
     # Another program has taken it, and tells nobody.
@@ -363,7 +339,7 @@ def test_what_was_taken_already_is_read_again(orchard):
     assert client.model.found == [] and "Apple:0:0:0" not in lying(client)
 
 
-def test_who_is_not_here_any_more_takes_nothing(orchard, caplog):
+def test_a_player_that_is_not_here_any_more_takes_nothing(orchard, caplog):
     class Slow(Orchard):
         def on_touch(self, me, thing):
             resident = self.node.residents.by_id[me.id]
@@ -417,7 +393,7 @@ def test_one_object_of_the_game_may_lie_at_several_times(orchard):
         assert len(set(client.model.found)) == taken and prize.id == ""
 
 
-def test_what_is_too_much_for_one_message_is_told_in_several(orchard):
+def test_things_that_are_too_much_for_one_message_are_told_in_several(orchard):
     class Book(Thing, reach=0.5):
         words = text(0, 2000)
 
@@ -430,19 +406,17 @@ def test_what_is_too_much_for_one_message_is_told_in_several(orchard):
             me.leave(*[Book((column + 2, row), words="\U0001f98a" * 2000) for _ in range(MOST)])
 
     harness = orchard(play=Library, nodes=2)
-    a, b = (at(harness, name, (3, 7), host) for name, host in zip("ab", harness.hosts, strict=True))
+    a, b = two(harness, (3, 7))
     a.send(35, "shelve", [])
     harness.run(500)
     for client in (a, b):
         assert len([thing for thing in lying(client).values() if thing[0] == 2]) == MOST
 
 
-def test_where_two_nodes_had_what_waits_none_lies_there_twice(orchard):
+def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     harness = orchard(nodes=2)
     first, second = harness.hosts
-    clients = [
-        at(harness, name, (20, 20), host) for name, host in zip("ab", harness.hosts, strict=True)
-    ]
+    clients = two(harness, (20, 20))
     store = first.node.keeper.store
     for tile in ((20, 20), (20, 24)):
         egg = Egg(tile)
@@ -481,26 +455,29 @@ def test_a_node_that_does_not_know_a_kind_leaves_what_waits_to_others(orchard):
     assert [item.body for item in store.each(ORCHARD) if item.id == "Plum:1"] == [plum.body]
 
 
-def test_parts_that_plant_things_of_one_kind_both_have_theirs(orchard):
-    class More(Part):
+class Pear(Thing):
+    """No game has it."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda cell: Pear((0, 0)), "of no kind that the game has"),
+        (lambda cell: Apple((64 * cell[0] + 40, 64 * cell[1])), "is to be planted in cell ("),
+    ],
+    ids=["a thing of another game", "a thing in another cell"],
+)
+def test_a_thing_that_may_not_be_planted_is_an_error_and_nothing_lies_there(
+    orchard, caplog, wrong, says
+):
+    class Wrong(Orchard):
         def plant(self, cell):
-            return [Apple((64 * cell[0] + 9, 64 * cell[1] + 3))]
+            return [*super().plant(cell), wrong(cell)]
 
-    class Two(Orchard):
-        parts = [More]
-
-    client = at(orchard(play=Two), "a", (0, 3))
-    apples = [thing for thing in lying(client).values() if thing[1].startswith("Apple:0:0:")]
-    assert len(apples) == 3
-
-
-def test_what_is_planted_in_another_cell_is_an_error(orchard, caplog):
-    class Shifted(Orchard):
-        def plant(self, cell):
-            return [Apple((64 * cell[0] + 40, 64 * cell[1]))]
-
-    client = at(orchard(play=Shifted), "a", (0, 3))
-    assert lying(client) == {} and "is to be planted in cell (" in caplog.text
+    harness = orchard(play=Wrong)
+    client = at(harness, "a", (0, 3))
+    assert lying(client) == {} and says in caplog.text
+    assert harness.loop.stats["hooks_failed"] > 0
 
 
 def test_many_who_look_at_a_board_are_one_question(orchard):
@@ -544,7 +521,7 @@ def test_things_of_a_square_that_comes_into_view_on_the_way_are_touched(orchard)
 
 
 @pytest.mark.parametrize("what", ["intent", "view", "thing"])
-def test_what_was_passed_while_the_node_was_late_is_touched(orchard, what):
+def test_a_thing_that_was_passed_while_the_node_was_late_is_touched(orchard, what):
     harness = orchard()
     harness.game_of().takes = False
     other = at(harness, "b", (2, 9))
@@ -576,7 +553,7 @@ def test_a_late_intent_lets_nobody_touch_a_thing_twice(orchard, age):
     assert [thing.tile for *_, thing in harness.game_of().touched] == [(5, 0)]
 
 
-def test_what_lies_where_nobody_is_any_more_is_forgotten(orchard):
+def test_things_where_nobody_is_any_more_are_forgotten(orchard):
     harness = orchard()
     client = at(harness, "a", (0, 3))
     host, touches = client.host.node, client.host.node.movement.touches
@@ -612,7 +589,8 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
         things = [Mushroom]
 
         def plant(self, cell):
-            return [Mushroom((64 * cell[0] + 10, 64 * cell[1]))]
+            column, row = (64 * at for at in cell)
+            return [Mushroom((column + 10, row)), Apple((column + 9, row + 3))]
 
         def on_touch(self, me, thing):
             self.game.eaten.append(thing)
@@ -624,6 +602,7 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
     harness = orchard(play=Wood)
     client = at(harness, "a", (0, 0))
     assert lying(client)["Mushroom:0:0:0"][0] == 2
+    assert sum(id.startswith("Apple:0:0:") for id in lying(client)) == 3
     client.walk(1, 0)
     harness.run(2500)
     assert [type(one[2]) for one in harness.game_of().touched] == [Apple]
@@ -661,23 +640,21 @@ def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, field
         type(name, (Thing,), fields, **more)
 
 
-def test_a_kind_of_a_kind_is_refused_since_it_would_lose_its_fields():
-    with pytest.raises(ValueError, match="must inherit from Thing, Event, Kept or Record itself"):
-        type("Pippin", (Apple,), {})
-
-
-def test_texts_of_a_thing_are_cleaned_as_those_of_a_chat():
-    assert Egg((0, 0), note="  a\u202eb  ".replace("\u202e", " ")).note == "a b"
-    for bad in ("\u202e", "a\x07", "\ud800"):
-        with pytest.raises(ValueError, match="Egg: note must be"):
-            Egg((0, 0), note=bad)
-
-
-@pytest.mark.parametrize("what", ["things", "events"])
-def test_what_is_no_list_of_kinds_is_refused_where_it_is_declared(what):
-    for wrong in (Apple, [Orchard], [3], "Apple"):
-        with pytest.raises(ValueError, match=f"{what} is a list of classes"):
-            type("Bad", (Engine,), {what: wrong})
+@pytest.mark.parametrize(
+    ("bases", "fields", "says"),
+    [
+        # It would lose its fields.
+        ((Apple,), {}, "must inherit from Thing, Event, Kept or Record itself"),
+        *(
+            ((Engine,), {what: wrong}, f"{what} is a list of classes")
+            for what in ("things", "events")
+            for wrong in (Apple, [Orchard], [3], "Apple")
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_is_refused_where_it_is_declared(bases, fields, says):
+    with pytest.raises(ValueError, match=says):
+        type("Bad", bases, fields)
 
 
 @pytest.mark.parametrize(
@@ -688,7 +665,11 @@ def test_what_is_no_list_of_kinds_is_refused_where_it_is_declared(what):
         (lambda: Apple((2**31, 0)), "2\\^31"),
         (lambda: Apple((0, 0), colour=8), "Apple: colour must be"),
         (lambda: Apple((0, 0), colour=True), "Apple: colour must be"),
-        (lambda: Egg((0, 0), note="x" * 21), "Egg: note must be"),
+        # Texts are cleaned as those of a chat.
+        *(
+            (lambda bad=bad: Egg((0, 0), note=bad), "Egg: note must be")
+            for bad in ("x" * 21, "\u202e", "a\x07", "\ud800")
+        ),
         (lambda: Apple((0, 0), weight=1), "no field weight"),
         (lambda: Apple((0, 0)).again(after=-1), "after -1 seconds"),
         (lambda: Apple((0, 0)).again(after="soon"), "after 'soon' seconds"),
@@ -698,9 +679,10 @@ def test_what_is_no_list_of_kinds_is_refused_where_it_is_declared(what):
 def test_a_thing_that_cannot_be_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()
+    assert Egg((0, 0), note="  a   b  ").note == "a b"
 
 
-def test_what_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
+def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
     lay = orchard().node.play.lying
     with pytest.raises(ValueError, match="lies nowhere"):
         lay.take(Apple((0, 0)), [], [])
@@ -723,17 +705,13 @@ def test_a_step_gives_all_of_its_points_or_none(orchard):
     harness = orchard()
     at(harness, "a", (2, 2))
     lay, store = harness.node.play.lying, harness.node.keeper.store
-    apple = Apple((5, 0))
-    apple.id, apple.version = "Apple:0:0:0", 1
+    [apple] = [thing for thing in here(harness) if thing.id == "Apple:0:0:0"]
     points = [Score("one", "me", 1), Score("two", "me", 5)]
+    apple.version += 1
     assert lay.take(apple, [], points) is False and store.top("one", 1) == []
-    [item] = [item for item in store.each(ORCHARD) if item.id == apple.id]
-    apple.version = msgpack.unpackb(item.body)[0]
+    apple.version -= 1
     assert lay.take(apple, [], points) is True
     assert store.top("one", 1) == [("me", 1)] and store.top("two", 1) == [("me", 5)]
-
-
-# When somebody comes within reach.
 
 
 # What players leave, and change.
@@ -777,12 +755,6 @@ class Pantry(Engine):
         me.take(self.things_in(me.square)[0])
 
 
-def keyed(harness, name, tile, host=None):
-    client = at(harness, name, tile, host)
-    client.send(10, f"{KEY}{name}")
-    return client
-
-
 def asks(harness, client, *asked):
     """Let a client ask for actions, one after the other; return the errors that it got since."""
     before = len(client.model.errors)
@@ -794,7 +766,7 @@ def asks(harness, client, *asked):
 
 def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
     harness = orchard(nodes=2, play=Pantry)
-    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
+    a, b = two(harness, (3, 7), keyed)
     assert asks(harness, at(harness, "nobody", (3, 7)), ["put"]) == ["key"]
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == []
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == ["room"]
@@ -813,9 +785,9 @@ def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
     assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
 
 
-def test_what_two_nodes_change_at_once_is_changed_twice_and_hides_what_it_does_not_show(orchard):
+def test_a_thing_that_two_nodes_change_at_once_is_changed_twice_and_hides_its_hidden_field(orchard):
     harness = orchard(nodes=2, play=Pantry)
-    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
+    a, b = two(harness, (3, 7), keyed)
     asks(harness, a, ["put"])
     for client in (a, b):
         client.send(35, "change", ["fill"])
@@ -832,7 +804,7 @@ def test_what_two_nodes_change_at_once_is_changed_twice_and_hides_what_it_does_n
     assert jar[1] in lying(a)
 
 
-def test_what_cannot_be_changed_stays_as_it_is(orchard, caplog):
+def test_a_thing_that_cannot_be_changed_stays_as_it_is(orchard, caplog):
     harness = orchard(play=Pantry)
     a = keyed(harness, "a", (3, 7))
     asks(harness, a, ["put"], *[["change", "fill"]] * 9)
@@ -877,10 +849,6 @@ def told(harness, client, job):
     Shelf.result, Shelf.job = None, lambda _self, me: job(me)
     errors = asks(harness, client, ["go"])
     return errors[-1] if errors else Shelf.result
-
-
-def here(harness):
-    return harness.game_of().things_in((0, 0))
 
 
 def places(harness):
@@ -928,7 +896,7 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, m
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) is None
 
 
-def test_what_has_limits_or_hides_something_lies_nowhere_but_where_it_was_left(orchard, caplog):
+def test_a_thing_with_limits_or_a_hidden_field_lies_only_where_it_was_left(orchard, caplog):
     class Gold(Thing):
         _ounces = number(0, 9)
 
@@ -938,19 +906,15 @@ def test_what_has_limits_or_hides_something_lies_nowhere_but_where_it_was_left(o
     harness = orchard(play=Mine)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Jar((5, 5)), Gold((6, 6), _ounces=3)))
-    for number_ in (0, 1):
-        some = sorted(here(harness), key=lambda thing: type(thing).__name__)[number_]
-        assert (
-            told(harness, a, lambda me, some=some: me.take(some, then=[some.again()])) == "failed"
-        )
+    for thing in here(harness):
+        then = [thing.again()]
+        assert told(harness, a, lambda me, it=thing, then=then: me.take(it, then=then)) == "failed"
     assert len(lying(a)) == 2 and {record.exc_info[0] for record in caplog.records} == {ValueError}
-    assert (
-        told(harness, a, lambda me: me.change(here(harness)[1], lambda gold: gold.again()))
-        is not None
-    )
+    [gold] = [thing for thing in here(harness) if isinstance(thing, Gold)]
+    assert told(harness, a, lambda me: me.change(gold, lambda gold: gold.again())) is not None
 
 
-def test_what_was_left_before_one_was_refused_is_in_the_log(orchard, caplog):
+def test_things_that_were_left_before_one_was_refused_are_in_the_log(orchard, caplog):
     caplog.set_level("INFO")
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
@@ -960,9 +924,9 @@ def test_what_was_left_before_one_was_refused_is_in_the_log(orchard, caplog):
     assert sorted(logged) == sorted(lying(a)) and len(logged) == 2
 
 
-def test_what_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard):
+def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard):
     harness = orchard(nodes=2, play=Shelf, skew=-5000)
-    a, b = map(keyed, [harness] * 2, "ab", [(3, 7)] * 2, harness.hosts)
+    a, b = two(harness, (3, 7), keyed)
     told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((5, 6))))
     for _ in range(2):
         assert told(harness, a, lambda me: me.take(here(harness)[0])) is True
@@ -970,7 +934,7 @@ def test_what_is_left_where_the_clock_is_behind_lies_there_all_the_same(orchard)
     assert len(lying(a)) == 1 and lying(a) == lying(b)
 
 
-def test_where_very_much_lies_nobody_leaves_more(orchard, monkeypatch):
+def test_nobody_leaves_more_where_very_much_lies(orchard, monkeypatch):
     monkeypatch.setattr("flatlands.server.kept.lying.CROWDED", 5)
     harness = orchard()
     harness.game_of().takes = False
@@ -1022,7 +986,7 @@ class Carried(Engine):
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_who_has_left_the_game_may_leave_what_it_carried(moved):
+def test_a_player_that_has_left_the_game_may_leave_the_thing_that_it_carried(moved):
     clock = Clock()
     harness = Harness(play=Carried, clock=clock, stores=clock_stores(clock), ready=True)
     a, b = (harness.place(name, (0, 0)) for name in "ab")

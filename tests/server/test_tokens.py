@@ -67,7 +67,7 @@ def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
         assert bool(other.read(token)) == bool(other.read_invitation(text)) == known
 
 
-def test_who_comes_from_another_world_is_a_newcomer():
+def test_a_player_from_another_world_is_a_newcomer():
     harness = Harness()
     far = harness.stand("Wren", (100_003 * UNIT, 5 * UNIT), (40, 25), harness.host(seed=7))
     back = harness.client().hello(token=far.model.token)

@@ -35,21 +35,21 @@ def written(*writes):
     return harness, b.host.node.play
 
 
-def test_what_others_wrote_since_stays():
+def test_a_value_that_others_wrote_since_stays():
     harness, play = written((ADA, 3, 1000), (BOB, 5, 1000), (CARL, 9, 10))
     play.undo(BOB.hex(), HERE)
     harness.run(2000)
     assert values(harness, "floor", (3, 4)) == {9}
 
 
-def test_who_writes_what_is_there_has_changed_nothing():
+def test_a_player_that_writes_the_value_that_is_there_has_changed_nothing():
     harness, play = written((ADA, 3, 1000), (BOB, 5, 1000), (CARL, 5, 1000))
     assert play.undo(None, HERE) == {BOB.hex(): 1} == play.undo(BOB.hex(), HERE)
     harness.run(1000)
     assert values(harness, "floor", (3, 4)) == {3}
 
 
-def test_what_was_there_before_is_known_though_both_wrote_within_a_moment():
+def test_the_value_before_is_known_though_both_wrote_within_a_moment():
     harness, play = written((ADA, 3, 20), (BOB, 5, 1000))
     assert play.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
     harness.run(1000)

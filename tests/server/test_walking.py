@@ -58,7 +58,7 @@ def test_a_newcomer_begins_where_the_game_says_and_who_comes_back_where_it_was()
     ("begin", "failed"),
     [(lambda self: None, 0), (lambda self: (0.5, 1), 1), (lambda self: 1 / 0, 1)],
 )
-def test_who_can_begin_nowhere_begins_near_the_origin(begin, failed):
+def test_a_player_that_can_begin_nowhere_begins_near_the_origin(begin, failed):
     harness = play(begin=begin)
     client = harness.client().hello("Ada")
     assert max(map(abs, client.at())) < 20 * UNIT

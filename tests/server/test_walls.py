@@ -50,7 +50,7 @@ def test_a_wall_stops_who_walks_towards_it_and_is_gone_when_it_is_dug_away(build
     harness.check()
 
 
-def test_who_walks_to_a_goal_goes_along_a_wall_that_comes_to_be():
+def test_a_player_on_the_way_to_a_goal_goes_along_a_wall_that_comes_to_be():
     harness, a, _ = world(play=Yard)
     column, row = tile(a)
     a.go((column + 10) * UNIT, (row + 4) * UNIT)
@@ -75,7 +75,7 @@ def test_a_wall_elsewhere_changes_no_way():
     assert a.host.node.residents.by_id[a.id].track is track
 
 
-def test_who_stands_in_a_wall_is_put_beside_it():
+def test_a_player_that_stands_in_a_wall_is_put_beside_it():
     harness, a, b = world(play=Yard)
     column, row = tile(a)
     wall(b, [(column + i, row + j) for i in range(-1, 3) for j in range(-1, 2)])
@@ -84,7 +84,7 @@ def test_who_stands_in_a_wall_is_put_beside_it():
     harness.check()
 
 
-def test_who_comes_back_into_a_wall_is_put_beside_it():
+def test_a_player_that_comes_back_into_a_wall_is_put_beside_it():
     harness, a, b = world(play=Yard)
     at, token = tile(a), a.model.token
     a.connection.lose(1000)
@@ -107,7 +107,7 @@ def test_walls_bar_who_comes_near_them_and_did_not_know_them():
     assert tile(b) == (far - 1, row)
 
 
-def test_who_begins_where_all_is_built_over_is_put_beside_it():
+def test_a_newcomer_where_all_is_built_over_is_put_beside_it():
     harness, a, _ = world(play=Yard)
     node = a.host.node
     node.game.walls[[(n, m) for n in range(-12, 12) for m in range(-12, 12)]] = 5

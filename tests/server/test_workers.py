@@ -124,7 +124,7 @@ def test_no_child_outlives_its_supervisor_nor_does_its_folder(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
-def test_who_waits_to_be_accepted_by_a_server_that_stops_is_refused_at_once():
+def test_a_client_that_waits_for_a_server_that_stops_is_refused_at_once():
     with serving("--workers", "2") as server:
         clients = meet(server.port, 4)
         server.process.terminate()

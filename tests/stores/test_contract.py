@@ -3,7 +3,6 @@
 A new backend is one more line in BACKENDS.
 """
 
-import time
 import uuid
 from contextlib import contextmanager
 from functools import partial
@@ -27,7 +26,7 @@ from flatlands.stores.base import (
 )
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis, rediscluster_url
-from tests.brokers.servers import PATIENCE, run_url, three
+from tests.brokers.servers import eventually, run_url, three
 
 
 @contextmanager
@@ -91,15 +90,6 @@ def ids(claimed):
     return [one.id for one in claimed]
 
 
-def until(condition, seconds=PATIENCE):
-    """Return what a condition becomes, when it is something."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        gevent.sleep(0.01)
-    return found
-
-
 def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
     store.put("q", [item("late", 2), item("b"), item("a")])
     gevent.sleep(0.01)
@@ -108,10 +98,10 @@ def test_the_oldest_is_claimed_first_and_no_more_than_asked_for(store):
     assert store.claim("q", 2, LONG) == []
 
 
-def test_what_is_delayed_is_not_due_yet(store):
+def test_a_delayed_item_is_not_due_yet(store):
     store.put("q", [item("later", SHORT), item("never", NEVER)])
     assert store.claim("q", 9, LONG) == []
-    assert ids(until(lambda: store.claim("q", 9, LONG))) == ["later"]
+    assert ids(eventually(lambda: store.claim("q", 9, LONG), "it is never due")) == ["later"]
     assert store.count("q") == 2
 
 
@@ -120,20 +110,21 @@ def test_a_lease_that_ends_gives_the_item_to_others(opening):
     one.put("q", [item()])
     assert one.claim("q", 9, SHORT) == [Claimed("a", b"body", 1)]
     assert other.claim("q", 9, LONG) == []
-    assert until(lambda: other.claim("q", 9, LONG)) == [Claimed("a", b"body", 2)]
+    claimed = eventually(lambda: other.claim("q", 9, LONG), "the lease does not end")
+    assert claimed == [Claimed("a", b"body", 2)]
     assert one.done("q", ["a"]) == 0
     assert other.done("q", ["a"]) == 1
     assert one.count("q") == 0
 
 
-def test_what_nobody_else_claimed_is_done_though_the_lease_is_over(store):
+def test_an_item_that_nobody_else_claimed_is_done_though_the_lease_is_over(store):
     store.put("q", [item()])
     store.claim("q", 1, 1)
     gevent.sleep(0.02)
     assert store.done("q", ["a"]) == 1
 
 
-def test_what_is_renewed_stays_its_callers_with_another_body(opening):
+def test_an_item_that_is_renewed_stays_its_callers_with_another_body(opening):
     one, other = opening(), opening()
     one.put("q", [item("a"), item("b"), item("c")])
     assert ids(one.claim("q", 2, SHORT)) == ["a", "b"]
@@ -150,47 +141,41 @@ def test_what_is_renewed_stays_its_callers_with_another_body(opening):
     assert other.renew("q", [], LONG) == []
 
 
+def at_once(opening, call):
+    """Return what comes of a call of each of six stores, and its number, at one time."""
+    calls = [gevent.spawn(call, one, n) for n, one in enumerate([opening() for _ in range(6)])]
+    return [each.get() for each in calls]
+
+
 def test_of_many_who_take_at_once_one_gets_it(opening):
-    stores = [opening() for _ in range(6)]
-    stores[0].put("gems", [item(str(n), NEVER) for n in range(20)])
-    takers = [
-        gevent.spawn(lambda one: [one.take("gems", str(n)) for n in range(20)], store)
-        for store in stores
-    ]
-    got = [taker.get() for taker in takers]
+    opening().put("gems", [item(str(n), NEVER) for n in range(20)])
+    got = at_once(opening, lambda one, _: [one.take("gems", str(n)) for n in range(20)])
     for bodies in zip(*got, strict=True):
         assert sum(body is not None for body in bodies) == 1
 
 
 def test_of_many_who_claim_at_once_each_item_has_one(opening):
-    stores = [opening() for _ in range(6)]
-    stores[0].put("q", [item(str(n)) for n in range(200)])
-    claimers = [
-        gevent.spawn(lambda one: [one.claim("q", 7, LONG) for _ in range(8)], store)
-        for store in stores
-    ]
-    got = [one.id for claimer in claimers for some in claimer.get() for one in some]
-    assert sorted(got) == sorted(map(str, range(200)))
+    opening().put("q", [item(str(n)) for n in range(200)])
+    got = at_once(opening, lambda one, _: [one.claim("q", 7, LONG) for _ in range(8)])
+    found = [one.id for some in got for claimed in some for one in claimed]
+    assert sorted(found) == sorted(map(str, range(200)))
 
 
 def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
     def more(mark):
         return lambda old: item("a", NEVER, "g", mark if old is None else old.body + mark)
 
-    def change(one, mark):
-        return [one.change("q", "a", more(mark), "g") for _ in range(9)]
-
-    stores = [opening() for _ in range(6)]
-    changers = [gevent.spawn(change, one, b"%d" % n) for n, one in enumerate(stores)]
-    results = [changer.get() for changer in changers]
-    [last] = stores[0].group("q", "g")
+    results = at_once(
+        opening, lambda one, n: [one.change("q", "a", more(b"%d" % n), "g") for _ in range(9)]
+    )
+    [last] = opening().group("q", "g")
     assert sorted(last.body) == sorted(b"012345" * 9)
     # Each is told what it is after its own change.
     ends = {result.body for each in results for result in each}
     assert ends == {last.body[: n + 1] for n in range(54)}
 
 
-def test_what_is_not_changed_stays_as_it_is(store):
+def test_an_item_that_is_not_changed_stays_as_it_is(store):
     store.put("q", [item("b", NEVER, "g")])
     assert store.change("q", "a", lambda old: old, "g") is None
     kept = store.change("q", "b", lambda old: None, "g")
@@ -250,15 +235,6 @@ def test_the_sizes_of_its_parts_are_told(store):
     assert 100 * 3000 < sum(size.bytes for size in sizes) - before < 1000 * 3000
 
 
-def test_a_score_of_no_points_is_a_place_on_the_board_however_it_is_added(store):
-    store.put("q", [item("a"), item("b")])
-    store.claim("q", 1, LONG)
-    store.done("q", ["a"], (), [Score("board", "done", 0)])
-    store.take("q", "b", (), [Score("board", "taken", 0)])
-    store.add(Score("board", "added", 0))
-    assert store.top("board", 9) == [("taken", 0), ("done", 0), ("added", 0)]
-
-
 def test_worlds_share_nothing(opening):
     here, there = opening(), opening(uuid.uuid4().hex)
     here.put("q", [item()])
@@ -267,7 +243,7 @@ def test_worlds_share_nothing(opening):
     assert there.put("q", [item()]) == 1
 
 
-def test_what_was_put_is_there_after_it_was_closed(opening):
+def test_items_are_there_after_the_store_was_closed(opening):
     first = opening()
     first.put("q", [item("claimed"), item("waits")])
     first.claim("q", 1, SHORT)
@@ -276,7 +252,7 @@ def test_what_was_put_is_there_after_it_was_closed(opening):
     second = opening()
     assert second.top("board", 1) == [("Wren", 4)]
     found = []
-    until(lambda: found.extend(second.claim("q", 9, LONG)) or len(found) == 2)
+    eventually(lambda: found.extend(second.claim("q", 9, LONG)) or len(found) == 2, "one is lost")
     assert {(one.id, one.tries) for one in found} == {("waits", 1), ("claimed", 2)}
 
 
@@ -321,7 +297,7 @@ BEYOND = [
 ]
 
 
-def test_what_is_beyond_the_limits_is_refused_and_changes_nothing(store):
+def test_a_call_beyond_the_limits_is_refused_and_changes_nothing(store):
     store.put("q", [item()])
     for call in BEYOND:
         with pytest.raises(ValueError):

@@ -14,7 +14,7 @@ from flatlands.stores.copy import content, copy
 from flatlands.stores.registry import open_store
 from tests.brokers.redis_servers import Redis
 from tests.brokers.servers import run_url
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, python
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,8 @@ def printed(source, target):
 
 
 def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "stores.copy", *arguments],
-        cwd=ROOT,
-        env=clean_environment() | environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    env = clean_environment() | environment
+    return python("-W", "error", "-m", "stores.copy", *arguments, env=env)
 
 
 @pytest.mark.process
@@ -97,15 +91,8 @@ def recipe(path, kept):
 
 
 def shell(line):
-    return subprocess.run(
-        line,
-        shell=True,
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    told = {"capture_output": True, "text": True, "timeout": PATIENCE}
+    return subprocess.run(line, shell=True, cwd=ROOT, env=clean_environment(), **told)
 
 
 @pytest.mark.process
@@ -131,7 +118,7 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
 
 
 @pytest.mark.process
-def test_what_cannot_be_copied_is_told_in_a_sentence(tmp_path, redis):
+def test_a_copy_that_cannot_be_made_is_told_in_a_sentence(tmp_path, redis):
     file, other, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db", "none/c.db"))
 
     def refused(*arguments):

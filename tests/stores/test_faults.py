@@ -22,8 +22,7 @@ from flatlands.stores.base import Item, StoreError
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
-
-ROOT = Path(__file__).parents[2]
+from tests.processes import ROOT, python
 
 #: Jobs, and the last of their delays in ms.
 JOBS, DELAY = 3000, 900
@@ -46,11 +45,20 @@ def opening():
         store.close()
 
 
+def broken(call, *arguments):
+    """Return the sentence of a call that fails, or None."""
+    try:
+        call(*arguments)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
 def sentence(store):
-    with pytest.raises(StoreError) as error:
-        store.put("q", [item(uuid.uuid4().hex)])
-    assert "\n" not in str(error.value)
-    return str(error.value)
+    """Return the sentence with which a store takes nothing."""
+    told = broken(store.put, "q", [item(uuid.uuid4().hex)])
+    assert told and "\n" not in told
+    return told
 
 
 def test_a_file_that_is_locked_is_waited_for_and_then_given_up(tmp_path, opening, monkeypatch):
@@ -170,9 +178,7 @@ def test_a_file_that_may_not_be_written_is_told():
             "try: store.put('q', [Item('b', 0, '', b'')])\n"
             "except StoreError as error: print(error)\n"
         )
-        told = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
-        )
+        told = python("-c", program)
         assert told.stdout == (
             f"{folder}/store.db or its folder may not be written: check their owner and rights\n"
         ), told.stderr
@@ -190,13 +196,9 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, opening):
     store.put("q", [item()])
     # The database may have no more pages: to sqlite that is a full disk.
     pages(store, 16)
-    told = None
     put = 1
-    while told is None:
-        try:
-            put += store.put("q", [item(f"{put}", os.urandom(8000))])
-        except StoreError as error:
-            told = str(error)
+    while (told := broken(store.put, "q", [item(f"{put}", os.urandom(8000))])) is None:
+        put += 1
     assert told == f"the disk with {tmp_path}/store.db is full"
     pages(store, 2**30)
     assert store.count("q") == put
@@ -211,10 +213,8 @@ def test_a_file_of_something_else_is_not_touched(tmp_path, opening):
         f"{path} is no store of Flatlands: name another file"
     )
     assert path.read_bytes() == before
-    other = sqlite3.connect(tmp_path / "other.db")
-    other.execute("CREATE TABLE mine (a)")
-    other.commit()
-    other.close()
+    with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as other:
+        other.execute("CREATE TABLE mine (a)")
     assert sentence(opening(f"sqlite:///{tmp_path}/other.db")) == (
         f"{tmp_path}/other.db is a database of another program"
     )
@@ -267,15 +267,6 @@ def test_a_backup_that_is_put_in_the_place_of_a_file_in_use_is_what_it_was(tmp_p
     assert stores[0].identity == stores[1].identity != before
 
 
-def broken(call, *arguments):
-    """Return the sentence of a call that fails, or None."""
-    try:
-        call(*arguments)
-    except StoreError as error:
-        return str(error)
-    return None
-
-
 def test_a_file_of_an_older_program_gets_what_is_new_and_both_can_use_it(tmp_path, opening):
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as older:
@@ -295,12 +286,10 @@ def test_a_file_of_an_older_program_gets_what_is_new_and_both_can_use_it(tmp_pat
 
 def test_a_file_of_another_version_is_refused(tmp_path, opening):
     opening(f"sqlite:///{tmp_path}/store.db").put("q", [item()])
-    other = sqlite3.connect(tmp_path / "store.db")
-    other.execute("PRAGMA user_version = 7")
-    other.close()
-    assert "has the number 7, and this one has 1" in sentence(
-        opening(f"sqlite:///{tmp_path}/store.db")
-    )
+    with closing(sqlite3.connect(tmp_path / "store.db")) as other:
+        other.execute("PRAGMA user_version = 7")
+    told = sentence(opening(f"sqlite:///{tmp_path}/store.db"))
+    assert "has the number 7, and this one has 1" in told
 
 
 @pytest.mark.parametrize(
@@ -348,10 +337,7 @@ def test_a_redis_that_is_killed_or_stalled_is_told_and_used_again(opening, monke
 
 
 def works(store):
-    try:
-        return store.put("q", [item(uuid.uuid4().hex)]) == 1
-    except StoreError:
-        return False
+    return broken(store.put, "q", [item(uuid.uuid4().hex)]) is None
 
 
 def test_a_cluster_that_is_away_is_told_in_one_sentence(opening):
@@ -380,9 +366,7 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
                 lambda: store.take("q", "a"),
                 lambda: store.group("q", "here"),
             ):
-                with pytest.raises(StoreError) as error:
-                    ask()
-                assert str(error.value) == (
+                assert broken(ask) == (
                     f"Redis at {server.url} has lost a part of what it was given: restore it, or"
                     " delete all keys that begin with {world}/queue/q/"
                 )
@@ -460,15 +444,14 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_told(opening, m
         set_policy("allkeys-lru")
         assert sentence(store) == forgets
         set_policy("noeviction")
-        told = None
-        while told is None:
-            told = broken(store.put, "q", [item(uuid.uuid4().hex, bytes(16_000))])
+        while (told := broken(store.put, "q", [item(uuid.uuid4().hex, bytes(16_000))])) is None:
+            pass
         assert told == f"Redis at {server.url} has no memory left: raise its maxmemory"
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_what_a_killed_process_held_is_done_by_others_and_nothing_else_twice(kind, tmp_path):
+def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, tmp_path):
     with redis_servers.running() as server:
         url = server.url if kind == "redis" else f"sqlite:///{tmp_path}/store.db"
         store = open_store(url, "world")

@@ -24,21 +24,21 @@ def slowly(a, b, start, until):
     return next((t for t in range(start, until + 1) if away2(a, b, t) <= REACH**2), None)
 
 
-def test_who_walks_towards_somebody_who_stands_touches_at_the_edge_of_reach():
+def test_a_player_that_walks_towards_a_standing_one_touches_it_at_the_edge_of_reach():
     a, b = walking(0, 0, 10 * UNIT, 0, 1000), stand(5 * UNIT, 0, 0)
     found = first_contact(a, b, REACH, 1000, 10_000)
     assert found == slowly(a, b, 1000, 10_000)
     assert abs(found - 1000 - (5 * UNIT - REACH) * 1000 / 5120) <= 1
 
 
-def test_who_passes_too_far_away_touches_nobody_and_who_stops_short_neither():
+def test_a_player_that_passes_too_far_away_or_stops_short_touches_nobody():
     b = stand(5 * UNIT, UNIT, 0)
     assert first_contact(walking(0, 0, 10 * UNIT, 0, 0), b, REACH, 0, 10_000) is None
     assert first_contact(walking(0, UNIT, 4 * UNIT, 0, 0), b, REACH, 0, 10_000) is None
     assert first_contact(walking(0, UNIT, 9 * UNIT, 0, 0), b, REACH, 0, 500) is None
 
 
-def test_who_is_near_already_touches_at_once():
+def test_a_player_that_is_near_already_touches_at_once():
     a, b = stand(0, 0, 0), stand(UNIT // 2, 0, 0)
     assert first_contact(a, b, REACH, 77, 78) == 77
     assert first_contact(a, b, REACH, 77, 77) == 77
@@ -52,8 +52,8 @@ def test_the_first_contact_is_that_of_a_look_at_every_millisecond(seed):
     for _ in range(60):
         tracks = []
         for _ in range(2):
-            x, y = chance.randint(-2 * UNIT, 2 * UNIT), chance.randint(-2 * UNIT, 2 * UNIT)
-            dx, dy = chance.randint(-5 * UNIT, 5 * UNIT), chance.randint(-5 * UNIT, 5 * UNIT)
+            x, y = (chance.randint(-2 * UNIT, 2 * UNIT) for _ in "xy")
+            dx, dy = (chance.randint(-5 * UNIT, 5 * UNIT) for _ in "xy")
             begun = chance.randint(-800, 800)
             is_walking = chance.random() < 0.8
             tracks.append(walking(x, y, dx, dy, begun) if is_walking else stand(x, y, begun))

@@ -12,6 +12,8 @@ SPAN = Grid().span
 SQUARE = (-2, 3)
 X, Y = SQUARE[0] * SPAN, SQUARE[1] * SPAN
 
+CORNER = Corner(SQUARE, SPAN, 1000)
+
 
 def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
     track = Track(x, y, dx, -200, start, duration(dx, -200))
@@ -20,8 +22,8 @@ def player(id=7, seq=1, x=X + 10, y=Y + 20, start=900, slot=None, dx=100):
     return player
 
 
-def batch(sent=1000):
-    return Batch(Corner(SQUARE, SPAN, sent))
+def batch():
+    return Batch(CORNER)
 
 
 def events(batch):
@@ -40,6 +42,7 @@ def apply(replica, node, sent, said, now):
 
 
 def replica_of(*batches):
+    """Return a replica that has applied batches of node 1."""
     replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
     for b in batches:
         [content] = b.parts(99)
@@ -48,31 +51,14 @@ def replica_of(*batches):
 
 
 def test_positions_are_counted_from_the_corner_and_times_are_ages():
-    assert Corner(SQUARE, SPAN, 1000).enter(player()) == (
-        ENTER,
-        7,
-        1,
-        4,
-        "Wren",
-        False,
-        7,
-        10,
-        20,
-        100,
-        -200,
-        100,
-        0,
-        100,
-        (),
-    )
+    who, where = (ENTER, 7, 1, 4, "Wren", False, 7), (10, 20, 100, -200, 100)
+    assert CORNER.enter(player()) == (*who, *where, 0, 100, ())
 
 
 def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
-    record = Corner(SQUARE, SPAN, 1000).record(player(seq=515))
-    middle = SPAN // 2
-    assert RECORD.unpack(record) == (7, 3, 4, 10 - middle, 20 - middle, 100, -200, 100)
-    record = Corner(SQUARE, SPAN, 1000).record(player(slot=300))
-    assert WIDE.unpack(record) == (300, 1, 4, 10 - middle, 20 - middle, 100, -200, 100)
+    where = (10 - SPAN // 2, 20 - SPAN // 2, 100, -200, 100)
+    assert RECORD.unpack(CORNER.record(player(seq=515))) == (7, 3, 4, *where)
+    assert WIDE.unpack(CORNER.record(player(slot=300))) == (300, 1, 4, *where)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +72,16 @@ def test_a_record_counts_positions_from_the_centre_and_has_low_bytes():
         {"dx": 32768},
     ],
 )
-def test_what_does_not_fit_a_record_is_an_enter(what):
+def test_a_track_that_does_not_fit_a_record_is_an_enter(what):
     b, p = batch(), player(**what)
     b.track(p)
-    assert events(b) == [Corner(SQUARE, SPAN, 1000).enter(p)]
+    assert events(b) == [CORNER.enter(p)]
 
 
 @pytest.mark.parametrize(
     "what",
     [
-        {"slot": 0},
-        {"slot": 255},
-        {"slot": 256},
-        {"slot": 65535},
+        *({"slot": slot} for slot in (0, 255, 256, 65535)),
         {"x": X + SPAN // 2 + 32767},
         {"y": Y + SPAN // 2 - 32768},
         {"start": 1000 - 32767},
@@ -107,9 +90,8 @@ def test_what_does_not_fit_a_record_is_an_enter(what):
         {"dx": -REACH},
     ],
 )
-def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
-    first, second = batch(), batch(1000)
-    p = player(**{"slot": 7, **what})
+def test_a_track_that_just_fits_a_record_is_one_and_is_read_as_it_was(what):
+    first, second, p = batch(), batch(), player(**{"slot": 7, **what})
     first.enter(player(slot=p.slot))
     p.seq = 2
     second.track(p)
@@ -117,15 +99,13 @@ def test_what_just_fits_a_record_is_one_and_is_read_as_it_was(what):
     assert replica_of(first, second).players[7].track == p.track
 
 
-def test_what_is_read_is_what_was_written():
-    corner = Corner(SQUARE, SPAN, 1000)
-    assert corner.read(corner.enter(player())) == player().track
-    assert corner.read(corner.enter(player(start=1005))) == player(start=1005).track
+def test_a_track_is_read_as_it_was_written():
+    assert CORNER.read(CORNER.enter(player())) == player().track
+    assert CORNER.read(CORNER.enter(player(start=1005))) == player(start=1005).track
 
 
 def test_a_players_newer_event_replaces_its_older_one_and_is_counted():
-    b = batch()
-    p = player()
+    b, p = batch(), player()
     for seq in (1, 2, 3):
         p.seq = seq
         b.track(p)
@@ -145,7 +125,7 @@ def test_the_parts_of_a_batch_have_all_of_it_in_order():
     parts = list(b.parts(2))
     assert [part.events for part in parts] == [2, 2, 2, 2]
     assert b"".join(part.tracks for part in parts) == b"".join(
-        Corner(SQUARE, SPAN, 1000).record(player(id)) for id in range(3)
+        CORNER.record(player(id)) for id in range(3)
     )
     assert [len(part.wide) for part in parts] == [0, 14, 0, 0]
     others = [event for part in parts for event in part.others]
@@ -171,13 +151,13 @@ def test_a_track_becomes_an_enter_before_low_bytes_could_deceive():
 
 @given(st.integers(0, 2**52), st.integers(0, 2**40), st.lists(st.integers(1, 127), max_size=9))
 def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
-    replica, p = Replica(SQUARE, SPAN, Departed(), Whereabouts()), player(seq=seq)
+    replica, p = replica_of(), player(seq=seq)
     p.ack = ack
-    replica.apply(1, 1000, Content(b"", [Corner(SQUARE, SPAN, 1000).enter(p)]), 0)
+    replica.apply(1, 1000, Content(b"", [CORNER.enter(p)]), 0)
     for step in steps:
         p.seq += step
         p.ack += step
-        record = Corner(SQUARE, SPAN, 1000).record(p)
+        record = CORNER.record(p)
         for _ in range(2):
             # The second one is no news.
             replica.apply(1, 1000, Content(record), 0)
@@ -186,22 +166,21 @@ def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
 
 
 def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
-    corner = Corner(SQUARE, SPAN, 1000)
-    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
-    apply(replica, 1, 1000, [corner.enter(player(7, slot=3))], 0)
-    old = Content(corner.record(player(7, seq=2, slot=3, start=1)))
+    replica = replica_of()
+    apply(replica, 1, 1000, [CORNER.enter(player(7, slot=3))], 0)
+    old = Content(CORNER.record(player(7, seq=2, slot=3, start=1)))
     # The same slot of another node is another player's.
-    assert apply(replica, 2, 1000, [corner.enter(player(9, slot=3))], 0) == []
+    assert apply(replica, 2, 1000, [CORNER.enter(player(9, slot=3))], 0) == []
     # That 7 left was lost: the enter with its slot says so.
-    assert apply(replica, 1, 1000, [corner.enter(player(8, seq=1, slot=3))], 0) == [7]
+    assert apply(replica, 1, 1000, [CORNER.enter(player(8, seq=1, slot=3))], 0) == [7]
     assert set(replica.players) == {8, 9}
     replica.remove(8, 5, 0)
     replica.apply(1, 1000, old, 0)
     assert set(replica.players) == {9} and replica.players[9].track == player().track
     # Who comes again has another slot, and its old one is nobody's.
-    apply(replica, 1, 1000, [corner.enter(player(7, seq=2, slot=3))], 0)
-    apply(replica, 1, 1000, [corner.enter(player(7, seq=3, slot=4))], 0)
-    replica.apply(1, 1000, Content(corner.record(player(7, seq=4, slot=3, start=1))), 0)
+    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=2, slot=3))], 0)
+    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=3, slot=4))], 0)
+    replica.apply(1, 1000, Content(CORNER.record(player(7, seq=4, slot=3, start=1))), 0)
     assert replica.players[7].track == player().track
     replica.drop(1)
     replica.drop(2)
@@ -213,7 +192,7 @@ def test_enter_and_track_is_an_enter_with_the_track():
     b.enter(p)
     p.seq, p.track = 2, stand(X, Y, 1000)
     b.track(p)
-    assert events(b) == [Corner(SQUARE, SPAN, 1000).enter(p)]
+    assert events(b) == [CORNER.enter(p)]
     assert b.enters
 
 
@@ -227,7 +206,7 @@ def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
     assert events(in_and_out) == [(LEAVE, 7, 1, 0, 0)]
 
 
-def test_that_an_older_one_is_gone_does_not_replace_where_the_player_went():
+def test_an_older_gone_does_not_replace_where_the_player_went():
     # It came back to the node, and walked on, before the node said that it had been handed over.
     some = batch()
     some.leave(player(seq=5), (3, -3))
@@ -244,14 +223,14 @@ def test_nothing_said_is_ever_replaced():
     assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
 
 
-def test_what_comes_late_does_not_raise_one_who_was_removed():
-    replica, corner = Replica(SQUARE, SPAN, Departed(), Whereabouts()), Corner(SQUARE, SPAN, 1000)
-    apply(replica, 1, 1000, [corner.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
-    late = [corner.enter(player(7, seq=4))]
+def test_a_late_event_does_not_raise_a_player_that_was_removed():
+    replica = replica_of()
+    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
+    late = [CORNER.enter(player(7, seq=4))]
     apply(replica, 1, 1000, late, 5000)
     assert not replica.replace(1, 1000, late, 5000)[0]
     assert replica.players == {}
-    apply(replica, 1, 1000, [corner.enter(player(7, seq=7))], 5000)
+    apply(replica, 1, 1000, [CORNER.enter(player(7, seq=7))], 5000)
     assert set(replica.players) == {7}
     apply(replica, 1, 1000, [GoneEvent(GONE, 7, 8)], 5000)
     apply(replica, 1, 1000, late, 5000 + REMEMBERED)
@@ -259,13 +238,12 @@ def test_what_comes_late_does_not_raise_one_who_was_removed():
 
 
 def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
-    corner = Corner(SQUARE, SPAN, 1000)
 
     def raised(seq, at, *gone):
-        replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
+        replica = replica_of()
         for gone_seq, moment in gone:
             apply(replica, 1, 1000, [GoneEvent(GONE, 7, gone_seq)], moment)
-        apply(replica, 1, 1000, [corner.enter(player(7, seq=seq))], at)
+        apply(replica, 1, 1000, [CORNER.enter(player(7, seq=seq))], at)
         return set(replica.players) == {7}
 
     assert not raised(8, REMEMBERED - 1, (8, 0))
@@ -278,7 +256,7 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
 
 
 def test_those_who_were_removed_long_ago_are_forgotten():
-    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
+    replica = replica_of()
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
     assert len(replica._departed._removed) <= REMEMBERED // 100 + 1

@@ -10,7 +10,8 @@ from tests.picture import screens
 GRID = Grid()
 SPAN = GRID.span
 FREE = Ground(lambda _x, _y: False)
-positions = st.integers(-(2**40), 2**40)
+positions, near = (st.integers(-(2**bits), 2**bits) for bits in (40, 30))
+ways = st.integers(-REACH, REACH)
 views = st.builds(viewport, st.integers(1, 200), st.integers(1, 200))
 
 
@@ -64,7 +65,7 @@ def test_viewports_are_clamped():
 
 
 @given(positions, positions, views, st.lists(st.tuples(positions, positions), max_size=4))
-def test_whatever_was_held_the_screen_is_covered_and_nothing_far_is_held(x, y, view, before):
+def test_the_screen_is_covered_and_nothing_far_is_held_whatever_was_held(x, y, view, before):
     held = None
     for at in [*before, (x, y)]:
         held = GRID.held(held, *at, view)
@@ -99,14 +100,7 @@ def test_the_picture_is_that_of_the_article():
     assert not squares["red"] & squares["blue"]
 
 
-@given(
-    st.integers(-(2**30), 2**30),
-    st.integers(-(2**30), 2**30),
-    st.integers(-REACH, REACH),
-    st.integers(-REACH, REACH),
-    st.integers(1, 9000),
-    views,
-)
+@given(near, near, ways, ways, st.integers(1, 9000), views)
 def test_the_next_change_is_the_first_millisecond_that_changes_anything(x, y, dx, dy, ms, view):
     track = Track(x, y, dx, dy, 1000, ms)
     square, held = GRID.square(x, y), GRID.held(None, x, y, view)
@@ -140,7 +134,7 @@ def test_a_walk_of_a_thousand_squares_changes_hands_a_few_times_a_square():
     assert 2900 <= changes <= 3100
 
 
-def test_who_stands_still_has_nothing_due():
+def test_a_player_that_stands_still_has_nothing_due():
     view = viewport(40, 25)
     held = GRID.held(None, 5, 5, view)
     assert GRID.next_change(stand(5, 5, 0), (0, 0), held, view) is None

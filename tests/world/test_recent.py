@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from flatlands.world.recent import Recent
 
 
-def test_what_is_used_again_and_again_stays_and_the_rest_is_forgotten():
+def test_a_value_that_is_used_again_and_again_stays_and_the_rest_is_forgotten():
     asked: list[int] = []
     recent = Recent(lambda key: asked.append(key) or key * 2, 10)
     for key in range(1, 100):

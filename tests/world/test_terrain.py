@@ -58,10 +58,8 @@ def test_every_kind_of_ground_is_found_near_the_origin():
 @pytest.mark.parametrize("seed", [2013, 0, 1, 99, 2**32 - 1])
 def test_the_plaza_is_free_and_round(seed):
     land = Terrain(seed)
-    for x in range(-PLAZA_WITHIN, PLAZA_WITHIN + 1):
-        for y in range(-PLAZA_WITHIN, PLAZA_WITHIN + 1):
-            within = x * x + y * y <= PLAZA_WITHIN**2
-            assert (land.kind(x, y) == PLAZA) == within
+    for x, y in product(range(-PLAZA_WITHIN, PLAZA_WITHIN + 1), repeat=2):
+        assert (land.kind(x, y) == PLAZA) == (x * x + y * y <= PLAZA_WITHIN**2)
 
 
 def test_beyond_the_limit_is_deep_water():
@@ -92,14 +90,14 @@ PLACES = st.one_of(
 @given(SEEDS, PLACES, PLACES)
 def test_a_tile_is_blocked_as_its_kind_says(seed, cx, cy):
     land = Terrain(seed)
-    tiles = [(cx * CHUNK + x, cy * CHUNK + y) for y in range(CHUNK) for x in range(CHUNK)]
+    tiles = [(cx * CHUNK + x, cy * CHUNK + y) for x, y in product(range(CHUNK), repeat=2)]
     blocked = [tile for tile in tiles if land.blocked(*tile)]
     assert blocked == [tile for tile in tiles if land.kind(*tile) in BLOCKED]
 
 
 @pytest.mark.parametrize("seed", [2013, 6])
 @pytest.mark.parametrize("cell", [(0, 0), (1, 0), (-30, 17), (LIMIT // CELL - 1, -5)])
-def test_where_paths_meet_a_tile_is_blocked_as_its_kind_says(seed, cell):
+def test_a_tile_where_paths_meet_is_blocked_as_its_kind_says(seed, cell):
     land = Terrain(seed)
     x, y = land.waypoint(*cell)
     for tile in product(range(x - 9, x + 10), range(y - 9, y + 10)):
@@ -179,16 +177,15 @@ def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_platea
     seen, todo = {(0, 0)}, deque([(0, 0)])
     while todo:
         x, y = todo.popleft()
-        for tile in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+        for tile in _beside(x, y):
             if tile not in seen and max(map(abs, tile)) <= reach and not land.blocked(*tile):
                 seen.add(tile)
                 todo.append(tile)
     # Bending moves a path by a few tiles: somewhere close to each waypoint must be reached.
-    for i in (-2, -1, 0, 1, 2):
-        for j in (-2, -1, 0, 1, 2):
-            wx, wy = land.waypoint(i, j)
-            near = {(wx + a, wy + b) for a in range(-7, 8) for b in range(-7, 8)}
-            assert near & seen, f"waypoint {i}, {j} cannot be reached"
+    for i, j in product(range(-2, 3), repeat=2):
+        wx, wy = land.waypoint(i, j)
+        near = {(wx + a, wy + b) for a, b in product(range(-7, 8), repeat=2)}
+        assert near & seen, f"waypoint {i}, {j} cannot be reached"
     # Most of what is high can be climbed, without leaving the area.
     high = [at for at in product(range(-reach, reach, 8), repeat=2) if land.kind(*at) == PLATEAU]
     climbed = [at for at in high if at in seen]

@@ -59,7 +59,7 @@ def test_news_that_came_while_a_read_was_under_way_are_not_lost():
 
 
 @given(st.data())
-def test_whatever_order_news_come_in_the_end_is_the_same(data):
+def test_the_end_is_the_same_in_whatever_order_news_come(data):
     """The truth is a history of each id: version after version, each put and then gone."""
     history = []
     for id in "abc":

@@ -26,6 +26,7 @@ FAR = 2**40
 positions = st.integers(-FAR, FAR)
 lengths = st.integers(-REACH, REACH)
 times = st.integers(0, 2**42)
+near, goals = st.integers(-400 * UNIT, 400 * UNIT), st.integers(-(2**19), 2**19)
 headings = st.sampled_from([Heading(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
 
 
@@ -120,21 +121,16 @@ def test_a_blocked_walker_ends_on_the_last_unit_of_the_free_tile():
     assert leg(walls((0, -3)), 100, 100, Heading(0, -1), 0).at(10**6) == (100, -2 * UNIT)
 
 
-def test_against_a_wall_straight_on_there_is_nowhere_to_go():
-    wide = walls(*((1, row) for row in range(-3, 4)))
-    assert leg(wide, UNIT - 1, 500, Heading(1, 0), 0) is None
-
-
-@pytest.mark.parametrize("turn", range(4))
-def test_whoever_walks_straight_slides_along_a_slanted_railing(turn):
+@pytest.mark.parametrize("quarters", range(4))
+def test_a_player_that_walks_straight_slides_along_a_slanted_railing(quarters):
     # Two railings that rise to the right, two tiles apart, turned by quarters.
     def turned(x, y):
-        for _ in range(turn):
+        for _ in range(quarters):
             x, y = -1 - y, x
         return x, y
 
     rails = walls(*(turned(i, -i + gap) for i in range(-20, 20) for gap in (-2, 1)))
-    heading = Heading(*[(1, 0), (0, 1), (-1, 0), (0, -1)][turn])
+    heading = Heading(*[(1, 0), (0, 1), (-1, 0), (0, -1)][quarters])
     x, y = (place * UNIT + 500 for place in turned(0, 0))
     tracks = walk(rails, x, y, heading, 24)
     assert len(tracks) == 24
@@ -143,7 +139,7 @@ def test_whoever_walks_straight_slides_along_a_slanted_railing(turn):
     assert ahead > 8 * UNIT and abs(end_x - x) + abs(end_y - y) - ahead > 8 * UNIT
 
 
-def test_whoever_is_barred_goes_to_the_nearer_gap_and_not_far():
+def test_a_player_that_is_barred_goes_to_the_nearer_gap_and_not_far():
     one = walls((1, 0))
     assert walk(one, UNIT - 1, 100, Heading(1, 0), 1)[0].dy == -101
     assert walk(one, UNIT - 1, 900, Heading(1, 0), 1)[0].dy == UNIT - 900
@@ -164,29 +160,18 @@ def test_a_diagonal_walker_slides_along_a_wall_until_it_ends():
     assert on.dx == REACH and on.dy == REACH
 
 
-def test_a_corner_between_two_blocked_tiles_is_blocked():
+def test_a_corner_is_blocked_by_two_tiles_passed_beside_one_and_walked_round_before_one():
     x = y = UNIT // 2
     [track] = walk(walls((1, 0), (0, 1)), x, y, Heading(1, 1))
     assert track.at(track.end) == (UNIT - 1, UNIT - 1)
-
-
-def test_a_corner_beside_one_blocked_tile_is_not():
-    x = y = UNIT // 2
     assert leg(walls((1, 0)), x, y, Heading(1, 1), 0).renewable
-
-
-def test_a_corner_before_a_blocked_tile_is_walked_round():
-    tracks = walk(walls((1, 1)), UNIT // 2, UNIT // 2, Heading(1, 1), 3)
+    tracks = walk(walls((1, 1)), x, y, Heading(1, 1), 3)
     assert tracks[0].at(tracks[0].end) == (UNIT - 1, UNIT - 1)
     assert tracks[1].dy == 0 and tracks[1].dx == UNIT + 1
     assert tracks[2].renewable
 
 
-@given(
-    st.integers(-400 * UNIT, 400 * UNIT),
-    st.integers(-400 * UNIT, 400 * UNIT),
-    headings | st.builds(Goal, st.integers(-(2**19), 2**19), st.integers(-(2**19), 2**19)),
-)
+@given(near, near, headings | st.builds(Goal, goals, goals))
 def test_nobody_is_ever_on_a_blocked_tile_nor_too_fast(x, y, intent):
     if LAND.blocked(x // UNIT, y // UNIT):
         x = y = 0
@@ -199,11 +184,7 @@ def test_nobody_is_ever_on_a_blocked_tile_nor_too_fast(x, y, intent):
         assert far <= SPEED * track.duration / 1000 + 2
 
 
-@given(
-    st.integers(-400 * UNIT, 400 * UNIT),
-    st.integers(-400 * UNIT, 400 * UNIT),
-    headings | st.builds(Goal, st.integers(-(2**19), 2**19), st.integers(-(2**19), 2**19)),
-)
+@given(near, near, headings | st.builds(Goal, goals, goals))
 def test_to_look_at_boxes_first_changes_no_walk(x, y, intent):
     assert walk(LAND, x, y, intent, 20) == walk(TILES, x, y, intent, 20)
 

@@ -1,0 +1,25 @@
+"""Fixtures for all tests of loadtest/."""
+
+import pytest
+
+from flatlands.loadtest.swarm import run
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where a run is kept."""
+    return tmp_path / "run.json"
+
+
+@pytest.fixture
+def sets(monkeypatch):
+    """A function that gives names of a module other values; the swarm warms up and settles sooner
+    than outside of tests."""
+    monkeypatch.setattr(run, "WARM_UP", 0.5)
+    monkeypatch.setattr(run, "SETTLE", 1.0)
+
+    def set_all(module, **values):
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return set_all

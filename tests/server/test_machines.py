@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
@@ -29,20 +29,26 @@ def free_port():
         return some.getsockname()[1]
 
 
-@pytest.fixture
-def machines(tmp_path):
-    """Two machines of one world, with one store."""
+@contextmanager
+def two_machines(folder, seats):
+    """Yield two machines of one world, with one store in a folder and so many seats each."""
     with ExitStack() as stack:
         broker = stack.enter_context(zeromq_forwarders.forwarding()).url
         machines = []
         for _ in "AB":
             port = free_port()
-            options = "--broker", broker, "--store", f"sqlite:///{tmp_path}/world.db"
-            more = "--max-players", str(SEATS), "--address", f"http://127.0.0.1:{port}"
+            options = "--broker", broker, "--store", f"sqlite:///{folder}/world.db"
+            more = "--max-players", str(seats), "--address", f"http://127.0.0.1:{port}"
             server = ServerProcess(
                 *options, *more, port=port, SECRET_KEY="shared" * 4, ADMIN_TOKEN=ADMIN
             )
             machines.append(stack.enter_context(closing(server)))
+        yield machines
+
+
+@pytest.fixture
+def machines(tmp_path):
+    with two_machines(tmp_path, SEATS) as machines:
         yield machines
 
 
@@ -90,7 +96,7 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
 def test_the_bots_of_a_swarm_go_over_and_what_they_saw_is_right(machines, tmp_path):
     a, b = machines
     path = tmp_path / "run.json"
-    options = "--bots", str(SEATS), "--seconds", "15", "--rate", "2", "--late", "500"
+    options = "--bots", str(seats), "--seconds", "15", "--rate", "2", "--late", "500"
     where = "--url", f"ws://127.0.0.1:{a.port}/ws", "--json", str(path)
     command = [sys.executable, "loadtest/bots.py", *options, *where]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE)

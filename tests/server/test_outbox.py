@@ -27,6 +27,15 @@ class Keeper:
         return True
 
 
+def run(loop, ms=0):
+    """Let time pass on a loop, ms by ms."""
+    for _ in range(ms + 1):
+        while loop.turn():
+            pass
+        loop.clock.time += 1
+    loop.clock.time -= 1
+
+
 class Bench:
     def __init__(self):
         self.clock = Clock()
@@ -42,12 +51,7 @@ class Bench:
         self.outbox.track(player, square)
 
     def run(self, ms):
-        """Let time pass, ms by ms."""
-        for _ in range(ms + 1):
-            while self.loop.turn():
-                pass
-            self.clock.time += 1
-        self.clock.time -= 1
+        run(self.loop, ms)
 
     @property
     def batches(self):

@@ -96,7 +96,7 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
 def test_the_bots_of_a_swarm_go_over_and_what_they_saw_is_right(machines, tmp_path):
     a, b = machines
     path = tmp_path / "run.json"
-    options = "--bots", str(seats), "--seconds", "15", "--rate", "2", "--late", "500"
+    options = "--bots", str(SEATS), "--seconds", "15", "--rate", "2", "--late", "500"
     where = "--url", f"ws://127.0.0.1:{a.port}/ws", "--json", str(path)
     command = [sys.executable, "loadtest/bots.py", *options, *where]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE)

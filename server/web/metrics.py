@@ -43,7 +43,7 @@ class Gauge(NamedTuple):
     scale: float = 1
 
 
-#: Name in /stats -> gauge. docs/operations.md explains each.
+#: Name in /stats -> gauge. numbers.md explains each.
 GAUGES = {
     "connections": Gauge(sum, "flatlands_connections"),
     "residents": Gauge(sum, "flatlands_residents"),

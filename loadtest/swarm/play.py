@@ -3,6 +3,7 @@
 Times are in us of the run's clock.
 """
 
+import math
 import random
 import socket
 import traceback
@@ -16,7 +17,6 @@ from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
 from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.lockstep import Lockstep
 from flatlands.loadtest.swarm.plan import Plan
-from flatlands.loadtest.swarm.rude import offend
 from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.views import View
@@ -37,7 +37,7 @@ RESTART = 1012
 
 
 class Play:
-    """What the bots of a process do: join, move as their scenario says, leave, and come back."""
+    """See the module."""
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda
@@ -262,9 +262,30 @@ class Play:
         if not self._moves(bot, life):
             return
         self.tally.counted["offences"] += 1
-        offend(bot)
+        _break_a_rule(bot)
         if bot.state == PLAYING:
             self._agenda.put(self.now() + SECOND // 5, self._offend, bot, life)
+
+
+def _break_a_rule(bot: Bot) -> None:
+    """Break one of the rules, at random. Answers are not looked at here."""
+    way = bot.random.randrange(7)
+    if way == 0:
+        bot.write(bot.random.randbytes(400))
+    elif way == 1:
+        bot.write(wire.client_frame(bot.random.randbytes(200)))
+    elif way == 2:
+        bot.write(wire.client_frame(b"text", wire.TEXT))
+    elif way == 3:
+        bot.write(wire.client_frame(b"\x91" * 8000))
+    elif way == 4:
+        bot.send(wire.GO, 1, 0, 2**60, math.pi)
+    elif way == 5:
+        for number in range(1, 200):
+            bot.send(wire.WALK, number, 0, 1, 0)
+    else:
+        for _ in range(30):
+            bot.send(wire.SAY, "x" * 120)
 
 
 def _door_at(address: str, home: Door) -> Door | None:

@@ -53,8 +53,22 @@ TARGETS = {
 }
 
 
-#: Options -> what is measured instead.
-INSTEAD = {"floods": floods.measure, "overload": overload.measure, "both": both.measure}
+#: Options -> what is measured instead, and how --help tells it.
+INSTEAD = {
+    "floods": (
+        floods.measure,
+        "what players notice while strangers flood the server; takes two minutes",
+    ),
+    "overload": (
+        overload.measure,
+        "what becomes of a server with more players than its core can serve; takes three minutes",
+    ),
+    "both": (
+        both.measure,
+        "what a move, a flush and a snapshot cost with the sources and with the compiled modules "
+        "(make fast), in turn; takes five minutes",
+    ),
+}
 
 EPILOG = """The exit code is 0, 1 if a run failed, 3 if the swarm was too slow to be believed: then
 nothing is recorded."""
@@ -69,23 +83,8 @@ def main() -> int:
         action="store_true",
         help="more shapes, each three times: medians; takes twelve minutes",
     )
-    parser.add_argument(
-        "--floods",
-        action="store_true",
-        help="instead: what players notice while strangers flood the server; takes two minutes",
-    )
-    parser.add_argument(
-        "--overload",
-        action="store_true",
-        help="instead: what becomes of a server with more players than its core can serve; takes "
-        "three minutes",
-    )
-    parser.add_argument(
-        "--both",
-        action="store_true",
-        help="instead: what a move, a flush and a snapshot cost with the sources and with the "
-        "compiled modules (make fast), in turn; takes five minutes",
-    )
+    for name, (_, about) in INSTEAD.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"instead: {about}")
     parser.add_argument(
         "--growth",
         action="store_true",
@@ -103,7 +102,7 @@ def main() -> int:
         return Growth(given, None).run(sys.argv[1:])
     terminal = Terminal()
     figures = _figures
-    for name, measure in INSTEAD.items():
+    for name, (measure, _) in INSTEAD.items():
         if vars(given)[name]:
             figures = partial(_instead, measure)
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)

@@ -119,12 +119,17 @@ class Viewers:
         return time.process_time() - began
 
 
+def _share(viewers: Viewers) -> float:
+    """Return the CPU in % of a core, and end the node."""
+    viewers.second()
+    found = statistics.median(viewers.second() for _ in range(SECONDS)) * 100
+    viewers.close()
+    return found
+
+
 def measure() -> dict[str, float]:
     """Return name -> figure."""
-    viewers = Viewers(parts=False)
-    viewers.second()
-    whole = statistics.median(viewers.second() for _ in range(SECONDS)) * 100
-    viewers.close()
+    whole = _share(Viewers(parts=False))
     viewers = Viewers(parts=True)
     viewers.second()
     before = [connection.bytes_out for connection in viewers.connections]
@@ -135,10 +140,7 @@ def measure() -> dict[str, float]:
     ]
     grains = {view.grain for view in viewers.node.views._views.values()}
     viewers.close()
-    viewers = Viewers(True, FAR_APART, MANY)
-    viewers.second()
-    far_apart = statistics.median(viewers.second() for _ in range(SECONDS)) * 100
-    viewers.close()
+    far_apart = _share(Viewers(True, FAR_APART, MANY))
     return {
         "all see the whole world: CPU of a core, %": whole,
         "half of them see a part: CPU of a core, %": statistics.median(spent) * 100,

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgpack
@@ -92,7 +93,9 @@ def thirty_clients(to: Address) -> None:
     keep_alive(to)
 
 
-def _body(to: Address, head: bytes, body: bytes) -> None:
+def endless_body(to: Address, head: bytes, body: bytes) -> None:
+    """Send a body that never ends."""
+
     def work() -> None:
         with connected(to) as sock:
             sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
@@ -100,16 +103,6 @@ def _body(to: Address, head: bytes, body: bytes) -> None:
                 sock.sendall(body)
 
     _again(work)
-
-
-def chunked_body(to: Address) -> None:
-    """Send an endless body in chunks of one byte."""
-    _body(to, b"Transfer-Encoding: chunked", b"1\r\nx\r\n" * 5000)
-
-
-def long_body(to: Address) -> None:
-    """Send a body of a hundred gigabytes."""
-    _body(to, b"Content-Length: 100000000000", b"x" * 65536)
 
 
 def slow_heads(to: Address) -> None:
@@ -164,7 +157,8 @@ def chat_by_coming_back(to: Address) -> None:
     _again(work)
 
 
-def _frames(to: Address, opcode: int) -> None:
+def control_frames(to: Address, opcode: int) -> None:
+    """Send control frames of a WebSocket without end."""
     flood = wire.client_frame(b"", opcode) * 2000
 
     def work() -> None:
@@ -174,16 +168,6 @@ def _frames(to: Address, opcode: int) -> None:
                 visitor.socket.sendall(flood)
 
     _again(work)
-
-
-def pings(to: Address) -> None:
-    """Send WebSocket pings without end."""
-    _frames(to, wire.WS_PING)
-
-
-def pongs(to: Address) -> None:
-    """Send WebSocket pongs without end."""
-    _frames(to, wire.WS_PONG)
 
 
 def handshakes(to: Address) -> None:
@@ -196,20 +180,23 @@ def handshakes(to: Address) -> None:
     _again(work)
 
 
-FLOODS = (
-    pipelined,
-    keep_alive,
-    thirty_clients,
-    chunked_body,
-    long_body,
-    slow_heads,
-    silent_sockets,
-    join_and_drop,
-    chat_by_coming_back,
-    pings,
-    pongs,
-    handshakes,
-)
+#: Name -> flood: the long body has a hundred gigabytes, and the other one chunks of a byte.
+FLOODS: dict[str, Callable[[Address], None]] = {
+    "pipelined": pipelined,
+    "keep alive": keep_alive,
+    "thirty clients": thirty_clients,
+    "chunked body": partial(
+        endless_body, head=b"Transfer-Encoding: chunked", body=b"1\r\nx\r\n" * 5000
+    ),
+    "long body": partial(endless_body, head=b"Content-Length: 100000000000", body=b"x" * 65536),
+    "slow heads": slow_heads,
+    "silent sockets": silent_sockets,
+    "join and drop": join_and_drop,
+    "chat by coming back": chat_by_coming_back,
+    "pings": partial(control_frames, opcode=wire.WS_PING),
+    "pongs": partial(control_frames, opcode=wire.WS_PONG),
+    "handshakes": handshakes,
+}
 
 
 # Players.
@@ -366,13 +353,11 @@ def measure(say: Callable[[str], None]) -> list[dict[str, Any]]:
         field = Field(server.address)
         try:
             field.run(3)
-            for flood in FLOODS:
+            for name, flood in FLOODS.items():
                 field.run(BEFORE)
-                row: dict[str, Any] = {"flood": flood.__name__.replace("_", " ")}
-                row["pong before"], row["move before"] = (
-                    _slowest(field.pongs),
-                    _slowest(field.moves),
-                )
+                row: dict[str, Any] = {"flood": name}
+                row["pong before"] = _slowest(field.pongs)
+                row["move before"] = _slowest(field.moves)
                 process = floods.Process(target=flood, args=(server.address,), daemon=True)
                 process.start()
                 field.run(0.5)  # in which its interpreter starts

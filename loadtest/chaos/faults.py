@@ -84,24 +84,22 @@ def _kill_forwarder(ground: Ground) -> int:
     return ground.now()
 
 
-def _stop_forwarder(ground: Ground) -> int:
-    ground.stop(ground.forwarder(), 5)
-    return ground.now()
+def _stop(process: Callable[[Ground], psutil.Process]) -> Deed:
+    """Return a deed after which a process stands still for five seconds."""
+
+    def deed(ground: Ground) -> int:
+        ground.stop(process(ground), 5)
+        return ground.now()
+
+    return deed
 
 
-def _restart_redis(ground: Ground) -> int:
-    ground.restart_broker(0, 3)
-    return ground.now()
+def _restart_broker(which: int, seconds: float) -> Deed:
+    def deed(ground: Ground) -> int:
+        ground.restart_broker(which, seconds)
+        return ground.now()
 
-
-def _stop_redis(ground: Ground) -> int:
-    ground.stop(ground.target.brokers[0].process, 5)
-    return ground.now()
-
-
-def _dead_member(ground: Ground) -> int:
-    ground.restart_broker(1, 8)
-    return ground.now()
+    return deed
 
 
 def _hang_up(times: int) -> Deed:
@@ -211,41 +209,34 @@ FAULTS = {
     "stall": Fault("a worker stands still for 2.5 s", _stop_worker(2.5), 5, 3),
     "kill-parent": Fault(
         "kill -9 of the parent of two workers; another server takes the port",
-        _kill_supervisor,
-        15,
-        15,
+        *(_kill_supervisor, 15, 15),
         cuts=True,
     ),
     "terminate": Fault("SIGTERM, and another server", _terminate, 12, 10, cuts=True),
     "kill-forwarder": Fault("kill -9 of the forwarder", _kill_forwarder, 5, 5),
-    "stop-forwarder": Fault("the forwarder stands still for 5 s", _stop_forwarder, 5, 5),
+    "stop-forwarder": Fault("the forwarder stands still for 5 s", _stop(Ground.forwarder), 5, 5),
     "restart-redis": Fault(
-        "Redis ends, and starts after 3 s", _restart_redis, 5, 4, broker="redis://"
+        "Redis ends, and starts after 3 s", _restart_broker(0, 3), 5, 4, broker="redis://"
     ),
-    "stop-redis": Fault("Redis stands still for 5 s", _stop_redis, 5, 5, broker="redis://"),
+    "stop-redis": Fault(
+        *("Redis stands still for 5 s", _stop(lambda ground: ground.target.brokers[0].process)),
+        *(5, 5),
+        broker="redis://",
+    ),
     "dead-member": Fault(
         "one of three of a ring ends, and starts after 8 s",
-        _dead_member,
-        5,
-        8,
+        *(_restart_broker(1, 8), 5, 8),
         broker="redis://,redis://,redis://",
     ),
     "hangup": Fault("kill -HUP: new workers", _hang_up(1), 5, 12, cuts=True),
     "hangup-twice": Fault("kill -HUP, twice", _hang_up(2), 5, 20, cuts=True),
     "pipelined": Fault("6 s of pipelined HTTP", _http(_pipelined), 3, 6),
     "chunked": Fault("6 s of bodies in chunks of a byte", _http(_chunked), 3, 6),
-    "no-grant": Fault(
-        "clients show tokens and hang up at once",
-        _hang_up_before_handover,
-        16,
-        5,
-    ),
+    "no-grant": Fault("clients show tokens and hang up at once", _hang_up_before_handover, 16, 5),
     "join-and-drop": Fault("joins that are reset, 60 a second", _join_and_drop, 16, 4),
     "close-and-stay": Fault(
         "clients close with 1012, come back, stay, and are cut off",
-        _close_and_stay,
-        16,
-        13,
+        *(_close_and_stay, 16, 13),
         workers=1,
     ),
     "close-codes": Fault("clients close with all kinds of codes", _close_codes, 5, 9, cuts=True),

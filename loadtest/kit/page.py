@@ -37,14 +37,10 @@ _PAGE = """<!doctype html>
 
 def page(title: str, command: str, parts: Iterable[str], machine: Mapping[str, Any]) -> str:
     """Return a page as HTML: the command that made it, its parts, and the machine."""
-    all_parts = [f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>"]
-    return _PAGE.format(title=escape(title), parts="\n".join([*all_parts, facts(machine)]))
-
-
-def facts(found: Mapping[str, Any]) -> str:
-    """Return names and values as an HTML list."""
-    rows = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in found.items())
-    return f"<dl>{''.join(rows)}</dl>"
+    facts = (f"<dt>{escape(name)}</dt><dd>{escape(str(n))}</dd>" for name, n in machine.items())
+    shown = f"<p><code>{escape(command)}</code></p>", *parts, "<h2>Made on</h2>"
+    every = "\n".join([*shown, f"<dl>{''.join(facts)}</dl>"])
+    return _PAGE.format(title=escape(title), parts=every)
 
 
 def table(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> str:

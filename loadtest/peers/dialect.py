@@ -32,9 +32,7 @@ Lines = Sequence[tuple[bytes, Message]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """Dialects: what a client says to a server to join, to move and to stay connected. `path`
-    raises Refused.
-    """
+    """What is in such a file, see the module. `path` raises Refused."""
 
     lines: Callable[[Square], Lines]
     move: Callable[[int, int, str], Message]

@@ -7,7 +7,7 @@ is; what others do it follows only if it `sees`, since that costs as much as all
 
 import random
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import msgpack
 
@@ -19,17 +19,12 @@ from flatlands.loadtest.swarm.connection import (
     PLAYING,
     SHAKING,
     Connection,
-    Door,
-    Sockets,
 )
 from flatlands.loadtest.swarm.course import Course
-from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.ground import Look
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Flush
-from flatlands.loadtest.swarm.tally import Tally
-from flatlands.loadtest.swarm.views import View
-from flatlands.loadtest.swarm.wire import Rules, Square
+from flatlands.loadtest.swarm.wire import Square
 
 #: A flush is acknowledged after so many us, or after so many bytes: by a ping if the last one is so
 #: many us ago. A quiet connection is pinged after so many us.
@@ -52,60 +47,17 @@ TILE = 1024
 DEAF_BUFFER = 16 * 1024
 
 
-class World(Protocol):
-    """What a bot uses of its process, and reports to it. Times are in us of the run's clock."""
-
-    door: Door
-    sockets: Sockets
-    tally: Tally
-    dues: Dues
-    #: Units across a square.
-    span: int
-
-    def now(self) -> int:
-        """Return the time by the run's clock."""
-
-    def door_at(self, address: str) -> Door | None:
-        """Return the door of another machine of the world, by its address; None if there is none
-        that leads there."""
-
-    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
-        """Return the rules of the world, by a square's side in tiles and speeds in 1/1024 tile a
-        second; note the world's outer margin in 1/1024 tile."""
-
-    def view(self) -> View:
-        """Return a view that knows nothing yet."""
-
-    def welcomed(self, bot: "Bot") -> None:
-        """Note that a bot has become a player."""
-
-    def ready(self, bot: "Bot", now: int) -> None:
-        """Note that a bot has got snapshots of all squares that it holds."""
-
-    def ack_after(self, bot: "Bot", now: int) -> None:
-        """Have a bot acknowledge a flush a little later."""
-
-    def lost(self, bot: "Bot", why: str, code: int, played: bool) -> None:
-        """Note that a bot's connection has ended, not by its own will.
-
-        `why` is a sentence, `code` that of a close frame or 0; `played`: it had been welcomed.
-        """
-
-    def forget(self, bot: "Bot") -> None:
-        """Note that a bot is no player any more."""
-
-
 class Bot(Connection, Playing):
-    """One bot: a WebSocket client that plays as docs/protocol.md describes. Times are in us of the
-    run's clock.
+    """See the module. Times are in us of the run's clock.
 
+    `world` is the Play of its process (play.py), which it uses and to which it reports.
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.
     """
 
     def __init__(
         self,
-        world: World,
+        world: Any,
         index: int,
         viewport: tuple[int, int],
         *,

@@ -39,9 +39,8 @@ class Door:
 
 
 class Connection:
-    """A bot's connection over TCP, or over TLS. A subclass implements `opened`, `received` and
-    `lose`.
-    """
+    """A bot's connection over TCP, or over TLS. A subclass has `opened`, `received` and `lose`,
+    see bot.py."""
 
     def __init__(self, door: Door, sockets: "Sockets") -> None:
         self._door, self._sockets = door, sockets
@@ -50,18 +49,6 @@ class Connection:
         self.fd = -1
         #: Whether anything more is to be read.
         self.reads = False
-
-    def opened(self) -> None:
-        """Begin to talk: the connection is made."""
-        raise NotImplementedError
-
-    def received(self, data: bytes, now: int) -> None:
-        """Process bytes that were read at the time `now`; b"" is the end of the connection."""
-        raise NotImplementedError
-
-    def lose(self, why: str, code: int = 0) -> None:
-        """Note that the connection is lost. `code` is that of the server's close frame, or 0."""
-        raise NotImplementedError
 
     def dial(self, receive_buffer: int) -> None:
         """Begin to connect. `receive_buffer` is in bytes; 0 leaves it to the system."""

@@ -18,6 +18,7 @@ from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import PARTING, Program, Trouble, bare
 from flatlands.loadtest.swarm import show
+from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show
 
 
@@ -68,7 +69,7 @@ def _labels(result: Result) -> dict[str, Any]:
 def write_csv(path: Path, done: Sequence[Result]) -> None:
     """Write a row for each run, with its verdict, all figures, and the account of deliveries. What
     is not known is empty."""
-    faults = [key for _, key in show.FAULTS]
+    faults = [key for _, key in FAULTS]
     with path.open("w", newline="") as file:
         columns = ["scenario", "bots", "target", "workers", "seed", "verdict", "seconds"]
         rows = csv.DictWriter(file, [*columns, *show.VALUES, *faults])

@@ -5,6 +5,7 @@ what comes: loadtest/swarm/oracle.py compares the log with what the bot had to b
 """
 
 from array import array
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
@@ -42,6 +43,7 @@ ADJUSTED = 100
 INCARNATION = 2**24
 
 
+@dataclass(slots=True, eq=False)
 class Belief:
     """A player as an observer believes it to be.
 
@@ -52,20 +54,15 @@ class Belief:
     from a sketch. `pace` is how fast it is.
     """
 
-    __slots__ = ("id", "seq", "ack", "square", "track", "until", "over", "rough", "pace")
-
-    def __init__(
-        self, id: int, seq: int, ack: int, square: Square, track: tuple[int, ...], pace: int
-    ) -> None:
-        self.id = id
-        self.seq = seq
-        self.ack = ack
-        self.square = square
-        self.track = track
-        self.pace = pace
-        self.until: int | None = None
-        self.over: int | None = None
-        self.rough = False
+    id: int
+    seq: int
+    ack: int
+    square: Square
+    track: tuple[int, ...]
+    pace: int
+    until: int | None = None
+    over: int | None = None
+    rough: bool = False
 
 
 #: A square, and the source and slot of a player in it.

@@ -57,6 +57,21 @@ ROUGH = 129
 #: us: a client that lagged has missed events of at most so long before the resync.
 BEHIND = 5 * SECOND
 
+#: The counts that must be 0, besides those of missing moves: what tables call each.
+FAULTS = (
+    ("heard from too far away", "foreign"),
+    ("duplicate", "duplicate"),
+    ("out of order", "reordered"),
+    ("late, and nobody else", "stale"),
+    ("ghosts at the end", "ghosts"),
+    ("unseen at the end", "unseen"),
+    ("wrong at the end", "wrong"),
+    ("told in a wrong square", "misplaced"),
+    ("stalled in lockstep", "stalled"),
+    ("last move unanswered", "unanswered"),
+    ("tiles and things that differ", "differ"),
+)
+
 
 @dataclass
 class Verdict:
@@ -110,20 +125,7 @@ class Verdict:
     @property
     def faults(self) -> dict[str, int]:
         """The counts that must be 0 and are not."""
-        names = (
-            "missing",
-            "foreign",
-            "duplicate",
-            "reordered",
-            "stale",
-            "ghosts",
-            "unseen",
-            "wrong",
-            "misplaced",
-            "stalled",
-            "unanswered",
-            "differ",
-        )
+        names = "missing", *(name for _, name in FAULTS)
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     def __iadd__(self, other: "Verdict") -> "Verdict":

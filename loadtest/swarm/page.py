@@ -14,11 +14,10 @@ from matplotlib.figure import Figure
 from flatlands.loadtest.kit import charts
 from flatlands.loadtest.kit import page as kit
 from flatlands.loadtest.kit.charts import Bar, Line
-from flatlands.loadtest.swarm.oracle import Verdict
+from flatlands.loadtest.swarm.oracle import FAULTS, Verdict
 from flatlands.loadtest.swarm.result import Result
 from flatlands.loadtest.swarm.show import (
     ACCOUNT,
-    FAULTS,
     FIGURES,
     crossed,
     generators,

@@ -3,6 +3,7 @@
 Times are in us of the run's clock.
 """
 
+import math
 import random
 import socket
 import traceback
@@ -16,7 +17,6 @@ from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
 from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.lockstep import Lockstep
 from flatlands.loadtest.swarm.plan import Plan
-from flatlands.loadtest.swarm.rude import offend
 from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.views import View
@@ -37,9 +37,7 @@ RESTART = 1012
 
 
 class Play:
-    """What the bots of a process do: join, move as their scenario says, leave, and come back. It
-    implements `World` for the bots.
-    """
+    """See the module."""
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda
@@ -129,34 +127,36 @@ class Play:
     # Reports of the bots.
 
     def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
-        """See World."""
+        """Return the rules of the world, by a square's side in tiles and speeds in 1/1024 tile a
+        second; note the world's outer margin in 1/1024 tile."""
         self.span, self.drop = side * 1024, drop
         self._rules.set(side, speed, diagonal)
         return self._rules
 
     def door_at(self, address: str) -> Door | None:
-        """See World."""
+        """Return the door of another machine of the world, by its address; None if there is none
+        that leads there."""
         if address not in self._doors:
             self._doors[address] = _door_at(address, self.door)
         return self._doors[address]
 
     def view(self) -> View:
-        """See World."""
+        """Return a view that knows nothing yet."""
         return View(self._rules, self.dues, self.tally.players)
 
     def welcomed(self, bot: Bot) -> None:
-        """See World."""
+        """Note that a bot has become a player."""
         self.tally.players[bot.id] = bot
         if bot.former and bot.former != bot.id:
             self.tally.players.pop(bot.former, None)
         self.tally.counted["joins"] += 1
 
     def forget(self, bot: Bot) -> None:
-        """See World."""
+        """Note that a bot is no player any more."""
         self.tally.players.pop(bot.former or bot.id, None)
 
     def ready(self, bot: Bot, now: int) -> None:
-        """See World."""
+        """Note that a bot has got snapshots of all squares that it holds."""
         bot.tries = 0
         self.away.discard(bot)
         if bot.deaf:
@@ -169,7 +169,10 @@ class Play:
             self._begin(bot, now)
 
     def lost(self, bot: Bot, why: str, code: int, played: bool) -> None:
-        """See World."""
+        """Note that a bot's connection has ended, not by its own will.
+
+        `why` is a sentence, `code` that of a close frame or 0; `played`: it had been welcomed.
+        """
         counted = self.tally.counted
         if bot.rude:
             counted["rude_closed"] += 1
@@ -196,7 +199,7 @@ class Play:
         self._agenda.put(self.now() + round(pause * (0.5 + random.random() / 2)), self._join, bot)
 
     def ack_after(self, bot: Bot, now: int) -> None:
-        """See World."""
+        """Have a bot acknowledge a flush a little later."""
         bot.ack_due = True
         if bot.flush:
             bot.ack_by = now + ACK_AFTER
@@ -259,9 +262,30 @@ class Play:
         if not self._moves(bot, life):
             return
         self.tally.counted["offences"] += 1
-        offend(bot)
+        _break_a_rule(bot)
         if bot.state == PLAYING:
             self._agenda.put(self.now() + SECOND // 5, self._offend, bot, life)
+
+
+def _break_a_rule(bot: Bot) -> None:
+    """Break one of the rules, at random. Answers are not looked at here."""
+    way = bot.random.randrange(7)
+    if way == 0:
+        bot.write(bot.random.randbytes(400))
+    elif way == 1:
+        bot.write(wire.client_frame(bot.random.randbytes(200)))
+    elif way == 2:
+        bot.write(wire.client_frame(b"text", wire.TEXT))
+    elif way == 3:
+        bot.write(wire.client_frame(b"\x91" * 8000))
+    elif way == 4:
+        bot.send(wire.GO, 1, 0, 2**60, math.pi)
+    elif way == 5:
+        for number in range(1, 200):
+            bot.send(wire.WALK, number, 0, 1, 0)
+    else:
+        for _ in range(30):
+            bot.send(wire.SAY, "x" * 120)
 
 
 def _door_at(address: str, home: Door) -> Door | None:

@@ -10,6 +10,7 @@ that are left over in the best matching are lost. It is pure: no clock, no socke
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Square = tuple[int, int]
@@ -35,6 +36,7 @@ class News(NamedTuple):
     square: Square | None
 
 
+@dataclass(eq=False)
 class Hidden:
     """Events of a player that did not come, between two that came at times `after` and `before`.
 
@@ -42,22 +44,13 @@ class Hidden:
     are the moves among them. `shown`: the following event came in a snapshot.
     """
 
-    def __init__(
-        self,
-        id: int,
-        numbers: Sequence[int],
-        count: int,
-        after: int,
-        before: int,
-        rows: list[int],
-        shown: bool,
-    ) -> None:
-        self.id = id
-        self.numbers = numbers
-        self.count = count
-        self.after, self.before = after, before
-        self.rows = rows
-        self.shown = shown
+    id: int
+    numbers: Sequence[int]
+    count: int
+    after: int
+    before: int
+    rows: list[int]
+    shown: bool
 
     @classmethod
     def between(

@@ -15,6 +15,7 @@ from rich.text import Text
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.processes import bare
 from flatlands.loadtest.kit.terminal import Terminal
+from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 
 #: Seconds between two lines of progress, if standard output is no terminal.
@@ -52,19 +53,6 @@ ACCOUNT = (
     ("told of nobody", "lacking"),
     ("told from afar by a late server", "lingering"),
     ("squares on several screens", "squares"),
-)
-FAULTS = (
-    ("heard from too far away", "foreign"),
-    ("duplicate", "duplicate"),
-    ("out of order", "reordered"),
-    ("late, and nobody else", "stale"),
-    ("ghosts at the end", "ghosts"),
-    ("unseen at the end", "unseen"),
-    ("wrong at the end", "wrong"),
-    ("told in a wrong square", "misplaced"),
-    ("stalled in lockstep", "stalled"),
-    ("last move unanswered", "unanswered"),
-    ("tiles and things that differ", "differ"),
 )
 #: All that a threshold may be of.
 VALUES = tuple(key for _, key, *_ in (*FIGURES, *ACCOUNT))

@@ -7,7 +7,6 @@ import numpy as np
 
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm.reader import Flush, Reader
-from flatlands.loadtest.swarm.views import Player
 
 #: Latencies that are counted at once. They fit the processor's nearest caches, and no move waits
 #: for longer than their counting takes, about a millisecond.
@@ -19,9 +18,7 @@ FAULTY = ("failed", "store")
 
 
 class Tally:
-    """Counts what the bots of a process receive, and how late they send their moves. Times are in
-    us of the run's clock.
-    """
+    """See the module. Times are in us of the run's clock."""
 
     def __init__(self) -> None:
         self.reader = Reader()
@@ -35,7 +32,7 @@ class Tally:
         #: The pings that took long: (time of the ping, time of its pong).
         self.slow: list[tuple[int, int]] = []
         #: Id -> bot of this process.
-        self.players: dict[int, Player] = {}
+        self.players: dict[int, Any] = {}
         #: us from the time at which a move was due until a bot read it, and until it was sent.
         self._latency, self._late = Histogram(), Histogram()
         #: us by which moves were sent late, for those that are not yet in `_late`.

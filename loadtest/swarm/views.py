@@ -12,7 +12,7 @@ never judges anything, and what an observing bot believes is kept by observer.py
 import os
 from collections import Counter
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 import msgpack
 
@@ -44,27 +44,18 @@ class Known:
 Slots = dict[tuple[int, int], tuple[Known, int]]
 
 
-class Player(Protocol):
-    """A bot, as far as a view knows it."""
-
-    view: "View"
-
-    def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
-        """Note an event of its own, perhaps once more, or after newer ones."""
-
-
 class View:
     """Which player a slot means, for all bots of a process that are connected to one node.
-    `players` are the bots of the process by their players' ids.
+    `players` are the bots (bot.py) of the process by their players' ids.
     """
 
-    def __init__(self, rules: Rules, dues: Dues, players: dict[int, Player]) -> None:
+    def __init__(self, rules: Rules, dues: Dues, players: dict[int, Any]) -> None:
         self._rules, self._dues, self._players = rules, dues, players
         #: A number that no other view has, in whichever process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
         self._into: View | None = None
-        self.bots: set[Player] = set()
+        self.bots: set[Any] = set()
         #: Square -> how many of its bots hold it.
         self._held: Counter[Square] = Counter()
         #: Square -> who has which slot there.

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
@@ -131,6 +132,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def same_chances(request: pytest.FixtureRequest) -> None:
     """Seed the chance that a test and the server in its process share; see SEED."""
     random.seed(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture
+def caplog(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What is logged in the test's own thread: other threads may have servers of other tests."""
+    own = threading.get_ident()
+    caplog.handler.addFilter(lambda record: record.thread == own)
+    return caplog
 
 
 @pytest.fixture(autouse=True)

@@ -60,8 +60,15 @@ COUNT_SOUNDS = """
       return start.apply(this, given);
     };
   }
+  sounds.chimes = 0;  // that of a gem has two notes, and no other sound has this one
+  const { setValueAtTime } = AudioParam.prototype;
+  AudioParam.prototype.setValueAtTime = function (value, at) {
+    sounds.chimes += value === 1046.5;
+    return setValueAtTime.call(this, value, at);
+  };
 """
 TONES, STEPS = "sounds.OscillatorNode", "sounds.AudioBufferSourceNode"
+CHIMES = "sounds.chimes"
 
 
 def noting(paper="#ffffff"):

@@ -60,15 +60,16 @@ COUNT_SOUNDS = """
       return start.apply(this, given);
     };
   }
-  sounds.chimes = 0;  // that of a gem has two notes, and no other sound has this one
+  // A gem's sound has two notes, and no other sound has this one.
+  globalThis.chimes = 0;
   const { setValueAtTime } = AudioParam.prototype;
   AudioParam.prototype.setValueAtTime = function (value, at) {
-    sounds.chimes += value === 1046.5;
+    chimes += value === 1046.5;
     return setValueAtTime.call(this, value, at);
   };
 """
 TONES, STEPS = "sounds.OscillatorNode", "sounds.AudioBufferSourceNode"
-CHIMES = "sounds.chimes"
+CHIMES = "chimes"
 
 
 def noting(paper="#ffffff"):

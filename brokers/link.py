@@ -68,8 +68,9 @@ class Link(ABC):
         self.proven = time.monotonic()
         self._counters = counters
         self._inbox = inbox
-        #: Whether an attempt has failed, or a connection was lost, since the link was opened.
-        self._interrupted = False
+        #: Whether an attempt has failed, or a connection was lost, since the link was opened; and
+        #: whether nobody waited any more for its first attempt.
+        self._interrupted = self.is_late = False
         #: The trouble that was logged last, until a connection has lasted for PROBE_EVERY.
         self._told = ""
         #: The monotonic times at which the unanswered probes were sent.
@@ -175,7 +176,7 @@ class Link(ABC):
         if self._interrupted:
             self._counters.reconnects += 1
         self._answered()
-        self._begin(self._interrupted)
+        self._begin(self._interrupted or self.is_late)
         self.connected = True
         self.attempted.set()
 
@@ -198,12 +199,13 @@ class Link(ABC):
 def await_links(links: Sequence[Link], seconds: float) -> None:
     """Wait until each of some new links has tried to connect, for some seconds at most.
 
-    A link that is not connected then counts as one that was never proven.
+    A link that is not connected then counts as one that was never proven, and begins with a Reset
+    also if its first attempt succeeds at last.
     """
     gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
     for link in links:
         if not link.connected:
-            link.proven = NEVER
+            link.proven, link.is_late = NEVER, True
 
 
 class LinkedBroker(Broker):

@@ -165,6 +165,17 @@ def test_a_server_may_come_later_than_its_nodes(running, opened):
         exchange(broker, "a")
 
 
+@EVERY_KIND
+def test_a_server_that_answers_after_nobody_waited_any_more_is_a_reset_too(running, opened):
+    with running() as server:
+        server.stall()
+        broker = opened(server.url)
+        broker.subscribe("a")
+        server.resume()
+        assert await_reset(broker, "a") == {"a"}
+        exchange(broker, "a")
+
+
 @pytest.mark.parametrize(
     "limit, room, payload", [("QUEUE_LIMIT", 10, b"x"), ("QUEUE_BYTES", 12_000, b"x" * 1000)]
 )

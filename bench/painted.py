@@ -7,7 +7,9 @@ from flatlands.world.track import Tile
 
 
 class Game(Engine):
-    """See the module."""
+    """A plain on which all who walk paint the floor: bench/whole.py compares it with one on which
+    they only walk.
+    """
 
     ground = plain()
     floor = Cells()

@@ -48,11 +48,13 @@ DEAF_BUFFER = 16 * 1024
 
 
 class Bot(Connection, Playing):
-    """See the module. Times are in us of the run's clock.
+    """One bot: a WebSocket client that plays as docs/protocol.md describes. Times are in us of the
+    run's clock.
 
-    `world` is the Play of its process (play.py), which it uses and to which it reports.
     Only the starts of tracks are in ms of the clock of the bot's node. `offset` is that clock minus
     the run's, in ms, as the quickest pong until now has shown it.
+
+    `world` is the Play of its process (play.py), which it uses and to which it reports.
     """
 
     def __init__(

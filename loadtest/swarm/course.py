@@ -14,8 +14,10 @@ TOO_LATE = 500_000
 
 
 class Course:
-    """See the module. Times are in us of the run's clock, but those of the bot's node in ms of the
-    node's clock, as the starts of tracks are."""
+    """The course of one life of a bot: what it intended, and where it was told that it is. Times
+    are in us of the run's clock, but those of the bot's node in ms of the node's clock, as the
+    starts of tracks are.
+    """
 
     def __init__(self) -> None:
         #: When each of its intents was due, and those of them that were sent too late.

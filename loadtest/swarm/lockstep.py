@@ -20,7 +20,9 @@ AGAIN = 2000
 
 
 class Lockstep:
-    """See the module. Times are in us of the run's clock."""
+    """Lockstep, for the scenario `life`: a bot steps once it was told of its neighbours' last
+    steps. Times are in us of the run's clock.
+    """
 
     def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda, self._tally = plan, agenda, tally

@@ -37,7 +37,7 @@ RESTART = 1012
 
 
 class Play:
-    """See the module."""
+    """What the bots of a process do: join, move as their scenario says, leave, and come back."""
 
     def __init__(self, plan: Plan, sockets: Sockets, agenda: Agenda, tally: Tally) -> None:
         self._plan, self._agenda = plan, agenda

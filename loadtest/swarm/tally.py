@@ -18,7 +18,9 @@ FAULTY = ("failed", "store")
 
 
 class Tally:
-    """See the module. Times are in us of the run's clock."""
+    """Counts what the bots of a process receive, and how late they send their moves. Times are in
+    us of the run's clock.
+    """
 
     def __init__(self) -> None:
         self.reader = Reader()

@@ -227,6 +227,18 @@ def test_each_place_where_something_is_decided_has_the_names_that_it_is_said_to_
             assert (ROOT / path).is_file(), path
 
 
+def test_all_links_between_pages_lead_somewhere():
+    folders = "docs", "examples", "games"
+    pages = [
+        *ROOT.glob("*.md"),
+        *(page for name in folders for page in ROOT.glob(f"{name}/**/*.md")),
+    ]
+    assert len(pages) > 40
+    for page in pages:
+        links = re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", page.read_text())
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+
+
 def test_the_reference_has_all_that_games_import(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "FOLDER", tmp_path)
     reference.main()

@@ -146,8 +146,9 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 @pytest.mark.outside
 @pytest.mark.load
 def test_all_series_can_be_measured(sets, tmp_path):
+    # As many squares as players of a node: so each hears all other nodes, wherever they begin.
     sets(sizes, SECONDS=1.0, BOTS=20, SQUARES=2, WORKERS=(1, 2), SCENARIOS=("mill",), NODES=(1, 5))
-    sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=2, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
+    sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=6, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
     sets(sizes, SETTLED=0.5)
     sets(nodes, KNOWN=2.0, IN_STEP=1.0, LATE=5000.0, SLOW=5000.0)
     found = {}

@@ -147,8 +147,8 @@ class Hub:
         self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
         #: Square -> what makes the other messages about it for the next flush, by what they tell.
         self._told: dict[Square, dict[int, Callable[[], bytes]]] = {}
-        #: The squares to show anew at the end of this turn of the event loop, and those of them to
-        #: show once more after the others.
+        #: The squares to show anew with the next flush, and those of them to show once more after
+        #: the others.
         self._changed: set[Square] = set()
         self._again: set[Square] = set()
         #: Square -> the crowd there, if it has anything to tell in the next flush.
@@ -214,13 +214,16 @@ class Hub:
         return found
 
     def show_anew(self, square: Square, again: bool = False) -> None:
-        """Send a square's snapshot to its screens at the end of this turn, together with others;
-        `again`: and once more after them."""
-        if not self._changed:
-            self._loop.soon(self._show_changed)
+        """Send a square's snapshot to its screens just before the next flush, together with others;
+        `again`: and once more after them.
+
+        Before that flush a player who has left the square, by a batch that still waits, would be in
+        none of them.
+        """
         self._changed.add(square)
         if again:
             self._again.add(square)
+        self._wait()
 
     def _show_changed(self) -> None:
         """Show the changed squares: one call for each screen, with all of those that it holds."""

@@ -164,6 +164,29 @@ def test_a_message_about_a_square_is_flushed_without_batches_too(hub, loop):
     assert loop.stats["errors"] == 1
 
 
+def test_a_square_is_shown_anew_together_with_what_has_arrived(hub, loop):
+    """A player who went on to another square would be gone until the flush that says so."""
+
+    class Shown(Screen):
+        def show(self, squares):
+            self.flushes.append((b"", squares, loop.now()))
+
+    hub.least = 40
+    [screen] = holders(hub, WEST, kind=Shown)
+    deliver(hub, (0, 0), "news")
+    run(loop)
+    begun = loop.now()
+    deliver(hub, (0, 0), "gone east")
+    hub.show_anew((0, 0))
+    run(loop, 1000)
+    _, (_, shown, at), (data, _, now) = screen.flushes
+    assert shown == [(0, 0)] and at == now > begun and b"gone east" in data
+    # It needs no batch.
+    hub.show_anew((0, 0))
+    run(loop, 1000)
+    assert len(screen.flushes) == 4 and screen.flushes[-1][1] == [(0, 0)]
+
+
 def test_a_failure_before_a_flush_ends_no_flush(hub, loop):
     class Failing(Screen):
         def show(self, squares):

@@ -208,7 +208,7 @@ def test_a_flood_behind_our_close_is_not_read_for_long(pair):
     owner.connection.close(1008, "enough")
     with pytest.raises(BlockingIOError):
         for _ in range(3000):
-            peer.send(client_frame(9, b"x" * 100) * 20)
+            peer.send(client_frame(9, b"x" * 100) * 100)
             turn()
     assert read_all(peer) == close_frame(1008, "enough")
 

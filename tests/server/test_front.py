@@ -172,3 +172,4 @@ def test_a_server_that_was_shut_before_it_was_opened_stays_shut():
     server.open()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    server.node.loop.end()

@@ -83,7 +83,9 @@ def test_an_agenda_goes_on_after_one_of_its_deeds_failed(loop, caplog):
     agenda.put("dropped", now + 3)
     agenda.drop("dropped")
     agenda.put("late", now + 30)
-    gevent.sleep(0.1)
+    with gevent.Timeout(PATIENCE):
+        while len(done) < 2:
+            gevent.sleep(0.01)
     assert done == [("good", now + 2), ("late", now + 30)]
     assert loop.stats["errors"] == 1
 

@@ -53,6 +53,7 @@ def test_all_that_stats_shows_of_a_server_is_explained():
     server = Server(settings.read(["--port", "0"], {}), open_broker("memory://"))
     with closing(server.node.bus.broker), closing(server._listener):
         shown = server.show_stats(lambda _seconds: None)
+    server.node.loop.end()
     counted, broker = shown.pop("counted"), shown.pop("broker")
     assert len(shown) > len(GAUGES) and "cpu_ms" in counted and "published" in broker
     names = [*shown, *counted, *(f"broker_{name}" for name in broker)]

@@ -194,6 +194,7 @@ def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog)
     gevent.sleep(0.05)
     assert taken == [b"bad", b"worse", b"good"]
     assert node.stats["errors"] == 2 and "a test" in caplog.text
+    node.loop.end()
     broker.close()
     listener.join(1)
 

@@ -26,7 +26,8 @@ from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.children import Children
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned, shared_out
-from flatlands.loadtest.kit.processes import Program, Trouble, bare, children, cost
+from flatlands.loadtest.kit.options import bare
+from flatlands.loadtest.kit.processes import Program, Trouble, children, cost
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.target import Target

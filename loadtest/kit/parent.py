@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from flatlands.loadtest.kit.processes import Trouble, bare
+from flatlands.loadtest.kit.options import bare
+from flatlands.loadtest.kit.processes import Trouble
 
 #: Seconds between two looks at the parent's lines.
 LOOK_S = 0.02

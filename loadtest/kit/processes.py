@@ -21,6 +21,7 @@ from typing import IO, Any
 import psutil
 
 from flatlands.loadtest.kit import guard, signals
+from flatlands.loadtest.kit.options import bare
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -43,13 +44,6 @@ PASSED_ON = (
     "PYTHONDONTWRITEBYTECODE",
     "COMPILED",
 )
-
-
-def bare(text: str) -> str:
-    """Return a URL, or a text with URLs, without users and passwords: it may be shown."""
-    # All up to the last @ of a URL, since a password that is not quoted may have one in it.
-    # What has no // was meant to be a URL.
-    return re.sub(r"(//)((?!,[a-z+]+://)\S)*@|(?<![^\s'\"])[^\s'\"/]+:(?!//)\S*@", r"\1", text)
 
 
 class Trouble(Exception):

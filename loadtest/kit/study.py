@@ -18,9 +18,9 @@ from typing import Any
 
 from flatlands.loadtest.kit import charts, signals
 from flatlands.loadtest.kit.machine import machine
-from flatlands.loadtest.kit.options import Parser
+from flatlands.loadtest.kit.options import Parser, bare
 from flatlands.loadtest.kit.page import page, table, write_json
-from flatlands.loadtest.kit.processes import Trouble, bare
+from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.thresholds import CROSSED, all_crossed
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from flatlands.loadtest.kit.processes import bare
+from flatlands.loadtest.kit.options import bare
 
 #: Characters that a line may have if standard output is no terminal.
 WIDTH = 250

@@ -15,8 +15,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
 from flatlands.loadtest.kit.machine import machine
+from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import PARTING, Program, Trouble, bare
+from flatlands.loadtest.kit.processes import PARTING, Program, Trouble
 from flatlands.loadtest.swarm import show
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show

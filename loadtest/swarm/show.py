@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flatlands.loadtest.kit.machine import pinned
-from flatlands.loadtest.kit.processes import bare
+from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show

@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 import psutil
 
 from flatlands.loadtest.kit import brokers, signals
-from flatlands.loadtest.kit.processes import START, Program, Trouble, bare, children, cost
+from flatlands.loadtest.kit.options import bare
+from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
 from flatlands.loadtest.swarm import wire
 
 

@@ -1,6 +1,7 @@
 """Hooks, fixtures and settings for the tests in tests/, and for those in games/NAME/tests."""
 
 import gc
+import logging
 import os
 import random
 import shutil
@@ -135,11 +136,17 @@ def same_chances(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def caplog(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """What is logged in the test's own thread: other threads may have servers of other tests."""
-    own = threading.get_ident()
-    caplog.handler.addFilter(lambda record: record.thread == own)
-    return caplog
+    own, handler = threading.get_ident(), caplog.handler
+
+    def is_own(record: logging.LogRecord) -> bool:
+        return record.thread == own
+
+    handler.addFilter(is_own)
+    yield caplog
+    # The handler is that of all tests.
+    handler.removeFilter(is_own)
 
 
 @pytest.fixture(autouse=True)

@@ -99,18 +99,15 @@ def test_a_folder_imports_only_what_it_may(folder):
 
 def test_random_worlds_need_no_package_of_the_swarm():
     """Whoever has installed flatlands[test] alone can run flatlands simulate."""
-    left, seen, packages = ["testkit.simulate"], set(), set()
+    left, seen, packages = {"testkit.simulate"}, set(), set()
     while left:
         name = left.pop()
-        while name and not (path := ROOT / f"{name.replace('.', '/')}.py").is_file():
-            path = ROOT / "flatlands" / f"{name.replace('.', '/')}.py"
-            if path.is_file():
-                break
-            name = name.rpartition(".")[0]
-        if name and path not in seen:
-            seen.add(path)
-            left += imported_modules(path)
-            packages |= imported(path)
+        for module in (name, name.rpartition(".")[0]):
+            path = ROOT / "flatlands" / f"{module.replace('.', '/')}.py"
+            if path.is_file() and path not in seen:
+                seen.add(path)
+                left.update(imported_modules(path))
+                packages |= imported(path)
     assert "gevent" in packages and not packages & {"numpy", "matplotlib", "psutil", "rich"}
 
 

@@ -1,6 +1,7 @@
-"""Reads the options of a command line, and refuses bad values in one sentence.
+"""Reads the options of a command line, and refuses bad values in one sentence without passwords.
 
-Each function is an argument for `type` of argparse's add_argument, or returns one.
+All functions but `bare` and `option` are arguments for `type` of argparse's add_argument, or return
+one.
 """
 
 import os

@@ -217,8 +217,8 @@ class Hub:
         """Send a square's snapshot to its screens just before the next flush, together with others;
         `again`: and once more after them.
 
-        Before that flush a player who has left the square, by a batch that still waits, would be in
-        none of them.
+        A batch may still wait that says to which square a player has gone. Until it is flushed the
+        player would be in no square, if the one that it left were shown without it.
         """
         self._changed.add(square)
         if again:

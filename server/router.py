@@ -22,7 +22,6 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, MACHINES
 from flatlands.server.messages.protocol import moved
 from flatlands.server.players.resident import Resident
-from flatlands.server.players.residents import Residents
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 
@@ -50,15 +49,12 @@ class Router(Sole):
     `address` is that of this node's machine, "" if it has none.
     """
 
-    def __init__(
-        self, address: str, bus: Bus, peers: Peers, residents: Residents, keeper: Keeper
-    ) -> None:
+    def __init__(self, address: str, bus: Bus, peers: Peers, keeper: Keeper) -> None:
         super().__init__(self._may_keep)
         self.address = address
         self._bus = bus
         self._loop = bus.loop
         self._peers = peers
-        self._residents = residents
         self._keeps = keeper.store is not None
         #: The addresses of the machines that take players, as of the last second.
         self.machines: frozenset[str] = frozenset()

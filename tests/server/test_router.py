@@ -308,6 +308,10 @@ def test_when_the_plan_changes_all_players_go_that_belong_elsewhere():
     halved(machines)
     look(machines)
     assert [asked(client) for client in clients] == [[], [B], [B]]
+    # Until they have gone, the next line of the first machine's district does not count them.
+    node = machines.hosts[0].node
+    stays = [node.router.belongs(node.residents.by_id[client.id]) for client in clients]
+    assert stays == [True, False, False]
 
 
 def test_nobody_is_asked_again_for_a_minute(machines):

@@ -215,6 +215,7 @@ class Keepers:
         if len(seen) > MOST and self._warnings.allows(now / 1000):
             log.warning("%d squares that players see are not kept", len(seen) - MOST)
         self._loop.stats["unkept"] += max(len(seen) - MOST, 0)
+        # Some may be kept by a node that is not heard: they are not the first ones each time.
         random.shuffle(seen)
         seen.sort(key=lambda s: (not (s in squares and squares[s].replica.players), s not in mine))
         return seen[:MOST]
@@ -295,7 +296,7 @@ class Keepers:
 
     def _round(self, number: int) -> None:
         """Let all squares tick, unless those of the last round have not all had their turn."""
-        if number in self._ticking or not self._mine:
+        if number in self._ticking:
             return
         self._ticking.add(number)
 

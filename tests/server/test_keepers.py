@@ -147,6 +147,17 @@ def test_a_value_that_does_not_change_is_not_told_again():
     assert a.model.kept[SQUARE] == [[0, ""]] and harness.node.stats["flushes"] == told
 
 
+def test_a_node_that_is_late_with_a_round_of_ticks_begins_no_other_meanwhile(monkeypatch):
+    harness = sky()
+    a = at(harness, "a", (2, 2))
+    monkeypatch.setattr("flatlands.server.kept.keepers.AT_ONCE", 1)
+    # Four squares take 1.6 s.
+    monkeypatch.setattr("flatlands.server.kept.keepers.TURN", 400)
+    had = rain(a)
+    harness.run(20_000)
+    assert 9 <= rain(a) - had <= 11
+
+
 def stop(_, client):
     play = client.host.node.play
     play.stop()
@@ -433,6 +444,21 @@ def test_a_node_keeps_so_many_squares_at_most_and_first_those_in_which_somebody_
     at(harness, "b", (8, 8), other)
     assert not kept_by(first) & kept_by(other)
     assert 5 < len(kept_by(first) | kept_by(other)) <= 10
+
+
+def test_squares_that_another_node_keeps_unheard_take_the_place_of_others_only_for_a_while(
+    monkeypatch,
+):
+    monkeypatch.setattr("flatlands.server.kept.keepers.MOST", 4)
+    harness = sky(nodes=2)
+    first, other = harness.hosts
+    at(harness, "a", (2, 2), first)
+    harness.network.cuts.add((first.broker, other.broker))
+    for tile in ((2, 2), (500, 2)):
+        at(harness, "b", tile, other)
+    harness.run(40_000)
+    # It asks again and again for the one in which its player stands.
+    assert len(kept_by(first)) == 4 and len(kept_by(other)) == 3
 
 
 def test_a_square_goes_on_though_its_store_has_forgotten_everything():

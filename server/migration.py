@@ -175,7 +175,6 @@ class Migration:
         if early is None or not self._send(applicant, worker, Greeting(hello, there, early)):
             return False
         self._node.stats["passed_over"] += begin.hops
-        applicant.leave()
         return True
 
     def compare(self, session: Session) -> None:

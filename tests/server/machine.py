@@ -5,11 +5,9 @@ to the other worker, or lost on the way.
 """
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 from flatlands.server.burden import Burden
-from flatlands.server.clients.session import Session
 from flatlands.server.districts import Plan, pack_plan, slot_name
 from flatlands.server.migration import HEARD_WITHIN, Migration
 from flatlands.server.websocket.frames import parse_close
@@ -103,17 +101,20 @@ class Machine(Harness):
         return [slot for slot in range(20) if slot_name(slot) in self.passages]
 
     def follow(self) -> None:
-        """Let all workers pass on who belongs elsewhere."""
-        self._each(Migration.compare)
+        """Let all workers pass on who belongs elsewhere, if they have found a reason to look."""
+        for host in self.awake():
+            worker = self.workers[host]
+            if worker._unfollowed.is_set():
+                worker._unfollowed.clear()
+                for session in list(host.sessions):
+                    worker.compare(session)
+        self.run(HEARD_WITHIN)
 
     def look_after(self) -> None:
         """Let all workers look after their sessions, as they do every ten seconds."""
-        self._each(Migration.look_after)
-
-    def _each(self, do: Callable[[Migration, Session], None]) -> None:
         for host in self.awake():
             for session in list(host.sessions):
-                do(self.workers[host], session)
+                self.workers[host].look_after(session)
         self.run(HEARD_WITHIN)
 
     def arrive(self, lose: int = 0) -> None:

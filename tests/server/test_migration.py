@@ -114,7 +114,9 @@ def test_what_is_said_between_hello_and_welcome_is_obeyed_by_the_other_worker(ma
     assert client.model.errors == []
 
 
-@pytest.mark.parametrize("why", ["half a message has come", "nobody is there", "it takes nobody"])
+@pytest.mark.parametrize(
+    "why", ["half a message has come", "it looks at the map", "nobody is there", "it takes nobody"]
+)
 def test_a_newcomer_that_cannot_be_passed_on_plays_where_it_is(machine, why):
     west, east = machine.hosts
     if why == "nobody is there":
@@ -124,6 +126,8 @@ def test_a_newcomer_that_cannot_be_passed_on_plays_where_it_is(machine, why):
         machine.tell(HALVES)
     client = machine.client(west)
     client.connection.half = why == "half a message has come"
+    if why == "it looks at the map":
+        client.send(15, 16, -1, -1, 1, 1)
     begin_in_the_east(machine)
     client.hello("Here")
     machine.arrive()
@@ -267,6 +271,8 @@ def test_a_player_is_passed_on_well_within_another_district_and_not_on_its_line(
     for square in (-1, 0, 1):
         while walker.model.players[walker.id].square[0] < square:
             machine.run(100)
+        # Workers are told the plan once a second: only a new one moves those on a line.
+        machine.tell(HALVES)
         machine.look_after()
         machine.arrive()
         assert whose(machine, walker) is (east if square == 1 else west)
@@ -344,7 +350,7 @@ def test_a_player_that_turns_back_over_the_border_is_told_of_in_order_by_both_wo
         west.node.outbox.say(west.node.residents.by_id[there.id], (-1, 0), "!")
     machine.run(20)
     there.connection.messages.clear()
-    machine.tell((COLUMNS, 0, 0, 1))
+    machine.tell((COLUMNS, -1, 0, 1))
     machine.arrive()
     assert whose(machine, walker) is east
     walker.walk(-1, 0)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.limits import JOINS, PER_ADDRESS, Limits, Proxies, Rate, Rates
+from flatlands.server.limits import JOINS, LEAST_SEATS, PER_ADDRESS, Limits, Proxies, Rate, Rates
 from tests.server.harness import Clock
 
 
@@ -112,6 +112,12 @@ def test_one_address_never_has_more_than_half_of_all_there_are_and_zero_limits_n
     assert sum(one.enter("192.0.2.1", nothing) is not None for _ in range(10)) == 5
     assert all(free.enter("192.0.2.1", nothing) for _ in range(1000))
     assert all(free.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
+
+
+def test_a_class_behind_one_address_has_its_places_on_a_node_however_small(clock):
+    one, school = limits(clock), "192.0.2.1"
+    places = sum(one.has_seat(school, 100) and one.hold("seats", school) for _ in range(99))
+    assert places == LEAST_SEATS > 50
 
 
 def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):

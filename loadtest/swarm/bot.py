@@ -94,10 +94,9 @@ class Bot(Connection, Playing):
         self.deaf = self.rude = False
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
-        #: The token to come back with, the player's id that it stands for, and that player's last
-        #: seq; and how often it has tried to come back.
-        self.former = self._former_seq = 0
-        self.tries = 0
+        #: The player's id for which the token to come back with stands, and how often it has tried
+        #: to come back.
+        self.former = self.tries = 0
         self.course = Course()
         #: The address to which it was asked to go, and the socket of the machine that asked.
         self._asked_to = ""
@@ -109,7 +108,6 @@ class Bot(Connection, Playing):
         """Begin to connect: as the same player if it was cut off, otherwise as a new one."""
         self._rest = b""
         self.asked = now
-        self._former_seq = self.course.seq if self.former else 0
         self.id = 0
         self.offset = 0.0
         self._quickest = 10_000_000
@@ -122,7 +120,7 @@ class Bot(Connection, Playing):
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
         self.awaited = 0
-        self.course = Course()
+        self.course = Course(self.course.seq if self.former else 0)
         self.ready_at = 0
         self.held = None
         self.held_changes = 0
@@ -314,7 +312,7 @@ class Bot(Connection, Playing):
             "left": left,
             "why": why,
             "welcomed": self._welcomed,
-            "former_seq": self._former_seq,
+            "former_seq": self.course.former,
             "offset": self.offset,
             "honest": not self.deaf and not self.rude,
             "node": self.view.now().name,
@@ -493,9 +491,10 @@ class Bot(Connection, Playing):
         if self.former == self.id and not self.course.timeline:
             # A player that comes back before it is removed stands where it stood, without an event.
             span = self.world.span
-            self.course.go_on((x // span, y // span), self._former_seq, now)
+            self.course.go_on((x // span, y // span), now)
         if self.former != self.id:
             self.home = x / TILE, y / TILE
+            self.course.former = 0
         if self.observer is not None:
             self.observer.rules = rules
         self.world.welcomed(self)

@@ -16,10 +16,11 @@ TOO_LATE = 500_000
 class Course:
     """The course of one life of a bot: what it intended, and where it was told that it is. Times
     are in us of the run's clock, but those of the bot's node in ms of the node's clock, as the
-    starts of tracks are.
+    starts of tracks are. `former` is the player's last seq in the life before, or 0.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, former: int = 0) -> None:
+        self.former = former
         #: When each of its intents was due, and those of them that were sent too late.
         self.intents, self.late = array("q"), array("q")
         #: x, y, dx, dy (1/1024 tile), start, duration (ms).
@@ -31,7 +32,7 @@ class Course:
     @property
     def seq(self) -> int:
         """The last seq of the player, or 0."""
-        return self.timeline[-1][0] if self.timeline else 0
+        return self.timeline[-1][0] if self.timeline else self.former
 
     def intend(self, due: int, now: int) -> int:
         """Note an intent that was due at the time `due` and is sent now; return its number."""
@@ -40,9 +41,9 @@ class Course:
             self.late.append(due)
         return len(self.intents)
 
-    def go_on(self, square: Square, seq: int, now: int) -> None:
+    def go_on(self, square: Square, now: int) -> None:
         """Note that a player that has come back stands in a square, with the last seq it had."""
-        self.timeline.append((seq, 0, *square, *self.position))
+        self.timeline.append((self.former, 0, *square, *self.position))
         self.told_at.append(now)
 
     def moved(self, square: Square, seq: int, ack: int, track: tuple[int, ...], now: int) -> None:
@@ -50,6 +51,9 @@ class Course:
 
         `ack` is a number of an intent, and `track` is as `position` has it.
         """
+        if seq <= self.former:
+            # Other bots are told late of its last life: this one did not begin with that.
+            return
         # What came of its last life has numbers that this one has not reached yet.
         due = self.intents[ack - 1] if 0 < ack <= len(self.intents) else 0
         row = seq, due, *square, *track

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.swarm.oracle import DIMMED
+from flatlands.loadtest.swarm.wire import GONE, LEAVE
 from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
 
 #: us: a player that came less long ago need not be seen; one that left less long ago may still be
@@ -88,7 +89,7 @@ class Returns:
     as_themselves: int = 0
     as_others: int = 0
     never: int = 0
-    #: Bots that came back with a lower seq than before.
+    #: Observing bots that came back with a lower seq than before, and were told no higher one.
     backwards: int = 0
     away: list[float] = field(default_factory=list)
     why: dict[str, int] = field(default_factory=dict)
@@ -122,13 +123,24 @@ def returns(world: World, *, until: int) -> Returns:
             elif following["id"] == life["id"]:
                 found.as_themselves += 1
                 found.away.append((following["welcomed"] - life["left"]) / SECOND)
-                seqs = following["timeline"][:, 0]
-                found.backwards += bool(len(seqs) and seqs.min() < following["former_seq"])
+                found.backwards += _is_older(following)
             else:
                 found.as_others += 1
     found.why = dict(why)
     found.away.sort()
     return found
+
+
+def _is_older(life: dict[str, Any]) -> bool:
+    """Say whether a bot was told only of older states of itself than in its life before.
+
+    It may be for a moment: its node begins a higher incarnation once another one knows better.
+    """
+    if life["observed"] is None or not life["ready"]:
+        return False
+    news = life["observed"]["news"]
+    seqs = news[(news[:, 1] == life["id"]) & (news[:, 3] != LEAVE) & (news[:, 3] != GONE), 5]
+    return bool(len(seqs) and seqs.max() < life["former_seq"])
 
 
 def look(world: World, *, strangers: bool) -> Screens:

@@ -106,6 +106,38 @@ def test_events_before_a_border_are_noted_in_their_place_if_they_are_read_afterw
     assert course.told_at.tolist() == [0, 1, 1, 3] and course.position == tracks[3]
 
 
+def welcome(id):
+    """A server's welcome to the player `id`, which stands at 50, 60."""
+    world = 0, 50, 60, 16, 5120, 3620, 8192, 8192, 24, 24, "", []
+    return frame(msgpack.packb([wire.WELCOME, wire.VERSION, id, 1000, *world]))
+
+
+def test_a_new_life_does_not_begin_with_what_other_bots_are_told_late_of_the_last_one(generator):
+    play = generator.play
+    bot, far = playing(generator, 0, _rest=b"")
+    play.welcomed(bot)
+    generator.sockets.register(bot, select.EPOLLIN)
+    there = (0, 0, 0, 0, 0, 0)
+    with far, socket.create_server(("127.0.0.1", 0)) as server:
+        play.door = replace(play.door, address=server.getsockname())
+        for seq in (1, 2, 3):
+            bot.moved((9, 9), seq, 0, there, 1)
+        # It does not get in at once.
+        for now in (3, 4):
+            bot.lose("it was sent away")
+            bot.connect(now)
+            bot.moved((9, 9), 2, 0, there, now)
+        bot.writable()
+        bot.received(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", 5)
+        bot.received(welcome(7), 6)
+        bot.moved((9, 9), 1, 0, there, 7)
+        bot.moved((0, 0), 2**24 + 1, 0, there, 8)
+        life = bot.life(9)
+        bot.lose("the test is over")
+    assert [(row[0], *row[2:4]) for row in life["timeline"]] == [(3, 0, 0), (2**24 + 1, 0, 0)]
+    assert life["former_seq"] == 3
+
+
 def test_bots_with_one_seed_choose_alike_whoever_else_is_in_their_process(pipe):
     def choices(seed, indices):
         plan = replace(PLAN, seed=seed, indices=indices, bots=9, dues=room(9))

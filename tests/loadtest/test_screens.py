@@ -3,6 +3,7 @@
 import numpy as np
 
 from flatlands.loadtest.swarm.screens import look, returns
+from flatlands.loadtest.swarm.wire import GONE
 from flatlands.loadtest.swarm.world import SECOND, TILE, World
 from tests.loadtest.test_oracle import SPAN, life, observed
 
@@ -91,12 +92,26 @@ def test_returns_are_counted_with_the_player_as_whom_a_bot_came_back():
     assert (found.cuts, found.as_themselves, found.away) == (1, 1, [2.0]) and not found.faults
     assert found.why == {"Connection reset by peer": 1}
     assert returns(world(cut, again(cut, id=9)), until=END).as_others == 1
-    assert returns(world(cut, again(cut, seq=0)), until=END).backwards == 1
     assert returns(world(cut), until=END).never == 1
     # There was no time to.
     assert returns(world(cut), until=17 * SECOND).never == 0
     goodbye = life(2, (0, 0), left=18 * SECOND)
     assert returns(world(goodbye), until=END).cuts == 0
+
+
+def test_a_bot_that_stays_older_than_it_was_has_come_back_with_an_older_seq():
+    cut = {**life(2, (0, 0), left=18 * SECOND), "why": "1012"}
+
+    def found(*seqs, kind=0):
+        seen = observed([(21 * SECOND, id, 0, kind, 0, seq) for id, seq in seqs])
+        back = {**again(cut), "former_seq": 5, "observed": seen}
+        return returns(world(cut, back), until=END).backwards
+
+    assert found((2, 3), (1, 9)) == 1
+    # Another node may know better than the one to which it came, and says so.
+    assert found((2, 3), (2, 6)) == found((2, 5)) == found() == 0
+    # What a node says last of a player that has left it is no state of it.
+    assert found((2, 3), kind=GONE) == 0
 
 
 def test_a_path_goes_on_in_the_next_life():

@@ -12,7 +12,7 @@ from flatlands.server.clients.tokens import Tokens
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.node import Node
-from flatlands.server.players.resident import Resident
+from flatlands.server.players.resident import Resident, incarnation
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import frame
 from flatlands.world.grid import Rect, Square
@@ -43,7 +43,7 @@ class ClientScreen:
         "_marked",
         "_marked_bytes",
         "_later_bytes",
-        "_token_at",
+        "_token_of",
         "_link_told",
         "_arriving",
     )
@@ -65,8 +65,8 @@ class ClientScreen:
         # A mark, the oldest flush not acknowledged (0: all are). Then the node time at which the
         # mark was sent, the bytes up to it, and those since.
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
-        #: The position in the client's last token.
-        self._token_at: tuple[tuple[int, int], dict[str, Any]] | None = None
+        #: The incarnation and the position in the client's last token, and what that keeps.
+        self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None
         #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
         #: Whether the player has come from another worker, and its squares are still to be shown.
@@ -134,18 +134,17 @@ class ClientScreen:
             self._link_told = linked
 
     def renew_token(self, seq: int | None = None) -> None:
-        """Send a token with the player's present place and what it keeps, if any of that has
-        changed since the last one.
-
-        With a `seq` it is sent in any case, and has that instead of the player's present one.
+        """Send a token with the player's incarnation, its present place and what it keeps, if any
+        of that has changed since the last one. It has the `seq`, or else the player's present one.
         """
         resident = self.playing
         place, kept = resident.track.at(self.node.loop.now()), self.node.residents.kept(resident)
-        if seq is not None or self._token_at != (place, kept):
-            reached = resident.seq if seq is None else seq
+        reached = resident.seq if seq is None else seq
+        of = incarnation(reached), place, kept
+        if self._token_of != of:
             token = self.tokens.make(resident.id, reached, place, kept)
             if self._write(frame(protocol.token(token))):
-                self._token_at = place, kept
+                self._token_of = of
 
     def hold(self, before: Rect | None, rect: Rect) -> None:
         """Tell the client which squares it holds now, with snapshots of the new ones."""

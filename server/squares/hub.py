@@ -66,7 +66,8 @@ class Screen(Protocol):
         written at the time `now`."""
 
     def renew_token(self) -> None:
-        """Let the client have a token with the player's present place and what it keeps."""
+        """Let the client have a token with the player's incarnation, its present place and what it
+        keeps."""
 
     def tell_link(self) -> None:
         """Tell the client whether this node is linked to the others, because that has changed."""

@@ -112,6 +112,23 @@ def test_a_move_that_waits_is_not_newer_than_the_incarnation_that_replaced_it(tw
     harness.check()
 
 
+def test_a_player_whose_node_began_another_incarnation_and_was_killed_is_seen_at_once(two):
+    harness, a, b = two
+    host, other = harness.hosts[1], harness.host()
+    harness.run(2000)
+    node = harness.node
+    before = host.node.residents.by_id[b.id].seq
+    node.bus.broker.publish(node.channels.player(b.id), left(node.id, b.id, before))
+    harness.run(200)
+    b.walk(0, 0)
+    harness.run(200)
+    harness.kill(host)
+    # It has not heard of the player, which the first node does not know to be gone.
+    harness.client(other).hello("B", token=b.model.token)
+    harness.run(500)
+    harness.check()
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stops):
     harness = Harness(nodes=3, ready=True)

@@ -122,7 +122,8 @@ export class Client {
      * `begun` gets the welcome, `message` each message once it was applied, `lost` why the connection is, a
      * sentence or null, `waiting` in how many ms it is tried again, 0 meanwhile, `quiet` whether an answer is
      * overdue, and `ended` why nobody plays here any more, a sentence or null if another window does. `leapt`
-     * is called when the own player is suddenly elsewhere, and `held` when what is held is to be obeyed again.
+     * is called when the own player is suddenly elsewhere, `held` when what is held is to be obeyed again, and
+     * `moved` when it has gone on at another machine, which knows less of it.
      */
     this.on = {
       told: (name, call) => listeners.add(`told ${name}`, call),
@@ -140,6 +141,7 @@ export class Client {
       ended: (call) => listeners.add('ended', call),
       leapt: (call) => listeners.add('leapt', call),
       held: (call) => listeners.add('held', call),
+      moved: (call) => listeners.add('moved', call),
       frame: (call) => listeners.add('frame', call),
     };
     /** @type {Record<string, (...fields: any[]) => void>} The actions of the game, by their names. */
@@ -202,7 +204,7 @@ export class Client {
     this.look(width, height);
     await identity.ready;
     identity.begin();
-    identity.name = name || sayable(identity.name, P.NAME_LIMIT) || suggestName();
+    identity.name = sayable(name, P.NAME_LIMIT) || sayable(identity.name, P.NAME_LIMIT) || suggestName();
     const [columns, rows] = this.size;
     clearTimeout(this.sizing);            // the hello tells it
     this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });
@@ -354,7 +356,10 @@ export class Client {
     this.layers.learn(kinds);
     this.layers.squares.clear();
     Object.assign(replica, { side, speed, diagonal });
-    if (was !== null) return this.walk.shift(Math.round(this.clock.now() - was));
+    if (was !== null) {
+      this.walk.shift(Math.round(this.clock.now() - was));
+      return this.listeners.tell('moved');
+    }
     this.walk.begin(x, y, Math.floor(this.clock.now()));
     this.listeners.tell('begun', welcome);
   }

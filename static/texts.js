@@ -3,11 +3,26 @@
 import { TEXT_LIMIT } from './protocol.js';
 
 // What no text may contain. Joiners are kept: scripts and emoji need them.
-const UNSAYABLE =
-  /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu;
+const JOINER = /\u200c|\u200d|\ufe0e|\ufe0f/u;
+const UNSAYABLE = new RegExp(`(?!${JOINER.source})[\\p{Default_Ignorable_Code_Point}\\p{Noncharacter_Code_Point}`
+  + '\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}]', 'gu');
+const MARK = /\p{M}/u, SPACING = /\p{Mc}/u;
+const MARKS = 3, JOINERS = 2;             // on a letter, at most
+// A text must have something else than these, the last of which are blank.
+const SEEN = new RegExp(`(?!${JOINER.source})[^\\s\\p{M}\\u2800\\u{1d159}\\u{13441}\\u{13442}]`, 'u');
 
-/** Return a text as the server takes it: without invisible characters, which may come with pasted text, and up
- * to `most` characters long. */
+/** Return a text as the server takes it: without what is not allowed, which may come with pasted text, and up to
+ * `most` characters long; '' if nothing could be seen. */
 export function sayable(text, most = TEXT_LIMIT) {
-  return [...text.replace(UNSAYABLE, '').trim()].slice(0, most).join('').trim();
+  const plain = text.replace(/\s+/gu, ' ').replace(UNSAYABLE, '').normalize('NFC');
+  let marks = 0, joiners = 0;
+  const kept = [...plain].filter((each) => {
+    if (JOINER.test(each)) return ++joiners <= JOINERS;
+    if (MARK.test(each)) return SPACING.test(each) || ++marks <= MARKS;
+    marks = joiners = 0;
+    return true;
+  });
+  const line = kept.join('').replace(/\s+/gu, ' ').trim();
+  const short = [...line].slice(0, most).join('').trim();
+  return SEEN.test(short) ? short : '';
 }

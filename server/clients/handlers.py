@@ -24,7 +24,7 @@ def say(session: Session, text: str) -> None:
     """Say something."""
     resident, cleaned = session.playing, clean(text, TEXT_LIMIT)
     if cleaned is None:
-        raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen")
+        raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen", None)
     session.node.orders.check_voice(resident.id)
     # It is never replaced by a newer one, as a move is, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):

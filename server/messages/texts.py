@@ -8,6 +8,11 @@ from typing import Any, Final
 NAME_LIMIT: Final = 20
 TEXT_LIMIT: Final = 120
 
+#: The most marks that take no space, and the most joiners, on a letter. Words of Burmese, Hindi,
+#: Tibetan and Hebrew need three such marks; more would tower over other lines.
+_MARKS: Final = 3
+_JOINED: Final = 2
+
 #: The address of a machine: its origin, and perhaps a path below which it serves. It stands in
 #: headers.
 _ADDRESS: Final = re.compile(
@@ -54,8 +59,9 @@ def clean(text: str, limit: int) -> str | None:
     """Return a name or chat message as everybody is shown it, or None if it is not allowed.
 
     The text is normalised (NFC), and spaces of any kind are collapsed. It must then have 1 to
-    `limit` characters, at least one of them visible, at most two marks and two joiners on a letter,
-    and no other characters that are invisible, turn text around, or are for private use.
+    `limit` characters, at least one of them visible, no more than so many marks and joiners on a
+    letter, and no other characters that are invisible, turn text around, or are for private use.
+    The page brings texts into this form: static/texts.js.
     """
     # The cost of normalising grows with the square of the marks in a row, so a text that is far too
     # long is refused first.
@@ -74,10 +80,10 @@ def clean(text: str, limit: int) -> str | None:
         elif category in _REFUSED:
             return None
         elif category[0] == "M":
-            marks += 1
+            marks += category != "Mc"
         else:
             marks = joiners = 0
             seen |= character != " " and character not in _BLANK
-        if marks > 2 or joiners > 2:
+        if marks > _MARKS or joiners > _JOINED:
             return None
     return text if seen else None

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { isAddressed, suggestName, tellApart } from '../../static/names.js';
 import { NAME_LIMIT } from '../../static/protocol.js';
+import { sayable } from '../../static/texts.js';
 
 test('players of one name are told apart by their ids', () => {
   const shown = tellApart([{ id: 5, name: 'Wren' }, { id: 1296 + 36, name: 'Wren' },
@@ -23,4 +25,9 @@ test('a text calls somebody by a whole name, however it is written', () => {
   for (const [text, name] of [['Adam is here', 'Ada'], ['Canada', 'Ada'], ['Олям', 'Оля'], ['anything', '.']]) {
     assert.ok(!isAddressed(text, name), text);
   }
+});
+
+test('what is typed or pasted is brought into the form that the server takes', () => {
+  const texts = JSON.parse(readFileSync(new URL('../vectors/texts.json', import.meta.url), 'utf8'));
+  for (const [raw, line] of texts) assert.equal(sayable(raw), line, raw);
 });

@@ -72,7 +72,6 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
         ([hello(None)], ["hello"]),
         ([[2, 0, 0, 1, 0]], ["fields"]),
         ([[99]], ["kind"]),
-        ([[6, " "]], ["say"]),
         ([[7, 1, 5]], ["flush"]),
         # What a flood may have said, and what it may be told, is bounded by the rates.
         ([[6, f"line {n}"] for n in range(100)], ["flood"] * 40),

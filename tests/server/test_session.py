@@ -77,10 +77,6 @@ AFTER_HELLO = [
     case("a direction of NaN", [2, 1, 0, float("nan"), 0], "fields", 1008),
     case("an intent numbered 0", [2, 0, 0, 1, 0], "fields", 1008),
     case("a goal too far to be a position", [3, 1, 0, 2**41 + 1, 0], "fields", 1008),
-    case("something said that is empty", [6, ""], "say", 1008),
-    case("something said of spaces", [6, "  "], "say", 1008),
-    case("something said of 121 letters", [6, "x" * 121], "say", 1008),
-    case("something said with a bell", [6, "ding \x07"], "say", 1008),
     case("an emote of 0", [35, "emote", [0]], "fields", 1008),
     case("a look of 65536", [33, "A", 65536], "fields", 1008),
     case("something said that is bytes", [6, b"hi"], "malformed", 1007),
@@ -158,6 +154,17 @@ def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, messag
     assert [event[:2] for event in heard] == [[3, client.id]]
     assert neighbour.at() == at and neighbour.connection.closed is None
     harness.check()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 121, "ding \x07", "a" + "\u0301" * 5])
+def test_who_says_what_cannot_be_said_is_told_and_stays(harness, pair, text):
+    client, neighbour = pair
+    client.send(6, text)
+    assert client.model.errors == ["say"] and client.connection.open
+    for said in ("\u1019\u103c\u102d\u102f\u1037", "\u092a\u0922\u093c\u0947\u0902"):
+        client.send(6, said)
+        harness.settle()
+        assert neighbour.model.chat[-1][1] == said
 
 
 def test_intents_must_be_numbered_upwards(harness, pair):

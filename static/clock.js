@@ -3,8 +3,8 @@
 
 const SAMPLES = 8;                        // number of pings of which the quickest counts
 const SLEW = 0.1;                         // ms by which the clock is corrected per ms
-const STEP_OVER = 1000;                   // ms: if it is behind by more, as after a sleep,
-                                          // it is set at once
+const STEP_OVER = 1000;                   // ms: if it is behind by more, as after a sleep, it is set at once,
+                                          // and what was measured before it does not count any more
 
 export class Clock {
   constructor() {
@@ -32,8 +32,10 @@ export class Clock {
   /** Take the times of a ping in ms: when it was `sent` and its pong `heard` by performance.now(),
    * and when it was `answered` by node time. */
   sample(sent, answered, heard) {
-    this.ping = heard - sent;
-    this.samples.push({ trip: heard - sent, offset: answered - (sent + heard) / 2 });
+    const trip = heard - sent, offset = answered - (sent + heard) / 2;
+    this.ping = trip;
+    if (this.samples.some((one) => offset - one.offset > STEP_OVER + trip)) this.samples = [];
+    this.samples.push({ trip, offset });
     if (this.samples.length > SAMPLES) this.samples.shift();
     this.target = this.samples.reduce((a, b) => (b.trip < a.trip ? b : a)).offset;
     if (this.offset === null || this.target - this.offset > STEP_OVER) this.offset = this.target;

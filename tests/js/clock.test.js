@@ -29,3 +29,11 @@ test('the quickest of the last pings is believed, and reached a tenth as fast as
   assert.equal(clock.now(380), 1390);
   assert.equal(clock.now(1000), 2015);
 });
+
+test('what was measured before a sleep does not count after it', () => {
+  const clock = new Clock();
+  for (let at = 0; at < 8000; at += 1000) clock.sample(at, at + 10, at + 20);
+  // Performance time has stood still for eight seconds, and this ping is not the quickest.
+  clock.sample(9000, 17_015, 9030);
+  assert.ok(Math.abs(clock.now(9030) - 17_030) <= 30);
+});

@@ -4,7 +4,7 @@
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
-const RETRY_FIRST = 2000, RETRY_MOST = 60000;   // ms
+const RETRY_FIRST = 2000, RETRY_FULL = 20000, RETRY_MOST = 60000;   // ms: the second one where there is no room
 const SILENT = 20000;                     // ms without a message: the connection is dead
 
 export class Spectator {
@@ -52,11 +52,15 @@ export class Spectator {
     };
     socket.onmessage = ({ data }) => {
       if (socket !== this.socket) return;
-      this.retry = RETRY_FIRST;
       this.#expect(socket);
-      this.onMessage(decode(data));
+      const message = decode(data);
+      if (message[0] !== P.ERROR) this.retry = RETRY_FIRST;
+      this.onMessage(message);
     };
-    socket.onclose = () => this.#lost(socket);
+    socket.onclose = ({ code }) => {
+      if (code === P.CLOSE_LATER) this.retry = Math.max(this.retry, RETRY_FULL);
+      this.#lost(socket);
+    };
   }
 
   /** Take the connection for lost if no message comes for a while. */

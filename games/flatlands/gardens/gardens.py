@@ -94,7 +94,12 @@ class Gardens(Part):
             raise Refused("garden", "something grows there already")
         found = me.rank(BOARD).n
         purse = self._pay(me.owner, f"{kind} {column} {row}", found)
-        me.write(self.plants, tile, kind)
+        try:
+            me.write(self.plants, tile, kind)
+        except Refused:
+            # There is no room, or too much is written here: the gem was not needed.
+            self.purses.change(me.owner, lambda had: had.again(planted=had.planted - 1, last=""))
+            raise
         where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
         self.notes.add(note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where))
         me.tell("sown", kind, column, row, found - purse.planted)

@@ -176,6 +176,19 @@ def test_with_each_gem_one_plants_something_and_all_see_it(world, two):
     world.check()
 
 
+def test_whoever_has_planted_as_much_as_one_may_keeps_its_gems(world, monkeypatch):
+    ada = world.join("Ada", 0, at=MEADOW)
+    give(world, ada, 4)
+    plants = part(world, Gardens).plants
+    monkeypatch.setattr(plants.layer, "declared", replace(plants.declared, per_owner=1))
+    assert sow(world, ada, 0) == ""
+    world.run(5)
+    for n in (1, 2, 1):
+        assert "as one person may have" in sow(world, ada, n) and purse(world, ada) == 3
+    monkeypatch.undo()
+    assert sow(world, ada, 1) == "" and purse(world, ada) == 2
+
+
 def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     ada = world.join("Ada", 0, at=MEADOW)
     give(world, ada, 9)

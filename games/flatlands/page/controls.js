@@ -197,9 +197,17 @@ export class Controls {
 
   // Called by Hud, for the panels.
 
-  /** Say something. */
+  /** Say something; return whether it was sent. */
   say(text) {
-    this.client.say(text);
+    const connected = this.#connected();
+    if (connected) this.client.say(text);
+    return connected;
+  }
+
+  /** Return whether the server hears the player, and tell the player if not. */
+  #connected() {
+    if (!this.net.playing) this.hud.toast('Not connected: try again in a moment.');
+    return this.net.playing;
   }
 
   /** Make an emote, but not so often that the server would refuse it. */
@@ -240,7 +248,7 @@ export class Controls {
 
   /** Have another name and look. */
   appear(name, look) {
-    if (!this.net.playing) return;
+    if (!this.#connected()) return;
     this.session.appear(sayable(name, P.NAME_LIMIT) || this.client.identity.name, look);
   }
 
@@ -255,7 +263,8 @@ export class Controls {
   /** Leave a cairn with a line. */
   build(text) {
     const line = sayable(text);
-    if (line !== '') this.client.do.build(line);
+    if (!this.#connected()) this.hud.cairnDialog.keep();
+    else if (line !== '') this.client.do.build(line);
   }
 
   /** Add a stone to the cairn that is read, but not twice by a double click. */

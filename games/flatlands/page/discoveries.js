@@ -20,6 +20,11 @@ export function tilesFound() {
   });
 }
 
+/** Forget them: whoever plays next in this browser is somebody else. */
+export function forgetFound() {
+  forBrowser.forget(FOUND_KEY);
+}
+
 function known() {
   return (forBrowser.get(FOUND_KEY) ?? '').split(' ').filter((each) => each !== '');
 }
@@ -35,6 +40,9 @@ export class Discoveries {
     this.toldOf = null;
     this.found = 0;                       // number of landmarks that this browser's player has found
     this.asks = 0;                        // how often the server may still be asked about the last one
+    /** @type {Set<string>} The tiles of those about which it has answered. */
+    this.confirmed = new Set();
+    this.quietly = false;                 // true if the answer about the last one is no news
     this.askedAt = -Infinity;             // performance.now() in ms
   }
 
@@ -56,7 +64,11 @@ export class Discoveries {
    * @param {Landmark | null} mark */
   tellFinders(mark, place, of, first = '') {
     if (mark === null) return;
-    if (mark === this.toldOf) this.asks = 0;
+    if (mark === this.toldOf) {
+      this.asks = 0;
+      this.confirmed.add(`${mark.x}:${mark.y}`);
+      if (this.quietly) return;
+    }
     if (place === 1) return this.hud.toast(`You are the first to find ${mark.name}: your name is carved there.`);
     const how = place === 0 ? `More than ${of} have found ${mark.name} before you`
       : `You are the ${ordinalOf(place)} to find ${mark.name}`;
@@ -69,12 +81,18 @@ export class Discoveries {
     this.asks = 0;
     if (mark === null) return;
     const tile = `${mark.x}:${mark.y}`, all = known();
-    if (all.includes(tile)) return this.hud.toast(mark.name);
-    all.push(tile);
-    forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
-    this.found = all.length;
-    this.hud.toast(`You found ${mark.name}. ${this.#count()}`);
-    this.sound.chime();
+    this.quietly = all.includes(tile);
+    if (this.quietly) {
+      this.hud.toast(mark.name);
+      // The server may have forgotten it, or its store was away then.
+      if (this.confirmed.has(tile)) return;
+    } else {
+      all.push(tile);
+      forBrowser.set(FOUND_KEY, all.slice(-FOUND_KEPT).join(' '));
+      this.found = all.length;
+      this.hud.toast(`You found ${mark.name}. ${this.#count()}`);
+      this.sound.chime();
+    }
     this.asks = ASKS;
     this.askedAt = -Infinity;
   }

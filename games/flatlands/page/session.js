@@ -2,6 +2,7 @@
 // of the connection and of who speaks. What the player does is in controls.js.
 
 import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
+import { forgetFound } from './discoveries.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
@@ -16,7 +17,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. That a gem is gone or too far away the player sees.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden',
+  'full', 'failed', 'game']);
 const INVITATION_LIMIT = 512;             // characters
 const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
@@ -44,6 +46,7 @@ export class Session {
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
+    this.failed = false;                  // true once the player was told that a part of the game is off
     /** @type {() => void} Called when the own player has opened twin stones. */
     this.onTwin = () => {};
     /** @type {(x: number, y: number, name: string) => void} Called when the player wants to go to a place. */
@@ -66,6 +69,7 @@ export class Session {
     on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
     on.error((code, sentence) => this.#refused(code, sentence));
     on.leapt(() => cutCamera(state));
+    on.moved(() => this.#elsewhere());
     on.held(() => {
       state.goal = null;
       walkOn();
@@ -114,6 +118,7 @@ export class Session {
   /** Leave the world for good, and begin as somebody else. */
   startAnew() {
     this.client.leave();
+    forgetFound();
     this.#left();
   }
 
@@ -175,16 +180,15 @@ export class Session {
     const { client, state, hud } = this, first = state.ownId === null;
     if (client.ground instanceof Terrain) state.terrain = client.ground;
     state.ownId = client.id;
-    state.linked = true;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     this.near = null;
-    state.wayBack = false;                // another server does not know it
     clearScene(state);
     cutCamera(state);
     client.do.scores();
+    if (hud.board.left !== null) client.do.purse();
     if (first) this.askForBook();
     history.replaceState(null, '', location.pathname);
-    this.#tellLine();
+    this.#elsewhere();
     hud.play();
     if (first) {
       if (forBrowser.get(WALKED_KEY) === null) {
@@ -194,6 +198,13 @@ export class Session {
       hud.focusWorld();
     }
     this.walkOn();
+  }
+
+  /** The player is at a server that says so if it has no link to others, and does not know the way back. */
+  #elsewhere() {
+    this.state.linked = true;
+    this.state.wayBack = false;
+    this.#tellLine();
   }
 
   #take(message) {
@@ -212,6 +223,9 @@ export class Session {
     if (code === 'twin') this.state.waits.alone = true;
     // Before there is a player, the title tells it.
     if (!TOLD.has(code) || this.state.own === undefined) return;
+    // The page itself asks that part again and again.
+    if (code === 'failed' && this.failed) return;
+    this.failed ||= code === 'failed';
     // A server without a store has nothing that could be taken.
     if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence));

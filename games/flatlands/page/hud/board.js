@@ -70,7 +70,7 @@ export class Board extends Sheet {
   count(score) {
     this.score = score;
     const more = `${this.left === null ? '' : ':'} ${this.#words()}. Open the board.`;
-    if (score.gems > 0) this.counter.tell(countOf(score.gems, this.left), more);
+    this.counter.tell(score.gems > 0 ? countOf(score.gems, this.left) : null, more);
   }
 
   /** The own player has one more gem: show it once the picture of it, in css px `side`, has flown from

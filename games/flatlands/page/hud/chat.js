@@ -29,9 +29,10 @@ export class Chat {
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       const text = this.field.value.trim();
+      // What was not sent stays.
+      if (text !== '' && !this.on.say(text)) return;
       this.field.value = '';
       this.close();
-      if (text !== '') this.on.say(text);
     });
     this.field.addEventListener('input', () => {
       this.#count();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Discoveries } from '../../page/discoveries.js';
+import { Discoveries, forgetFound } from '../../page/discoveries.js';
 import { storageOf } from '../../../../tests/js/storage.js';
 
 const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
@@ -28,15 +28,29 @@ test('the server is asked about a new landmark once it keeps what lasts, and the
   assert.equal(sent.length, 1);
 });
 
-test('a server that does not answer is asked again, five times, while the player is there', () => {
+test('a server that does not answer is asked again, five times, whenever the player is there', () => {
   const { seen, sent } = discoveries();
   for (let now = 0; now < 30_000; now += 100) seen.look({ found: OAK }, now);
   assert.equal(sent.length, 5);
   seen.look({ found: null }, 30_100);
   seen.look({ found: OAK }, 40_000);
-  assert.equal(sent.length, 5);
+  assert.equal(sent.length, 6);
   seen.look({ found: KNOLL }, 41_000);
   seen.look({ found: null }, 41_100);
   seen.look({ found: null }, 50_000);
-  assert.equal(sent.length, 6);
+  assert.equal(sent.length, 7);
+});
+
+test('the server is asked once about a landmark that the browser knows, and the answer is no news', () => {
+  const { seen, told, sent } = discoveries();
+  globalThis.localStorage.setItem('flatlands.found', '500:-170');
+  seen.look({ found: OAK }, 1000);
+  seen.tellFinders(OAK, 1, 1, 'Ada');
+  for (const found of [null, OAK, null, OAK]) seen.look({ found }, 9000);
+  assert.deepEqual([told, sent], [['Kettle Oak', 'Kettle Oak', 'Kettle Oak'], [[3, -2]]]);
+  forgetFound();
+  seen.look({ found: null }, 20_000);
+  seen.look({ found: OAK }, 30_000);
+  seen.tellFinders(OAK, 2, 2);
+  assert.equal(told.at(-1), 'You are the second to find Kettle Oak. Landmarks found: 1.');
 });

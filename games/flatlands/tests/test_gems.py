@@ -198,12 +198,13 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     second.node.keeper.store.claim = lambda *_: []
     client = harness.stand("A", (0, 0), (96, 64), second)
     harness.run(10)
-    held = dead.claim(THINGS, 100, 300)
+    held = dead.claim(THINGS, 100, 600_000)
     assert len(held) == CELLS
     del second.node.keeper.store.claim
     harness.run(GROW_EVERY * 3)
     assert lying(client) == []
-    gevent.sleep(0.4)
+    dead.renew(THINGS, [(one.id, one.body) for one in held], 1)
+    gevent.sleep(0.01)
     harness.run(GROW_EVERY * 5)
     assert len(lying(client)) >= 3 and LEASE < 10_000
     assert dead.done(THINGS, [one.id for one in held]) == 0

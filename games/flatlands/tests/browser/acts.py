@@ -186,24 +186,28 @@ def await_camera(page):
     )
 
 
-def click_tile(page, x, y):
-    """Click at a place in tiles, or where the line to it leaves the middle of the screen."""
+def click_tile(page, x, y, reach=260):
+    """Click at a place in tiles, or on the way there at so many css px from the middle of the
+    screen, to the sides or up and down."""
     await_camera(page)
     camera = page.evaluate("flatlands.state.camera")
     dx, dy = (x - camera["x"]) * 32, (y - camera["y"]) * 32
-    share = min(1, 260 / max(abs(dx), abs(dy), 1))
+    share = min(1, reach / max(abs(dx), abs(dy), 1))
     page.mouse.click(640 + dx * share, 400 + dy * share)
 
 
 def go(page, x, y):
     """Click towards a place until the page's own walker stands there: one click leads as far as the
     screen reaches."""
-    for _ in range(12):
+    for reach in (260, 150) * 6:
         # Whoever still walks may only come through.
         wait_for(page, ARRIVED)
         if math.dist(place(page), (x, y)) < 0.8:
             return
-        click_tile(page, x, y)
+        if page.locator("dialog[open]").count():
+            # The last click hit something else, such as the almanac at the plaza.
+            page.keyboard.press("Escape")
+        click_tile(page, x, y, reach)
         # It sets out with the next frame.
         page.wait_for_timeout(300)
     raise AssertionError(f"({x}, {y}) cannot be walked to: {place(page)}")

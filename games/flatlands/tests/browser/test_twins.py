@@ -5,13 +5,17 @@ import re
 import pytest
 
 from games.flatlands.tests.browser.acts import COUNT_SOUNDS, TONES, go
-from tests.browser.pages import wait_for
+from games.flatlands.twins.twins import TELL_EVERY
+from tests.browser.pages import PATIENCE, wait_for
 from tests.inside import inside
 
 #: The twin stones that stand there, from the nearest on: [x, y].
 TWINS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, goneAt }) => thing.type === 'Twin' && goneAt === null).map(({ x, y }) => [x, y])
   .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))"""
+
+#: Says whether the page's own player has had its half.
+OPENED = "() => document.querySelector('.gems .text').textContent === '1'"
 
 
 @pytest.fixture
@@ -28,17 +32,20 @@ def test_a_player_that_waits_is_found_by_another_and_both_have_a_gem(stones, pla
     x, y = ada.evaluate(TWINS)[0]
     go(ada, x, y + 1)
     ada.get_by_text("Step onto a stone: the gem opens while two people stand on both.").wait_for()
+    # If it has rested on a stone on its way, that was news, and is not told again for a while.
+    bob.evaluate("flatlands.state.waits.newsAt.clear()")
     go(ada, x - 2, y)
-    ada.get_by_text("Stay: all within 200 tiles know that you wait for a second person.").wait_for()
+    stay = ada.get_by_text("Stay: all within 200 tiles know that you wait for a second person.")
+    stay.wait_for(timeout=PATIENCE + TELL_EVERY)
     ada.evaluate("() => { sounds.OscillatorNode = 0; }")
     wait_for(ada, f"() => {TONES} > 0")
     bob.get_by_text(re.compile("^Ada waits at twin stones, [0-9]+ tiles")).wait_for()
     bob.get_by_role("button", name="Go there").click()
-    wait_for(bob, "flatlands.state.stones !== null")
-    # It may have come over the other stone already.
+    # It may come over the other stone, and open them.
+    wait_for(bob, f"flatlands.state.stones !== null || ({OPENED})()")
     go(bob, x + 2, y)
     for page, name in ((ada, "Bob"), (bob, "Ada")):
-        wait_for(page, "() => document.querySelector('.gems .text').textContent === '1'")
+        wait_for(page, OPENED)
         wait_for(page, "flatlands.state.stones === null && flatlands.state.waiting.length === 0")
         page.keyboard.press("n")
         book = page.get_by_role("dialog", name="Your book")

@@ -98,7 +98,9 @@ class Gardens(Part):
             me.write(self.plants, tile, kind)
         except Refused:
             # There is no room, or too much is written here: the gem was not needed.
-            self.purses.change(me.owner, lambda had: had.again(planted=had.planted - 1, last=""))
+            self.purses.change(
+                me.owner, lambda had: had and had.again(planted=had.planted - 1, last="")
+            )
             raise
         where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
         self.notes.add(note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where))

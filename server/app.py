@@ -233,8 +233,9 @@ class Server:
         """Let nobody in any more, and all players pass on to other servers of the world; so do all
         workers of this one, until it is stopped. Return False, and do nothing, if there is no other
         server. `sleep` waits."""
-        others = sum(peer.state == ALIVE for peer in self.node.peers.peers.values())
-        if others < len(self._reports.total(sleep)[0]):
+        workers = len(self._reports.total(sleep)[0])
+        # Another server may have been drained meanwhile.
+        if sum(peer.state == ALIVE for peer in self.node.peers.peers.values()) < workers:
             return False
         if self._drained_file:
             with open(self._drained_file, "w"):
@@ -257,7 +258,8 @@ class Server:
         self.node.peers.publish(DRAINING)
         router = self.node.router
         if over and router.machines - {router.address}:
-            for _ in range(SENT_WITHIN):
+            until = time.monotonic() + SENT_WITHIN
+            while self.sessions and time.monotonic() < until:
                 residents = list(self.node.residents.by_id.values())
                 in_turns(residents, _at_once(residents), DRAIN_PAUSE, router.send_away)
                 _wait(lambda: not self.sessions, 1)
@@ -362,6 +364,8 @@ class Server:
             if second % 60 == 0:
                 for one in self.node.loop.times.values():
                     one.turn()
+            if self._drained_file and os.path.exists(self._drained_file):
+                self._drain()
             self._burden.look()
             self.node.peers.load = self._load()
             gevent.sleep(1)
@@ -369,8 +373,6 @@ class Server:
             self.stats["late_ms"] += max(round(self._lag), 0)
             logs.log_left_out()
             self.node.loop.beat()
-            if self._drained_file and os.path.exists(self._drained_file):
-                self._drain()
             # What clients sent while this process stood still is read only later.
             now = self.node.loop.now() - self.node.loop.late()
             for session in list(self._greeting):

@@ -449,7 +449,11 @@ class Supervisor:
             if not self._fills(slot, child):
                 return
             try:
-                child = self._slots[slot] = self._start(slot)
+                started = self._start(slot)
+                if not self._fills(slot, child):
+                    # All workers were replaced meanwhile.
+                    return self._end([started])
+                child = self._slots[slot] = started
             except OSError as error:
                 log.error("%s cannot be started again: %s", child.name, error)
 

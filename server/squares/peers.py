@@ -9,7 +9,7 @@ callbacks, and never knows a square.
 import logging
 import random
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple
 
 from flatlands.brokers.guard import LogLimit
@@ -320,11 +320,11 @@ class Peers:
         self.warn(f"more than {NODES_LIMIT} servers are heard: the others are not listened to")
         return False
 
-    def lives(self, node: int, since: int = 0) -> bool:
-        """Say whether another node is alive and is not stopping, and has said anything since a
+    def lives(self, node: int, since: float = inf) -> bool:
+        """Say whether another node is alive and, if it is stopping, has said anything since a
         time."""
         peer = self.peers.get(node)
-        return peer is not None and peer.state != DRAINING and peer.said >= since
+        return peer is not None and (peer.state != DRAINING or peer.said >= since)
 
     def count(self) -> int:
         """Return how many nodes there are, as far as this one knows."""

@@ -614,15 +614,15 @@ class HeardSquare:
                 soonest = min(soonest, silent)
             elif not self.replica.hosts(node):
                 self._remove_all(node)
-            elif not around.peers.lives(node):
+            elif not around.peers.lives(node, self.sync.answered):
                 # One that is dead, or stops, keeps its players here as long as Peers says. It may
                 # live again.
                 soonest = min(soonest, now + LOOK_AGAIN)
             elif self.sync.live and silent <= self.sync.answered <= now - LOST_AFTER:
                 # If it is dead, another node will have its computer players soon. If it has said
                 # anything elsewhere since it was asked, it lives, and has nobody here.
-                lives = around.peers.lives(node, self.sync.answered)
-                keeps = not lives and voice.heard > now - GONE_AFTER
+                speaks = around.peers.peers[node].said >= self.sync.answered
+                keeps = not speaks and voice.heard > now - GONE_AFTER
                 lost = self._remove_all(node, self._herd() if keeps else ())
                 around.loop.stats["repairs"] += lost
                 soonest = min(soonest, now + LOOK_AGAIN)

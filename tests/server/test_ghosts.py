@@ -5,7 +5,7 @@ What random worlds (tests/simulate) found, each as the shortest story that shows
 
 import pytest
 
-from flatlands.server.messages.peer_protocol import full_state, left
+from flatlands.server.messages.peer_protocol import DRAINING, full_state, left
 from flatlands.server.players.residents import DIMMED_FOR
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, Link, node_batch, two_nodes
@@ -24,6 +24,18 @@ def come_and_hang_up(harness, host, token, code=1006, name="B"):
     client = harness.client(host)
     client.say_hello(name, token=token)
     client.connection.lose(code)
+
+
+def test_who_left_a_drained_node_while_nothing_was_heard_is_gone_soon_after(two):
+    """That node goes on to say that it is drained, perhaps for hours."""
+    harness, a, b = two
+    b.host.node.peers.publish(DRAINING)
+    a.host.broker.fail()
+    b.connection.lose(1000)
+    harness.run(8000)
+    a.host.broker.restore(a.host.node)
+    harness.run(6000)
+    assert not a.sees(b)
 
 
 def test_a_player_that_the_server_sent_away_stands_undimmed_and_plays_on_for_good():

@@ -185,6 +185,19 @@ def test_computer_players_that_go_on_at_another_node_are_on_screens_after_each_s
     assert not watch.vanished
 
 
+def test_computer_players_that_nobody_else_wants_leave_a_drained_node():
+    harness = herding()
+    harness.run(5000)
+    kept = keeper(harness)
+    harness.sizes = Sizes(people=0, deer=0)
+    harness.host()
+    harness.run(3000)
+    kept.node.play.stop()
+    kept.node.peers.publish(DRAINING)
+    harness.run(LOOKS_AFTER + 2000)
+    assert not herd(kept)
+
+
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize("ms", [1500, 5000, 20_000])
 def test_a_node_that_stood_still_hands_over_what_another_has_by_then(ms, suspended):

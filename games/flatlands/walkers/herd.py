@@ -122,7 +122,7 @@ class Herd:
         self.lease.stop()
         if self._keeper.store is None:
             self._look_after()
-        self._looks.set(None)
+        self._looks.set(self._loop.now() + LOOKS_AFTER)
 
     def residents(self) -> Iterator[Resident]:
         """Yield the computer players that this node hosts."""
@@ -266,7 +266,7 @@ class Herd:
 
     def _look_after(self) -> None:
         """Host those that are missing, or let those go that no other node has taken."""
-        if self.lease.kept:
+        if self.lease.kept and not self._stopped:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
             here, known = self._residents.by_id, self._stage.replicas.player
             missing = [id for id in self._ids() if id not in here and known(id) is None]

@@ -36,6 +36,8 @@ class Fences:
         self._other: Broker | None = None
         self._held: deque[Message | Reset] = deque()
         self._waits = False
+        #: How often it has begun anew: a fence of before says nothing of what comes now.
+        self._begun = 0
 
     def send(self, broker: Broker, do: Callable[[], object], within: int = WITHIN) -> None:
         """Call `do` once a fence is back over a broker, or after `within` ms; 0: not before."""
@@ -63,6 +65,8 @@ class Fences:
         none with None. Those that wait already are received now."""
         self._release(len(self._held))
         self.late, self._other = late, other
+        self._begun += 1
+        self._waits = False
 
     def hold(self, item: Message | Reset) -> None:
         """Receive what came over the broker `late` once all has come over the other one that was
@@ -73,9 +77,11 @@ class Fences:
     def _wait(self) -> None:
         if self._held and not self._waits and self._other is not None:
             self._waits = True
-            self.send(self._other, partial(self._passed, len(self._held)))
+            self.send(self._other, partial(self._passed, self._begun, len(self._held)))
 
-    def _passed(self, count: int) -> None:
+    def _passed(self, begun: int, count: int) -> None:
+        if begun != self._begun:
+            return
         self._waits = False
         self._release(count)
         self._wait()

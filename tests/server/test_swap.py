@@ -8,6 +8,7 @@ import pytest
 from flatlands.brokers.base import LinkAge
 from flatlands.brokers.registry import identity_of
 from flatlands.server.kept.broker_order import FORMER_MOST, Order, begins_with, read
+from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Away
 from flatlands.server.kept.swap import EVERY, NO_STORE
 from flatlands.world.events import SAY
@@ -177,6 +178,21 @@ def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one(lags):
     world.play(1000)
     world.order()
     world.ends(within=2 * ENDS_WITHIN)
+
+
+def test_a_fence_of_before_lets_nothing_pass_that_came_since(monkeypatch):
+    world, _, _ = two_nodes()
+    bus, nonces, received = world.node.bus, iter((1, 2)), []
+    monkeypatch.setattr("random.getrandbits", lambda _: next(nonces))
+    fences = Fences(bus, received.append)
+    for item in ("first", "second"):
+        fences.begin(bus.broker, bus.broker)
+        fences.hold(item)
+    assert received == ["first"]
+    fences.came(bus.node, 1)
+    assert received == ["first"]
+    fences.came(bus.node, 2)
+    assert received == ["first", "second"]
 
 
 @pytest.mark.parametrize("ms", range(1500, 3000, 130))

@@ -7,8 +7,8 @@ does. Whoever can write to the store can give orders too.
 """
 
 import ipaddress
-import random
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgpack
@@ -27,9 +27,10 @@ KICK, BAR, MUTE, DOOR, NOTICE = "kick", "bar", "mute", "close the door", "notice
 #: The name of their queue in the store, which is one group.
 QUEUE: Final = "orders"
 
-#: How often they are read, in ms, and for how many s the store keeps a notice.
+#: How often they are read, in ms, and for how many s the store keeps a notice, and one that ends
+#: another: a node that was asked before it may not have reached the store yet.
 EVERY: Final = 2000
-NOTICE_FOR: Final = 30
+NOTICE_FOR, END_FOR = 30, 600
 
 #: The most seconds that an order lasts, and the most orders. Beyond that those that end first are
 #: forgotten.
@@ -38,10 +39,10 @@ LIMIT: Final = 1000
 
 
 class _Order(NamedTuple):
-    """`nonce` is a number by which it differs from an earlier one about the same, and `until` the
-    node time at which it ends."""
+    """`at` is the node time at which it was given, by which it differs from an earlier one about
+    the same, and `until` that at which it ends. One that ends another has 0."""
 
-    nonce: int
+    at: int
     until: int
 
 
@@ -81,7 +82,9 @@ class Orders:
     def give(self, deed: str, who: str, seconds: int) -> None:
         """Obey an order, and let all other nodes obey it. With 0 `seconds` it ends the order."""
         lasts = NOTICE_FOR if deed == NOTICE else seconds
-        order = _Order(random.getrandbits(32), self._loop.now() + 1000 * lasts)
+        before, now = self._known.get((deed, who)), self._loop.now()
+        at = now if before is None else max(now, before.at + 1)
+        order = _Order(at, now + 1000 * lasts if lasts else 0)
         if self._keeper.store is not None:
             self._given[deed, who] = order
         self._learn({**self._known, (deed, who): order})
@@ -132,8 +135,8 @@ class Orders:
                 del self._given[order[0]]
             known: _Orders = {}
             for item in items:
-                deed, who, nonce = msgpack.unpackb(item.body)
-                known[deed, who] = _Order(nonce, now + item.delay)
+                deed, who, at, *ends = msgpack.unpackb(item.body)
+                known[deed, who] = _Order(at, 0 if ends else now + item.delay)
             self._learn({**known, **self._given})
 
         def failed() -> None:
@@ -144,9 +147,10 @@ class Orders:
     def _write(self, store: Store, given: _Orders) -> list[Item]:
         """Write these orders; return all. It waits for the store."""
         for (deed, who), order in given.items():
-            body = msgpack.packb((deed, who, order.nonce))
-            delay = max(order.until - self._loop.now(), 0)
-            store.replace(QUEUE, Item(f"{deed} {who}", delay, QUEUE, body))
+            lasts = order.until - self._loop.now() if order.until else 1000 * END_FOR
+            body = msgpack.packb((deed, who, order.at) + (() if order.until else (0,)))
+            item = Item(f"{deed} {who}", max(lasts, 0), QUEUE, body)
+            store.change(QUEUE, item.id, partial(_later, item, order.at), QUEUE)
         items = store.group(QUEUE, QUEUE)
         over = [item for at, item in enumerate(items) if not item.delay or at < len(items) - LIMIT]
         for item in over:
@@ -160,7 +164,7 @@ class Orders:
         self._known = {key: order for key, order in last if order.until > now}
         for (deed, who), order in self._known.items():
             old = before.get((deed, who))
-            if old is None or old.nonce != order.nonce:
+            if old is None or old.at != order.at:
                 self._obey(deed, who)
 
     def _obey(self, deed: str, who: str) -> None:
@@ -182,6 +186,12 @@ class Orders:
             for screen in self._residents.screens():
                 if network(screen.address) == who:
                     screen.refuse(kicked(seconds))
+
+
+def _later(item: Item, at: int, there: Item | None) -> Item | None:
+    """Return the item of an order that was given `at` a time, or None if a later one is there."""
+    is_later = there is not None and there.delay and msgpack.unpackb(there.body)[2] > at
+    return None if is_later else item
 
 
 def network(address: str) -> str:

@@ -183,6 +183,21 @@ def test_a_node_whose_store_was_away_learns_and_tells_it_when_the_store_is_back(
     assert not any(orders(harness, at).seconds(KICK, str(a.id)) for at in (0, 1))
 
 
+@pytest.mark.parametrize(("first", "then"), [(600, 0), (0, 600), (600, 300)])
+def test_the_later_of_two_orders_is_obeyed_though_the_store_hears_of_it_first(two, first, then):
+    harness, a, _ = two
+    keeper, who = harness.node.keeper, str(a.id)
+    give(harness, MUTE, who, 900)
+    store, keeper.store = keeper.store, Broken()
+    give(harness, MUTE, who, first)
+    give(harness, MUTE, who, then, host=1)
+    keeper.store = store
+    harness.run(10_000)
+    assert {
+        orders(harness, at).seconds(MUTE, who) in range(then - 20, then + 1) for at in (0, 1)
+    } == {True}
+
+
 def test_without_a_store_a_node_obeys_alone():
     harness, a, b = two_nodes()
     orders(harness).give(KICK, str(a.id), 60)

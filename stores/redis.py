@@ -279,7 +279,7 @@ class RedisStore(Store):
         key = f"{{{self.world}}}/{ID}"
         id = client.get(key)
         if self._id not in (None, id):
-            self._id = None
+            self._id, self.identity = None, ""
             raise StoreError(
                 f"Redis at {bare(self.url)} has forgotten the world {self.world!r}, or is another "
                 "one now: servers go on with what it has, or begin anew"

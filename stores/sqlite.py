@@ -113,6 +113,7 @@ class SqliteStore(Store):
         """Return the connection, which belongs to the store's thread. Raises StoreError."""
         if self._connection is not None and _on_disk(self._path) != self._files:
             self._leave()
+            self.identity = ""
             raise StoreError(
                 f"{self._path} was deleted or replaced while servers used it: they go on with what "
                 "is there now, or begin anew; stop all servers before you put another file there"

@@ -7,7 +7,8 @@ number, which its things in the store have too, so that a game with an older one
 it cannot know. This module never changes a thing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgpack
@@ -29,15 +30,23 @@ _Kind = type[Thing] | type[Kept] | type[Record]
 _Version = dict[str, list[Any]]
 
 
-def note(store: Store, game: str, kinds: Iterable[_Kind]) -> dict[str, int]:
+def note(
+    store: Store,
+    game: str,
+    kinds: Iterable[_Kind],
+    before: Mapping[str, int] = MappingProxyType({}),
+) -> dict[str, int]:
     """Let the store know the fields of a game's kinds; return the number of the version of each, by
-    its name. It waits for the store. Raises ValueError, with a sentence for its author, if
-    something that is there may be lost."""
+    its name: not below the one that it had `before`, in a store that has been emptied or replaced,
+    since this node may have put some there. It waits for the store. Raises ValueError, with a
+    sentence for its author, if something that is there may be lost."""
     declared, queue = list(kinds), f"fields {game}"
     there = {item.id: _history(item)[1] for item in store.group(queue, _GROUP)}
     for kind in declared:
         _check(kind, there.get(kind.__name__, []))
-    return {kind.__name__: _note(store, queue, kind) for kind in declared}
+    return {
+        kind.__name__: _note(store, queue, kind, before.get(kind.__name__, 0)) for kind in declared
+    }
 
 
 class Fields:
@@ -48,6 +57,8 @@ class Fields:
         self.game = game
         self._kinds = list(kinds)
         self._numbers: dict[str, int] | None = None
+        #: The identity of the store that they were found in.
+        self._identity = ""
 
     def number(self, kind: _Kind) -> int:
         """The number of the version of a kind. Raises Away while it is not known."""
@@ -56,17 +67,19 @@ class Fields:
         return self._numbers[kind.__name__]
 
     def learn(self, store: Store) -> None:
-        """Find out the versions, unless they are known. It waits for the store. Raises StoreError
-        if something that is there may be lost."""
-        if self._numbers is None:
+        """Find out the versions, unless those of this store are known. It waits for the store.
+        Raises StoreError if something that is there may be lost."""
+        if self._numbers is None or store.identity != self._identity:
             try:
-                self._numbers = note(store, self.game, self._kinds)
+                self._numbers = note(store, self.game, self._kinds, self._numbers or {})
             except ValueError as error:
                 raise StoreError(f"the game has changed: {error}") from error
+            self._identity = store.identity
 
 
-def _note(store: Store, queue: str, kind: _Kind) -> int:
-    """Let the store know the fields of a kind; return the number of this version."""
+def _note(store: Store, queue: str, kind: _Kind, least: int) -> int:
+    """Let the store know the fields of a kind; return the number of this version, which is `least`
+    or more."""
     own = _version(kind)
     number = 0
 
@@ -76,9 +89,11 @@ def _note(store: Store, queue: str, kind: _Kind) -> int:
         if own in versions:
             # It may be an older one: a server of that game is started again, beside newer ones.
             number = first + len(versions) - 1 - versions[::-1].index(own)
-            return None
+            if number >= least:
+                return None
         versions.append(own)
-        number = first + len(versions) - 1
+        number = max(first + len(versions) - 1, least)
+        first = number - len(versions) + 1
         while len(body := msgpack.packb([first, versions])) > BODY_LIMIT:
             first += 1
             del versions[0]

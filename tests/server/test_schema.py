@@ -6,6 +6,7 @@ from flatlands import Game as Engine
 from flatlands import Kept, Part, Thing, flag, number, plain, text
 from flatlands.server.kept import schema
 from flatlands.stores.base import StoreError
+from flatlands.stores.registry import open_store
 from tests.processes import ServerProcess
 from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.test_settings import run
@@ -61,6 +62,23 @@ def test_a_version_that_was_left_for_a_while_is_still_known(store):
     schema.note(store, "shop", [kind(colour=text(0, 7), upgrade=upgrade)])
     with pytest.raises(ValueError, match="whole number from 0 to 7"):
         schema.note(store, "shop", [kind(colour=text(0, 9))])
+
+
+def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tmp_path):
+    """That server has things with the number, which one that is started later must know."""
+    changed, file = kind(colour=number(0, 8)), tmp_path / "store"
+    opened = [open_store(f"sqlite:///{file}", "w") for _ in range(2)]
+    schema.note(opened[0], "shop", [kind(colour=number(0, 7))])
+    before, after = schema.Fields("shop", [changed]), schema.Fields("shop", [changed])
+    before.learn(opened[0])
+    file.unlink()
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        opened[0].names()
+    before.learn(opened[0])
+    after.learn(opened[1])
+    assert before.number(changed) == after.number(changed) == 1
+    for store in opened:
+        store.close()
 
 
 @pytest.mark.parametrize("base", [Thing, Kept])

@@ -324,11 +324,13 @@ class Play:
         self.game.silenced(player)
 
     def clear(self, square: Square) -> None:
-        """Remove what players have written in a square, because an operator wants it."""
+        """Remove what players have written in a square, because an operator wants it. It waits for
+        the store. Raises Away."""
         for layer in self.layers:
             wipe(layer, square)
-        self.lying.clear(square)
-        self.keepers.clear(square)
+        if self._node.keeper.store is not None:
+            self.lying.clear(square)
+            self.keepers.clear(square)
 
     def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
         """Write again on the tiles of some squares what was there before a person came who wrote
@@ -343,12 +345,14 @@ class Play:
         return dict(found.most_common(MOST))
 
     def clear_name(self, name: str) -> None:
-        """Forget a name wherever it is kept, because an operator wants it."""
-        self.boards.clear(name)
-        self.lying.clear_name(name)
-        self.keepers.clear_name(name)
-        for records in self.records.values():
-            records.clear_name(name)
+        """Forget a name wherever it is kept, because an operator wants it. It waits for the store.
+        Raises Away."""
+        if self._node.keeper.store is not None:
+            self.boards.clear(name)
+            self.lying.clear_name(name)
+            self.keepers.clear_name(name)
+            for records in self.records.values():
+                records.clear_name(name)
         self.game.clear_name(name)
 
 

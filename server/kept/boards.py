@@ -99,15 +99,16 @@ class Boards:
         self._keeper.ask(question, lambda _none: None)
 
     def clear(self, name: str) -> None:
-        """Forget a name, because an operator wants it. Its players get one with their next
-        point."""
+        """Forget a name, because an operator wants it. Its players get one with their next point.
+        It waits for the store. Raises Away."""
 
         def question(store: Store) -> None:
             for item in store.each(NAMES):
                 if read_entry(item.body)[1] == name:
                     store.take(NAMES, item.id, only=item.body)
 
-        self._keeper.ask(question, lambda _none: self._tops.clear())
+        self._keeper.wait(question)
+        self._tops.clear()
 
 
 def board_name(game: str, board: str) -> str:

@@ -338,36 +338,43 @@ class Keepers:
     # What operators do.
 
     def clear(self, square: Square) -> None:
-        """Let all texts of a square be empty, because an operator wants it."""
+        """Let all texts of a square be empty, because an operator wants it. It waits for the store.
+        Raises Away."""
         self._clear(lambda _text: True, "", square)
 
     def clear_name(self, name: str) -> None:
-        """Replace a name in all that is kept, because an operator wants it."""
+        """Replace a name in all that is kept, because an operator wants it. It waits for the store.
+        Raises Away."""
         self._clear(lambda text: text == name, NO_NAME)
 
     def _clear(self, bad: Callable[[str], bool], instead: str, only: Square | None = None) -> None:
-        for square in self.squares if only is None else [only]:
-            for number, kept in enumerate(self._mine[square].kept if square in self._mine else ()):
+        here = {s for s, one in self._mine.items() if only in (None, s) and self._is_sure(one)}
+        for square in here:
+            for number, kept in enumerate(self._mine[square].kept):
                 self._become(square, number, kept.without(bad, instead))
 
-        def sleeping(item: Item | None) -> Item | None:
-            if item is None or 0 < item.delay <= LEASE:
-                # Somebody keeps it, and clears it.
+        def elsewhere(item: Item | None) -> Item | None:
+            if item is None or square_of(item.id) in here:
                 return None
             was = _read(item.body)
             known = dict(was.known)
             for kind in self._kinds:
                 values = stored(kind.kept, known.get(kind.kept.__name__, {}))
                 known[kind.kept.__name__] = kind.kept(**values).without(bad, instead).values
-            return item._replace(body=Stored(was.version + 1, known).pack())
+            body = Stored(was.version, known)
+            if known == was.known:
+                return None
+            # Who keeps it has lost its claim then, and the next keeper goes on with this.
+            kept = 0 < item.delay <= LEASE
+            return item._replace(body=_next(body).pack(), delay=0 if kept else item.delay)
 
         def question(store: Store) -> None:
             items = store.each(self._queue) if only is None else [Item(name_of(only), 0, "", b"")]
             for name in [item.id for item in items]:
-                store.change(self._queue, name, sleeping)
+                store.change(self._queue, name, elsewhere)
 
         if self._kinds:
-            self._keeper.ask(question, lambda _none: None)
+            self._keeper.wait(question)
 
 
 def _next(was: Stored) -> Stored:

@@ -338,7 +338,7 @@ class Lying:
 
     def clear(self, square: Square) -> None:
         """Remove from a square what players may have written or left there, because an operator
-        wants it: all that was not planted, or has a text."""
+        wants it: all that was not planted, or has a text. It waits for the store. Raises Away."""
 
         def question(store: Store) -> list[Thing]:
             self._fields.learn(store)
@@ -353,10 +353,11 @@ class Lying:
                         gone.append(thing)
             return gone
 
-        self._keeper.ask(question, lambda gone: self.tell([], gone))
+        self.tell([], self._keeper.wait(question))
 
     def clear_name(self, name: str) -> None:
-        """Replace a name in all that lies anywhere, because an operator wants it."""
+        """Replace a name in all that lies anywhere, because an operator wants it. It waits for the
+        store. Raises Away."""
 
         def question(store: Store) -> list[Thing]:
             self._fields.learn(store)
@@ -375,7 +376,7 @@ class Lying:
                         cleared.append(thing)
             return cleared
 
-        self._keeper.ask(question, lambda cleared: self.tell(cleared, []))
+        self.tell(self._keeper.wait(question), [])
 
     def _free(self, store: Store, body: bytes) -> None:
         """Free the places that a thing had which is not there any more."""
@@ -429,23 +430,18 @@ class Lying:
         """Plant what is to be planted, let things lie whose time has come, and forget those whose
         time is over."""
         seeds: list[str] = []
-        over: list[Thing] = []
-        ended: list[str] = []
         foreign: list[tuple[str, bytes]] = []
         for id, body, _tries in self._without_places(claimed):
             found = self._read(id, body) if body else None
             if not body:
                 seeds.append(id)
-            elif found is not None and found[1]:
-                # Each in a step of its own: if this node was slow, another may have some of them.
-                self._done([id], [found[0]], [], [])
-            elif found is not None or body == PLANTED:
-                ended.append(id)
-                over += () if found is None else (found[0],)
+            elif found is not None:
+                thing, waits = found
+                self._done(id, [thing] if waits else [], None if waits else thing)
+            elif body == PLANTED:
+                self._done(id)
             else:
                 foreign.append((id, body))
-        if ended:
-            self._done(ended, [], over, [])
         if foreign:
             # Another version of the game has them.
             self._keeper.ask(
@@ -461,27 +457,32 @@ class Lying:
         i, j = map(int, id.split(":"))
         planted = None if self._plant is None else self._plant((i, j))
         lasts = AFTER_FAILURE if planted is None else PLANTED_FOR
-        self._done([id], planted or [], [], [Item(id, lasts, "", PLANTED)])
+        self._done(id, planted or [], also=[Item(id, lasts, "", PLANTED)])
 
     def _done(
-        self, ids: list[str], coming: Sequence[Thing], over: list[Thing], also: list[Item]
+        self,
+        id: str,
+        coming: Sequence[Thing] = (),
+        over: Thing | None = None,
+        also: Sequence[Item] = (),
     ) -> None:
-        """Put things, and `also` items, in place of items that this node has claimed, some of which
-        are things that are `over`. Publish what lies there then, and what does not."""
+        """Put things, and `also` items, in place of an item that this node has claimed, which may
+        be a thing that is `over`. Publish what lies there then, and what does not."""
         items = list(map(self._item, coming))
-        squares = {name_of(self._square(thing)) for thing in (*coming, *over) if not thing.after}
+        ended = [] if over is None else [over]
+        squares = {name_of(self._square(thing)) for thing in (*coming, *ended) if not thing.after}
 
         def question(store: Store) -> set[tuple[str, bytes]]:
             then = [(self._queue, item) for item in (*items, *also)]
-            store.done(self._queue, ids, then)
-            for thing in over:
-                self._free(store, _pack(thing, self._fields))
+            # If this node was slow, another one has it, or a player has changed it.
+            if store.done(self._queue, [id], then) and over is not None:
+                self._free(store, _pack(over, self._fields))
             # A lease may have ended meanwhile; or something with such an id lies there already.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
         def answered(there: set[tuple[str, bytes]]) -> None:
             lie = [thing for thing in coming if (thing.id, _pack(thing, self._fields)) in there]
-            gone = [thing for thing in over if (thing.id, _pack(thing, self._fields)) not in there]
+            gone = [thing for thing in ended if (thing.id, _pack(thing, self._fields)) not in there]
             self._loop.stats["things_planted"] += len(lie)
             self.tell(lie, gone)
 

@@ -128,7 +128,6 @@ class Records(Generic[_R]):
         """Replace a name in all of them, because an operator wants it."""
 
         def question(store: Store) -> None:
-            self._fields.learn(store)
             for item in store.each(self._queue):
                 record = self._read(item)
                 bad = {} if record is None else record.named(name, NO_NAME)
@@ -137,7 +136,7 @@ class Records(Generic[_R]):
                     after = [(self._queue, item._replace(body=body))]
                     store.take(self._queue, item.id, after, only=item.body)
 
-        self._keeper.ask(question, lambda _none: None)
+        self._ask(question)
 
     def _ask(self, question: Callable[[Store], Any]) -> Any:
         def learned(store: Store) -> Any:

@@ -19,21 +19,18 @@ READ = 2048
 
 
 def wipe(layer: Layer, square: Square) -> None:
-    """Write 0 on all tiles of a square that have another value."""
-
-    def answered(writes: bytes) -> None:
-        there = merged(layer, square, writes)
-        for place, value in enumerate(there.values):
-            if value:
-                _, at = there.get(place)
-                layer.write(square, place, -value if layer.rule == SUM else 0, after=at)
-
+    """Write 0 on all tiles of a square that have another value. It waits for the store. Raises
+    Away."""
     if layer.rule not in (LAST, SUM):
         return
-    if layer.store is None:
-        answered(b"")
-    else:
-        layer.keeper.ask(lambda store: layer.load(store, [square]).get(square, b""), answered)
+    writes = b""
+    if layer.store is not None:
+        writes = layer.keeper.wait(lambda store: layer.load(store, [square]).get(square, b""))
+    there = merged(layer, square, writes)
+    for place, value in enumerate(there.values):
+        if value:
+            _, at = there.get(place)
+            layer.write(square, place, -value if layer.rule == SUM else 0, after=at)
 
 
 def writers(layer: Layer, squares: Rect) -> Counter[str]:

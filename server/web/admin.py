@@ -12,10 +12,10 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-import gevent
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -44,14 +44,16 @@ log = logging.getLogger("flatlands")
 #: Minutes that an order is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
-#: The most squares in which something is undone or cleared at once; and seconds between two.
-SQUARES_MOST, CLEAR_PAUSE = 1000, 0.02
+#: The most squares in which something is undone or cleared at once.
+SQUARES_MOST = 1000
 
-#: A request with one of these headers came through a proxy, so its address is not the client's.
 #: Who wrote on the ground, as the store has it.
 _OWNER = re.compile("[0-9a-f]{16}")
 
+#: A request with one of these headers came through a proxy, so its address is not the client's.
 _FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded")
+
+_T = TypeVar("_T")
 
 
 class Operated(Protocol):
@@ -158,15 +160,13 @@ def operator_pages(
         url = request.args.get("url", "")
         try:
             if request.method == "POST":
-                swap.order(url)
+                _reach(lambda: swap.order(url))
                 log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
             else:
                 # Another worker may have been told.
-                swap.look()
+                _reach(swap.look)
         except ValueError as error:
             abort(_answer(409, f"{error}."))
-        except Away as error:
-            abort(_answer(503, f"{error}."))
         return jsonify({"deed": "broker", "broker": swap.broker, "changing": swap.state()})
 
     @pages.post("/admin/clear")
@@ -178,14 +178,12 @@ def operator_pages(
             if name is None:
                 abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
             log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
-            play.clear_name(name)
+            _reach(lambda: play.clear_name(name))
             return jsonify({"deed": "clear", "name": name})
         squares = _squares()
         log.warning("admin: clear %d:%d to %d:%d, ordered from %s", *squares, request.remote_addr)
         for square in squares.squares():
-            play.clear(square)
-            # Each is some questions to the store, which takes so many at a time.
-            gevent.sleep(CLEAR_PAUSE)
+            _reach(partial(play.clear, square))
         return jsonify({"deed": "clear", "squares": len(squares.squares())})
 
     @pages.post("/admin/undo")
@@ -198,10 +196,7 @@ def operator_pages(
                 abort(_answer(400, "owner is one of those that are told without it."))
             told = (owner, *squares, request.remote_addr)
             log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
-        try:
-            tiles = play.undo(owner, squares)
-        except Away as error:
-            abort(_answer(503, f"{error}."))
+        tiles = _reach(lambda: play.undo(owner, squares))
         return jsonify({"deed": "undo", "tiles": tiles})
 
     @pages.get("/admin/<deed>")
@@ -223,6 +218,15 @@ def _turn() -> Turn:
     turn = request.environ[TURN]
     assert isinstance(turn, Turn)
     return turn
+
+
+def _reach(call: Callable[[], _T]) -> _T:
+    """Return what a call returns that waits for the store. Aborts with a sentence if that is away:
+    some of it may be done, and the order can be given again."""
+    try:
+        return call()
+    except Away as error:
+        abort(_answer(503, f"{error}. Give the order again."))
 
 
 def _is_local() -> bool:

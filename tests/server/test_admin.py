@@ -285,6 +285,16 @@ def test_an_operator_clears_squares_and_names(server, given, answer, logged):
     assert lines(server, f"admin: {logged}, ordered from")
 
 
+def test_an_operator_is_told_that_nothing_is_cleared_while_the_store_is_away(tmp_path):
+    file = tmp_path / "store"
+    with inside(ADMIN_TOKEN=ADMIN, STORE_URL=f"sqlite:///{file}") as server:
+        file.unlink()
+        file.mkdir()
+        for deed in ("clear?square=3:-2", "clear?name=Bad", "undo?square=3:-2"):
+            status, text = ask(server, f"admin/{deed}", token=ADMIN, method="POST")
+            assert status == 503 and "cannot reach its store. Give the order again." in text
+
+
 def test_an_operator_asks_who_has_written_and_undoes_it(server):
     for given in ({"square": "3:-2"}, {"square": "5:0", "to": "3:-2", "owner": "0f" * 8}):
         assert order(server, "undo", **given) == {"deed": "undo", "tiles": {}}

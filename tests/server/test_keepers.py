@@ -384,6 +384,27 @@ def test_an_operator_clears_names_and_texts_where_they_are_kept_and_where_they_s
     assert said(at(harness, "b", (8, 8), harness.hosts[1])) == "?"
 
 
+@pytest.mark.parametrize(
+    ("clear", "what", "found"), [("clear", SQUARE, ""), ("clear_name", "Rude", "?")]
+)
+def test_an_operator_clears_what_another_node_keeps(clear, what, found):
+    class Once(Game):
+        speaks = True
+
+        def on_tick(self, square, kept):
+            if square == SQUARE and isinstance(kept, Weather) and Once.speaks:
+                kept.said, Once.speaks = "Rude", False
+
+    harness, a = alone(nodes=2, play=Once)
+    harness.run(1500)
+    [keeper] = keepers(harness)
+    [other] = [host for host in harness.hosts if host is not keeper]
+    assert a.model.kept[SQUARE][0][1] == "Rude"
+    getattr(other.node.play, clear)(what)
+    harness.run(4000)
+    assert a.model.kept[SQUARE][0][1] == found and len(keepers(harness)) == 1
+
+
 def test_a_value_of_another_version_of_the_game_is_kept_or_the_lowest_if_it_does_not_fit():
     harness = sky()
     kept = {"Weather": {"rain": 5000, "said": "old"}, "Tide": {"height": 50}, "Lava": {"heat": 9}}

@@ -873,6 +873,25 @@ def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orc
         assert lying(a) == {} and places(harness) == []
 
 
+def test_what_is_changed_just_before_it_is_over_keeps_its_places(orchard):
+    harness = orchard(play=Shelf)
+    a = keyed(harness, "a", (3, 7))
+    told(harness, a, lambda me: me.leave(Jar((5, 5))))
+    [jar], store = here(harness), harness.node.keeper.store
+    done = store.done
+
+    def late(queue, ids, then=()):
+        # The node stands still after it has claimed the jar, and another one changes it.
+        if ids == [jar.id]:
+            [item] = store.group(ORCHARD, "0:0")
+            store.take(ORCHARD, jar.id, [(ORCHARD, item._replace(delay=20_000))])
+        return done(queue, ids, then)
+
+    store.done = late
+    harness.run(20_000 + GROW_EVERY)
+    assert list(lying(a)) == [jar.id] and len(places(harness)) == 2
+
+
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # Most of a day nothing happens.
     assert LOOK_EVERY == 24 * 3600 * 1000

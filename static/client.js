@@ -204,7 +204,7 @@ export class Client {
     this.look(width, height);
     await identity.ready;
     identity.begin();
-    identity.name = sayable(name, P.NAME_LIMIT) || sayable(identity.name, P.NAME_LIMIT) || suggestName();
+    identity.name = sayable(name, P.NAME_LIMIT) || name || sayable(identity.name, P.NAME_LIMIT) || suggestName();
     const [columns, rows] = this.size;
     clearTimeout(this.sizing);            // the hello tells it
     this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });

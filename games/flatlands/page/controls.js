@@ -249,7 +249,7 @@ export class Controls {
   /** Have another name and look. */
   appear(name, look) {
     if (!this.#connected()) return;
-    this.session.appear(sayable(name, P.NAME_LIMIT) || this.client.identity.name, look);
+    this.session.appear(sayable(name, P.NAME_LIMIT) || name || this.client.identity.name, look);
   }
 
   /** Ask for the line of a cairn, where one can be left. */

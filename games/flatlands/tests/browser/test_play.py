@@ -368,7 +368,7 @@ def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
 def test_a_bad_name_is_explained_and_can_be_mended(alone, open_page):
     page = open_page(alone.url)
     explained = page.get_by_text("a name must have 1 to 20 characters that can be seen")
-    page.get_by_label("Your name").fill("a\u202eb")
+    page.get_by_label("Your name").fill("\u3164\u2800")
     page.keyboard.press("Enter")
     explained.first.wait_for()
     enter(page, "Fine")

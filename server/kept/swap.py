@@ -236,6 +236,10 @@ class BrokerSwap:
                 return
             finally:
                 self._opening = False
+            if not self._is_last(order):
+                # Meanwhile there was another order, which may have ended.
+                new.close()
+                return
             bus.counters.parts.append(new.counters)
             bus.identities = {bus.broker.identity, new.identity}
             bus.broker = Both(bus.broker, new)

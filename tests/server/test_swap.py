@@ -206,6 +206,18 @@ def test_it_goes_back_at_any_moment(ms):
     world.ends(OLD)
 
 
+def test_a_node_that_opens_the_new_broker_after_all_went_back_closes_it():
+    world, late = World(), []
+    last = world.hosts[2].node.swap
+    last._spawn = lambda call, *given: late.append(partial(call, *given))
+    world.order()
+    world.play(until=lambda: late)
+    world.order(OLD)
+    world.ends(OLD)
+    late.pop()()
+    world.ends(OLD)
+
+
 @pytest.mark.parametrize("phase", [1, 2, 3])
 def test_a_node_dies(phase):
     world = swapping(phase)

@@ -20,6 +20,7 @@ import { UNIT } from './track.js';
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden',
   'full', 'failed', 'game']);
 const INVITATION_LIMIT = 512;             // characters
+const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
 const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
@@ -228,7 +229,7 @@ export class Session {
     this.failed ||= code === 'failed';
     // A server without a store has nothing that could be taken.
     if (code === 'store' && !this.lasts) return;
-    this.hud.toast(sentenceOf(sentence));
+    this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);
     this.hud.cairnDialog.keep();
   }
 

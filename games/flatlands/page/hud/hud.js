@@ -261,14 +261,14 @@ export class Hud {
     dialog.scrollTop = 0;                 // it may have gone to the button that has the focus
   }
 
-  /** Show a sentence for some seconds; whoever looks elsewhere finds it in the tab. A button calls `onGo()`, if there is
-   * one, which leads to what the sentence is about.
+  /** Show a sentence for some seconds, `least` ms if that is given; whoever looks elsewhere finds it in the tab. A button
+   * calls `onGo()`, if there is one, which leads to what the sentence is about.
    * @param {(() => void) | null} onGo */
-  toast(text, onGo = null) {
+  toast(text, onGo = null, least = 0) {
     this.notes.toast(text, onGo === null ? null : () => {
       onGo();
       this.focusWorld();
-    });
+    }, least);
     this.callBack(text);
   }
 

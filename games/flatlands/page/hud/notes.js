@@ -3,7 +3,7 @@
 import { element, icon, show } from './element.js';
 import { RaceNote } from './race.js';
 
-const TOAST_MS = 3200, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
+const TOAST_MS = 3200, LETTER_MS = 80, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
 
 export class Notes {
   /** `onUnfollow()` is called when the player wants to follow nobody any more; `on` has what RaceNote needs. */
@@ -58,10 +58,11 @@ export class Notes {
     show(name !== null, this.followNote);
   }
 
-  /** Show a sentence for a while, and if there is an `onGo()` a button that leads to what it is about.
+  /** Show a sentence for as long as one reads it, for `least` ms, and if there is an `onGo()` a button that leads to
+   * what it is about.
    * @param {(() => void) | null} onGo */
-  toast(text, onGo) {
-    if (onGo === null) return this.#flash(this.toastNote, text, TOAST_MS);
+  toast(text, onGo, least = 0) {
+    if (onGo === null) return this.#flash(this.toastNote, text, Math.max(TOAST_MS, least, LETTER_MS * text.length));
     const go = element('button', { type: 'button' }, 'Go there');
     go.addEventListener('click', () => {
       this.#flash(this.toastNote, null, 0);

@@ -1,6 +1,7 @@
 """The base of the real servers that the tests of brokers start as child processes on loopback."""
 
 import atexit
+import os
 import shutil
 import signal
 import socket
@@ -138,6 +139,8 @@ class Server:
     def stall(self) -> None:
         """Stop it from doing anything; its connections stay open."""
         self.process.send_signal(signal.SIGSTOP)
+        # On a busy machine some of its threads go on for a while.
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let it continue after `stall`."""

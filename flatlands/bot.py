@@ -394,6 +394,7 @@ class Bot(Playing):
             self._receive()
         head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
         if not head.startswith(b"HTTP/1.1 101"):
+            self._socket.close()
             raise ConnectionError(head.decode().partition("\r\n")[0])
         self._greet(*self._size)
         welcome = next(message for message in self._messages() if message[0] == WELCOME)
@@ -607,7 +608,10 @@ def play(name: str, main: Callable[[Bot], object], ticket: str = "") -> None:
         main(Bot(url, name, ticket=ticket))
     except KeyboardInterrupt:
         sys.exit(f"{name} has left.")
-    except OSError as error:
-        sys.exit(f"Nobody answers at {url} ({error}): start the server first, with `make play`.")
-    except (Refused, ValueError) as error:
+    except ConnectionRefusedError as error:
+        sys.exit(
+            f"Nobody answers at {url} ({error}): start the server first, with `flatlands play`, or "
+            "in a clone of Flatlands with `make play`."
+        )
+    except (OSError, Refused, ValueError) as error:
         sys.exit(f"{name} cannot play at {url}: {error}")

@@ -27,6 +27,7 @@ DEFAULT = "flatlands"
 #: What a game may have, and the module of its folder in which that is: the class of the game, the
 #: dataclass of its options (settings.py) and its tables for SQL (query/tables.py).
 _MODULES = {"Game": "game", "Options": "options", "TABLES": "tables"}
+_FILE = "game.py"
 
 
 class Unfit(ValueError):
@@ -46,10 +47,17 @@ def is_own(name: str) -> bool:
 
 def check(name: str) -> None:
     """Raise Unfit if there is no such game."""
-    if not is_own(name) and name not in shipped():
-        raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}")
-    if is_own(name) and not Path(name).exists():
-        raise Unfit(f"there is no game at {Path(name).resolve()}")
+    path = Path(name)
+    if not is_own(name):
+        if name not in shipped():
+            here = f"; for the one that is here write ./{name}" if (path / _FILE).exists() else ""
+            raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}{here}")
+    elif not path.exists():
+        raise Unfit(f"there is no game at {path.resolve()}")
+    elif path.is_dir() and not (path / _FILE).is_file():
+        raise Unfit(f"there is no game in {path.resolve()}: it has no {_FILE}")
+    elif path.is_file() and path.suffix != ".py":
+        raise Unfit(f"{path.resolve()} is no game: that is a folder with a {_FILE}, or a .py file")
 
 
 def part(name: str, what: str) -> Any:

@@ -48,7 +48,11 @@ def main() -> int:
     )
     parser.add_argument("source", metavar="FROM", help="such as sqlite:///flatlands.db")
     parser.add_argument("target", metavar="TO", help="such as redis://127.0.0.1:6379")
-    parser.add_argument("--world", default="flatlands", help="its name (default flatlands)")
+    parser.add_argument(
+        "--world",
+        default=os.environ.get("WORLD") or "flatlands",
+        help="its name (default flatlands) [$WORLD]",
+    )
     parser.add_argument(
         "--tls",
         default=os.environ.get("BROKER_TLS") or VERIFIED,
@@ -64,6 +68,8 @@ def main() -> int:
         if given.backup:
             print(backup(given.source, given.target))
             return 0
+        if given.source.startswith(FILE) and not os.path.exists(given.source.removeprefix(FILE)):
+            raise StoreError(f"there is no {given.source}: nothing was copied")
         source = open_store(given.source, given.world, given.tls)
         target = open_store(given.target, given.world, given.tls)
         copy(source, target, lambda text: print(text, file=sys.stderr))
@@ -102,7 +108,7 @@ def backup(source: str, target: str) -> str:
 
 def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text: None) -> None:
     """Put everything that one store keeps into another; `say` is told of each part. Raises
-    StoreError, also if the other one keeps anything already.
+    StoreError, also if the other one keeps anything already, or the first one nothing.
 
     A claimed item becomes one that is due when its lease ends.
     """
@@ -112,6 +118,10 @@ def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text
             "was copied"
         )
     names = source.names()
+    if not any(names):
+        raise StoreError(
+            f"{bare(source.url)} keeps nothing of the world {source.world!r}: nothing was copied"
+        )
     for queue in names.queues:
         say(f"the items of {queue!r} ...")
         items = source.each(queue)

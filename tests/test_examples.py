@@ -1,8 +1,10 @@
 """The bots of examples/ play on a real server, and do what their guide says."""
 
 import re
+import socket
 import sys
 from contextlib import contextmanager
+from threading import Thread
 
 import pytest
 
@@ -13,6 +15,8 @@ from tests.socket_client import SocketClient, together
 from tests.test_imports import imported
 
 EXAMPLES = ROOT / "examples"
+
+BUSY = b"HTTP/1.1 429 Too Many Requests\r\n\r\n"
 
 
 @pytest.fixture
@@ -228,10 +232,22 @@ def test_a_bot_says_where_it_can_play(url):
         Bot(url, "Ada")
 
 
+def refuse(server):
+    """Let nobody in who connects to a server."""
+    with server.accept()[0] as connection:
+        connection.sendall(BUSY)
+
+
 def test_a_bot_that_cannot_play_ends_with_a_sentence(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["bot", "http://127.0.0.1:1"])
     with pytest.raises(SystemExit, match="Nobody answers at .*: start the server first"):
         play("Ada", lambda bot: None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        Thread(target=refuse, args=(server,)).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setattr(sys, "argv", ["bot", url])
+        with pytest.raises(SystemExit, match="Ada cannot play at .*: HTTP/1.1 429 Too"):
+            play("Ada", lambda bot: None)
     monkeypatch.setattr(sys, "argv", ["bot", "gopher://old"])
     with pytest.raises(SystemExit, match="Ada cannot play at gopher://old: a bot plays at"):
         play("Ada", lambda bot: None)

@@ -170,13 +170,16 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
 
     Raises Trouble if nothing answers there, or the token does not open the numbers.
     """
-    parts, url = urlsplit(url), bare(url)
+    wrong = Trouble(f"{bare(url)!r} is not the address of a server: ws://HOST:PORT/ws is one")
     try:
+        parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "wss" else 80)
+        (parts.hostname or "").encode("idna")
     except ValueError:
-        port = 0
-    if parts.scheme not in ("ws", "wss") or not parts.hostname or not port:
-        raise Trouble(f"{url!r} is not the address of a server: ws://HOST:PORT/ws is one")
+        raise wrong from None
+    if parts.scheme not in ("ws", "wss") or not parts.hostname:
+        raise wrong
+    url = bare(url)
     tls = "" if parts.scheme == "ws" else "unchecked" if insecure else "checked"
     try:
         with socket.create_connection((parts.hostname, port), timeout=5) as connection:

@@ -15,7 +15,9 @@ from graphlib import TopologicalSorter
 from posixpath import dirname, join, normpath
 
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?", re.M | re.S)
-_IMPORT = re.compile(r"^import (?:\{([^}]*)\}|\* as (\w+))\s+from '([^']+)';", re.M)
+_IMPORT = re.compile(
+    r"""^import (?:\{([^}]*)\}|\* as (\w+))\s+from (?:'([^'\n]+)'|"([^"\n]+)");?""", re.M
+)
 _EXPORT = re.compile(r"^export (?=const ([^;]+)|(?:async )?(?:function\*?|class) (\w+))", re.M)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.M)
 #: A name in a declaration of constants.
@@ -30,7 +32,7 @@ class _Module:
         code = _COMMENT.sub("", source)
         #: The paths of other modules, and the names that are imported from them.
         self.imports = {
-            self._beside(found[3]): re.findall(r"(\w+)(?: as \w+)?,?", found[1] or "")
+            self._beside(found): re.findall(r"(\w+)(?: as \w+)?,?", found[1] or "")
             for found in _IMPORT.finditer(code)
         }
         self.exports: list[str] = []
@@ -38,14 +40,19 @@ class _Module:
             self.exports += [name] if name else _CONSTANT.findall(constants)
         self._code = _EXPORT.sub("", _IMPORT.sub(self._imported, code))
         if strange := _LEFT.search(self._code):
-            raise ValueError(f"{path} cannot be joined to the others, since it has: {strange[0]}")
+            raise ValueError(
+                f"{path} cannot be joined to the others, since it has: {strange[0]} Write import "
+                "{ name } from './other.js' or import * as name from './other.js', and export "
+                "before const, function and class"
+            )
 
-    def _beside(self, name: str) -> str:
-        return normpath(join(dirname(self.path), name))
+    def _beside(self, found: re.Match[str]) -> str:
+        """Return the path of the module that an import names."""
+        return normpath(join(dirname(self.path), found[3] or found[4]))
 
     def _imported(self, found: re.Match[str]) -> str:
         names = found[2] or "{" + found[1].replace(" as ", ": ") + "}"
-        return f"const {names} = $modules['{self._beside(found[3])}'];"
+        return f"const {names} = $modules['{self._beside(found)}'];"
 
     def function(self) -> str:
         """Return the part of the script that this module becomes."""

@@ -11,6 +11,7 @@ import mimetypes
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
@@ -72,6 +73,21 @@ def laid_over(*folders: Path) -> dict[str, Path]:
     }
 
 
+def _named(joined: str, contents: Collection[str]) -> tuple[str, list[str]]:
+    """Return the module and the style sheets that a page names between its marks. Raises
+    ValueError, with a sentence for its author, if they are not among its `contents`."""
+    modules = re.findall(r'<script type="module" src="([^"]+\.js)">', joined)
+    if len(modules) != 1:
+        raise ValueError(
+            "between its marks index.html must have one line "
+            '<script type="module" src="main.js"></script>'
+        )
+    main, *sheets = map(normpath, [*modules, *re.findall(r'href="([^"]+\.css)"', joined)])
+    if missing := [name for name in sheets if f"/{name}" not in contents]:
+        raise ValueError(f"index.html names {missing[0]}, and the page has no such file")
+    return main, sheets
+
+
 class Files:
     """A WSGI application that serves the files of a folder; another one gets all other requests.
 
@@ -105,9 +121,8 @@ class Files:
         contents = {f"/{name}": path.read_bytes() for name, path in laid_over(*folders).items()}
         before, single, after = contents["/index.html"].split(JOINED)
         modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
-        [main] = re.findall(r'type="module" src="(.+\.js)"', single.decode())
+        main, sheets = _named(single.decode(), contents)
         contents["/joined.js"] = join_modules(modules, main).encode()
-        sheets = re.findall(r'href="(.+\.css)"', single.decode())
         contents["/joined.css"] = b"".join(contents[f"/{name}"] for name in sheets)
         together = hashlib.sha256()
         for name, content in contents.items():

@@ -155,6 +155,8 @@ def test_two_files_are_compared(tmp_path, capsys, monkeypatch):
     ("options", "sentence"),
     [
         (["--url", "http://localhost:1/"], "is not the address of a server"),
+        (["--url", "ws://[::1:8000/ws"], "is not the address of a server"),
+        (["--url", "ws://a..b/ws"], "is not the address of a server"),
         (["--url", "ws://127.0.0.1:1/ws"], "nothing answers at ws://127.0.0.1:1/ws"),
         (["--broker", "pigeon://"], "pigeon:// names no broker"),
     ],

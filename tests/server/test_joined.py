@@ -17,10 +17,13 @@ GOOD = {
     "export const SMALL = 1, LARGE = 2;\n",
     "list.js": "export class List {}\n",
 }
+#: The same as other people write it.
+OTHERS = {**GOOD, "main.js": GOOD["main.js"].replace("'", '"').replace(";", "", 1)}
 
 
-def test_modules_stand_in_the_order_in_which_they_need_each_other():
-    script = join_modules({**GOOD, "unused.js": ""}, "main.js")
+@pytest.mark.parametrize("good", [GOOD, OTHERS])
+def test_modules_stand_in_the_order_in_which_they_need_each_other(good):
+    script = join_modules({**good, "unused.js": ""}, "main.js")
     assert re.findall(r"^// (.*)", script, re.M) == ["list.js", "far/maths.js", "main.js"]
     assert "const all = $modules['list.js'];" in script
     assert "const { SMALL: least,\n  half } = $modules['far/maths.js'];" in script
@@ -35,6 +38,7 @@ def test_modules_stand_in_the_order_in_which_they_need_each_other():
         ("list.js", "import { half } from './near/maths.js';", "near/maths.js is imported, and is"),
         ("list.js", "export default class {}", "list.js cannot be joined.*export default class"),
         ("list.js", "export let count = 0;", "list.js cannot be joined.*export let count"),
+        ("list.js", "import './main.js';", "Write import { name } from './other.js'"),
     ],
 )
 def test_a_module_that_cannot_be_joined_is_named(path, source, told):

@@ -56,6 +56,29 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     assert own.get("/").data.split(b"/v/")[0] != get("").data
 
 
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        (
+            '<link href="./loook.css"><script type="module" src="./own.js">',
+            "names loook.css, and",
+        ),
+        ('<script src="own.js" type="module">', "must have one line <script type="),
+    ],
+)
+def test_a_page_that_names_what_is_not_there_is_told_so_to_its_author(tmp_path, between, told):
+    (tmp_path / "own.js").touch()
+    (tmp_path / "look.css").touch()
+    page = "<!-- base --><!-- joined -->{}<!-- joined -->"
+    (tmp_path / "index.html").write_text(page.format(between))
+    with pytest.raises(ValueError, match=told):
+        served(page=tmp_path)
+    (tmp_path / "index.html").write_text(
+        page.format('<link href="./look.css"><script type="module" src="./own.js">')
+    )
+    assert served(page=tmp_path).get("/joined.css").status_code == 200
+
+
 def test_faults_are_shown_to_an_author_and_never_to_players(get):
     pages = served(faults=[("it failed", "x.py")])
     told, page = pages.get("/author").json, pages.get("/").data

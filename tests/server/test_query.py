@@ -301,7 +301,7 @@ def redis():
 
 ROWS = Answer(
     ["id", "name", "x", "team"],
-    [(1, "Wren", 0.5, "a"), (2, "T\u00efts 007", -3.0, "b"), (3, "003", None, "a")],
+    [(1, "Wren", 0.5, "a"), (2, "T\u00efts 007", -3.0, "b"), (3, str(2**63), None, "a")],
     cut=False,
 )
 

@@ -51,6 +51,8 @@ def test_the_environment_sets_what_the_command_line_does_not():
             "there is no game 'chess': there are flatlands, paint, quiet, snake",
         ),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
+        (["--game", "./docs"], {}, "it has no game.py"),
+        (["--game", "./README.md"], {}, "README.md is no game: that is a folder with a game.py"),
         (["--address", "https://a.example.org"], {}, "--address needs a SECRET_KEY"),
         ([], {"ADDRESS": "https://a;b", "SECRET_KEY": "s"}, "is no address of a machine"),
         (["--commit", "a b"], {}, "'a b' is no name of a commit or tag"),

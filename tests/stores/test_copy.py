@@ -75,19 +75,17 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
 
 
 def recipe(path, kept):
-    """Return the shell commands of "Backup" in docs/operations.md, with these two files."""
+    """Return the shell commands of "Backup" in docs/operations.md, that which makes one and that
+    which puts it back, with these two files."""
     page = (ROOT / "docs" / "operations.md").read_text()
     begin = page.index("**Backup.**")
     text = page[begin : page.index("\n**", begin)]
-    lines = re.findall(r"^    (.*)$", text, re.M)
-    assert len(lines) == 3
-    command = f"{sys.executable} -W error"
-    return [
-        line.replace("backup.db", str(kept))
-        .replace("flatlands.db", str(path))
-        .replace("python", command, 1)
-        for line in lines
-    ]
+    lines = re.findall(r"^    (.*)$", text.replace("\\\n", ""), re.M)
+    assert len(lines) == 2
+    for name, file in {"backup.db": kept, "flatlands.db": path}.items():
+        lines = [line.replace(name, str(file)) for line in lines]
+    lines = [re.sub(r"\bnew\.db|\bbefore\b", rf"{path.parent}/\g<0>", line) for line in lines]
+    return [line.replace("python", f"{sys.executable} -W error", 1) for line in lines]
 
 
 def shell(line):
@@ -98,7 +96,7 @@ def shell(line):
 @pytest.mark.process
 def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
     path, kept = tmp_path / "store.db", tmp_path / "kept.db"
-    make, remove, put_back = recipe(path, kept)
+    make, put_back = recipe(path, kept)
     store = filled(f"sqlite:///{path}")
     other = filled(f"sqlite:///{path}", "another world")
     before = content(store)
@@ -106,13 +104,16 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
     assert ended.returncode == 0 and ended.stdout.startswith(f"{kept} is whole, and has ")
     assert list(tmp_path.glob("kept.db*")) == [kept]
     store.put("q", [Item("later", 0, "", b"")])
-    for again in (make, put_back):
-        ended = shell(again)
-        assert ended.returncode == 1 and "Traceback" not in ended.stderr
-        assert ended.stderr.endswith(" is there already: nothing was copied\n")
+    ended = shell(make)
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert ended.stderr.endswith(" is there already: nothing was copied\n")
     store.close()
     other.close()
-    assert [shell(line).returncode for line in (remove, put_back)] == [0, 0]
+    # Where there is no backup, what is there stays.
+    kept.rename(tmp_path / "elsewhere")
+    assert shell(put_back).returncode == 1 and path.exists()
+    (tmp_path / "elsewhere").rename(kept)
+    assert shell(put_back).returncode == 0
     assert content(open_store(f"sqlite:///{path}", "flatlands")) == before
     assert content(open_store(f"sqlite:///{path}", "another world")) == before
 
@@ -138,6 +139,12 @@ def test_a_copy_that_cannot_be_made_is_told_in_a_sentence(tmp_path, redis):
     assert told.endswith("/none/c.db cannot be made: No such file or directory\n")
     status, told = refused(file, "mysql://x")
     assert status == 2 and "no store is called 'mysql://x'" in told
+    status, told = refused(none, other)
+    assert status == 1 and "there is no sqlite" in told
+    status, told = refused(file, other)
+    assert status == 1 and "keeps nothing of the world 'flatlands': nothing was copied" in told
+    assert run(file, other, WORLD="w").returncode == 0
+    (tmp_path / "b.db").unlink()
     # Nothing is mixed with what is there already.
     open_store(other, "w").add(Score("board", "Wren", 1))
     status, told = refused(file, other, "--world", "w")

@@ -47,11 +47,16 @@ HANGS = 8
 
 def main() -> int:
     """Run the server; return the exit code."""
+    answers = 1
+    if "--listen-fd" in sys.argv:
+        # To its supervisor. What a game prints goes where the log goes.
+        answers = os.dup(1)
+        os.dup2(2, 1)
     settings = options.read(sys.argv[1:])
     logs.set_up(settings.log_level, settings.log_format, settings.worker, settings.short_addresses)
     stopping = Event()
     try:
-        server, worker = _start(settings, stopping)
+        server, worker = _start(settings, stopping, answers)
     except KeyboardInterrupt:
         # Somebody has waited long enough for a Redis.
         return 130
@@ -69,9 +74,10 @@ def main() -> int:
 
 
 def _start(
-    settings: options.Settings, stopping: Event
+    settings: options.Settings, stopping: Event, answers: int
 ) -> tuple["Server | Supervisor", "Worker | None"]:
-    """Start what serves, and obey signals; a worker is to be started next."""
+    """Start what serves, and obey signals; a worker is to be started next, which has a pipe for
+    `answers`."""
     server: Server | Supervisor
     replace = worker = None
     if settings.workers > 1:
@@ -83,7 +89,7 @@ def _start(
         # Nobody else can name the line of a game that does not return.
         node.node.loop.every(1000, lambda: faulthandler.dump_traceback_later(HANGS), 0)
         if settings.listen_fd is not None:
-            worker = _worker(node, stopping)
+            worker = _worker(node, stopping, answers)
     for number in (signal.SIGINT, signal.SIGTERM):
         gevent.signal_handler(number, stopping.set)
     if worker is not None:
@@ -170,10 +176,10 @@ def _store(settings: options.Settings) -> Store | None:
     return store
 
 
-def _worker(server: "Server", stopping: Event) -> "Worker":
+def _worker(server: "Server", stopping: Event, answers: int) -> "Worker":
     from flatlands.server.worker import Worker
 
-    return Worker(server, stopping)
+    return Worker(server, stopping, answers)
 
 
 def _obey_hangups(replace: Callable[[], None] | None, stopping: Event) -> None:

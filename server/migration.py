@@ -278,6 +278,12 @@ class Migration:
             session.connection.abort()
             return
         session.go_on(traveller)
+        try:
+            # The worker that it comes from may not have read an order yet that this one has.
+            node.orders.admit(player.id, session.address)
+        except protocol.Refused as refused:
+            session.refuse(refused)
+            return
         self._arriving.put(session, self._loop.now())
 
     def _show(self, session: Session, _due: int) -> None:

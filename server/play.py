@@ -317,11 +317,11 @@ class Play:
         """Take that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
             self.boards.note(owner, player, name)
-        self.game.renamed(player, name, owner)
+        self._node.loop.guarded(self.game.renamed, player, name, owner)
 
     def silenced(self, player: int) -> None:
         """Take that an operator has sent away or muted a player."""
-        self.game.silenced(player)
+        self._node.loop.guarded(self.game.silenced, player)
 
     def clear(self, square: Square) -> None:
         """Remove what players have written in a square, because an operator wants it. It waits for

@@ -482,7 +482,8 @@ def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
     given["store"] = _store(given["store"], given["broker"], environment.get(STATE, ""))
-    given["secret"] = given["secret"] or None
+    # A worker whose arguments say "" has one from its supervisor.
+    given["secret"] = given["secret"] or environment.get("SECRET_KEY") or None
 
 
 def _store(url: str, broker: str, folder: str) -> str | None:

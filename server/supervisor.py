@@ -384,6 +384,8 @@ class Supervisor:
             options.append("--unsealed")
         options += ("--worker", str(slot + 1), "--reports", self._reports.name)
         options += ("--clock", str(self._clock))
+        if self._folder is not None:
+            options += ("--broker", self._environment["BROKER_URL"])
         return Child(
             f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
         )

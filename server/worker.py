@@ -50,15 +50,15 @@ def read_load(text: str) -> Load | None:
 
 
 class Worker:
-    """A worker's ends of the two pipes to its supervisor (server/supervisor.py). It sets `stopping`
-    when the supervisor is gone.
+    """A worker's ends of the two pipes to its supervisor (server/supervisor.py): standard input,
+    and the descriptor `answers`. It sets `stopping` when the supervisor is gone.
     """
 
-    def __init__(self, server: "Server", stopping: Event) -> None:
+    def __init__(self, server: "Server", stopping: Event, answers: int) -> None:
         self._server = server
         self._stopping = stopping
         self._shut = False
-        self._commands, self._answers = sys.stdin.fileno(), sys.stdout.fileno()
+        self._commands, self._answers = sys.stdin.fileno(), answers
         # A stopped supervisor reads nothing, and a worker must not wait for it.
         os.set_blocking(self._answers, False)
 

@@ -422,7 +422,7 @@ class Admission:
         if self._node.play.guards:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
-            self._node.loop.guarded(self._node.play.renamed, resident.id, hello.name, hello.owner)
+            self._node.play.renamed(resident.id, hello.name, hello.owner)
         goes_on = elsewhere is not None and elsewhere.walk is not None
         applicant.welcome(resident, hello.view, met, back=back, goes_on=goes_on)
 

@@ -191,14 +191,10 @@ class Session(ClientScreen):
         """Note a message of this kind. Raises Refused if there were too many of them lately."""
         if self.limits.any_rate:
             return
-        loop = self.node.loop
-        now = loop.now()
-        if self.rates.spend(kind, rate, now):
-            return
+        now = self.node.loop.now()
         # Messages that waited while this server stood still all come at once, which is no fault of
         # the client's.
-        late = loop.late()
-        if late and self.rates.spend(kind, rate, now, 1, late):
+        if self.rates.spend(kind, rate, now, 1, self.node.loop.late()):
             return
         often = f"{rate.rate:g} a second" if rate.rate >= 1 else f"once in {1 / rate.rate:g} s"
         raise Refused(

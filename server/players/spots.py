@@ -44,7 +44,7 @@ class Spots:
 
     def newcomer(self) -> Place:
         """Return a place for a player that is new to the world."""
-        while self._spread:
+        for _ in range(self._spread):
             self._turn = (self._turn + 1) % self._spread
             column, row = self._square(self._turn)
             span = self._grid.span

@@ -20,6 +20,7 @@ from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from flatlands.brokers.base import bare
+from flatlands.server import logs
 from flatlands.server.kept.keeper import Away
 from flatlands.server.kept.swap import BrokerSwap
 from flatlands.server.logs import log_line
@@ -136,9 +137,7 @@ def operator_pages(
         if not has_token():
             refuse()
         kind, who, seconds = _read(deed)
-        log.warning(
-            "admin: %s %r for %d s, ordered from %s", deed, who, seconds, request.remote_addr
-        )
+        log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds, _by())
         orders.give(kind, who, seconds)
         return jsonify({"deed": deed, "who": who, "seconds": seconds})
 
@@ -150,7 +149,7 @@ def operator_pages(
             abort(_answer(400, "A drain has no minutes: it ends with the server."))
         if not server.drain(_turn().sleep):
             abort(_answer(409, "No other server takes players of this world: stop this one."))
-        log.warning("admin: drain, ordered from %s", request.remote_addr)
+        log.warning("admin: drain, ordered from %s", _by())
         return jsonify({"deed": "drain"})
 
     @pages.route("/admin/broker", methods=["GET", "POST"])
@@ -161,7 +160,7 @@ def operator_pages(
         try:
             if request.method == "POST":
                 _reach(lambda: swap.order(url))
-                log.warning("admin: broker %s, ordered from %s", bare(url), request.remote_addr)
+                log.warning("admin: broker %s, ordered from %s", bare(url), _by())
             else:
                 # Another worker may have been told.
                 _reach(swap.look)
@@ -177,11 +176,11 @@ def operator_pages(
             name = clean(request.args["name"], NAME_LIMIT)
             if name is None:
                 abort(_answer(400, f"name must have 1 to {NAME_LIMIT} characters."))
-            log.warning("admin: clear %r, ordered from %s", name, request.remote_addr)
+            log.warning("admin: clear %r, ordered from %s", name, _by())
             _reach(lambda: play.clear_name(name))
             return jsonify({"deed": "clear", "name": name})
         squares = _squares()
-        log.warning("admin: clear %d:%d to %d:%d, ordered from %s", *squares, request.remote_addr)
+        log.warning("admin: clear %d:%d to %d:%d, ordered from %s", *squares, _by())
         for square in squares.squares():
             _reach(partial(play.clear, square))
         return jsonify({"deed": "clear", "squares": len(squares.squares())})
@@ -194,7 +193,7 @@ def operator_pages(
         if owner is not None:
             if not _OWNER.fullmatch(owner) or not int(owner, 16):
                 abort(_answer(400, "owner is one of those that are told without it."))
-            told = (owner, *squares, request.remote_addr)
+            told = (owner, *squares, _by())
             log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
         tiles = _reach(lambda: play.undo(owner, squares))
         return jsonify({"deed": "undo", "tiles": tiles})
@@ -223,10 +222,19 @@ def _turn() -> Turn:
 def _reach(call: Callable[[], _T]) -> _T:
     """Return what a call returns that waits for the store. Aborts with a sentence if that is away:
     some of it may be done, and the order can be given again."""
+    turn = _turn()
+    turn.end()
     try:
         return call()
     except Away as error:
         abort(_answer(503, f"{error}. Give the order again."))
+    finally:
+        turn.begin()
+
+
+def _by() -> str:
+    """Return who gives an order, as it is logged."""
+    return logs.shown(request.remote_addr or "")
 
 
 def _is_local() -> bool:

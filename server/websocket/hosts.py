@@ -88,7 +88,8 @@ def is_origin(text: str) -> bool:
 
 def origin_of(address: str) -> str:
     """Return the origin of a machine's address, as browsers write it."""
-    return "/".join(address.split("/")[:3])
+    origin = "/".join(address.split("/")[:3])
+    return origin.removesuffix({"http": ":80", "https": ":443"}[origin.partition(":")[0]])
 
 
 def site(host: str) -> str | None:

@@ -10,6 +10,7 @@ from flatlands.server.clients import admission
 from flatlands.server.districts import COLUMNS
 from flatlands.server.kept.keeper import Away
 from flatlands.server.messages import protocol
+from flatlands.server.players.orders import KICK
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.machine import Machine
 
@@ -197,18 +198,27 @@ def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_tak
     assert first.connection.closed[0] == protocol.TAKEN_OVER
 
 
-def test_a_game_that_fails_when_it_hears_of_a_name_holds_up_nobody():
+def test_a_game_that_fails_when_it_hears_of_a_name_or_an_order_holds_up_nobody():
     class Proud(Engine):
-        def on_hello(self, guest, ticket):
-            guest.owner = "Ada"
-
         def renamed(self, player, name, owner):
             raise RuntimeError("who?")
 
-    harness = Harness(play=Proud)
-    harness.loop.forgiving = True
-    client = harness.client().hello("Ada")
-    assert client.model.welcome and harness.loop.stats["errors"] == 1
+        def silenced(self, player):
+            raise RuntimeError("who?")
+
+    class Guarded(Proud):
+        def on_hello(self, guest, ticket):
+            guest.owner = "Ada"
+
+    for play, key in ((Guarded, []), (Proud, [KEY, "a-key-of-Adas-own"])):
+        harness = Harness(play=play)
+        harness.loop.forgiving = True
+        client = harness.client().hello("Ada")
+        if key:
+            client.send(*key)
+        assert client.model.welcome and harness.loop.stats["errors"] == 1
+        harness.node.orders.give(KICK, str(client.id), 600)
+        assert client.connection.closed[0] == protocol.POLICY
 
 
 def test_only_so_many_are_asked_about_at_once(club, monkeypatch):

@@ -84,9 +84,9 @@ def test_only_this_machine_can_reach_a_listener_on_loopback():
 
 
 def test_pages_of_other_machines_of_the_world_may_connect_and_no_others():
-    machines = ["https://b.example.org/game", "http://10.0.0.2:8000"]
+    machines = ["https://b.example.org:443/game", "http://10.0.0.2:8000", "http://10.0.0.3:80"]
     hosts = Hosts(machines=lambda: machines)
-    for origin in ("https://b.example.org", "http://10.0.0.2:8000"):
+    for origin in ("https://b.example.org", "http://10.0.0.2:8000", "http://10.0.0.3"):
         assert hosts.misses_origin(origin, "a.example.org") is None
     for origin in ("http://b.example.org", "https://b.example.org:444", "http://10.0.0.2", "null"):
         assert hosts.misses_origin(origin, "a.example.org")

@@ -10,6 +10,7 @@ from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import COLUMNS
 from flatlands.server.migration import NOT_TAKEN, TOO_OLD
 from flatlands.server.players.invitations import Met
+from flatlands.server.players.orders import KICK
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
@@ -305,6 +306,22 @@ def test_a_player_that_came_back_meanwhile_and_left_again_is_seen_when_it_is_pas
     machine.run(5000)
     assert sees.sees(client)
     machine.check()
+
+
+def test_who_is_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(machine):
+    [walker] = settled(machine, (-1, 0))
+    # The worker that it comes from has not read the order yet.
+    machine.hosts[1].node.orders.give(KICK, str(walker.id), 600)
+    walker.walk(1, 0)
+    while walker.at()[0] < 400:
+        machine.run(20)
+    machine.tell((COLUMNS, -1, 0, 1))
+    machine.run(200)
+    assert len(machine.under_way) == 1
+    machine.arrive()
+    machine.run(1000)
+    assert walker.connection.closed[0] == 1008 and walker.model.errors == ["kicked"]
+    assert not any(walker.id in host.node.residents.by_id for host in machine.hosts)
 
 
 def seqs(client, square, id):

@@ -431,6 +431,10 @@ def test_messages_that_piled_up_while_the_server_stood_still_are_nobodys_fault(h
     harness.loop.stood = 10_000
     paces(client, 250, 0)
     assert client.model.errors == [] and client.connection.closed is None
+    # So many as would have come meanwhile, and no more.
+    paces(client, 120, 0)
+    assert client.model.errors
+    client.model.errors.clear()
     harness.run(1000)
     harness.loop.stood = 0
     paces(client, 60, 0)

@@ -66,6 +66,12 @@ def test_a_wrong_setting_is_refused_in_words(capsys, arguments, environment, sai
     assert said in capsys.readouterr().err
 
 
+def test_an_empty_secret_is_that_of_the_environment():
+    for given in ([], ["--secret", ""]):
+        assert settings.read(given, {"SECRET_KEY": "kept"}).secret == "kept"
+        assert settings.read(given, {}).secret is None
+
+
 def test_the_commit_is_named_or_that_of_the_clone(tmp_path):
     named = {"COMMIT": "v0.4.0", "HEROKU_SLUG_COMMIT": "b" * 40}
     assert settings.read([], named).commit == "v0.4.0"

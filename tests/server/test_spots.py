@@ -8,7 +8,7 @@ import pytest
 from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
 from flatlands.testkit.ground import Ground
 from flatlands.world.grid import Grid
-from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, WATER, Terrain
 from flatlands.world.track import UNIT
 
 GRID, TERRAIN = Grid(16), Terrain(2013)
@@ -35,6 +35,15 @@ def test_newcomers_are_spread_evenly_over_squares_on_free_ground(spread):
     assert set(squares) <= {spread_square(turn, spread) for turn in range(spread)}
     # A square that is nearly all water may pass its turns on.
     assert len(squares) > 0.9 * spread and max(squares.values()) <= 10
+
+
+def test_newcomers_for_whom_no_square_of_a_spread_is_free_begin_on_the_plaza():
+    class Sea(Terrain):
+        def kind(self, column, row):
+            return WATER if column > 1000 else super().kind(column, row)
+
+    x, y = Spots(GRID, Sea(2013), 1, 8000).newcomer()
+    assert x * x + y * y <= (PLAZA_WITHIN * UNIT) ** 2
 
 
 def test_the_squares_of_a_spread_are_one_block_around_the_origin():

@@ -374,6 +374,21 @@ def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
             client.close()
 
 
+def test_what_a_game_prints_is_not_taken_for_what_a_worker_says(tmp_path):
+    game = tmp_path / "loud.py"
+    game.write_text(
+        "from flatlands import Game as Engine, every\n\n\n"
+        "class Game(Engine):\n    @every(0.2)\n    def beat(self):\n"
+        "        print('to', 'and fro', sep=chr(9), flush=True)\n"
+    )
+    # An empty option says as little as none, also of what the supervisor has for its workers.
+    with serving("--workers", "2", "--broker", "", "--game", str(game)) as server:
+        first = set(children(server))
+        until(lambda: stats(server)["nodes"] == 2)
+        until(lambda: server.errors().count("to\tand fro") > 20)
+        assert set(children(server)) == first and "Traceback" not in server.errors()
+
+
 def sources(client, which):
     """Return the nodes, as a client knows them, that have those players whose ids `which` takes."""
     return {player.source for id, player in client.model.players.items() if which(id)}

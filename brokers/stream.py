@@ -14,7 +14,7 @@ import gevent
 from gevent import socket, ssl
 from gevent.event import Event
 
-from flatlands.brokers.base import UNVERIFIED, VERIFIED, Counters
+from flatlands.brokers.base import UNVERIFIED, VERIFIED, Counters, bare
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.link import SURPRISES, Link, LinkedBroker, unreadable
 
@@ -63,6 +63,8 @@ def endpoints(url: str, kind: str, port: int, tls: str | None) -> list[Endpoint]
     sentence for the user that does not contain the password.
     """
     parts = urlsplit(url)
+    if parts.netloc and "@" in parts.path + parts.fragment:
+        raise ValueError(f"{bare(url)!r}: in a password write %2F for /, %23 for # and %3F for ?")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     certificates = tls or VERIFIED
     if "ssl_cert_reqs" in options:
@@ -154,12 +156,16 @@ class Connection:
     def _connect(self) -> None:
         # socket.create_connection() would leave its socket open when a timeout interrupts it.
         trouble: OSError | None = None
-        for family, kind, proto, _, address in socket.getaddrinfo(
-            self.endpoint.host, self.endpoint.port, type=socket.SOCK_STREAM
-        ):
+        host, port = self.endpoint.host, self.endpoint.port
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # All but the last share half of the time: one may be behind a wall that answers nothing.
+        each = CONNECT_WITHIN / (2 * len(found))
+        for number, (family, kind, proto, _, address) in enumerate(found, 1):
             self._socket = plain = socket.socket(family, kind, proto)
+            within = each if number < len(found) else None
             try:
-                plain.connect(address)
+                with gevent.Timeout(within, TimeoutError(f"no answer within {within} s")):
+                    plain.connect(address)
             except OSError as error:
                 trouble = error
                 plain.close()

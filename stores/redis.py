@@ -186,9 +186,9 @@ for at = 2, #ARGV, 2 do
     'ZRANGE', KEYS[3], ARGV[at], ARGV[at + 1], 'BYLEX', 'LIMIT', 0, ARGV[1])
   for _, member in ipairs(members) do
     local group, id = string.match(member, '^(.-)%z(.*)$')
-    local due = tonumber(redis.call('ZSCORE', KEYS[1], id))
+    local delay = math.max(tonumber(redis.call('ZSCORE', KEYS[1], id)) - now, 0)
     local what = cmsgpack.unpack(redis.call('HGET', KEYS[2], id))
-    found[#found + 1] = {id, string.format('%.0f', math.max(due - now, 0)), group, what[4]}
+    found[#found + 1] = {id, string.format('%.0f', math.min(delay, 2^50)), group, what[4]}
   end
 end
 return found

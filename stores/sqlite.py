@@ -20,6 +20,7 @@ from pathlib import Path
 
 from flatlands.brokers.base import short_hash
 from flatlands.stores.base import (
+    NEVER,
     Claimed,
     If,
     Item,
@@ -276,7 +277,7 @@ class SqliteStore(Store):
     def _group(self, queue: str, names: Sequence[str]) -> list[Item]:
         with self._reading() as execute:
             rows = execute(
-                'SELECT id, max(due - ?, 0), "group", body FROM item'
+                f'SELECT id, min(max(due - ?, 0), {NEVER}), "group", body FROM item'
                 ' WHERE world = ? AND queue = ? AND "group" IN'
                 f" ({', '.join('?' * len(names))}) ORDER BY due, id",
                 (self._now(), self.world, queue, *names),
@@ -338,7 +339,7 @@ class SqliteStore(Store):
         with self._reading() as execute:
             later = "" if after is None else 'AND ("group", id) > (?, ?)'
             rows = execute(
-                'SELECT id, max(due - ?, 0), "group", body FROM item'
+                f'SELECT id, min(max(due - ?, 0), {NEVER}), "group", body FROM item'
                 f' WHERE world = ? AND queue = ? {later} ORDER BY "group", id LIMIT ?',
                 (self._now(), self.world, queue, *(after or ()), most),
             )

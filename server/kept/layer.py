@@ -200,6 +200,8 @@ class Layer:
         """Return the value and stamp of a tile as this node knows it, or as it wrote there, if that
         has not come back yet."""
         known, mine = self.known(square), own.tiles.get(place)
+        if mine is not None and mine[1] >> NODE_BITS < self.until():
+            mine = None
         there = (0, 0) if known is None else known.get(place)
         return there if mine is None or mine[1] <= there[1] else mine
 
@@ -364,9 +366,12 @@ class Layer:
             for who, places in self._asked.items():
                 self._since.setdefault(who, set()).update(places)
             self._oldest = min(self._oldest, oldest)
-            for square, writes in given.items():
-                for place, write in writes.items():
-                    self._add(square, place, write)
+            # In the order in which they were written, so that each has the value before it.
+            later, self._written = self._written, {}
+            for some in (given, later):
+                for square, writes in some.items():
+                    for place, write in writes.items():
+                        self._add(square, place, write)
 
         self.keeper.ask(question, answered, failed)
 

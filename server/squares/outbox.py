@@ -254,6 +254,8 @@ class Outbox:
         self._batches: dict[Square, Batch] = {}
         #: Square -> the node time in ms until which nothing is published there.
         self._resting: dict[Square, int] = {}
+        #: When the waiting batches are published next, in node time in ms.
+        self._planned = 0
         self._alarm = loop.alarm(self.publish)
         #: Square -> the number of the last batch or full state there, while this node has players
         #: in the square.
@@ -324,7 +326,8 @@ class Outbox:
         """Take a player out of a square without an event: another node publishes about it now."""
         self._remove(player, square)
         if square not in self.present and square not in self._batches:
-            self.numbers.pop(square, None)
+            self._resting.pop(square, None)
+            self.forget(square)
             self.signs.begin_anew(square)
 
     def _remove(self, player: Player, square: Square) -> None:
@@ -350,7 +353,7 @@ class Outbox:
         batch = self._batches.get(square)
         if batch is None:
             now = self._loop.now()
-            if not self._batches:
+            if not self._batches or (self._resting and self._in_time() < self._planned):
                 self._plan(self._in_time(), now)
             batch = self._batches[square] = Batch(Corner(square, self._span, now))
         return batch
@@ -363,6 +366,7 @@ class Outbox:
         return self._hub.not_before - max(LEAD, int(self._hub.interval / LEAD_SHARE))
 
     def _plan(self, due: int, now: int) -> None:
+        self._planned = due
         if due <= now:
             self._loop.soon(self.publish)
         else:

@@ -2,6 +2,7 @@
 
 import ssl
 import time
+from contextlib import ExitStack
 
 import gevent
 import pytest
@@ -31,6 +32,23 @@ def meeting():
         connection.close()
         for end in accepted:
             end.close()
+
+
+def test_the_next_address_of_a_name_is_tried_if_one_answers_nothing(meeting, monkeypatch):
+    connection, accept = meeting
+    [good] = socket.getaddrinfo("127.0.0.1", connection.endpoint.port, type=socket.SOCK_STREAM)
+    with socket.socket() as deaf, ExitStack() as filling:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        # Once its queue is full it drops all that comes.
+        for _ in range(4):
+            one = filling.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(deaf.getsockname())
+        found = [(*good[:4], deaf.getsockname()), good]
+        monkeypatch.setattr("flatlands.brokers.stream.socket.getaddrinfo", lambda *_, **__: found)
+        assert connection.open(lambda: "open") == "open"
+    accept()
 
 
 def closed_as_bytes_come(connection, send):

@@ -16,6 +16,8 @@ REFUSED = [
         for rest, why in (
             ("", "no host:port"),
             (":secret@host:port", "no host:port"),
+            (":secret/x@host", "in a password write %2F for /"),
+            ("me:12345#secret@host", "%23 for #"),
             (":secret@a:1,b:2", "names one host"),
             (":secret@a?ssl_cert_reqs=maybe", "'required' or 'none'"),
             (":secret@a?retry=1", "two options"),

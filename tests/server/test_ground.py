@@ -376,6 +376,24 @@ def test_a_forgotten_value_does_not_count_though_it_is_in_the_store_still(monkey
         assert in_store(harness, queue(name)) == {(3, 4): 9} and cells.counts() == {9: 1}
 
 
+class Fleeting(Game):
+    claims, peak = Cells("first", kept=False, forget=3), Cells("most", kept=False, forget=3)
+
+
+@pytest.mark.parametrize("name", ["claims", "peak"])
+def test_a_forgotten_tile_can_be_written_again_where_others_are_written_all_the_time(name):
+    harness, a, _ = world(play=Fleeting, stored=False)
+    cells = getattr(a.host.node.game, name)
+    cells[3, 4] = 9
+    for column in range(6):
+        harness.run(1000)
+        cells[column, 9] = 1
+    assert values(harness, name, (3, 4)) == {0}
+    cells[3, 4] = 5
+    harness.run(500)
+    assert values(harness, name, (3, 4)) == {5}
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored):
     harness, a, b, _ = world(nodes=3, play=Ways, stored=stored)

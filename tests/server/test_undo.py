@@ -13,6 +13,7 @@ from flatlands.world.tiles import LAST, next_stamp
 from tests.server.harness import Clock, clock_stores
 from tests.server.test_cells import in_store, store_of, world
 from tests.server.test_ground import values
+from tests.server.things import Broken
 
 ADA, BOB, CARL = (writer_of(owner_of(f"key {n}")) for n in range(3))
 HERE = Rect(0, 0, 0, 0)
@@ -69,6 +70,22 @@ def test_sums_are_taken_back_once_however_often_an_operator_asks():
         harness.run(50)
     harness.run(1000)
     assert values(harness, "worn", (3, 4)) == {4}
+
+
+def test_the_value_before_is_known_though_the_store_failed_in_between():
+    harness, a, b = world(play=Walls)
+    floor, spawn, asked = a.host.node.game.floor, a.host.spawn, []
+    a.host.spawn = lambda call, *arguments: asked.append((call, arguments))
+    floor.write((3, 4), 3, ADA)
+    harness.run(1000)
+    floor.write((3, 4), 5, BOB)
+    a.host.spawn = spawn
+    for call, (_store, *rest) in asked:
+        call(Broken(), *rest)
+    harness.run(2000)
+    assert b.host.node.play.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
+    harness.run(1000)
+    assert values(harness, "floor", (3, 4)) == {3}
 
 
 def test_a_player_without_a_key_can_be_undone_too():

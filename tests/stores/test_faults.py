@@ -18,7 +18,7 @@ import gevent
 import pytest
 
 from flatlands.stores import redis, sqlite
-from flatlands.stores.base import Item, StoreError
+from flatlands.stores.base import NEVER, Item, StoreError
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
@@ -250,6 +250,15 @@ def test_a_file_that_was_deleted_begins_anew_and_says_so_once_to_each(tmp_path, 
     assert stores[0].put("q", [item("new")]) == 1 and stores[1].count("q") == found + 1
     assert stores[0].identity == stores[1].identity
     assert (stores[0].identity == before) == (gone == ("-wal",))
+
+
+def test_what_waits_for_ever_does_so_though_the_clock_went_back(opening, tmp_path):
+    store = opening(f"sqlite:///{tmp_path}/store.db")
+    store.put("q", [item()._replace(delay=NEVER)])
+    now = store._now
+    store._now = lambda: now() - 5000
+    for found in (store.scan("q", 1), store.group("q", "")):
+        assert [one.delay for one in found] == [NEVER]
 
 
 def test_a_backup_that_is_put_in_the_place_of_a_file_in_use_is_what_it_was(tmp_path, opening):

@@ -308,7 +308,7 @@ def test_a_broker_that_cannot_be_used_is_refused_and_no_password_is_shown():
         shown = json.loads(ask(server, path, token=ADMIN)[1])
         assert shown["changing"] == "" and shown["broker"].startswith("memory://")
         for url, why in {
-            "redis://:pass/word@127.0.0.1:1": "is no host:port for redis://",
+            "redis://:pass/word@127.0.0.1:1": "in a password write %2F for /",
             "redis://:password@127.0.0.1:1": "no link to .*127.0.0.1:1.*, so nothing is changed",
             "redis:password@127.0.0.1": "is no host:port for redis://",
             "null://": "null:// is inside one process: name a broker for all",

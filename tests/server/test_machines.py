@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import urllib.request
 from contextlib import ExitStack, closing, contextmanager
 
@@ -11,7 +9,7 @@ import pytest
 
 from flatlands.bot import Bot
 from tests.brokers import zeromq_forwarders
-from tests.processes import PATIENCE, ROOT, ServerProcess
+from tests.processes import PATIENCE, ServerProcess, python
 from tests.server.servers import ask, shake, stats
 
 pytestmark = pytest.mark.process
@@ -98,10 +96,13 @@ def test_the_bots_of_a_swarm_go_over_and_what_they_saw_is_right(machines, tmp_pa
     path = tmp_path / "run.json"
     options = "--bots", str(SEATS), "--seconds", "15", "--rate", "2", "--late", "500"
     where = "--url", f"ws://127.0.0.1:{a.port}/ws", "--json", str(path)
-    command = [sys.executable, "loadtest/bots.py", *options, *where]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE)
-    # On a machine that is very busy nothing is judged (3).
-    assert ended.returncode in (0, 3), ended.stdout + ended.stderr
-    assert counted(a, "moved_to") + counted(b, "moved_to") > 0
+    # Once in a while four that wander at random stay on one side of the line.
+    for _ in range(3):
+        ended = python("loadtest/bots.py", *options, *where, timeout=2 * PATIENCE)
+        # On a machine that is very busy nothing is judged (3).
+        assert ended.returncode in (0, 3), ended.stdout + ended.stderr
+        if moved := counted(a, "moved_to") + counted(b, "moved_to"):
+            break
+    assert moved
     [run] = json.loads(path.read_text())["runs"]
     assert not run["faults"]

@@ -12,7 +12,7 @@ from werkzeug.test import Client
 
 from flatlands.server.web.joined import join_modules
 from flatlands.server.web.pages import STATIC, Files, laid_over
-from games.flatlands.tests.browser.acts import await_camera, place
+from games.flatlands.tests.browser.acts import ARRIVED, await_camera, place
 from tests.browser.pages import eventually, wait_for
 from tests.processes import ROOT
 
@@ -258,5 +258,4 @@ def test_a_slow_machine_never_has_the_blur_and_loses_half_of_its_pixels(play):
     before = page.evaluate("flatlands.state.here.x")
     # A click still leads where it points.
     page.mouse.click(400, 240)
-    wait_for(page, "flatlands.state.goal === null && flatlands.state.walk.arrived")
-    assert abs(page.evaluate("flatlands.state.here.x") - before - 80 / 32) < 0.6
+    wait_for(page, f"{ARRIVED} && Math.abs(flatlands.state.here.x - {before} - 80 / 32) < 0.6")

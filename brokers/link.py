@@ -202,6 +202,8 @@ def await_links(links: Sequence[Link], seconds: float) -> None:
     A link that is not connected then counts as one that was never proven, and begins with a Reset
     also if its first attempt succeeds at last.
     """
+    # A loop that did not run for a while would count the time that has passed.
+    gevent.get_hub().loop.update_now()
     gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
     for link in links:
         if not link.connected:

@@ -98,6 +98,14 @@ def oldest(broker: Broker) -> float:
     return max(link.seconds for link in broker.links())
 
 
+def await_young(broker: Broker, seconds: float) -> None:
+    """Wait until every link has given a sign of life within so many seconds."""
+    deadline = time.monotonic() + PATIENCE
+    while oldest(broker) >= seconds:
+        assert time.monotonic() < deadline, f"a link is old: {broker.links()}"
+        gevent.sleep(0.02)
+
+
 def drain(broker: Broker, seconds: float) -> list[Message]:
     """Return the messages that come within some seconds."""
     messages, until = [], time.monotonic() + seconds

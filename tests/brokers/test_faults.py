@@ -17,11 +17,13 @@ from flatlands.brokers.base import Message, Reset
 from flatlands.brokers.registry import open_broker
 from tests.brokers import mosquitto_servers, nats_servers, redis_servers
 from tests.brokers.faults import (
+    PATIENCE,
     STALL_S,
     Ledger,
     await_log,
     await_publish,
     await_reset,
+    await_young,
     drain,
     exchange,
     little_work,
@@ -82,7 +84,7 @@ def test_a_server_that_was_killed_is_found_again(running, opened):
         server.start()
         assert await_reset(broker, *names) == set(names)
         exchange(broker, *names)
-        assert oldest(broker) < 3
+        await_young(broker, 3)
         assert broker.counters.reconnects > before
         assert ledger.missing() == 0
 
@@ -110,7 +112,7 @@ def test_servers_that_stall_are_noticed_and_found_again(opened):
         for (server, broker), ledger in zip(servers.items(), ledgers, strict=True):
             assert await_reset(broker, "a", "b") == {"a", "b"}
             exchange(broker, "a", "b")
-            assert oldest(broker) < 3
+            await_young(broker, 3)
             # A forwarder confirms nothing: what was under way to it counts nowhere.
             assert ledger.missing() == isinstance(server, Forwarder)
         assert not any(drain(broker, 0.2) for broker in servers.values())
@@ -186,23 +188,28 @@ def test_a_full_queue_refuses_and_counts(server, opened, monkeypatch, limit, roo
     ledger = Ledger(broker)
     taken = [broker.publish("a", payload) for _ in range(30)]
     assert 0 < sum(taken) < 30 and taken == sorted(taken, reverse=True)
-    assert drain(broker, 0.3) == [Message("a", payload)] * sum(taken)
+    assert drain(broker, 1) == [Message("a", payload)] * sum(taken)
     assert ledger.missing() == 0
 
 
 @EVERY_KIND
-def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(server, opened):
+def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(
+    server, opened, monkeypatch
+):
     broker = opened(server.url)
+    # Its probes wait behind all that it sends.
+    monkeypatch.setattr(broker._link, "probes_limit", 60)
     make_live(broker, "a")
     with little_work():
         assert broker.receive(2) is None
-    assert oldest(broker) < 2
+    await_young(broker, 2)
     ledger = Ledger(broker)
     before = broker.counters.dropped
     accepted = sum(broker.publish("a", b"x" * 60) for _ in range(100_000))
     assert accepted + broker.counters.dropped - before == 100_000
-    while broker.receive(0.5) is not None:
-        pass
+    while ledger.missing():
+        assert broker.receive(PATIENCE) is not None
+    drain(broker, 0.5)
     assert ledger.missing() == 0
     assert (broker.counters.reconnects, broker.counters.errors) == (0, 0)
     with little_work():

@@ -61,6 +61,8 @@ def slow_reader(server, opened, monkeypatch, count):
     """
     slow, publisher = opened(server.url), opened(server.url)
     make_live(slow, "a", "b")
+    # It is not given up before it reads again.
+    monkeypatch.setattr(slow._link, "probes_limit", 60)
     reads, accept = Event(), slow._link._accept
 
     def wait_first(item):
@@ -71,7 +73,7 @@ def slow_reader(server, opened, monkeypatch, count):
     for n in range(count):
         assert publisher.publish("a", n.to_bytes(4) + bytes(PAYLOAD_LIMIT - 4)) is True
         gevent.sleep(0.002)
-    # Long enough for some numbers, and too short for the link to be given up.
+    # Long enough for some numbers.
     gevent.sleep(2.5)
     reads.set()
     items = []

@@ -9,7 +9,7 @@ from flatlands.brokers import inbox, ring
 from flatlands.brokers.base import BrokerClosed, Message, Reset
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.ring import Circle
-from tests.brokers.faults import await_reset, drain, exchange, make_live, oldest
+from tests.brokers.faults import await_reset, await_young, drain, exchange, make_live
 from tests.brokers.zeromq_forwarders import forwarding
 
 SQUARES = [f"sq {col}:{row}" for col in range(-50, 50) for row in range(-50, 50)]
@@ -107,7 +107,7 @@ def test_a_receiver_that_is_slow_stops_the_pumps_and_loses_nothing(monkeypatch):
         for name in names:
             whole.publish(name, b"%d" % n)
         gevent.sleep(0)
-    got = drain(whole, 0.2)
+    got = drain(whole, 1)
     for name in names:
         assert [int(m.payload) for m in got if m.channel == name] == list(range(100))
     whole.publish(names[0], b"more")
@@ -131,7 +131,7 @@ def test_a_pump_that_fails_starts_again_and_is_counted(monkeypatch, caplog):
     monkeypatch.setattr(member, "receive", fail_once)
     for n in range(2):
         whole.publish(names[0], b"%d" % n)
-    assert [m.payload for m in drain(whole, 0.2)] == [b"0", b"1"]
+    assert [m.payload for m in drain(whole, 1)] == [b"0", b"1"]
     assert whole.counters.errors == 1 and "a test" in caplog.text
     whole.close()
 
@@ -148,10 +148,10 @@ def test_a_dead_member_harms_only_its_own_channels():
         gevent.sleep(1.5)
         assert broker.publish(dead, b"lost") is False
         exchange(broker, *others)
-        assert [link.name for link in broker.links() if link.seconds > 1] == [urls[0]]
+        assert [link.name for link in broker.links() if link.trouble] == [urls[0]]
         forwarders[0].start()
         assert await_reset(broker, dead) == {dead}
         exchange(broker, *names)
-        assert oldest(broker) < 3
+        await_young(broker, 3)
         assert (broker.counters.reconnects, broker.counters.errors) == (1, 0)
         broker.close()

@@ -81,6 +81,8 @@ def secured(end):
 @pytest.mark.parametrize("sends", [False, True])
 def test_a_connection_closed_as_it_reads_or_sends_ends_with_an_error_of_its_own(meeting, sends):
     connection, accept = meeting
+    # Nobody waits for the certificate.
+    certify()
     opening = gevent.spawn(connection.open, connection.secure)
     with secured(accept()) as end:
         opening.get(timeout=5)

@@ -18,7 +18,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.brokers.zeromq import pair
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
 from flatlands.loadtest.kit.processes import Program
-from tests.brokers.faults import Ledger, await_reset, drain, exchange, make_live, oldest
+from tests.brokers.faults import Ledger, await_reset, await_young, drain, exchange, make_live
 from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, free_ports, start_forwarder
 from tests.processes import Proxy
 
@@ -184,7 +184,7 @@ def test_a_stall_of_its_own_loop_kills_no_link(opened, forwarder, monkeypatch):
         gevent.sleep(0.1)
         time.sleep(0.7)
     assert drain(broker, 0.5) == []
-    assert oldest(broker) < 1
+    await_young(broker, 1)
     assert broker.counters.reconnects == 0
 
 
@@ -214,7 +214,7 @@ def test_a_forwarder_that_is_killed_and_back_at_once_has_been_missed(opened, mon
         forwarder.start()
         assert await_reset(broker, *names) == set(names)
         exchange(broker, *names)
-        assert oldest(broker) < 3
+        await_young(broker, 3)
         assert (broker.counters.reconnects, broker.counters.errors) == (1, 0)
         assert ledger.missing() == 0
 

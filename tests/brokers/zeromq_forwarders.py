@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flatlands.loadtest.kit.processes import Program
+from tests.brokers.servers import free_port
 
 #: Seconds that a forwarder may take to start or to stop.
 PATIENCE = 20
@@ -17,11 +17,10 @@ PATIENCE = 20
 
 def free_ports() -> tuple[int, int]:
     """Return two ports of loopback on which nobody listens."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as one,
-        socket.create_server(("127.0.0.1", 0)) as other,
-    ):
-        return one.getsockname()[1], other.getsockname()[1]
+    one = free_port()
+    while (other := free_port()) == one:
+        pass
+    return one, other
 
 
 def start_forwarder(*options: str) -> Program:

@@ -27,8 +27,12 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
         assert play.line(PATIENCE).startswith("Flatlands is at")
         page = open_page(f"http://127.0.0.1:{port}/", cut_off=True, script="var count = 0;")
         page.get_by_text("Walk with the arrow keys").wait_for()
-        page.keyboard.press("ArrowRight", delay=400)
-        page.locator("#board li").first.wait_for(state="attached")
+
+        def is_counted():
+            page.keyboard.press("ArrowRight", delay=400)
+            return page.locator("#board li").count() > 0
+
+        eventually(is_counted, "a step is counted")
 
         # What fails is shown, with the line of the author's file, until it is mended.
         right = game.read_text()

@@ -187,8 +187,10 @@ def test_a_page_that_draws_everything_itself_knows_all_and_predicts_walls(open_p
         told = page.evaluate("page.told")
         assert [2, ["much"]] in told and ["Ada", {"loud": 2}] in told
         # Somebody builds a wall across the way of who walks.
-        page.evaluate("page.game.go({ heading: [1, 0] })")
-        page.evaluate("for (let y = -4; y < 5; y++) page.game.do.build(6, y, 1)")
+        page.evaluate("""() => {
+          page.game.go({ heading: [1, 0] });
+          for (let y = -4; y < 5; y++) page.game.do.build(6, y, 1);
+        }""")
         wait_for(page, "page.game.walk.arrived && page.game.walk.at(2 ** 50)[0] === 6 * 1024 - 1")
         assert page.evaluate("page.game.blocked(6, 0) && page.game.cells('walls').at(6, 4)") == 1
         track = page.evaluate("page.game.replica.players.get(page.game.id).track")

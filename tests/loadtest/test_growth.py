@@ -22,6 +22,7 @@ from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
+from tests.processes import PATIENCE
 
 # The law.
 
@@ -88,6 +89,12 @@ def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
 # The other nodes.
 
 
+def until(condition):
+    with gevent.Timeout(PATIENCE):
+        while not condition():
+            gevent.sleep(0.05)
+
+
 def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     monkeypatch.setattr("bench.others.SUBSCRIBED", 0.05)
     monkeypatch.setattr("bench.others.HEARTBEAT_EVERY", 100)
@@ -103,30 +110,27 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     try:
         node.peers.start()
         node.replicas.need([spread_square(turn, 9) for turn in range(9)])
-        gevent.sleep(0.2)
+        until(lambda: len(others.asked) == 9)
         said = others.begin()
         assert said == {"near": 6, "players": 120}
-        gevent.sleep(0.5)
 
         def known():
             squares = node.replicas.squares.values()
             return [player for heard in squares for player in heard.replica.players.values()]
 
-        assert len(node.peers.peers) == 6 and len(known()) == 120
+        until(lambda: len(node.peers.peers) == 6 and len(known()) == 120)
         before = {player.id: player.ack for player in known()}
         assert set(before.values()) == {0}
         others.walk()
-        gevent.sleep(1.0)
-        # Each has moved several times, within its square, and every event was believed.
-        after = {player.id: player for player in known()}
-        assert before.keys() == after.keys() and min(p.ack for p in after.values()) > 5
+        # Each moves several times, within its square, and every event is believed.
+        until(lambda: min(player.ack for player in known()) > 5)
+        assert before.keys() == {player.id for player in known()}
         for square, heard in node.replicas.squares.items():
             for player in heard.replica.players.values():
                 assert grid.square(*player.track.at(loop.now())) == square
         # What a node that comes later asks for is a full state.
         node.replicas.squares[0, 0].sync.request()
-        gevent.sleep(0.3)
-        assert node.replicas.squares[0, 0].sync.live
+        until(lambda: node.replicas.squares[0, 0].sync.live)
         for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
             assert not stats[name], name
         counts = others.counts()

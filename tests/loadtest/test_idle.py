@@ -35,7 +35,11 @@ def short(monkeypatch):
 def measure(out, *options):
     # A busy machine may be late; here it does not matter how late.
     few = ["--scenario", "idle", "--seconds", "1", "--rate", "200", "--late", "500"]
-    status = main([*few, "--json", str(out), *options])
+    for _ in range(3):
+        status = main([*few, "--json", str(out), *options])
+        # A generator that stood still has measured nothing.
+        if status != 3:
+            break
     return status, json.loads(out.read_text())
 
 

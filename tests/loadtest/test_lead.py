@@ -120,7 +120,7 @@ def test_a_generator_with_another_secret_is_sent_away_with_a_sentence_and_holds_
         known.secret = b"falsch"
         return join.knock(at, "box", 1)
 
-    found, said, [trouble] = led([guess], patience=2.0)
+    found, said, [trouble] = led([guess], patience=6.0)
     assert "only 0 of 1 generators have joined" in found
     assert any("sent away" in words and "another SWARM_SECRET" in words for words in said)
     assert "the leader has another SWARM_SECRET: give both the same" in str(trouble)

@@ -126,7 +126,7 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
 ):
     monkeypatch.setattr(client, "WARM_UP", 0.2)
     # Nobody waits longer than for the last, which may take its time on a busy machine.
-    monkeypatch.setattr(client, "DRAIN", 0.5 if withheld else PATIENCE)
+    monkeypatch.setattr(client, "DRAIN", 2.0 if withheld else PATIENCE)
     if withheld:
         # All of these players hear each other, and it is believed that a third more are there.
         monkeypatch.setattr(

@@ -103,13 +103,18 @@ def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out
 def test_a_delayed_message_comes_once_it_is_due_and_whoever_has_put_it():
     with running() as server, closing(open_redis(f"redis://127.0.0.1:{server.port}")) as client:
         way = Delayed(f"redis://127.0.0.1:{server.port}", "queue")
-        soon, late = (1000 * (client.time()[0] + seconds) for seconds in (1, 3600))
-        client.zadd(way.later, {message(2): late, message(1): soon})
+
+        def now():
+            seconds, us = client.time()
+            return seconds * 1000 + us / 1000
+
         way.put([message(0)])
+        soon, late = now() + 1000, now() + 3_600_000
+        client.zadd(way.later, {message(2): late, message(1): soon})
         came = []
         while len(came) < 2:
             came += way.claim(50)[1]
-            assert client.time()[0] * 1000 >= soon or len(came) < 2
+            assert now() >= soon or len(came) < 2
         assert came == [message(0), message(1)] and way.left() == (1, 0)
         # As many as Lua cannot unpack at once.
         client.zadd(way.later, {message(n): n for n in range(10, 10_010)})

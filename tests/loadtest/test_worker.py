@@ -52,7 +52,7 @@ class Again(Client):
 @pytest.mark.parametrize("endless", [True, False])
 def test_a_subscriber_that_still_receives_at_the_end_is_unfinished(endless, monkeypatch):
     monkeypatch.setitem(SUBSCRIBERS, "again", Again)
-    monkeypatch.setattr(worker, "DRAIN_S", 0.6)
+    monkeypatch.setattr(worker, "DRAIN_S", 0.6 if endless else 60.0)
     monkeypatch.setattr(worker, "QUIET_S", 0.3)
     monkeypatch.setattr(worker, "BATCH", 64)
     subscriber = Subscribing(0, CONFIG)

@@ -1,7 +1,6 @@
 """Two servers as machines with addresses: bots go from one to the other, and pages may."""
 
 import json
-import socket
 import urllib.request
 from contextlib import ExitStack, closing, contextmanager
 
@@ -9,6 +8,7 @@ import pytest
 
 from flatlands.bot import Bot
 from tests.brokers import zeromq_forwarders
+from tests.brokers.servers import free_port
 from tests.processes import PATIENCE, ServerProcess, python
 from tests.server.servers import ask, shake, stats
 
@@ -18,13 +18,6 @@ ADMIN = "an-admin-token-of-tests"
 
 #: Players that a machine accepts: with so many it is busy.
 SEATS = 4
-
-
-def free_port():
-    """Return a port that is free now."""
-    with closing(socket.socket()) as some:
-        some.bind(("127.0.0.1", 0))
-        return some.getsockname()[1]
 
 
 @contextmanager
@@ -85,7 +78,8 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
     players = stats(server)["residents"]
     assert ask(server, "admin/drain", ADMIN, "POST")[0] == 200
     play(bots, lambda: stats(server)["residents"] == 0)
-    assert counted(other, "moved_here") - before == players
+    # Whoever is not answered for within 300 ms comes anew, as the same player.
+    assert 0 < counted(other, "moved_here") - before <= players
     play(bots, lambda: all({*bot.players} == ids for bot in bots))
     for bot in bots:
         bot.leave()

@@ -31,7 +31,9 @@ def dead():
 
 
 def write(folder, name, content):
-    (folder / name).write_text(json.dumps(content._asdict()))
+    new = folder / "new"
+    new.write_text(json.dumps(content._asdict()))
+    new.replace(folder / name)
 
 
 @pytest.fixture
@@ -103,8 +105,10 @@ def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, joined, cap
 
 @pytest.mark.parametrize("stands_still", [False, True])
 def test_a_worker_that_is_asked_waits_for_newer_reports_but_not_for_ever(
-    tmp_path, joined, stands_still
+    tmp_path, joined, stands_still, monkeypatch
 ):
+    if not stands_still:
+        monkeypatch.setattr("flatlands.server.web.metrics.WAIT_FOR_OTHERS", PATIENCE)
     name = f"{os.getpid()}-a.report"
     write(tmp_path, name, report(10))
     timer = threading.Timer(0.2, lambda: stands_still or write(tmp_path, name, report(20)))
@@ -204,6 +208,7 @@ def test_every_worker_tells_of_all_and_nothing_is_forgotten_when_one_dies():
     # Workers report at different moments: one who is passed on between them counts once or twice.
     with serving("--workers", "2", "--gather", "0", SECRET_KEY="s") as server:
         clients = [SocketClient(server.port).hello(f"P{n}") for n in range(6)]
+        until(lambda: stats(server)["counted"]["joins"] == 6)
         shown = [stats(server) for _ in range(8)]
         for told in shown:
             assert told["workers"] == 2 and told["connections"] == told["residents"] == 6

@@ -129,12 +129,11 @@ def test_every_player_of_every_node_is_a_row(world):
     # What happens later is seen by the next statement.
     one.residents.leave(wren)
     lark = two.residents.join("Lark", (-200 * UNIT, 0))
-    gevent.sleep(2.2)
-    assert asker.ask("SELECT name FROM player ORDER BY name").rows == [("Lark",), ("Tit",)]
+    names = "SELECT name FROM player ORDER BY name"
+    until(lambda: asker.ask(names).rows == [("Lark",), ("Tit",)])
     two.residents.say(lark, "hello")
-    gevent.sleep(0.1)
-    [(rate,)] = asker.ask(f"SELECT events_s FROM square WHERE col = {lark.square[0]}").rows
-    assert rate > 0
+    rate = f"SELECT events_s FROM square WHERE col = {lark.square[0]}"
+    until(lambda: asker.ask(rate).rows[0][0] > 0)
 
 
 def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
@@ -231,8 +230,8 @@ def test_the_world_goes_on_while_a_statement_runs(settled):
             turns.append(gevent.sleep(0.01))
 
     turning = gevent.spawn(turn)
-    with pytest.raises(Wrong, match="takes more than 0.5 s"):
-        settled.asker(seconds=0.5).ask(ENDLESS)
+    with pytest.raises(Wrong, match="takes more than 3 s"):
+        settled.asker(seconds=3).ask(ENDLESS)
     turning.kill()
     assert len(turns) > 5
 

@@ -105,14 +105,15 @@ def test_computer_players_walk_near_the_plaza_like_anyone():
         client.close()
 
 
-def test_a_client_in_the_middle_of_its_handshake_is_told_too():
+def test_a_client_in_the_middle_of_its_handshake_is_told_too(monkeypatch):
+    monkeypatch.setattr(app, "STOP_WITHIN", PATIENCE)
     with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as late:
             late.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
             assert json.loads(server.get("healthz"))["status"] == "ok"
             server.terminate()
-            # It waits two seconds for the idle one's answer.
+            # It waits for the idle one's answer.
             time.sleep(0.3)
             late.sendall(
                 b"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -188,8 +189,12 @@ def test_a_silent_client_is_pinged_and_then_let_go_and_one_that_answers_stays(mo
     for name, value in quick.items():
         monkeypatch.setattr(app, name, value)
     with inside() as server:
-        awake = [SocketClient(server.port).hello(f"A{n}") for n in range(3)]
         asleep = [SocketClient(server.port).hello(f"S{n}") for n in range(8)]
+        awake = []
+        for n in range(3):
+            awake.append(SocketClient(server.port).hello(f"A{n}"))
+            for client in awake:
+                client.pump()
         together(awake, lambda: stats(server)["connections"] == len(awake))
         # Those who answer are still there when as much time again has passed.
         end = time.monotonic() + 2

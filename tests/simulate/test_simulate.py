@@ -165,6 +165,6 @@ FAULTS = [
 def test_a_fault_is_found_and_shrunk_to_a_short_story(fault, first, monkeypatch):
     fault(monkeypatch)
     seed = next(seed for seed in range(first, first + 2000) if fails(plan(seed)))
-    short = shrink(plan(seed), time.monotonic() + 150)
+    short = shrink(plan(seed), time.monotonic() + 600)
     assert fails(short)
     assert len(short.deeds) <= SHORT

@@ -10,7 +10,7 @@ import time
 from flatlands.stores.registry import open_store
 
 #: Items of one claim, ms of a lease, seconds of work.
-MOST, LEASE, WORK = 50, 1500, 0.02
+MOST, LEASE, WORK = 50, 6000, 0.02
 
 
 def consume(url: str, world: str) -> None:

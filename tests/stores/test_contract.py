@@ -44,7 +44,7 @@ BACKENDS = {
 }
 
 #: A lease in ms that no test outlives, and a time that is over soon, but not between two requests.
-LONG, SHORT = 60_000, 1000
+LONG, SHORT = 60_000, 3000
 
 
 @pytest.fixture(

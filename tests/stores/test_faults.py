@@ -478,7 +478,7 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
         ]
         try:
             # Somewhere in its work: what it has printed then is what it held.
-            lines = [consumers[0].stdout.readline() for _ in range(70)]
+            lines = [consumers[0].stdout.readline() for _ in range(55)]
             consumers[0].send_signal(signal.SIGKILL)
             # Not by communicate, which forgets what readline has read ahead.
             lines += consumers[0].stdout.readlines()

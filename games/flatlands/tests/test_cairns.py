@@ -1,11 +1,10 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
-import gevent
-
 from flatlands.games.flatlands.cairns.cairns import MOST, STONES
 from flatlands.server.kept import lying
 from flatlands.server.kept.lying import GROW_EVERY, LOOK_AFTER, OF
 from flatlands.stores.base import StoreError
+from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.track import UNIT
 from tests.server.things import KEY
 
@@ -123,7 +122,6 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     harness = world(nodes=2)
     first, second = harness.hosts
     a = keyed(harness, "A", (2, 1), first)
-    monkeypatch.setattr(lying, "LEFT_WITHIN", 300)
     store = first.node.keeper.store
     put = store.put
 
@@ -140,7 +138,8 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     harness.run(2000)
     build(harness, a)
     assert a.model.errors == ["store", "cairn"] and standing(a) == {}
-    gevent.sleep(0.4)
+    now = SqliteStore._now
+    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + lying.LEFT_WITHIN)
     harness.run(2 * GROW_EVERY)
     assert kept(harness) == (0, 0)
     build(harness, a)

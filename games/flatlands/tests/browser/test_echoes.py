@@ -62,7 +62,8 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
     wait_for(ada, f"{ECHO} !== undefined")
     begins = ada.evaluate(ECHO)
     # Others see it once it runs.
-    assert ben.evaluate("flatlands.state.races.size") == 1 and ben.evaluate(ECHO) is None
+    wait_for(ben, "flatlands.state.races.size === 1")
+    assert ben.evaluate(ECHO) is None
     walk_to(ada, label)
     for page in (ada, ben):
         wait_for(page, f"{ECHO}?.[1] > {begins[1] + 3}")

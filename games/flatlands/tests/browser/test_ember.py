@@ -2,7 +2,7 @@
 
 import pytest
 
-from games.flatlands.tests.browser.acts import PHONE, click_tile
+from games.flatlands.tests.browser.acts import PHONE, click_tile, walk
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 
@@ -32,6 +32,8 @@ def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
         wait_for(page, GOAL)
     goal = ada.evaluate(GOAL)
     assert bob.evaluate(GOAL) == goal, "all have one goal"
+    # Whoever comes nearer takes the ember, and nobody who stood near already.
+    walk(bob, "d", 4)
     click_tile(ada, -3.5, 4.5)
     wait_for(ada, f"{CARRIER} === 'Ada'")
     note = ada.locator(".notes .ember")

@@ -67,12 +67,20 @@ NOTHING_FADES = """{
 }"""
 
 
+def settle(page):
+    """Return once a page has had time for what it does after a change, and frames."""
+    time.sleep(0.5)
+    page.evaluate("""async () => {
+      for (let i = 0; i < 3; i++) await new Promise((done) => requestAnimationFrame(done));
+    }""")
+
+
 def at_each(page, sizes):
     """Yield each of some sizes, once a page has it."""
     for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
         # Panels are laid out with the next frames.
-        time.sleep(0.5)
+        settle(page)
         yield width, height
 
 
@@ -188,7 +196,7 @@ def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
         put(page, 91_000 + i, int(dx), int(dy) - 1.5)
     # Names on top of each other give way; what was said does not.
     wait_for(page, "(n) => bubbles.length === n", len(corners))
-    time.sleep(0.6)
+    settle(page)
     found = page.evaluate("bubbles")
     assert len(found) == len(corners)
     faces = page.evaluate(FACES)
@@ -209,7 +217,7 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
     said = "Good to see you, Hearer! I am one of those made of clockwork."
     put(page, 10, -0.3, 1.2, "Speaker 10", said)
     wait_for(page, "bubbles.length === 2")
-    time.sleep(0.6)
+    settle(page)
     found = page.evaluate("bubbles")
     assert len(found) == 2
     apart(map(without_rim, found), page.evaluate(FACES))
@@ -252,7 +260,7 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     # Half on the screen: that is no reason for an arrow.
     put(page, 90_001, 20, 0)
     wait_for(page, "flatlands.state.walkers.length === 2")
-    time.sleep(0.5)
+    settle(page)
     assert page.evaluate("pills.length") == 0
     x, y = place(page)
     put(page, 90_001, 24, 0)
@@ -429,7 +437,7 @@ def test_no_panel_covers_the_board_of_a_signpost(alone, play):
     wait_for(page, "flatlands.state.aim === null")
     await_camera(page)
     fill_the_log(page)
-    time.sleep(0.6)
+    settle(page)
     [board] = page.evaluate("bubbles")
     panels = boxes(page, ".log", ".map", ".tools", ".tally", ".stick")
     walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
@@ -482,7 +490,7 @@ def test_nothing_covers_the_own_walker(alone, play):
     put(page, 90_002, 0, -0.7)
     page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
     wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 3")
-    time.sleep(0.5)
+    settle(page)
     assert count_colour(page, raspberry, body) > 0.9 * before
     # At night she is lighter than somebody beside her who looks the same.
     put(page, 90_001, 2, 0)

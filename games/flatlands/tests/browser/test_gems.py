@@ -57,8 +57,10 @@ def counter(page):
 
 
 def has_found(page):
-    """Return how many gems a page counts, once it counts one."""
+    """Return how many gems a page counts, once it counts one and no other flies to it."""
     wait_for(page, "() => document.querySelector('.gems .text').textContent > 0")
+    page.wait_for_timeout(1500)
+    wait_for(page, "() => document.querySelectorAll('.flight').length === 0")
     return page.locator(".gems .text").inner_text()
 
 
@@ -134,6 +136,7 @@ def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     # Another window at the same time is somebody else. Later it is the same player with its gems.
     other = page.context.new_page()
     other.goto(garden.url)
+    wait_for(other, "flatlands.net.identity.keep === flatlands.net.identity.window")
     enter(other, "Ada again")
     other.wait_for_timeout(500)
     assert counter(other).is_hidden()

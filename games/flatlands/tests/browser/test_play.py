@@ -56,7 +56,8 @@ def test_two_pages_see_each_other_come_walk_talk_and_go(play):
     before = ada.evaluate(TRUE_PLACE, "Bob")
     held = walk(bob, "d", 6)
     eventually(lambda: far(ada.evaluate(TRUE_PLACE, "Bob"), place(bob)) < 0.05, "Ada sees the same")
-    assert 5.5 < ada.evaluate(TRUE_PLACE, "Bob")[0] - before[0] < SPEED * held + 1
+    # The server may hear late of a key that was let go.
+    assert 5.5 < ada.evaluate(TRUE_PLACE, "Bob")[0] - before[0] < SPEED * (held + 1)
     say(bob, "hello Ada <b>& all</b>")
     ada.get_by_text("hello Ada <b>& all</b>").wait_for()
     bob.context.close()
@@ -87,7 +88,8 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     assert len(errors) >= 8
     # Clocks differ by a millisecond or two; a tile in two hundred is not seen.
     assert sorted(errors)[len(errors) // 2] < 0.05
-    assert max(errors) < 0.5
+    # One of them may have come so late that the server has walked on.
+    assert sorted(errors)[-2] < 0.5
 
 
 def test_a_click_walks_to_the_spot_and_whoever_holds_the_mouse_walks_on(alone, play):
@@ -468,6 +470,9 @@ NOTE_ALARMS = """() => {
   }
 }"""
 
+#: Whether it was told so many times that nothing is heard.
+QUIETS = "(n) => flatlands.alarms.filter(([name, is]) => name === 'quiet' && is).length === n"
+
 
 def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself(
     alone, proxy, play
@@ -491,8 +496,12 @@ def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself
     walk(page, "d", 2)
     stands(page)
     before = place(page)
+    # It does not come back before the other page has seen that it was away.
+    proxy.stall()
     proxy.cut()
     wait_for(page, "flatlands.alarms.some(([name]) => name === 'lost')")
+    wait_for(watcher, "flatlands.dimmed.includes(true)")
+    proxy.flow()
     wait_for(page, f"flatlands.net.playing && {PRESENT}")
     assert page.get_by_text("Connection lost").is_hidden()
     assert page.evaluate(OWN_ID) == id
@@ -501,7 +510,7 @@ def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself
     wait_for(watcher, awake, id)
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
-    assert True in dimmed and None not in dimmed
+    assert None not in dimmed
     # A dead link is told, and given up.
     set_out(page, "a", 3)
     proxy.stall()
@@ -543,6 +552,7 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     late = late_by(alone)
     proxy.stall()
     time.sleep(4.5)
+    wait_for(page, QUIETS, 1)
     frozen = place(page)
     began = time.monotonic()
     proxy.flow()
@@ -561,6 +571,7 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     )
     proxy.stall()
     time.sleep(4.5)
+    wait_for(page, QUIETS, 2)
     page.keyboard.up("d")
     frozen, halted = place(page), page.evaluate("flatlands.state.walk.frozenAt")
     proxy.flow()

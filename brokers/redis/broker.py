@@ -120,7 +120,9 @@ class RedisLink(StreamLink):
     def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
         old = [n for n in changed if n in self._asked and n not in self._wanted]
-        new = [n for n in changed if n in self._wanted and n not in self._asked]
+        # Of those that were let go and taken again one costs nothing to ask for once more, and the
+        # server may have lost it.
+        new = [n for n in changed if n in self._wanted]
         self._asked.difference_update(old)
         self._asked.update(new)
         self._changing += [(name, self._sent) for name in old + new]

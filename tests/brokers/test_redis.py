@@ -1,5 +1,7 @@
 """What only Redis does; test_faults.py has what all brokers do."""
 
+import re
+
 import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
@@ -25,3 +27,21 @@ def test_valkey_is_another_name_of_redis(opened, scheme):
         broker = opened(server.url.replace("redis", "valkey", 1))
         make_live(broker, "a")
         assert broker.identity == opened(server.url).identity
+
+
+def test_a_channel_that_is_taken_again_at_once_is_asked_for_again(opened):
+    with running() as server:
+
+        def asked(command):
+            stats = server.ask("INFO", "commandstats")
+            found = re.search(rf"^cmdstat_{command}:calls=(\d+)", stats, re.M)
+            return int(found[1]) if found else 0
+
+        broker = opened(server.url)
+        make_live(broker, "a")
+        before = asked("subscribe")
+        broker.unsubscribe("a")
+        broker.subscribe("a")
+        exchange(broker, "a")
+        assert asked("subscribe") == before + 1
+        assert asked("unsubscribe") == 0

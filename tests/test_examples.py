@@ -11,6 +11,7 @@ import pytest
 
 from flatlands.bot import Bot, Player, Refused, play
 from flatlands.loadtest.kit.processes import Program
+from tests.brokers.servers import free_port
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
 from tests.test_imports import imported
@@ -190,7 +191,7 @@ class Game(Engine):
 def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
     (tmp_path / "orchard.py").write_text(ORCHARD)
     options = ("--game", str(tmp_path / "orchard.py"), "--store", f"sqlite:///{tmp_path / 'db'}")
-    with serving(*options, SECRET_KEY="a secret") as server:
+    with serving(*options, port=free_port(), SECRET_KEY="a secret") as server:
         bot, watcher = Bot(server.url, "Ada"), Bot(server.url, "Bob")
         assert bot.wait(lambda: bot.things("Apple"))
         [apple] = bot.things()

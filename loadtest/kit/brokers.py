@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from redis import Redis
@@ -65,12 +66,15 @@ def start(stack: ExitStack, url: str) -> Started:
 
 
 def free_ports(number: int) -> list[int]:
-    """Return ports of loopback on which nobody listens."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [int(listener.getsockname()[1]) for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
+    """Return ports of loopback on which nobody listens, and which Linux gives to nobody who asks
+    for any."""
+    found: list[int] = []
+    while len(found) < number:
+        port = SystemRandom().randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            if port not in found:
+                found.append(port)
+    return found
 
 
 def redis(stack: ExitStack, *options: str, port: int | None = None) -> Started:

@@ -9,11 +9,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from random import SystemRandom
 from typing import TypeVar
+
+from flatlands.loadtest.kit.brokers import free_ports
 
 #: Seconds that a server may take to start, or the nodes of a cluster to agree, also on a machine
 #: that is busy.
@@ -31,11 +32,8 @@ _Found = TypeVar("_Found")
 
 
 def free_port() -> int:
-    """Return a port of loopback on which nobody listens, of those that no system gives out."""
-    while True:
-        port = SystemRandom().randrange(20_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+    """Return a port of loopback on which nobody listens."""
+    return free_ports(1)[0]
 
 
 def eventually(condition: Callable[[], _Found], what: str) -> _Found:

@@ -6,8 +6,8 @@ import zmq
 
 from flatlands.brokers.zeromq.forwarder import FORGET_S, LATE_S, Relay
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER
+from flatlands.loadtest.kit.brokers import free_ports
 from tests.brokers.faults import await_reset, drain, exchange, make_live
-from tests.brokers.zeromq_forwarders import free_ports
 
 
 def frame(kind, epoch, sent, broker=b"8 bytes.", payload=b"payload"):
@@ -63,7 +63,7 @@ def test_a_broker_that_probes_no_more_is_forgotten(relay):
 
 
 def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
-    pull_port, pub_port = free_ports()
+    pull_port, pub_port = free_ports(2)
     with zmq.Context() as context, context.socket(zmq.PULL) as pull, context.socket(zmq.PUB) as pub:
         pull.bind(f"tcp://127.0.0.1:{pull_port}")
         pub.bind(f"tcp://127.0.0.1:{pub_port}")
@@ -85,7 +85,7 @@ def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
 
 
 def test_a_forwarder_that_is_not_there_is_complained_of_once(opened, caplog):
-    pull, pub = free_ports()
+    pull, pub = free_ports(2)
     broker = opened(f"zeromq://127.0.0.1:{pull}?pub={pub}")
     assert drain(broker, 1) == []
     assert caplog.text.count("no forwarder answers") == 1

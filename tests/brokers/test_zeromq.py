@@ -17,9 +17,10 @@ from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.registry import open_broker
 from flatlands.brokers.zeromq import pair
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
+from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.faults import Ledger, await_reset, await_young, drain, exchange, make_live
-from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, free_ports, start_forwarder
+from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, start_forwarder
 from tests.processes import Proxy
 
 pytestmark = pytest.mark.process
@@ -78,7 +79,7 @@ def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
 
 def test_a_publisher_that_ends_while_a_forwarder_is_behind_does_not_end_it():
     # libzmq aborts a process whose socket has heartbeats, takes no more, and loses its peer.
-    pull, pub = free_ports()
+    pull, pub = free_ports(2)
     slow = (
         "import sys, time\n"
         "from flatlands.brokers.zeromq import forwarder\n"
@@ -190,7 +191,7 @@ def test_a_stall_of_its_own_loop_kills_no_link(opened, forwarder, monkeypatch):
 
 @pytest.mark.parametrize("host, open_to_all", [("127.0.0.1", False), ("0.0.0.0", True)])
 def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_all):
-    pull, pub = free_ports()
+    pull, pub = free_ports(2)
     with start_forwarder("--host", host, "--pull", str(pull), "--pub", str(pub)) as forwarder:
         forwarder.ready("^ready: ")
         errors = forwarder.errors()

@@ -8,19 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
-from tests.brokers.servers import free_port
 
 #: Seconds that a forwarder may take to start or to stop.
 PATIENCE = 20
-
-
-def free_ports() -> tuple[int, int]:
-    """Return two ports of loopback on which nobody listens."""
-    one = free_port()
-    while (other := free_port()) == one:
-        pass
-    return one, other
 
 
 def start_forwarder(*options: str) -> Program:
@@ -40,7 +32,7 @@ class Forwarder:
             self.url = f"zeromq+ipc://{prefix}"
             self.where = ["--ipc", str(prefix)]
         else:
-            pull, pub = free_ports()
+            pull, pub = free_ports(2)
             self.url = f"zeromq://127.0.0.1:{pull}?pub={pub}"
             self.where = ["--pull", str(pull), "--pub", str(pub)]
         self.start()

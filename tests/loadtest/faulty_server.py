@@ -7,7 +7,6 @@ lost on its way to any client. With {"blind": 5}, five clients are told nothing 
 """
 
 import json
-import random
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +37,7 @@ class Faults:
     """The faults that are left to be made, and the function that makes them."""
 
     def __init__(self, counts: dict[str, int]) -> None:
-        self.one_in = counts.pop("lose", 0)
+        self.one_in, self.batches = counts.pop("lose", 0), 0
         self.left = counts
         self.next = 0.0
         self.flush = Session.flush
@@ -81,7 +80,8 @@ class Faults:
 
     def _told(self, session: Session, batch: Batch, at: int) -> list[Batch]:
         """Return what a client is told in place of a batch, in a flush of the node time `at`."""
-        if self.one_in and random.randrange(self.one_in) == 0:
+        self.batches += 1
+        if self.one_in and self.batches % self.one_in == 0:
             return []
         time = gevent.get_hub().loop.now()
         if not self.next:

@@ -44,7 +44,7 @@ def test_a_program_that_cannot_be_built_says_why(tmp_path, monkeypatch):
 
 def carried(jobs, broker):
     children, url, program = broker
-    options = Options(seconds=1, rate=RATE, warm_up=0.5)
+    options = Options(seconds=3, rate=RATE, warm_up=0.5)
     return run(jobs, url, options, children, [program])
 
 
@@ -57,13 +57,13 @@ def test_each_language_hears_both(worker, broker):
     ]
     point = carried(jobs, broker)
     account = point["account"]
-    due = 2 * 1.5 * RATE
+    due = 2 * 3.5 * RATE
     # A busy machine may keep a publisher from its last messages, but nobody sends more than is due.
     assert 0 < account["sent"] <= due
     assert account["delivered"] == account["due"] == 2 * account["sent"]
     assert account["adds_up"] and not account["foreign"] and not account["duplicates"]
     # Stamps of another clock or unit would be off by more than the whole run.
-    assert 0 < point["latency_ms"]["p50"] < 1500
+    assert 0 < point["latency_ms"]["p50"] < 3500
 
 
 def test_a_configuration_that_makes_no_sense_is_refused(worker):

@@ -309,7 +309,8 @@ def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(
 
         def pause_now_and_then():
             with redis.Redis.from_url(f"redis://127.0.0.1:{server.port}") as client:
-                while not over.wait(0.8):
+                # It ends a pause at a tick of 100 ms.
+                while not over.wait(1):
                     client.execute_command("CLIENT", "PAUSE", "700", "ALL")
 
         pausing = threading.Thread(target=pause_now_and_then)

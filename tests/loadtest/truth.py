@@ -34,7 +34,7 @@ BROKERS = (
 ONE_IN = 10_000
 
 #: Seconds of such a run, so that surely one of the lost messages is one that must be delivered.
-LOSING_FOR = 10.0
+LOSING_FOR = 20.0
 
 
 @contextlib.contextmanager

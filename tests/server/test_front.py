@@ -2,7 +2,6 @@
 
 import socket
 
-import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
@@ -159,10 +158,9 @@ def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback
     server = WebSocketServer(listener, lambda environ, start: [], lambda *_: None)
     server.start()
     listener.shutdown(socket.SHUT_RDWR)
-    gevent.sleep(0.2)
+    until(lambda: [1 for r in caplog.records if "nobody can connect here" in r.message])
     server.close()
     assert "Traceback" not in capfd.readouterr().err
-    assert [r.message for r in caplog.records if "nobody can connect here" in r.message]
 
 
 def test_a_server_that_was_shut_before_it_was_opened_stays_shut():

@@ -13,6 +13,7 @@ from flatlands.server.messages import protocol
 from flatlands.server.players.orders import KICK
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.machine import Machine
+from tests.server.servers import until
 
 TICKETS = URLSafeSerializer("a secret")
 SAY, KEY, APPEAR, DO, TICKET = 6, 10, 33, 35, 36
@@ -130,7 +131,8 @@ def test_a_hook_may_wait_and_a_message_that_comes_meanwhile_is_obeyed_afterwards
     assert ada.model.welcome == []
     gone = come(club, "Gone", "slow")
     gone.connection.lose()
-    gevent.sleep(0.4)
+    until(lambda: club.node.residents.by_id)
+    gevent.sleep(0.2)
     club.run(300)
     assert [text for _, text in ada.model.chat] == ["hello"]
     assert [one.name for one in club.node.residents.by_id.values()] == ["Ada"]
@@ -192,7 +194,7 @@ def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_tak
     club.hosts[0].spawn = gevent.spawn
     first = come(club, "Ada", "slow", token=ada.model.token)
     second = come(club, "Ada", token=ada.model.token)
-    gevent.sleep(0.4)
+    until(lambda: not first.connection.open)
     club.run(300)
     assert second.connection.open and second.session.playing.name == "Ada"
     assert first.connection.closed[0] == protocol.TAKEN_OVER
@@ -227,7 +229,6 @@ def test_only_so_many_are_asked_about_at_once(club, monkeypatch):
     some = [come(club, f"P{n}", "slow") for n in range(3)]
     gevent.sleep(0)
     assert [one.model.errors for one in some] == [[], [], []]
-    gevent.sleep(0.1)
     late = come(club, "Late", "slow")
     assert late.model.errors == ["full"]
     gevent.sleep(0.5)

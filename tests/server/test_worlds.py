@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flatlands.world.track import UNIT
-from tests.brokers import zeromq_forwarders
+from tests.brokers.servers import free_port
 from tests.brokers.test_contract import BACKENDS
 from tests.processes import PATIENCE, ROOT, ServerProcess
 from tests.socket_client import SocketClient, together
@@ -65,7 +65,7 @@ def test_players_of_two_servers_see_each_other_walk_cross_talk_and_leave(pair):
     together((a, b), lambda: b.model.players[b.model.id].ack == 1)
     together((a, b), lambda: b.at()[0] == 20 * UNIT)
     together((a, b), lambda: a.at(b.model.id) == b.at())
-    assert a.model.players[b.model.id].square == (1, 0)
+    together((a, b), lambda: a.model.players[b.model.id].square == (1, 0))
     b.send(6, "hello over there")
     together((a, b), lambda: ("B", "hello over there") in a.model.chat)
     b.close(1000)
@@ -92,7 +92,7 @@ def test_a_killed_servers_players_are_gone_within_five_seconds():
 
 def test_the_procfiles_web_line_serves_on_the_hosts_port():
     lines = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text().splitlines())
-    port = zeromq_forwarders.free_ports()[0]
+    port = free_port()
     environment = {**os.environ, "PORT": str(port), "WEB_CONCURRENCY": "2", "SECRET_KEY": "s"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     web = subprocess.Popen(

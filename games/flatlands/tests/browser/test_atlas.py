@@ -48,7 +48,7 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
     goal = next(square for square in squares if square != squares[0])
     open_map(ada)
     eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
-    assert ada.locator(".atlas-line").inner_text() == "3 people"
+    wait_for(ada, "document.querySelector('.atlas-line').textContent === '3 people'")
     # Channels and servers are named to who looks at the grid.
     ada.keyboard.press("g")
     ada.get_by_text("3 people on").wait_for()

@@ -203,8 +203,8 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     host = play("Host", url=alone.url, script=SHARES, **PHONE)
     use_tool(host, "Invite")
     host.get_by_role("button", name="Share").tap()
-    [shared] = host.evaluate("shared")
     host.get_by_role("dialog", name="Invite").wait_for(state="hidden")
+    [shared] = host.evaluate("shared")
     # Whoever has played before begins beside the host all the same, as itself.
     friend = play("Friend", url=alone.url)
     id = friend.evaluate(OWN_ID)

@@ -6,9 +6,12 @@ from tests.browser.pages import use_tool, wait_for
 
 __all__ = ["garden"]
 
-#: What grows on the tile of a place, as a page draws it, and whether it is drawn.
+#: What grows on the tile of a place, as a page knows it, and whether all is painted that it shows:
+#: what is out of view is painted again once it is needed.
 GROWS = "([x, y]) => flatlands.state.grown.plant(Math.floor(x), Math.floor(y))"
-DRAWN = "flatlands.view.normal.ground.stale.size === 0"
+DRAWN = """(({ grid, gridCols, gridLeft, gridTop, stale }) => [...grid.keys()].every((i) =>
+  !stale.has(`${gridLeft + i % gridCols}:${gridTop + Math.floor(i / gridCols)}`)
+))(flatlands.view.normal.ground)"""
 
 #: A free place on the meadow in this world.
 MEADOW = (-2.5, 12.6)

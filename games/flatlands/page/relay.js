@@ -95,8 +95,8 @@ export class Relay {
   }
 
   /** Return the key of a fire that burns within so many tiles, or null. */
-  #fireWithin(reach) {
-    const { ember: { fires }, here, marks } = this.state;
+  #fireWithin(reach, here = this.state.here) {
+    const { ember: { fires }, marks } = this.state;
     if (fires.has(PLAZA_KEY) && away(placeOf(null), here) <= reach) return PLAZA_KEY;
     const mark = marks.find((each) => fires.has(keyOf(each)) && away(placeOf(each), here) <= reach);
     return mark === undefined ? null : keyOf(mark);
@@ -126,8 +126,8 @@ export class Relay {
   #lit(rows) {
     const { state, hud } = this, { ember } = state, known = new Set(ember.fires.keys());
     ember.light(rows);
-    const into = this.#fireWithin(INTO);
-    // Who stands there already has not walked into it.
+    // Who stands there already has not walked into it, also before the first frame.
+    const [x, y] = state.walk.drawn(state.clock.now()), into = this.#fireWithin(INTO, { x, y });
     if (into !== null && !known.has(into)) this.refused = `fire ${into}`;
     const news = [...ember.fires.keys()].find((key) => known.size > 0 && !known.has(key));
     if (news === undefined) return;

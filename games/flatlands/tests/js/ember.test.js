@@ -50,11 +50,12 @@ test('the dark landmark nearest to a fire is the goal, and what burns out is dar
   assert.deepEqual([...ember.fires.keys()], ['0,0']);
 });
 
-/** A player who stands on the plaza and knows of the hearth; `frame` lets a second and a half pass. */
-function playing() {
+/** A player who begins at a place and knows of the hearth; `frame` lets a second and a half pass. */
+function playing(begins = { x: 20, y: 20 }) {
   const did = [], toasts = [], said = [], hears = {}, ember = new Ember();
-  const state = { now: 0, ownId: ME, own: {}, here: { x: 20, y: 20 }, drawn: new Map(), marks: [NEAR, FAR], aim: null,
-    carried: null, landmarks, ember, clock: { now: () => state.now } };
+  const state = { now: 0, ownId: ME, own: {}, here: { x: 0.5, y: 0.5 }, drawn: new Map(), marks: [NEAR, FAR], aim: null,
+    carried: null, landmarks, ember, clock: { now: () => state.now },
+    walk: { drawn: () => Object.values(state.now > 0 ? state.here : begins) } };
   const on = { told: (name, hear) => (hears[name] = hear), begun: (hear) => (hears.begun = hear),
     message: (hear) => (hears.message = hear), error: (hear) => (hears.error = hear) };
   const does = (name) => (...fields) => did.push([name, ...fields]);
@@ -69,6 +70,7 @@ function playing() {
   };
   hears.begun();
   hears.fires([]);
+  state.here = { ...begins };
   frame();
   assert.deepEqual(did.splice(0), [['fires']]);
   return { did, toasts, said, hears, state, ember, relay, frame };
@@ -95,6 +97,12 @@ test('a player who walks into a fire takes the ember, unless somebody else has i
   state.here = { ...HEARTH };
   frame();
   assert.equal(did.length, 3);
+});
+
+test('a player who begins in a fire has not walked into it', () => {
+  const { did, frame } = playing({ ...HEARTH });
+  frame();
+  assert.deepEqual(did, []);
 });
 
 test('a carrier who is touched gives it, but to one who stood beside already only by a click', () => {

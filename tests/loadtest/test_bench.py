@@ -76,7 +76,14 @@ def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
 def test_the_fate_of_an_overloaded_server_can_be_measured(sets, capsys):
     sets(overload, PASSING=40, PLAYERS=(60,), BEFORE=2.0, DURING=4.0, AFTER=2.0, LASTS=3.0)
     sets(overload, FIRST=1.0)
-    found = overload.measure(print)
+    for left in (2, 1, 0):
+        try:
+            found = overload.measure(print)
+            break
+        except Trouble:
+            # A machine that stood still has no row of before or of during.
+            if not left:
+                raise
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
         (40, "a whole core"),
         (40, "half a core for 4 s"),

@@ -1,19 +1,25 @@
-"""A process that claims and says what it does: `python -m tests.stores.consumer URL WORLD`.
+"""A process that claims and says what it does: `python -m tests.stores.consumer URL WORLD [STOP]`.
 
 It prints "claimed ID TRIES" for each item that it has, works for a moment, and prints "done ID" for
-each that was still its own. It ends when the queue is empty.
+each that was still its own. It ends when the queue is empty; after so many as STOP it stands still.
 """
 
 import sys
 import time
 
+from flatlands.stores import redis, sqlite
 from flatlands.stores.registry import open_store
 
 #: Items of one claim, ms of a lease, seconds of work.
 MOST, LEASE, WORK = 50, 6000, 0.02
 
 
-def consume(url: str, world: str) -> None:
+# A busy machine keeps each of several for long.
+sqlite.BUSY, redis.TIMEOUT = 60.0, 20.0
+
+
+def consume(url: str, world: str, stop: str = "0") -> None:
+    done = 0
     store = open_store(url, world)
     while store.count("jobs"):
         some = store.claim("jobs", MOST, LEASE)
@@ -22,6 +28,9 @@ def consume(url: str, world: str) -> None:
         for one in some:
             if store.done("jobs", [one.id]):
                 print(f"done {one.id}", flush=True)
+                done += 1
+                if done == int(stop):
+                    time.sleep(600)
     store.close()
 
 

@@ -60,8 +60,9 @@ def url(request, tmp_path_factory):
 
 
 @pytest.fixture
-def opening(url):
+def opening(url, monkeypatch):
     """A function that opens a store of one world, anew in each test."""
+    monkeypatch.setattr("flatlands.stores.redis.TIMEOUT", 20.0)
     stores = []
     world = uuid.uuid4().hex
 

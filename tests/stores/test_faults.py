@@ -85,7 +85,7 @@ def test_calls_that_waited_for_one_that_failed_fail_with_it(tmp_path, opening):
         tries.append("count")
         return 0
 
-    store._put = lambda *_: time.sleep(0.1) or failing()
+    store._put = lambda *_: time.sleep(2) or failing()
     store._count = lambda *_: late()
     calls = [gevent.spawn(store.put, "q", [item()]), gevent.spawn(store.count, "q")]
     gevent.joinall(calls)
@@ -102,7 +102,8 @@ def test_a_store_that_is_closed_does_not_answer_those_who_wait(tmp_path, opening
 
     def slowly(*names):
         begun.set()
-        time.sleep(0.1)
+        while not store._closed:
+            time.sleep(0.01)
         counted.append(count(*names))
         return 1
 
@@ -469,15 +470,15 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
             assert store.put("jobs", jobs) == 1000
         consumers = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.stores.consumer", url, "world"],
+                [sys.executable, "-m", "tests.stores.consumer", url, "world", stop],
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for _ in range(3)
+            for stop in ("5", "0", "0")
         ]
         try:
-            # Somewhere in its work: what it has printed then is what it held.
+            # Within its work: what it has printed then is what it held.
             lines = [consumers[0].stdout.readline() for _ in range(55)]
             consumers[0].send_signal(signal.SIGKILL)
             # Not by communicate, which forgets what readline has read ahead.

@@ -15,6 +15,10 @@ MAY_NOT_COPY = "Object.defineProperty(navigator, 'clipboard', { value: undefined
 
 OWN_ID = "flatlands.state.own.id"
 PRESENT = "flatlands.state.own !== undefined"
+#: Whether all is painted that a page shows; what is out of view is painted once it is needed.
+PAINTED = """(({ grid, gridCols, gridLeft, gridTop, stale }) => [...grid.keys()].every((i) =>
+  !stale.has(`${gridLeft + i % gridCols}:${gridTop + Math.floor(i / gridCols)}`)
+))(flatlands.view.normal.ground)"""
 ARRIVED = "flatlands.state.walk.arrived"
 PLACE = "() => flatlands.state.walk.drawn(flatlands.state.clock.now())"
 

@@ -14,8 +14,9 @@ DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone ===
     square: [dot.col, dot.row], people: dot.people }))"""
 
 #: Says whether the map has come to rest, so that a click hits what it is meant for.
-RESTS = """Math.abs(flatlands.lookout.gaze.to.scale / flatlands.lookout.gaze.scale - 1) < 0.001
-  && flatlands.lookout.shown === 1"""
+RESTS = """(({ gaze: { to, x, y, scale }, shown }) => shown === 1
+  && Math.abs(to.scale / scale - 1) < 0.001 && Math.hypot(to.x - x, to.y - y) * scale < 1
+)(flatlands.lookout)"""
 
 SQUARE = "[here.x, here.y].map((tiles) => Math.floor(tiles / 16))"
 OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"

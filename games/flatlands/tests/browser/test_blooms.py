@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from games.flatlands.tests.browser.acts import TURN_TO, count_colour, go
+from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, go
 from tests.browser.pages import eventually, wait_for
 from tests.processes import serving
 
 #: What lets the square of the own player bloom, or "", and whether that is painted.
 BLOOMS = "flatlands.state.grown.blooming(Math.floor(flatlands.state.here.x), 9)"
-PAINTED = f"() => {BLOOMS} !== '' && flatlands.view.normal.ground.stale.size === 0"
+BLOOM_PAINTED = f"() => {BLOOMS} !== '' && {PAINTED}"
 WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
   .find(({ thing }) => thing.type === 'Bloom'))"""
 LAVENDER, ROSE, GOLD = (183, 149, 245), (255, 127, 168), (255, 210, 74)
@@ -40,7 +40,7 @@ def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play)
     eventually(lambda: dance(ann, ben) or lacks.count() > 0, "she reads what is missing")
     eventually(lambda: dance(*pages) or bool(ann.evaluate(BLOOMS)), "it blooms", 40)
     for page in pages:
-        wait_for(page, PAINTED)
+        wait_for(page, BLOOM_PAINTED)
         flowers = {each: count_colour(page, each) for each in (LAVENDER, ROSE, GOLD)}
         assert max(flowers.values()) > 50
         page.keyboard.press("n")
@@ -48,6 +48,6 @@ def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play)
     # Whoever comes by finds it so, and reads at the wreath for whom it blooms.
     dot = play("Dot", url=two_workers.url)
     go(dot, 7.5, 10.5)
-    wait_for(dot, PAINTED)
+    wait_for(dot, BLOOM_PAINTED)
     go(dot, *dot.evaluate(WREATH))
     dot.get_by_text(re.compile("This square blooms until .+, for ")).first.wait_for()

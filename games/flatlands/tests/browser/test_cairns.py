@@ -87,7 +87,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     card = bob.get_by_role("region", name="Cairn of Ada")
     # A click reads it from afar.
     walk(bob, "s", 3)
-    click_tile(bob, x, y - 0.2)
+    click_tile(bob, x, y - 0.2, 310)
     card.get_by_text("The lake is east <b>of</b> here.").wait_for()
     assert card.get_by_role("button", name="Add a stone").is_hidden()
     go(bob, x, y + 1.6)

@@ -34,7 +34,7 @@ def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
     assert bob.evaluate(GOAL) == goal, "all have one goal"
     # Whoever comes nearer takes the ember, and nobody who stood near already.
     walk(bob, "d", 4)
-    click_tile(ada, -3.5, 4.5)
+    click_tile(ada, -3.5, 4.5, 310)
     wait_for(ada, f"{CARRIER} === 'Ada'")
     note = ada.locator(".notes .ember")
     assert note.inner_text().startswith(f"Carry the ember to {goal}, ")

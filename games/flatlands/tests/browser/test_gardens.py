@@ -1,17 +1,13 @@
 """Gardens: a gem becomes flowers, which all see; and the notice board, which opens the almanac."""
 
-from games.flatlands.tests.browser.acts import PHONE, click_tile, go
-from games.flatlands.tests.browser.test_gems import find_gem, garden, gems_lie
+from games.flatlands.tests.browser.acts import PAINTED, PHONE, click_tile, far, go
+from games.flatlands.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
 from tests.browser.pages import use_tool, wait_for
 
 __all__ = ["garden"]
 
-#: What grows on the tile of a place, as a page knows it, and whether all is painted that it shows:
-#: what is out of view is painted again once it is needed.
+#: What grows on the tile of a place, as a page knows it.
 GROWS = "([x, y]) => flatlands.state.grown.plant(Math.floor(x), Math.floor(y))"
-DRAWN = """(({ grid, gridCols, gridLeft, gridTop, stale }) => [...grid.keys()].every((i) =>
-  !stale.has(`${gridLeft + i % gridCols}:${gridTop + Math.floor(i / gridCols)}`)
-))(flatlands.view.normal.ground)"""
 
 #: A free place on the meadow in this world.
 MEADOW = (-2.5, 12.6)
@@ -28,14 +24,20 @@ def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(ga
     assert sheet.get_by_role("button", name="Flowers").is_disabled()
     find_gem(ada)
     sheet.get_by_text("to plant, on the tile before you.").wait_for()
-    had = sheet.get_by_role("status").inner_text()
-    ada.keyboard.press("h")
     go(ada, *MEADOW)
+    # Nothing grows beside a gem.
+    for _, _, x, y in ada.evaluate(GEMS):
+        if far((x, y), MEADOW) < 3:
+            go(ada, x, y)
+    ada.keyboard.press("h")
+    wait_for(ada, "flatlands.state.here.y < 2")
+    go(ada, *MEADOW)
+    had = sheet.get_by_role("status").inner_text()
     bed = ada.evaluate("[flatlands.state.bed.x, flatlands.state.bed.y]")
     sheet.get_by_role("button", name="Hedge").click()
     for page in (ada, bob):
         wait_for(page, f"(at) => ({GROWS})(at) === 2", bed)
-        wait_for(page, DRAWN)
+        wait_for(page, PAINTED)
     wait_for(ada, "(had) => document.querySelector('.garden p').textContent !== had", had)
     ada.keyboard.press("Escape")
     wait_for(ada, "flatlands.state.bed === null")
@@ -49,5 +51,5 @@ def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(ga
 def test_the_notice_board_opens_the_almanac(garden, play):
     ada = play("Ada", url=garden.url)
     wait_for(ada, "flatlands.state.own !== undefined")
-    click_tile(ada, 4.5, -4.2)
+    click_tile(ada, 4.5, -4.2, 310)
     ada.get_by_role("dialog", name="Almanac").wait_for()

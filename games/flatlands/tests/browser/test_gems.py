@@ -69,6 +69,9 @@ def find_gem(page):
     for id, version, x, y in page.evaluate(GEMS)[:12]:
         # What is far away is come to in steps.
         for _ in range(4):
+            if page.locator("dialog[open]").count():
+                # A click on the way has opened the almanac at the plaza.
+                page.keyboard.press("Escape")
             click_tile(page, x, y)
             wait_for(page, ARRIVED)
             if math.dist(place(page), (x, y)) < 0.7:

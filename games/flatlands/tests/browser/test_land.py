@@ -39,10 +39,10 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     # Others are lighter than the night leaves them.
     put(page, 99_001, 2, 0)
     body = """() => {
-      const { x, y } = flatlands.state.walkers.find(({ own }) => !own);
+      const { x, y } = flatlands.state.walkers.find(({ id }) => id === 99001);
       return flatlands.view.pointOf(flatlands.state, x, y - 0.35);
     }"""
-    wait_for(page, "flatlands.state.walkers.find(({ own }) => !own)?.alpha === 1")
+    wait_for(page, "flatlands.state.walkers.find(({ id }) => id === 99001)?.alpha === 1")
 
     def other():
         at = page.evaluate(body)

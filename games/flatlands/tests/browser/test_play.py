@@ -295,6 +295,10 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
     names = twin.evaluate("[...flatlands.state.names.values()]")
     assert len(set(names)) == 2
     mute = twin.get_by_role("button", name="Mute", exact=True)
+    # Under no signpost's board, which would be clicked.
+    other.go(int(4.5 * UNIT), int(3.5 * UNIT))
+    there = "({ own, x, walking }) => !own && !walking && Math.abs(x - 4.5) < 0.1"
+    wait_for(twin, f"flatlands.state.walkers.some({there})")
 
     def offers_to_mute():
         at = twin.evaluate(SOMEBODY_ELSE)
@@ -310,7 +314,7 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
     other.send(DO, "emote", [3])
     other.send(SAY, "can you hear me?")
     other.walk(0, 1)
-    wait_for(twin, "(id) => flatlands.state.replica.players.get(id).ack === 1", other.model.id)
+    wait_for(twin, "(id) => flatlands.state.replica.players.get(id).ack === 2", other.model.id)
     twin.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
     assert twin.get_by_text("can you hear me?").count() == 0
     assert twin.evaluate("flatlands.state.walkers.every(({ saying }) => !saying?.emote)")

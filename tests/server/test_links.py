@@ -168,15 +168,17 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
         eventually(lambda: stats(here)["herd"] + stats(there)["herd"] == 3, "no walkers")
         # The other one has to say, with its next heartbeat, that it is ready.
         eventually(lambda: drained(here) == 200, "no other server takes players")
+        came = []
         for client in clients:
             assert client.until_closed()[0] == 1012
             token = [message[1] for message in client.messages if message[0] == 17][-1]
             back = SocketClient(there.port).hello(client.name, token=token)
             # Without a key they are newcomers.
             assert (back.model.id == client.model.id) == bool(key)
-        eventually(lambda: stats(here)["residents"] == 0, "not ready to stop")
-        eventually(lambda: stats(there)["herd"] == 3, "nobody goes on with the walkers")
-        assert stats(there)["residents"] == 3 + len(clients)
+            came.append(back)
+        together(came, lambda: stats(here)["residents"] == 0)
+        together(came, lambda: stats(there)["herd"] == 3)
+        together(came, lambda: stats(there)["residents"] == 3 + len(came))
         eventually(
             lambda: all(here.reasons() == [DRAINED] and shake(here) == 503 for _ in range(4)),
             "not each worker knows it",

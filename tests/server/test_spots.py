@@ -37,6 +37,7 @@ def test_newcomers_are_spread_evenly_over_squares_on_free_ground(spread):
     assert len(squares) > 0.9 * spread and max(squares.values()) <= 10
 
 
+@pytest.mark.interpreted
 def test_newcomers_for_whom_no_square_of_a_spread_is_free_begin_on_the_plaza():
     class Sea(Terrain):
         def kind(self, column, row):

@@ -120,8 +120,8 @@ class RedisLink(StreamLink):
     def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
         old = [n for n in changed if n in self._asked and n not in self._wanted]
-        # Of those that were let go and taken again one costs nothing to ask for once more, and the
-        # server may have lost it.
+        # A channel that was let go and taken again in one turn is subscribed to once more: nothing
+        # is lost by that, and the server may have lost the subscription.
         new = [n for n in changed if n in self._wanted]
         self._asked.difference_update(old)
         self._asked.update(new)

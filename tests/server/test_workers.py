@@ -138,8 +138,8 @@ def test_a_client_that_waits_for_a_server_that_stops_is_refused_at_once():
                 with suppress(ConnectionResetError):
                     waiting.append(socket.create_connection(("127.0.0.1", server.port), PATIENCE))
                 time.sleep(0.02)
-        # The clients have not answered: the server still waits for them.
-        assert len(children(server)) == 2 and server.process.poll() is None
+        # The clients have not answered: the worker that has them still waits for them.
+        assert children(server) and server.process.poll() is None
         # Also those who came before and were not accepted any more know by now.
         for client in waiting:
             with client, suppress(ConnectionResetError, BrokenPipeError):

@@ -7,7 +7,7 @@
 # make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
-# make fuzz   bytes and messages that nobody of good will sends, for a minute: SECONDS=..., SEED=...
+# make fuzz   bytes and messages that no honest client sends, for a minute: SECONDS=..., SEED=...
 # make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
 # make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets

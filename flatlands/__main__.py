@@ -18,7 +18,7 @@ from flatlands.needs import packages
 HELP = """\
 usage: flatlands COMMAND ...
 
-  new FOLDER                 lay a small game to begin with, and its tests, into a new folder
+  new FOLDER                 make a new folder with a small game to begin with, and its tests
   play [GAME] [OPTION ...]   serve a game, and start it anew whenever one of its files changes;
                              pages show what fails in it, and come back where they were
   test [GAME] [OPTION ...]   run the tests of a game, its folder tests/, with pytest; GAME may also
@@ -27,10 +27,10 @@ usage: flatlands COMMAND ...
                              play it in random worlds, in which nodes die and links are cut, and
                              show the shortest one in which something is wrong
   swarm [GAME] [OPTION ...]  let bots play a game on a server of their own, and measure it
-  compile                    compile the modules of the server that a move passes through, which
-                             needs gcc: servers then need less CPU time, and are not different
+  compile                    compile the modules of the server that a move passes through (needs
+                             gcc): servers then use less CPU time, and behave the same
 
-GAME is a folder with a game.py, or a file of Python: without it, the folder in which you are.
+GAME is a folder with a game.py, or a Python file; without it, the current folder.
 Options may follow: those of the server, such as --port 9000 (flatlands play --help lists them), of
 pytest, of the simulation, or of the swarm.
 """
@@ -98,7 +98,7 @@ def new(arguments: Sequence[str]) -> int:
             path.write_text(text.replace(MARK_OF_WHEEL, name))
     (folder / "wheels").mkdir()
     if not _pack(folder / "wheels" / name):
-        print(f"To deploy it: pip wheel --no-deps -w {folder}/wheels CLONE, that of Flatlands")
+        print(f"To deploy it: pip wheel --no-deps -w {folder}/wheels CLONE (a clone of Flatlands)")
     print(f"{folder} has a game: cd {folder} && flatlands play, then edit game.py")
     return 0
 

@@ -102,7 +102,7 @@ def _start(
         if compiled.stale():
             log.warning(
                 "the compiled modules were made from other sources or for another Python, and "
-                "are left aside: make fast, or flatlands compile, compiles them anew"
+                "are not used: run make fast, or flatlands compile, to compile them again"
             )
     server.start()
     return server, worker

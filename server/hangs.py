@@ -97,8 +97,8 @@ def read_off(folder: str) -> None:
 def is_off(part: str) -> str:
     """Return the sentence that says that a part is off."""
     return (
-        f"the part {part} of the game is off until the server is started anew: {MOST} times within "
-        f"{WITHIN} s it did not return"
+        f"the part {part} of the game is off until the server restarts: it hung {MOST} times "
+        f"within {WITHIN} s"
     )
 
 

@@ -254,7 +254,7 @@ class Me(Known):
         if screen is not None and not screen.limits.allow_there(
             HAPPENINGS, HAPPENINGS_EACH, screen.address, square
         ):
-            raise Refused("crowded", "too much happens here at once: try again soon", None)
+            raise Refused("crowded", "too much is happening here: try again in a moment", None)
         self._node.play.emit(square, self.id, event)
 
     def pace(self, pace: float, lasts: float | None = None) -> None:

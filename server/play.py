@@ -279,7 +279,7 @@ class Play:
         its address. Raises Refused."""
         if self.lines.full(resident.id):
             give_back()
-            raise Refused("crowded", "what was asked before is still to be done", None)
+            raise Refused("crowded", "wait a moment: what you did before is still under way", None)
         me = self._me(self._node, resident, give_back)
         self.lines.put(resident.id, self._obey[action], me, *fields)
 

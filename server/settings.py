@@ -212,8 +212,8 @@ class Settings:
     side: int = option("width and height of a square in tiles", whole(SIDES[0], SIDES[-1]), SIDE)
     #: The URL of the store, or None if nothing lasts.
     store: str | None = option(
-        "URL of what keeps what lasts of the game: sqlite:///PATH for a file that "
-        "all workers of this machine share, redis:// and its kinds for servers on several "
+        "URL of the store, which keeps what lasts of the game: sqlite:///PATH for a file that "
+        "all workers of this machine share, redis:// or another kind of it for servers on several "
         "machines, memory:// until this process ends, or none; without one, the broker if that "
         f"is a Redis, or else the file {STORE_FILE} in $STATE_DIRECTORY or the working "
         "directory",
@@ -226,7 +226,7 @@ class Settings:
         0,
     )
     spread_ring: int = option(
-        "for load tests: these squares lie on a circle of so many tiles around the origin; 0 "
+        "for load tests: radius, in tiles, of the circle on which the squares of --spread lie; 0 "
         "puts them side by side at the origin",
         whole(0, 100_000_000),
         0,
@@ -247,8 +247,8 @@ class Settings:
         "for load tests: 1 lets each player send as many messages as it likes", _switch, 0
     )
     flush_every: int = option(
-        "ms between two writes to a client, at least, where traffic is metered: moves are seen up "
-        "to so much later, and those of players at other servers up to twice that",
+        "least ms between two writes to a client, where traffic is metered: moves are seen up to "
+        "that much later, and those of players at other servers up to twice that",
         whole(0, 1000),
         0,
     )
@@ -418,7 +418,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 def _disagreement(given: dict[str, Any]) -> str | None:
     """Return a sentence that says which options cannot be given together, None if all can."""
     if given["workers"] > 1 and given["broker"].startswith("memory:"):
-        return "memory:// joins nobody but one process: give --workers 1 or another broker"
+        return "memory:// serves one process only: give --workers 1 or another broker"
     if given["workers"] > 1 and given["store"] == "memory://":
         return "the store memory:// is for one process only: give --workers 1 or another --store"
     if given["address"] and given["secret"] is None:

@@ -396,7 +396,7 @@ class Supervisor:
             bury(Path(self._reports.name), [child.process.pid for child in self._children])
         except OSError as error:
             # A new worker is started even so: it matters more than the counts of a dead one.
-            log.warning("what workers counted that have ended is lost: %s", error)
+            log.warning("the counts of workers that have ended are lost: %s", error)
 
     def _watch(self) -> None:
         while True:

@@ -32,7 +32,7 @@ class Options:
         1,
     )
     gem_pause: float = option(
-        "seconds until a gem that was taken lies somewhere else: half of it to half as much again",
+        "seconds until a gem that was taken appears somewhere else, give or take half of it",
         seconds,
         120,
     )

@@ -24,7 +24,7 @@ from flatlands.loadtest.swarm.run import run
 from flatlands.loadtest.swarm.scenarios import OWN, SCENARIOS, scenario
 from flatlands.loadtest.swarm.target import there
 
-EPILOG = """scenarios, with two moves a second of each bot if none are named:
+EPILOG = """scenarios, in which each bot makes two moves a second unless another rate is named:
 {}
 
 A broker URL without a host (redis://, rediscluster://, zeromq://, zeromq+ipc://, nats://, mqtt://)
@@ -213,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         "--lead",
         type=endpoint,
         metavar="[ADDRESS:]PORT",
-        help="let the bots be those of generators that join here, by `bots.py join HOST:PORT`",
+        help="take the bots from generators that join here, with `bots.py join HOST:PORT`",
     )
     add("--generators", type=whole(1, 64), default=1, metavar="N", help="number of these (1)")
     add("--bots", type=whole(1, 100_000), default=1000, help="number of bots (1000)")

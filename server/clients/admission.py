@@ -230,7 +230,7 @@ class Admission:
             raise Refused("full", "this world is full: try again later", FULL)
         if not self._limits.has_seat(applicant.address, self.capacity):
             raise Refused(
-                "joins", "your address has its share of places here: try again later", FULL
+                "joins", "too many from your address play here already: try again later", FULL
             )
 
     def _await_turn(self, applicant: Applicant) -> Steps:

@@ -28,7 +28,7 @@ def say(session: Session, text: str) -> None:
     session.node.orders.check_voice(resident.id)
     # It is never replaced by a newer one, as a move is, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
-        raise Refused("crowded", "too much is said here at once: say it again soon", None)
+        raise Refused("crowded", "too much is being said here: try again in a moment", None)
     resident.acted = True
     session.node.residents.say(resident, cleaned)
 

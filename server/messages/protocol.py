@@ -160,7 +160,7 @@ def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
     if fault is not None:
         # A page of another version, whose hello may have other fields, is to be loaded again.
         if kind == HELLO and row.fields[0].allows(*message[1:2] or [""]) and message[1] != VERSION:
-            raise Refused("version", f"version {VERSION} is spoken here: reload the page")
+            raise Refused("version", f"this server speaks version {VERSION}: reload the page")
         raise Refused("fields", fault)
     return message
 

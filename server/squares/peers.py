@@ -89,8 +89,8 @@ APART = (
 
 #: What is logged if nothing comes of a square, and how many of them /readyz names.
 DEAF_SQUARE = (
-    "the broker brings nothing of some squares, though its link is up: /readyz names their "
-    "channels; look whether it lets this user publish and subscribe there"
+    "the broker delivers nothing of some squares, though its link is up: /readyz names their "
+    "channels; check that it lets this user publish and subscribe there"
 )
 NAMED = 3
 

@@ -192,7 +192,7 @@ def operator_pages(
         squares, owner = _squares(), request.args.get("owner")
         if owner is not None:
             if not _OWNER.fullmatch(owner) or not int(owner, 16):
-                abort(_answer(400, "owner is one of those that are told without it."))
+                abort(_answer(400, "owner must be one of those that the order lists without it."))
             told = (owner, *squares, _by())
             log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
         tiles = _reach(lambda: play.undo(owner, squares))
@@ -282,7 +282,7 @@ def _number(name: str, default: int | None, most: int) -> int:
 def _square(name: str = "square") -> Square:
     found = re.fullmatch(r"(-?[0-9]{1,10}):(-?[0-9]{1,10})", request.args.get(name, ""))
     if found is None:
-        abort(_answer(400, f"{name} must be a column and a row, such as 3:-2, or name a name."))
+        abort(_answer(400, f"{name} must be a column and a row, such as 3:-2; or give a name."))
     return int(found[1]), int(found[2])
 
 

@@ -191,7 +191,7 @@ def bury(folder: Path, running: Collection[int]) -> None:
             if _pid(name) not in running:
                 _bury(folder, name, report)
     except OSError as error:
-        log.warning("what workers counted that have ended cannot be put together: %s", error)
+        log.warning("the counts of workers that have ended cannot be added up: %s", error)
 
 
 def _bury(folder: Path, name: str, report: Report) -> None:

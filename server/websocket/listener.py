@@ -173,5 +173,5 @@ def _send_off(sock: PacedSocket, answer: bytes) -> None:
 
 
 _TOO_MANY = whole_answer(
-    "503 Service Unavailable", "There are too many connections from your address, or at all."
+    "503 Service Unavailable", "There are too many connections from your address, or in total."
 )[1]

@@ -147,7 +147,7 @@ def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
         ("dance", 404, f"There are /admin/kick, {', '.join(OTHERS)}."),
-        ("clear", 400, "square must be a column and a row, such as 3:-2, or name a name."),
+        ("clear", 400, "square must be a column and a row, such as 3:-2; or give a name."),
         ("clear?name=%20", 400, "name must have 1 to 20 characters."),
         ("clear?square=3", 400, "square must be a column and a row"),
         ("clear?square=3:x", 400, "square must be a column and a row"),

@@ -291,7 +291,7 @@ def test_one_address_gets_a_share_of_those_who_only_watch():
 
     school = [watch("192.0.2.1") for _ in range(51)]
     assert [client.connection.closed for client in school[:50]] == [None] * 50
-    assert school[50].connection.closed == (1013, "too many only watch from your address")
+    assert school[50].connection.closed == (1013, "too many people are watching from your address")
     assert harness.loop.stats["limited_spectators"] == 1
     assert watch("192.0.2.2").connection.open
     # One that looks no more, plays, or is gone leaves room for another one.

@@ -44,7 +44,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
         ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
         (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
-        (["--broker", "memory://", "--workers", "2"], {}, "memory:// joins nobody but one process"),
+        (["--broker", "memory://", "--workers", "2"], {}, "memory:// serves one process only"),
         (
             ["--game", "chess"],
             {},

@@ -57,7 +57,7 @@ class Cairns(Part):
     def build(self, me: Me, text: str = line(1, TEXT_LIMIT)) -> None:
         """Leave a cairn with a line where a player stands. Raises Refused."""
         if self.node.terrain.kind(*me.tile) == PLAZA:
-            raise Refused("cairn", "nothing is left on the plaza: walk on a little")
+            raise Refused("cairn", "you cannot leave a cairn on the plaza: walk on a little")
         mark = me.owner[:MARK]
         try:
             me.leave(Cairn(me.tile, player=me.id, name=me.name, text=text, stones=1, _marks=mark))

@@ -153,7 +153,7 @@ class Echoes(Part):
         time in ms at which its recording began. Raises Refused."""
         way = me.recorded()
         if not way:
-            raise Refused("race", "the race is off: the server does not know your whole way")
+            raise Refused("race", "the race is off: the server did not see all of your way")
         run = None
         # To look for a signpost takes a moment.
         if self._posts.may_end(cell, side, me.tile):
@@ -165,7 +165,7 @@ class Echoes(Part):
         if run is None:
             raise Refused("far", "you have not come there yet", None)
         if run[-1][0] - run[0][0] > LONGEST:
-            raise Refused("race", f"only who comes there within {LONGEST // 1000} s is counted")
+            raise Refused("race", f"a race counts only if you arrive within {LONGEST // 1000} s")
         return run, start, self.now() - way[-1][0]
 
     def _note(self, owner: str, kind: str, echo: Echo, who: str) -> None:

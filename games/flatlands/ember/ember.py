@@ -114,7 +114,7 @@ class Relay(Part):
             if carrier != (ember.carrier if left > 0 else 0):
                 raise Refused("missed", "somebody else has the ember, or nobody")
             if me.owner[:MARK] in ember.marks and left > -BURNS:
-                raise Refused("ember", "you had the ember just now: it is others' turn")
+                raise Refused("ember", "you had the ember just now: it is somebody else's turn")
             return ember.passed(me, now)
 
         self.tell_world("ember", *_told(self.embers.change(EMBER, how)))

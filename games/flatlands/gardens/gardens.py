@@ -89,7 +89,7 @@ class Gardens(Part):
         mine = Claim(f"{column} {row}", owner=me.owner)
         claim = self.claims.change(mine.id, lambda there: mine if there is None else None)
         if claim is not None and claim.owner != me.owner:
-            raise Refused("garden", "somebody else plants there just now")
+            raise Refused("garden", "somebody else is planting there just now")
         if self.plants.read(tile):
             raise Refused("garden", "something grows there already")
         found = me.rank(BOARD).n
@@ -129,7 +129,7 @@ class Gardens(Part):
         if column * column + row * row < CLEARING**2:
             raise Refused("garden", "the plaza stays as it is: walk on a little")
         if kind not in SOIL or path < FROM_PATH:
-            raise Refused("garden", "nothing grows there: plant on meadow, sand or in a wood")
+            raise Refused("garden", "nothing grows there: plant on a meadow, on sand or in a wood")
         mark = self._landmarks.of(column // PART, row // PART)
         if mark is not None and max(abs(mark[0] - column), abs(mark[1] - row)) <= FROM_LANDMARK:
             raise Refused("garden", "the ground of a landmark stays free")

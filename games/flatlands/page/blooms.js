@@ -68,10 +68,10 @@ export class Blooms {
     const others = state.walkers.filter((other) => other !== own && dances(other) && !other.muted
       && !isComputer(other.id) && Math.hypot(other.x - own.x, other.y - own.y) < NEAR);
     const here = others.filter((other) => squareOf(state, other) === squareOf(state, own));
-    if (here.length >= DANCERS - 1) return 'Dance on, all of you: soon this square blooms.';
+    if (here.length >= DANCERS - 1) return 'Keep dancing, all of you: this square will bloom soon.';
     const names = listOf(others.map(({ name }) => name)), [first] = others;
-    if (others.length > here.length) return `${names} and you dance in different squares (G). Three in one let it bloom.`;
-    return first === undefined ? null : `${names} dances with you. With a third, this square blooms.`;
+    if (others.length > here.length) return `${names} and you dance in different squares (G). Three in one make it bloom.`;
+    return first === undefined ? null : `${names} is dancing with you. With a third dancer, this square will bloom.`;
   }
 }
 

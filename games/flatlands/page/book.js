@@ -31,8 +31,8 @@ const KINDS = {
     sum: ['landmark', 'landmarks'],
     say: ([, , , n, i, j], landmarks) => {
       const place = landmarkOf(i, j, landmarks), { name } = place;
-      return [n === 1 ? `You found ${name}, the first of all: your name is carved there.`
-        : `You found ${name}, as the ${ordinalOf(n)}.`, place];
+      return [n === 1 ? `You were the first to find ${name}: your name is carved there.`
+        : `You were the ${ordinalOf(n)} to find ${name}.`, place];
     },
   },
   cairn: {
@@ -81,7 +81,7 @@ const KINDS = {
   },
   echo: {
     sign: 'race',
-    sum: ['way won', 'ways won'],
+    sum: ['race won', 'races won'],
     say: (row, landmarks) => {
       const { from, name, time } = courseOf(row, landmarks), [, , who] = row;
       return [`${who === '' ? 'You were the first' : `You beat ${who}`} on the way to ${name}: ${time}.`, from];
@@ -89,7 +89,7 @@ const KINDS = {
   },
   beaten: {
     sign: 'race',
-    sum: ['way lost', 'ways lost'],
+    sum: ['race lost', 'races lost'],
     others: true,
     say: (row, landmarks) => {
       const { from, name, time } = courseOf(row, landmarks);

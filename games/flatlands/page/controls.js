@@ -257,7 +257,7 @@ export class Controls {
     const { here, terrain } = this.state;
     if (!this.net.playing || !this.session.lasts) return;
     if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== PLAZA) this.hud.openCairn();
-    else this.hud.toast('Nothing is left on the plaza: walk on a little.');
+    else this.hud.toast('You cannot leave a cairn on the plaza: walk on a little.');
   }
 
   /** Leave a cairn with a line. */
@@ -283,7 +283,7 @@ export class Controls {
     this.hud.focusWorld();
     if (cairn === null) return;
     this.mute(cairn.thing.values.player, true);
-    this.hud.toast(`You see no more of what ${cairn.thing.values.name} leaves or says.`);
+    this.hud.toast(`You will see nothing more that ${cairn.thing.values.name} leaves or says.`);
   }
 
   /** Close the card of the cairn that is read; return whether there was one. */
@@ -312,7 +312,7 @@ export class Controls {
     state.wayBack = !near;
     walk.follow(null, Math.floor(now));
     this.net.act(P.HOME, walk.number);
-    this.hud.toast(near ? 'Back where you were.' : 'The plaza. Home again leads you back.');
+    this.hud.toast(near ? 'Back where you were.' : 'You are on the plaza. Choose Home again to go back.');
   }
 
   toggleGrid() {
@@ -350,7 +350,7 @@ export class Controls {
     const { on, sings } = this.sound;
     this.sound.turn(!on || sings, !on);
     this.hud.setSound(this.sound.on, this.sound.sings);
-    this.hud.toast(`Sounds are ${!on ? 'on, and squares sing in which somebody walks' : sings ? 'on' : 'off'}.`);
+    this.hud.toast(`Sounds are ${!on ? 'on, and squares sing where somebody walks' : sings ? 'on' : 'off'}.`);
     this.sound.chime();
   }
 
@@ -490,8 +490,8 @@ export class Controls {
       rock = terrain.kind(...tile) === ROCK;
       break;
     }
-    const to = this.goalName === '' ? '' : ` of ${this.goalName}`;
-    return `${rock ? 'Rock' : 'Water'} is in the way${to}, and nothing leads around it near here.`;
+    const to = this.goalName === '' ? '' : ` to ${this.goalName}`;
+    return `${rock ? 'Rock' : 'Water'} bars the way${to}, and there is no way around it near here.`;
   }
 
   /** Set out after the one who is followed whenever it goes elsewhere. */

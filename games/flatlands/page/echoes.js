@@ -151,9 +151,9 @@ export function secondsOf(ms) {
 export function resultOf(name, { ms, won, otherMs, otherName, own }) {
   const by = secondsOf(Math.abs(otherMs - ms));
   if (!won && ms === otherMs && own) return 'As fast as your own echo.';
-  if (!won && own) return `${by} slower than your own echo, with ${secondsOf(otherMs)}.`;
+  if (!won && own) return `${by} slower than your own echo, which took ${secondsOf(otherMs)}.`;
   if (!won && ms === otherMs) return `As fast as ${otherName}, who was there first: the way to ${name} is theirs.`;
-  if (!won) return `${by} slower than ${otherName}, who holds the way to ${name} with ${secondsOf(otherMs)}.`;
+  if (!won) return `${by} slower than ${otherName}, who holds the record to ${name}: ${secondsOf(otherMs)}.`;
   if (otherMs === 0) return `Nobody was here before you: the way to ${name} is yours.`;
   return own ? `${by} faster than your own echo.`
     : `${by} faster than ${otherName}: the way to ${name} is yours.`;

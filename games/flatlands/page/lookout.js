@@ -281,7 +281,7 @@ export class Lookout {
     state.aim = { x: left + wide * side / 2, y: top + wide * side / 2, reach: wide * side / 2,
       label: dot.grain === 0 ? `square ${dot.col}, ${dot.row}` : 'this way' };
     this.close();
-    this.hud.toast('Follow the arrow with the flag. It ends when you are there.');
+    this.hud.toast('Follow the arrow with the flag. It goes away when you are there.');
   }
 
   /** Forget the place that the arrow leads to once the player is there. */

@@ -127,7 +127,7 @@ export class Guide {
     if (ended === null) return null;
     if ('heading' in ended) return 'Something is in the way.';
     const [x, y] = ended.goal, left = Math.hypot(x / UNIT - here.x, y / UNIT - here.y);
-    if (left >= REACHED) return 'You get no nearer.';
+    if (left >= REACHED) return 'You cannot get any nearer.';
     return Math.hypot(here.x - this.from.x, here.y - this.from.y) < SHORT ? null : 'You are there.';
   }
 

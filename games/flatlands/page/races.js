@@ -53,7 +53,7 @@ export class Races {
    * @param {number} now  performance time, ms */
   look(now) {
     const { state, hud } = this, race = ownRace(state);
-    if (this.race?.over) this.#off('The race is off after a minute.');
+    if (this.race?.over) this.#off('The race is off: the minute is up.');
     this.race = race;
     this.#read(state.sign, now);
     if (race !== null) return this.#follow(race, now);

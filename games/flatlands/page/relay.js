@@ -108,10 +108,10 @@ export class Relay {
     if (id === before) return;
     this.before = id;
     if (carried !== null && id === ownId) {
-      hud.toast(`You have the ember! In one hand it burns ${BURNS / 1000} s.`);
+      hud.toast(`You have the ember! It burns for ${BURNS / 1000} s in one hand.`);
       this.#lead();
-    } else if (carried !== null && before === ownId) hud.toast(`${carried.name} has the ember from you.`);
-    else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. It is at the fires again.');
+    } else if (carried !== null && before === ownId) hud.toast(`${carried.name} took the ember from you.`);
+    else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. You can take a new one from a fire.');
     if (id === ownId || before === ownId) sound.ember(id === ownId);
   }
 

@@ -170,10 +170,10 @@ export class Session {
     if (id === state.ownId || state.muted.has(id)) return;
     const x = column + 0.5, y = row + 0.5, place = `${name} at twin stones`;
     if (news) {
-      hud.toast(`${name} waits at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.onGo(x, y, place));
+      hud.toast(`${name} is waiting at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.onGo(x, y, place));
     } else if (aim !== null && aim.label === place && !state.waits.all.has(id)) {
       state.aim = null;
-      hud.toast(`${name} does not wait any more.`);
+      hud.toast(`${name} is no longer waiting.`);
     }
   }
 

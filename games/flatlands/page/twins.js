@@ -101,14 +101,14 @@ export function missing({ stones, waits, ownId, now }) {
   if (stones === null) return null;
   const { x, y, on, other, clockwork } = stones;
   if (on === 0) {
-    return other === null ? 'Step onto a stone: the gem opens while two people stand on both.'
-      : 'Step onto the free stone: somebody waits for you.';
+    return other === null ? 'Step onto a stone: the gem opens when a person stands on each of the two.'
+      : 'Step onto the free stone: somebody is waiting for you.';
   }
   if (waits.alone) return 'You are on both stones: it takes another person.';
   if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
   if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
   const told = waits.all.get(ownId ?? 0);
-  return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you wait for a second person.`
+  return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you are waiting for a second person.`
     : 'It takes a second person, on the other stone.';
 }
 

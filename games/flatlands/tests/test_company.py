@@ -1,6 +1,7 @@
 """Clockwork walkers keep company: they greet, answer, wave back, and lead to a sight."""
 
 import math
+import re
 
 import pytest
 
@@ -13,6 +14,7 @@ from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SI
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 from games.flatlands.tests.test_herd import herding, others
+from tests.processes import ROOT
 from tests.server.harness import Clock, Harness, clock_stores
 
 WAVE = 1
@@ -433,8 +435,8 @@ WHO = "I am Fern, Ada. I am clockwork: a computer player."
 ANSWERS = {
     **dict.fromkeys(("who are you?", "Are you real", "are you a bot?"), WHO),
     "any gems?": "Ada, I see a gem 6 tiles north-west of here. Walk over it, and it is yours.",
-    "how many are there": "Ada, I see 1 person and 5 clockwork. The map, or O, shows everybody.",
-    "landmark": "Ada, a landmark stands 40 tiles east of here. Signposts tell their names.",
+    "how many are there": "Ada, I see 1 person and 5 clockwork. Press O, or Map, to see everybody.",
+    "landmark": "Ada, a landmark stands 40 tiles east of here. Signposts give their names.",
     "Good day!": "Hello, Ada! I am clockwork, but I know my way. Ask me where something is.",
     "what is the ember": "Take the ember from a fire, Ada, and pass it on: "
     "it lights dark landmarks.",
@@ -455,7 +457,7 @@ def test_a_walker_that_knows_nothing_says_so():
     assert talk.way((0, 0), (UNIT, 0)) == "1 tile east"
 
 
-def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
+def test_all_that_is_said_has_the_name_of_somebody_fits_a_message_and_names_keys_that_there_are():
     guest, own, far = "W" * 20, max(NAMES, key=len), 10**9 * UNIT
     there = talk.way((0, 0), (-far, -far))
     said = [text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN)]
@@ -473,6 +475,11 @@ def test_all_that_is_said_to_somebody_has_its_name_and_fits_a_message():
     for known in (facts, facts._replace(gem=None, landmark=None, here=(0, 0))):
         said += [answer(question, known) for question in questions]
     assert all(guest in text and len(text) <= 120 and "{" not in text for text in said)
+    named = set(re.findall(r"Press (\w), or ([\w ]+),", "\n".join(said)))
+    assert len(named) > 6
+    page = "".join(path.read_text() for path in (ROOT / "games/flatlands/page").rglob("*.js"))
+    for key, label in named:
+        assert re.search(rf"'{key.lower()}',(?: '\w+',|\n.*\n)\s+(?:label: )?'{label}'", page), key
 
 
 def test_a_batch_that_the_broker_refuses_harms_nobody():

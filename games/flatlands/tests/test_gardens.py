@@ -201,8 +201,8 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     mark = Landmarks(TERRAIN).of(0, 0)
     refusals = {
         (8, 0): "the plaza stays as it is: walk on a little",
-        path: "nothing grows there: plant on meadow, sand or in a wood",
-        beside: "nothing grows there: plant on meadow, sand or in a wood",
+        path: "nothing grows there: plant on a meadow, on sand or in a wood",
+        beside: "nothing grows there: plant on a meadow, on sand or in a wood",
         (mark[0] + 2, mark[1]): "the ground of a landmark stays free",
     }
     for tile, why in refusals.items():

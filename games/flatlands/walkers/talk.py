@@ -36,14 +36,14 @@ AGAIN: Final = "Good to see you again, {guest}!"
 #: leader has come back to it, and when it did not follow then. A bubble shows some 40 characters.
 COME: Final = "Click me, {guest}: I will show you {sight}."
 WAITING: Final = "This way, {guest}!"
-CLICK_ME: Final = "Click me, {guest}, and you follow me."
+CLICK_ME: Final = "Click me to follow me, {guest}."
 GIVES_UP: Final = "Another time, {guest}. It is {way} of here."
 
 #: By the kind of a sight (sight.py): what it is, and what is said when both are there.
 SIGHTS: Final = (
     ("a landmark", "Here it is, {guest}. Signposts tell of others."),
     ("a bridge", "Here we are, {guest}: water on both sides."),
-    ("where paths meet", "Here paths meet, {guest}. Follow any of them."),
+    ("where paths meet", "Paths meet here, {guest}. Follow any of them."),
 )
 
 #: The eight directions, from the east on, clockwise.
@@ -100,16 +100,16 @@ def _gem(facts: Facts) -> str:
 
 def _plaza(facts: Facts) -> str:
     if math.hypot(*facts.here) < 7 * UNIT:
-        return "This is the plaza, {guest}: the middle of the world. H, or the house, leads here."
+        return "This is the plaza, {guest}: the middle of the world. Press H, or Home, to return."
     plaza = way(facts.here, (0, 0))
-    return f"{{guest}}, the plaza is {plaza} of here. H, or the house, brings you there."
+    return f"{{guest}}, the plaza is {plaza} of here. Press H, or Home, to go there."
 
 
 def _landmark(facts: Facts) -> str:
     if facts.landmark is None:
-        return "Follow a path to a signpost, {guest}: it tells what lies where."
+        return "Follow a path to a signpost, {guest}: it says what lies where."
     there = way(facts.here, facts.landmark)
-    return f"{{guest}}, a landmark stands {there} of here. Signposts tell their names."
+    return f"{{guest}}, a landmark stands {there} of here. Signposts give their names."
 
 
 def _who(facts: Facts) -> str:
@@ -119,7 +119,7 @@ def _who(facts: Facts) -> str:
 def _many(facts: Facts) -> str:
     people = "1 person" if facts.people == 1 else f"{facts.people} people"
     seen = f"{people} and {facts.clockwork} clockwork"
-    return f"{{guest}}, I see {seen}. The map, or O, shows everybody."
+    return f"{{guest}}, I see {seen}. Press O, or Map, to see everybody."
 
 
 #: The first one whose words are in a sentence answers it.
@@ -130,7 +130,7 @@ _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     ),
     (r"lakes?|water|sea|shore|swim", "Water is blue on the small map, {guest}."),
     (r"gems?|diamonds?|jewels?|points?|score", _gem),
-    (r"cairns?|stones?", "C, or its button, leaves a cairn with a line for others, {guest}."),
+    (r"cairns?|stones?", "Press C, or Leave a cairn, to leave a line for others, {guest}."),
     (r"plaza|home|cent(?:er|re)|spawn|middle", _plaza),
     (r"how many|anybody|anyone|everybody|everyone|others", _many),
     (
@@ -139,18 +139,18 @@ _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
         _who,
     ),
     (r"key in your back|wind|key", "It winds me up, {guest}. Nobody has to turn it."),
-    (r"grid|channels?|squares?", "G, or the grid button, shows it, {guest}."),
-    (r"map", "O, or a touch on the small map, opens the map of everybody, {guest}."),
+    (r"grid|channels?|squares?", "Press G, or Grid, to see the squares, {guest}."),
+    (r"map", "Press O, or Map, to see where everybody is, {guest}."),
     (r"deer", "The deer are shy, {guest}. Walk past them at a distance."),
     (r"signposts?|landmarks?|mill|lighthouse|tower|wreck|windmill", _landmark),
     (r"night|dark|dusk|what time", "A day takes sixteen minutes here, {guest}."),
-    (r"friends?|invite|alone", "I, or the chain, makes a link for a friend, {guest}."),
-    (r"colou?r|hats?|ears|my name|look like", "N, or the face, changes all that, {guest}."),
+    (r"friends?|invite|alone", "Press I, or Invite, {guest}, for a link to send to a friend."),
+    (r"colou?r|hats?|ears|my name|look like", "Press N, or Book, then Name and face, {guest}."),
     (r"wave|dance|emotes?|laugh", "1 waves, {guest}, and the hand button has all gestures."),
-    (r"sounds?|music|mute", "Q, or the speaker, turns the sounds on and off, {guest}."),
+    (r"sounds?|music|mute", "Press V, or Sounds, to turn the sounds on or off, {guest}."),
     (
         r"help|how (?:do|can)|what (?:can|do) (?:i|we|you) do|controls?|keys",
-        "Walk by keys, stick or click, {guest}. Ask me about gems or landmarks.",
+        "Walk with keys, stick or clicks, {guest}. Ask me about gems or landmarks.",
     ),
     (r"where", _plaza),
     (r"how are you|how do you do|how is it going", "Well wound, thank you, {guest}!"),

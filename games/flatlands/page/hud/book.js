@@ -15,8 +15,8 @@ export class Book {
     this.title = element('h2', {});
     this.you = element('button', { type: 'button', class: 'quiet' }, 'Name and face');
     this.sums = element('ul', { class: 'sums', 'aria-label': 'All together' });
-    this.nothing = element('p', {}, 'Nothing yet. What you find, leave and do with others stands here, '
-      + 'and what others did while you were away.');
+    this.nothing = element('p', {}, 'Nothing yet. What you find and leave, what you do with others, and '
+      + 'what others do while you are away will be written here.');
     this.lines = element('div', { class: 'lines' });
     const almanac = element('button', { type: 'button', class: 'quiet' }, 'Almanac');
     this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },

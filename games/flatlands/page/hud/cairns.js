@@ -105,8 +105,8 @@ export class CairnDialog {
         element('button', { type: 'submit', class: 'play' }, 'Leave it here'), cancel));
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Leave a cairn' },
       element('h2', {}, 'Leave a cairn here'),
-      element('p', {}, 'A heap of stones with one line, which everybody reads who comes by. It stands '
-        + 'for seven days, and for as long again whenever somebody adds a stone.'), form);
+      element('p', {}, 'A heap of stones with one line, for everybody who comes by. It stands '
+        + 'for seven days, counted afresh whenever somebody adds a stone.'), form);
     this.left = { text: '', at: -Infinity };    // the last line, and when it was sent
     cancel.addEventListener('click', () => this.root.close());
     form.addEventListener('submit', () => {

@@ -28,6 +28,6 @@ export class Garden {
     for (const button of this.buttons) button.disabled = gems === null || gems < 1;
     this.left.textContent = gems === null ? 'A gem for each.'
       : gems < 1 ? 'Each takes a gem: find one first. They lie beside the paths.'
-        : `You have ${gems} ${gems === 1 ? 'gem' : 'gems'} to plant, on the tile before you.`;
+        : `You have ${gems} ${gems === 1 ? 'gem' : 'gems'} to plant, on the tile in front of you.`;
   }
 }

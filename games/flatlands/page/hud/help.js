@@ -4,13 +4,13 @@ import { element, icon } from './element.js';
 
 const BY_KEYS = [['Arrows', 'walk'],
   ['Click', 'walk there; hold the button to keep walking'],
-  ['Click on a walker', 'follow them; once more, and they can be muted'],
+  ['Click on a walker', 'follow them; click again to mute them'],
   ['Enter', 'chat; ↑ scrolls back, and /find Ben finds Ben'],
   ['1 to 6', 'wave, heart, laugh, dance, hey!, huh?']];
 // The first of each is the name of an icon, if it is one of a button.
 const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep walking'],
-  ['', 'Touch a walker', 'follow them; once more, and they can be muted'],
-  ['', 'Touch an arrow', 'follow whom, or walk to what, it shows'],
+  ['', 'Touch a walker', 'follow them; touch again to mute them'],
+  ['', 'Touch an arrow', 'follow the player, or walk to the place, that it points to'],
   ['chat', 'Talk', 'say something, or read what was said']];
 const FORGETS = 'This server forgets gems, scores and cairns when it restarts, which is once a day at least.';
 
@@ -31,9 +31,9 @@ export class Help {
       element('h2', {}, 'How to play'), this.keys, this.touches,
       element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
         + 'another then appears somewhere else.'),
-      element('p', {}, 'On the plaza burns a fire. Walk into it, and carry its ember to a dark landmark, which then '
-        + 'burns for a day. In one hand it is out soon: whoever touches you has it next, and anew.'),
-      element('p', {}, 'Three who dance in one square for 8 seconds let it bloom for a day.'),
+      element('p', {}, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
+        + 'burns for a day. In one hand it soon goes out: whoever touches you takes it, and it burns afresh.'),
+      element('p', {}, 'When three people dance in one square for 8 seconds, it blooms for a day.'),
       ...(forgets ? [element('p', {}, FORGETS)] : []),
       element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
         + 'only the squares around your screen, so the world can be endless.'),

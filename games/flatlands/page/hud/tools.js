@@ -121,7 +121,7 @@ class LinkDialog {
   /** Offer a link in the open dialog; `local` if it leads to this machine only. */
   offer(link, local) {
     this.field.value = link;
-    this.note.textContent = local ? 'It works on this machine only. For others, start the server by '
+    this.note.textContent = local ? 'It works on this machine only. For others, start the server with '
       + 'make play HOST=0.0.0.0 and open the address that it prints.' : '';
     this.copy.textContent = 'Copy';
     // Both need https, or a page of this machine.

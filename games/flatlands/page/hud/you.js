@@ -17,7 +17,7 @@ export class YouDialog {
     const form = element('form', { method: 'dialog' }, this.looks.root,
       element('label', { for: 'own-name' }, 'Name'), this.field,
       element('div', { class: 'row-of-buttons' },
-        element('button', { type: 'submit', class: 'play' }, 'Keep'), cancel));
+        element('button', { type: 'submit', class: 'play' }, 'Save'), cancel));
     this.root = element('dialog', { class: 'help you panel', 'aria-label': 'You' },
       element('h2', {}, 'You'), form, this.warning, this.anew);
     cancel.addEventListener('click', () => this.root.close());

@@ -36,7 +36,7 @@ def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play)
             page.keyboard.press("4")
         ann.wait_for_timeout(2000)
 
-    lacks = ann.get_by_text("Ben dances with you. With a third, this square blooms.")
+    lacks = ann.get_by_text("Ben is dancing with you. With a third dancer, this square will bloom.")
     eventually(lambda: dance(ann, ben) or lacks.count() > 0, "she reads what is missing")
     eventually(lambda: dance(*pages) or bool(ann.evaluate(BLOOMS)), "it blooms", 40)
     for page in pages:

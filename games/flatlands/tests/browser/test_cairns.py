@@ -37,7 +37,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     # Nobody writes for nothing.
     wait_for(ada, LASTING)
     ada.keyboard.press("c")
-    ada.get_by_text("Nothing is left on the plaza: walk on a little.").wait_for()
+    ada.get_by_text("You cannot leave a cairn on the plaza: walk on a little.").wait_for()
     assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
     # However far the keys lead afterwards, it is not into another square.
     for y in (-5.5, -10.5):

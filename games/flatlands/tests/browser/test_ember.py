@@ -41,7 +41,7 @@ def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
     wait_for(bob, f"{CARRIER} === 'Ada'")
     choose(bob, "Follow Ada")
     wait_for(bob, f"{CARRIER} === 'Bob'")
-    ada.get_by_text("Bob has the ember from you.").wait_for()
+    ada.get_by_text("Bob took the ember from you.").wait_for()
     assert ada.evaluate(CARRIER) == "Bob"
     choose(bob, goal)
     for page in (ada, bob):

@@ -23,7 +23,7 @@ def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(ga
     sheet.get_by_text("Each takes a gem: find one first.").wait_for()
     assert sheet.get_by_role("button", name="Flowers").is_disabled()
     find_gem(ada)
-    sheet.get_by_text("to plant, on the tile before you.").wait_for()
+    sheet.get_by_text("to plant, on the tile in front of you.").wait_for()
     go(ada, *MEADOW)
     # Nothing grows beside a gem.
     for _, _, x, y in ada.evaluate(GEMS):

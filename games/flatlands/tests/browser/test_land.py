@@ -93,7 +93,7 @@ def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(pl
         # The middle of the lake.
         page.evaluate(go, [76.5, 22.5])
         walk_to(page, "the far shore")
-        told = "Water is in the way of the far shore, and nothing leads around it near here."
+        told = "Water bars the way to the far shore, and there is no way around it near here."
         page.get_by_text(told).wait_for()
         assert page.evaluate("flatlands.state.aim !== null")
 

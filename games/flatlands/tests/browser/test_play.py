@@ -617,7 +617,7 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
     try:
         page = play("Survivor", url=server.url, cut_off=True)
         open_you(page).get_by_role("button", name="Next hat").click()
-        page.get_by_role("button", name="Keep").click()
+        page.get_by_role("button", name="Save").click()
         walk(page, "d", 4)
         stands(page)
         before = place(page)

@@ -57,9 +57,9 @@ test('a player who dances with others is told what is missing', () => {
   dance(BOB, COG);
   assert.equal(blooms.missing(state), null, 'she does not dance');
   dance(ADA);
-  assert.equal(blooms.missing(state), `N${BOB} dances with you. With a third, this square blooms.`);
+  assert.equal(blooms.missing(state), `N${BOB} is dancing with you. With a third dancer, this square will bloom.`);
   dance(CID);
-  assert.equal(blooms.missing(state), 'Dance on, all of you: soon this square blooms.');
+  assert.equal(blooms.missing(state), 'Keep dancing, all of you: this square will bloom soon.');
   comes(state, CID, -5);
   advanceScene(state, state.now + 1000);
   assert.match(blooms.missing(state) ?? '', /and you dance in different squares/);

@@ -25,8 +25,8 @@ test('each line is a sentence, with the place that it is about', () => {
   const lines = linesOf(ROWS, LANDMARKS);
   assert.deepEqual(lines.map(({ text }) => text), [
     'Ben put a stone on your cairn 12 tiles east of the plaza: it has 2 now.',
-    'You found Kettle Oak, the first of all: your name is carved there.',
-    'You found a landmark, as the 12th.',
+    'You were the first to find Kettle Oak: your name is carved there.',
+    'You were the 12th to find a landmark.',
     'You and Mira waved to each other 7 tiles north of the plaza.',
     'You brought the ember to Kettle Oak.',
     'You and Ben brought the ember to Kettle Oak.',

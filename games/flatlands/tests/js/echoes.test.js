@@ -124,7 +124,7 @@ test('a race is off when the server says so, after a minute, or when the player 
   for (const [end, toast] of [
     [({ error }) => error('race'), undefined],
     [({ races }) => assert.ok(races.stop()), undefined],
-    [({ go }) => go(20, 63_100), 'The race is off after a minute.'],
+    [({ go }) => go(20, 63_100), 'The race is off: the minute is up.'],
   ]) {
     const its = page(), { state, begin, go, toasts, shown } = its;
     begin(ADA, ECHO);
@@ -220,9 +220,9 @@ test('it is told who was faster, by how much, and who holds the way', () => {
   assert.equal(told(9000, true, 9800, 'Ben'), '0.80 s faster than Ben: the way to Elder Fork is yours.');
   assert.equal(told(9000, true, 9010, 'Ben', true), '0.01 s faster than your own echo.');
   assert.equal(told(9000, false, 8600, 'Ben'),
-    '0.40 s slower than Ben, who holds the way to Elder Fork with 8.60 s.');
+    '0.40 s slower than Ben, who holds the record to Elder Fork: 8.60 s.');
   assert.equal(told(9000, false, 9000, 'Ben'),
     'As fast as Ben, who was there first: the way to Elder Fork is theirs.');
   assert.equal(told(9000, false, 9000, 'Ben', true), 'As fast as your own echo.');
-  assert.equal(told(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, with 8.60 s.');
+  assert.equal(told(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, which took 8.60 s.');
 });

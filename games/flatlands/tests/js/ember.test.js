@@ -127,7 +127,7 @@ test('a dark landmark is lit by the player who brings the ember, and all are tol
   const { did, toasts, said, hears, state, frame } = playing();
   hears.ember(ME, BURNS, 'Me');
   frame();
-  assert.equal(toasts.at(-1), 'You have the ember! In one hand it burns 30 s.');
+  assert.equal(toasts.at(-1), 'You have the ember! It burns for 30 s in one hand.');
   assert.equal(state.aim?.label, 'Gull Light');
   assert.match(said.at(-1), /^Carry the ember to Gull Light, 42 tiles east\.$/);
   state.here = placeOf(NEAR);
@@ -147,12 +147,12 @@ test('a player who gives it away, or lets it burn out, is told so', () => {
   frame();
   hears.ember(ADA, 6000, 'Ada');
   frame();
-  assert.equal(toasts.at(-1), 'Ada has the ember from you.');
+  assert.equal(toasts.at(-1), 'Ada took the ember from you.');
   hears.ember(ME, 8000, 'Me');
   frame();
   frame();
   frame();
-  assert.equal(toasts.at(-1), 'The ember has burnt out. It is at the fires again.');
+  assert.equal(toasts.at(-1), 'The ember has burnt out. You can take a new one from a fire.');
 });
 
 test('all is asked for again when nodes hear each other again, and now and then', () => {

@@ -44,7 +44,7 @@ test('the page says what is missing, and nothing once that is there', () => {
     return missing(state);
   };
   assert.match(say(0, [OWN, 10, 6]), /^Step onto a stone/);
-  assert.match(say(0, [OWN, 10, 6], [ADA, 8, 5]), /somebody waits for you/);
+  assert.match(say(0, [OWN, 10, 6], [ADA, 8, 5]), /somebody is waiting for you/);
   assert.match(say(100, [OWN, 8, 5]), /a second person, on the other stone/);
   assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /Clockwork does not count/);
   state.waits.take([OWN, 'Me', 10, 5, true], 300);

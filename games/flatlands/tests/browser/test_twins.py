@@ -31,15 +31,11 @@ def test_a_player_that_waits_is_found_by_another_and_both_have_a_gem(stones, pla
     wait_for(ada, f"({TWINS})().length > 0")
     x, y = ada.evaluate(TWINS)[0]
     go(ada, x, y + 1)
-    ada.get_by_text(
-        "Step onto a stone: the gem opens when a person stands on each of the two."
-    ).wait_for()
+    ada.get_by_text("Step onto a stone: the gem opens when a person stands").wait_for()
     # If it has rested on a stone on its way, that was news, and is not told again for a while.
     bob.evaluate("flatlands.state.waits.newsAt.clear()")
     go(ada, x - 2, y)
-    stay = ada.get_by_text(
-        "Stay: all within 200 tiles know that you are waiting for a second person."
-    )
+    stay = ada.get_by_text("Stay: all within 200 tiles know that you are waiting")
     stay.wait_for(timeout=PATIENCE + TELL_EVERY)
     ada.evaluate("() => { sounds.OscillatorNode = 0; }")
     wait_for(ada, f"() => {TONES} > 0")

@@ -116,6 +116,6 @@ def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_pat
             assert json.loads(server.get("stats"))["compiled"] == "no"
             server.stop()
             assert "compiled: yes" not in server.errors()
-            assert ("left aside" in server.errors()) == (switch != "no")
+            assert ("are not used" in server.errors()) == (switch != "no")
         finally:
             server.close()

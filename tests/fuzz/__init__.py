@@ -1,1 +1,1 @@
-"""Bytes and messages that nobody of good will sends, without end: `make fuzz`."""
+"""Bytes and messages that no honest client sends, without end: `make fuzz`."""

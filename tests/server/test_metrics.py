@@ -96,7 +96,7 @@ def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, joined, cap
     write(tmp_path, f"{dead}-a.report", report(10))
     (tmp_path / "ended.new").mkdir()
     bury(tmp_path, [])
-    assert "cannot be put together" in caplog.text
+    assert "cannot be added up" in caplog.text
     (tmp_path / "ended.new").rmdir()
     assert joined() == 11
     bury(tmp_path, [os.getpid()])

@@ -304,7 +304,7 @@ def test_nobody_arrives_before_its_tracks_do_or_has_raced_without_beginning():
     ("trick", "refusal"),
     [
         ("home", "the race is off"),
-        ("rest", "only who comes"),
+        ("rest", "a race counts only"),
         ("turns", "the race is off"),
         ("elsewhere", "you have not"),
     ],

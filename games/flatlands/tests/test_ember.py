@@ -104,10 +104,10 @@ def test_it_burns_out_and_is_at_the_fires_for_all_but_those_who_had_it_just_now(
     ada, bob = two(world)
     take(world, ada)
     world.run(SECONDS - 3)
-    assert carrier(world) == ada.id and "others' turn" in take(world, ada, ada.id)
+    assert carrier(world) == ada.id and "somebody else's turn" in take(world, ada, ada.id)
     world.run(2)
     assert carrier(world) == 0
-    assert "others' turn" in take(world, ada), "nobody keeps it by running around a fire"
+    assert "somebody else's turn" in take(world, ada), "nobody keeps it by running around a fire"
     assert take(world, bob) == "" and carrier(world) == bob.id
     assert names_of(read(world)[0]) == ["Bob"], "what has burnt out is no relay"
     world.run(SECONDS)
@@ -124,10 +124,10 @@ def test_of_the_last_hands_none_has_it_again_also_in_another_window(world):
     window.send(10, some[0]._key)
     world.run(1)
     assert take(world, some[0]) == ""
-    assert "others' turn" in take(world, window, some[0].id)
+    assert "somebody else's turn" in take(world, window, some[0].id)
     for before, player in zip(some, some[1:], strict=False):
         assert take(world, player, before.id) == ""
-        assert "others' turn" in take(world, before, player.id)
+        assert "somebody else's turn" in take(world, before, player.id)
     # By now the first of them is none of the last ones any more.
     assert names_of(read(world)[0]) == ["P1", "P2", "P3", "P4"]
     assert take(world, window, some[-1].id) == "" and carrier(world) == window.id
@@ -227,7 +227,7 @@ def check_deed(before, after, lit, now):
     *others, last = after.marks.split()
     chain = before.marks.split() if before is not None and left > 0 else []
     assert not lit and others == chain[1 - HANDS :]
-    assert left <= -BURNS or last not in before.marks, "it is others' turn"
+    assert left <= -BURNS or last not in before.marks, "it is somebody else's turn"
     assert left <= 0 or after.until > before.until
 
 

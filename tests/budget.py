@@ -45,7 +45,7 @@ def code_lines(path: Path) -> int:
 
 def text_lines(path: Path) -> int:
     """Return how many lines a file has; none if it is not text, or written by a package manager."""
-    if "lock" in path.name:
+    if path.suffix == ".lock" or path.name == "package-lock.json":
         return 0
     try:
         return len(path.read_text().splitlines())

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 
 from flatlands import compiled
 
-#: Chance falls alike in each run, so that what fails is the change's doing. Another value of SEED
-#: in the environment plays other games, and with any value hypothesis tries new examples.
+#: Chance is the same in each run, so that a failure is due to the change. Another value of SEED
+#: in the environment plays other games, and with any value set, hypothesis tries new examples.
 SEED = os.environ.get("SEED", "")
 
 # An example may take long on a busy machine, and no test asserts a speed.
@@ -26,7 +26,7 @@ settings.register_profile(
 )
 settings.load_profile("flatlands")
 
-#: Where Firefox is not, tests/need.sh says so.
+#: If Firefox is missing, tests/need.sh says so.
 collect_ignore = (
     [] if shutil.which("firefox-esr") else ["games/flatlands/tests/browser/test_firefox.py"]
 )
@@ -34,7 +34,7 @@ collect_ignore = (
 #: The markers of tests that start programs: `make check` leaves them out.
 STARTING = ("process", "browser", "load")
 
-#: The most tests that may have one of them, whatever their parameters: a new one replaces one.
+#: The most test functions that may have one of these markers: a new one replaces an old one.
 MOST_STARTING = 305
 
 #: The events that Python's audit hooks get when a program is started.
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test as often as --times says, each time with other chances (same_chances)."""
+    """Run each test as often as --times says, each time with another seed (same_chances)."""
     times = metafunc.config.getoption("--times")
     if times > 1:
         metafunc.fixturenames.append("turn")
@@ -57,7 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Use the compiled modules, before the tests import them, or see to it that no process does."""
+    """Use the compiled modules before the tests import any, or make sure that no process does."""
     if not config.getoption("--compiled"):
         os.environ[compiled.SWITCH] = "no"
     else:
@@ -93,8 +93,8 @@ sys.addaudithook(_start_no_program)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark all tests of pages in a browser, before -m selects; and where several tests run at a
-    time mix the files, since those of one folder all start many programs, or none."""
+    """Mark all tests of pages in a browser, before -m selects. If several tests run at a
+    time, mix the files, since those of one folder all start many programs, or none."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for no garbage while tests are collected, nor ever in what was loaded then: it stays."""
+    """Collect no garbage while tests are collected, and never in what was loaded then: it stays."""
     gc.disable()
     try:
         return (yield)
@@ -131,13 +131,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def same_chances(request: pytest.FixtureRequest) -> None:
-    """Seed the chance that a test and the server in its process share; see SEED."""
+    """Seed the random numbers that a test and the server in its process share; see SEED."""
     random.seed(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture
 def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """What is logged in the test's own thread: other threads may have servers of other tests."""
+    """Record only the test's own thread: other threads may run servers of other tests."""
     own, handler = threading.get_ident(), caplog.handler
 
     def is_own(record: logging.LogRecord) -> bool:
@@ -145,7 +145,7 @@ def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 
     handler.addFilter(is_own)
     yield caplog
-    # The handler is that of all tests.
+    # All tests share this handler.
     handler.removeFilter(is_own)
 
 
@@ -153,7 +153,7 @@ def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 def no_socket_is_left_open():
     """Close sockets that a failed test left open, as warnings about them would hide its failure."""
     yield
-    # It imports what may be compiled, so this file does not.
+    # Imported here, since it imports modules that may be compiled.
     if clients := sys.modules.get("tests.socket_client"):
         while clients.SocketClient.sockets:
             clients.SocketClient.sockets.pop().close()

@@ -11,7 +11,7 @@ from typing import Any
 from flatlands import compiled
 from flatlands.needs import packages
 
-# What is measured is what `python -m server` would use.
+# The modules that `python -m server` would use, compiled or not, are measured.
 compiled.use()
 
 with packages("swarm"):
@@ -53,7 +53,7 @@ TARGETS = {
 }
 
 
-#: Options -> what is measured instead, and how --help tells it.
+#: Options -> what is measured instead, and how --help describes it.
 INSTEAD = {
     "floods": (
         floods.measure,
@@ -75,7 +75,7 @@ nothing is recorded."""
 
 
 def main() -> int:
-    """Measure and print; return the exit code. A missed target is no failure."""
+    """Measure and print; return the exit code. A missed target is not a failure."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__, epilog=EPILOG)
     parser.add_argument("--record", action="store_true", help="keep the figures to compare with")
     parser.add_argument(

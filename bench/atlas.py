@@ -1,10 +1,10 @@
 """`python -m bench.atlas`: what the map of everybody costs a node with 10,000 players.
 
-100 clients look at it. Nothing but the map is measured: once a second all that it does is done. The
-players are counted, what has changed is published and received, and the clients are shown it.
-Meanwhile a third of the players go to another square, and each square delivers. The players stand
-on so many squares that the map is coarse. First all clients look at the whole world; then every
-other one looks at a part of its own, in finer dots.
+100 clients look at it. Only the map is measured, by doing all that it does in a second: the players
+are counted, what has changed is published and received, and the clients are shown it. Between these
+seconds a third of the players go to another square, and each square delivers. The players stand on
+so many squares that the map is coarse. First all clients look at the whole world; then every other
+one looks at a different part, in finer dots.
 """
 
 import random
@@ -36,8 +36,8 @@ with packages("swarm"):
 
 PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
 
-#: The same players in a field of so many squares, and as many clients that half of them look at as
-#: many parts as a node lets differ.
+#: The same players in a field this many squares wide, and so many clients that half of them look at
+#: as many different parts as a node allows.
 FAR_APART, MANY = 2000, 512
 
 #: Name -> the most that it should be.
@@ -95,7 +95,7 @@ class Viewers:
             self.node.receive(item)
 
     def stir(self) -> None:
-        """Let a third of the players be in another square, and let each square deliver."""
+        """Move a third of the players to another square, and make each square deliver."""
         outbox, residents = self.node.outbox, list(self.node.residents.by_id.values())
         for resident in self.chance.sample(residents, PLAYERS // 3):
             column, row = resident.square

@@ -1,7 +1,7 @@
 """The costs of bench/micro.py with the sources and with the compiled modules, in turn.
 
-What else runs on the machine thus troubles both alike. `python -m bench.both` measures once, with
-what it finds, and prints JSON.
+Other programs on the machine thus trouble both alike. `python -m bench.both` measures once, with
+the modules that it finds, and prints JSON.
 """
 
 import json
@@ -38,7 +38,7 @@ def measure(say: Callable[[str], None]) -> Costs:
 
 
 def _once(switch: str) -> dict[str, float]:
-    """Return the costs in a process of their own; `switch` is the value of COMPILED."""
+    """Return the costs in a new process; `switch` is the value of COMPILED."""
     command = [sys.executable, "-m", "bench.both"]
     with Program(command, "bench/micro.py", environment={compiled.SWITCH: switch}) as program:
         line = program.line(WITHIN)

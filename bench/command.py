@@ -13,8 +13,8 @@ from flatlands.loadtest.kit.signals import Interrupted
 def run(name: str, work: Callable[[], int], say: Callable[[str], None]) -> int:
     """Do the work and return its exit code.
 
-    What ends it early is said in one sentence after the command's name: trouble, exit code 1, or
-    a signal, exit code 130.
+    What ends it early is reported in one sentence after the command's name: trouble, with exit code
+    1, or a signal, with exit code 130.
     """
     with signals.remembered():
         try:

@@ -87,7 +87,7 @@ def keep_alive(to: Address) -> None:
 
 
 def thirty_clients(to: Address) -> None:
-    """Do the same with thirty clients."""
+    """Do as `keep_alive` does, with thirty clients."""
     for _ in range(29):
         threading.Thread(target=keep_alive, args=(to,), daemon=True).start()
     keep_alive(to)
@@ -120,7 +120,7 @@ def slow_heads(to: Address) -> None:
 
 
 def silent_sockets(to: Address) -> None:
-    """Open five hundred connections that send nothing, and again those that are closed."""
+    """Keep opening connections that send nothing; of more than five hundred, close the oldest."""
     sockets: list[socket.socket] = []
 
     def work() -> None:
@@ -237,7 +237,7 @@ class Field:
             self._ready.register(player.socket, selectors.EVENT_READ, player)
 
     def run(self, seconds: float) -> None:
-        """Let all play for so many seconds; forget what was measured before. Raises Interrupted."""
+        """Make all play for `seconds`; forget what was measured before. Raises Interrupted."""
         self.pongs, self.moves, self.gap = [], [], 0.0
         self.pong_at = time.monotonic()
         until = self.pong_at + seconds
@@ -248,7 +248,7 @@ class Field:
             for player in self._players:
                 self._act(player, now)
         self.gap = max(self.gap, time.monotonic() - self.pong_at)
-        # Moves that were not answered have taken at least so long.
+        # Moves that were not answered have taken at least this long.
         for player in self._players:
             self.moves += [now - sent for sent in player.moves.values() if now - sent > 1]
 
@@ -303,7 +303,7 @@ class Field:
         if batch.source == 0 and player.named is not None and player.named[0] == batch.square:
             answers += [record[2] for record in batch.records if record[0] == player.named[1]]
         for ack in answers:
-            # It may be the low byte only.
+            # The ack may be the low byte only.
             for number in [n for n in player.moves if (ack - n) % 256 < 128]:
                 self.moves.append(now - player.moves.pop(number))
 

@@ -49,10 +49,10 @@ PATIENCE, FLUSHED = 30.0, 0.5
 
 
 def each(number: int = NUMBER) -> dict[str, int]:
-    """Return kind -> the bytes of one, measured with so many. Raises Trouble and Interrupted."""
+    """Return kind -> the bytes of one, measured with `number`. Raises Trouble and Interrupted."""
     raise_descriptor_limit()
     terrain = Terrain(2013)
-    # What is computed of the ground once, and then kept, is no part of any of them.
+    # What is computed of the ground once, and then kept, belongs to none of them.
     _grown(number, terrain)
     tracemalloc.start()
     try:
@@ -62,7 +62,7 @@ def each(number: int = NUMBER) -> dict[str, int]:
 
 
 def _grown(number: int, terrain: Terrain) -> dict[str, int]:
-    """Let a node grow; return kind -> the bytes of one, 0 if nobody counts them."""
+    """Make a node grow; return kind -> the bytes of one, 0 unless tracemalloc counts them."""
     with ExitStack() as stack:
         growth = _Growth(number, terrain, stack)
         squares = growth.squares()
@@ -77,7 +77,7 @@ def _grown(number: int, terrain: Terrain) -> dict[str, int]:
 
 
 class _Growth:
-    """A node without anything, and what it gets. Each method returns the bytes of one."""
+    """An empty node, and what is added to it. Each method returns the bytes of one."""
 
     def __init__(self, number: int, terrain: Terrain, stack: ExitStack) -> None:
         self._number, self._stack = number, stack
@@ -115,7 +115,7 @@ class _Growth:
         return sum(len(heard.replica.players) for heard in self._node.replicas.squares.values())
 
     def squares(self) -> int:
-        """Let it receive squares, far more than those that have players."""
+        """Make it receive squares, far more than those that have players."""
         columns, rows = zip(*self._inside, strict=True)
         wanted: list[Square] = [
             (column, row)
@@ -130,7 +130,7 @@ class _Growth:
         )
 
     def others(self) -> int:
-        """Let another node tell of its players."""
+        """Make another node tell it of that node's players."""
 
         def tell() -> None:
             for message in self._batches():
@@ -153,7 +153,7 @@ class _Growth:
             yield Message(node.channels.square(square), batch)
 
     def own(self) -> int:
-        """Let players join that have no connection, as computer players do."""
+        """Make players join without a connection, as computer players do."""
         span = self._node.grid.span
 
         def join() -> None:
@@ -164,7 +164,7 @@ class _Growth:
         return self._took(join, lambda: self._players() == 2 * self._number, self._number)
 
     def connections(self) -> int:
-        """Let clients connect and join."""
+        """Make clients connect and join."""
         hub = self._node.hub
 
         def connect() -> None:

@@ -59,7 +59,7 @@ AROUND = [
     Heading(*at) for at in ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
 ]
 
-#: What a batch of three events says, and the payload that is sealed: it is as long as such a batch.
+#: The content of a batch of three events, and the payload that is sealed, as long as such a batch.
 CONTENT = Content(bytes(3 * RECORD.size))
 PAYLOAD = bytes(70)
 
@@ -80,7 +80,7 @@ class NoSocket:
         return time.monotonic()
 
     def send(self, data: bytes) -> bool:
-        """Count bytes."""
+        """Count the bytes, and discard them."""
         self.bytes_out += len(data)
         return True
 
@@ -92,14 +92,14 @@ class NoSocket:
 
 
 def door(node: Node, stats: Counter[str], capacity: int) -> Callable[[Any], Session]:
-    """Return what lets a connection speak to a node that takes so many."""
+    """Return a function that makes a connection's session at a node for `capacity` players."""
     tokens, limits = Tokens(None), Limits(stats, per_address=0)
     admission = Admission(node, tokens, limits, capacity=capacity)
     return lambda connection: Session(connection, node, admission, tokens, limits, KINDS)
 
 
 class Bench:
-    """A node with so many players, whose store is a file in a folder."""
+    """A node with a number of players, whose store is a file in a folder."""
 
     def __init__(self, players: int, folder: str) -> None:
         self.stats: Counter[str] = Counter()
@@ -123,22 +123,22 @@ class Bench:
             hello = protocol.VERSION, f"p{number}", 24, 24, None, None, None, None
             self.say(connection, protocol.HELLO, *hello)
         self.number = 0
-        # In this time gems grow around the players, which a busy world has done long ago.
+        # Meanwhile gems grow around the players, as they did long ago in a busy world.
         gevent.sleep(1.5)
 
     def close(self) -> None:
-        """End the node: its gems, which are in no cell, must not ripen beside other work."""
+        """End the node: its gems, which are in no cell, must not ripen during other work."""
         self.loop.end()
         self.broker.close()
         self.listener.join()
         self.node.keeper.close()
 
     def say(self, connection: Any, *message: Any) -> None:
-        """Let the player on this connection send a message."""
+        """Make the player on this connection send a message."""
         connection.on_message(BINARY, msgpack.packb(message))
 
     def moves(self, count: int, kind: str) -> float:
-        """Return us of CPU for each of so many moves, until they are at the hub.
+        """Return us of CPU for each of `count` moves, until they are at the hub.
 
         All players move in turn. `kind` is "walk" or "go".
         """
@@ -158,7 +158,7 @@ class Bench:
                 place = (edge + random.randrange(span // 8, span * 7 // 8) for edge in low)
                 message = (protocol.GO, number, now, *place)
             messages.append((connection, msgpack.packb(message)))
-        # The limits of rates would refuse some of the moves.
+        # The rate limits would refuse some of the moves.
         for _, session in self.players:
             session.rates.full_at.clear()
         gevent.sleep(0.2)
@@ -250,9 +250,9 @@ class Bench:
 
 
 def legs(walkers: int) -> tuple[float, float]:
-    """Return us of CPU for each leg of walkers on land that nobody knows, and for the same again.
+    """Return us of CPU for each leg of walkers on land that is new, and for the same legs again.
 
-    They begin far apart, and each walks on in about the same direction.
+    They begin far apart, and each keeps walking in about the same direction.
     """
     land, seed = Terrain(random.getrandbits(32)), random.getrandbits(32)
     starts: list[tuple[int, int]] = []
@@ -292,7 +292,7 @@ def seals(count: int) -> float:
 
 
 def measure(players: int = PLAYERS, repeats: int = REPEATS) -> dict[str, float]:
-    """Return name -> us of CPU: the medians of so many repeats with so many players.
+    """Return name -> us of CPU: the medians of a number of repeats, with a number of players.
 
     Raises Interrupted.
     """

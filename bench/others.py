@@ -8,7 +8,7 @@ nothing but sync requests. It exchanges lines of JSON with its parent:
     configuration {"broker": URL, "nodes", "players" of each node, "squares" of the whole world,
                   "moves" a second of each player}
     worker        {"ready": true} once it receives what the real node asks
-    parent        {"begin": true}: the nodes come, with their players, who stand
+    parent        {"begin": true}: the nodes come, with their players, which stand
     worker        {"near": nodes that have players where the real node hears them, and "players":
                   how many these are}
     parent        {"walk": true}: the players walk; nothing is answered
@@ -28,7 +28,7 @@ from typing import Any
 from flatlands import compiled
 from flatlands.needs import packages
 
-# What packs the messages is what a server would use.
+# The modules that a server would use, compiled or not, pack the messages.
 compiled.use()
 
 with packages("swarm"):
@@ -59,7 +59,7 @@ with packages("swarm"):
 #: The seed of the world, which is the server's own.
 SEED = 2013
 
-#: Units from a square's border within which nobody wants to go, as in walkers.py.
+#: Units from a square's border within which no player has its goal, as in walkers.py.
 BORDER = 2 * UNIT
 
 #: Random places that are tried for one on which a player can stand.
@@ -76,7 +76,7 @@ MEMORY = 60_000_000
 
 
 class Flushes:
-    """What a node's outbox asks its hub: a node with clients flushes every CALM ms, each at other
+    """What a node's outbox asks its hub: nodes with clients flush every CALM ms, each at different
     times."""
 
     interval = float(CALM)
@@ -111,7 +111,7 @@ class Other:
         self.near: set[Square] = set(self._inside) & all.asked
 
     def enter(self) -> list["Walker"]:
-        """Let its players come that the real node hears, and return them."""
+        """Add those of its players that the real node hears, and return them."""
         return [
             Walker(self._all, self._outbox, self._id, square, f"walker {number}")
             for number, square in enumerate(self._inside)
@@ -123,7 +123,7 @@ class Other:
         self._peers.publish_due()
 
     def tell(self, square: Square) -> None:
-        """Publish the full state of a square, as it is asked for by a sync request."""
+        """Publish the full state of a square, which a sync request has asked for."""
         now = self._all.loop.now()
         if self._published.get(square, 0) + FULL_STATE_EVERY > now:
             return
@@ -167,7 +167,7 @@ class Walker:
         return self._follow(now)
 
     def go_on(self, now: int) -> int | None:
-        """Go on to the same place, as far as it is not reached; return the same."""
+        """Continue to the same place, unless it is reached; return when the next leg is due."""
         return self._follow(now) if self._goal is not None else None
 
     def _follow(self, now: int) -> int | None:
@@ -220,7 +220,7 @@ class Others:
         gevent.sleep(SUBSCRIBED)
 
     def begin(self) -> dict[str, Any]:
-        """Let the nodes come: their heartbeats begin within a second, and their players stand."""
+        """Start the nodes: their heartbeats begin within a second, and their players stand."""
         self._others = [Other(self) for _ in range(self.nodes)]
         far = [name for name, square in self._by_channel.items() if square not in self.asked]
         self.broker.unsubscribe(*far)
@@ -237,7 +237,7 @@ class Others:
         return {"near": near, "players": len(self._walkers)}
 
     def walk(self) -> None:
-        """Let all players walk, each at times of its own."""
+        """Make all players walk, each at its own times."""
         now = self.loop.now()
         for walker in self._walkers:
             self._turns.put(walker, now + random.randrange(self._every))
@@ -245,9 +245,9 @@ class Others:
     def counts(self) -> dict[str, Any]:
         """Return what was published since the start, as it came back from the broker.
 
-        "messages" are all in number and "bytes", "heartbeats" and "heartbeat_bytes" are those of
-        the nodes' channel. "late_ms" is how late one move in a hundred was since the last count,
-        "cpu" the seconds of CPU that this process has used, and "lost" counts losses.
+        "messages" and "bytes" count all messages, "heartbeats" and "heartbeat_bytes" those of the
+        nodes' channel. "late_ms" is how late one move in a hundred was since the last count, "cpu"
+        the seconds of CPU that this process has used, and "lost" counts losses.
         """
         histogram = Histogram()
         histogram.add(np.array(self._late, dtype=np.int64) * 1000)
@@ -294,7 +294,7 @@ class Others:
             if isinstance(item, Message):
                 self.loop.guarded(self._received, item.channel, item.payload)
             else:
-                # The first are those of the subscriptions, before anything could be lost.
+                # The first resets come with the subscriptions, before anything could be lost.
                 self._counted["resets"] += self._others != []
 
     def _received(self, channel: str, payload: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Measures a server whose core does not suffice for its players: python -m bench --overload.
+"""Measures a server whose core is not enough for its players: python -m bench --overload.
 
 A busy program on the server's core takes half of it away, so that one process of the swarm can
 bring more players than the other half serves. It prints figures and never judges them.
@@ -28,7 +28,7 @@ LASTS, FIRST = 14.0, 4.0
 #: after.
 PASSING, BEFORE, DURING, AFTER = 2000, 5.0, 10.0, 12.0
 
-#: The server is well again when the 99th percentile is at most so many times that of before.
+#: The server is well again when the 99th percentile is at most this many times the one before.
 WELL = 1.5
 
 #: The share of the deliveries a CPU second with a whole core that should be left, and the seconds
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     """What one run found. Latencies are in ms.
 
     `share` is the part of a core that the server used; `delivered` the part of the moves that
-    observers were told, and had not been replaced by newer ones; None if that is not known.
+    observers were told, instead of newer ones; None if that is not known.
     """
 
     players: int
@@ -77,7 +77,7 @@ def _quiet(_: Progress) -> None:
 
 
 def _steal(after: float, seconds: float) -> Callable[[Field], None]:
-    """Return a deed that takes half of the server's core, `after` so many seconds."""
+    """Return a deed that waits `after` seconds, then takes half the server's core for `seconds`."""
 
     def deed(_: Field) -> None:
         signals.sleep(after)

@@ -22,7 +22,7 @@ from flatlands.loadtest.kit.terminal import Terminal
 #: one may take.
 TURNS, COLD, WITHIN = 60, 3, 120.0
 
-#: What runs in either clone, from its folder: it must be of versions that do not know this module.
+#: What runs in either clone, from its folder: it must also run in versions without this module.
 CHILD = """
 from gevent import monkey
 monkey.patch_all()
@@ -52,7 +52,7 @@ def measure(other: Path, turns: int, switch: str) -> list[tuple[list[float], lis
     """Return pairs of costs in us of CPU, there and here. `switch` is the value of COMPILED. Raises
     Trouble and Interrupted.
 
-    Which of two processes was begun first makes up to a tenth of a flush's cost: each is once.
+    Which process is started first changes a flush's cost by up to a tenth: each is first once.
     """
     here = Path(__file__).resolve().parent.parent
     late = _measure((other, here), turns // 2, switch)

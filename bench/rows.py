@@ -1,10 +1,9 @@
 """`python -m bench.rows`: what a row of the same table takes in sqlite, in Redis and in a node, and
 then what else is in a node's memory.
 
-The rows are (id, name, x, y), as a player has them, always the same. Each way to keep them has a
-file or a redis-server of its own, which end with it. All are given a thousand rows at a
-time. This measures memory and CPU time, and never how long a call takes: that is
-bench/uniform.py.
+The rows are (id, name, x, y), as a player has them, always the same. Each way to keep them has its
+own file or redis-server, which ends with it. All are given a thousand rows at a time. This measures
+memory and CPU time, and never how long a call takes: bench/uniform.py does.
 """
 
 import gc
@@ -40,16 +39,16 @@ with packages("swarm"):
     from flatlands.world.grid import Grid
     from flatlands.world.track import UNIT, stand
 
-#: Rows are spread over so many units around the origin, and squares are so many units wide.
+#: The width, in units, of the area around the origin over which rows are spread, and of a square.
 SPREAD, SPAN = 4096 * UNIT, Grid().span
 
-#: How many keys, or values of one key, MEMORY USAGE is asked for.
+#: How many keys, or values of one key, MEMORY USAGE samples.
 SAMPLE = 1000
 
 #: Where Redis keeps what is in one key.
 KEY = "players"
 
-#: The time in ms at which everybody in a node's memory begins to stand.
+#: The time in ms after which the players in a node's memory begin to stand.
 NOW = 10**9
 
 
@@ -84,7 +83,7 @@ class Found(NamedTuple):
 
 
 def made(number: int) -> list[Row]:
-    """Return so many rows, each time the same. Names have 3 to 16 characters."""
+    """Return `number` rows, the same each time. Names have 3 to 16 characters."""
     chance = random.Random(2010)
     ids: set[int] = set()
     while len(ids) < number:
@@ -176,7 +175,7 @@ def _in_store(store: Store, rows: Sequence[Row], ready: Callable[[], object]) ->
 
 
 class Server:
-    """A redis-server of its own, that ends with the block, and what it says of itself."""
+    """A redis-server, started here, that ends with the block, and what it says of itself."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.url, _ = brokers.start(stack, "redis://")
@@ -193,7 +192,7 @@ class Server:
     def found(self, client: float, kept: int, rows: int) -> Found:
         """Return what it has used since `note`; `client` is the us of CPU time of its client."""
         cpu = server_cpu(self.client) - self._cpu
-        # What a connection had to buffer is no memory of rows.
+        # What a connection had to buffer is not memory of rows.
         self.client.connection_pool.disconnect()
         size = int(self._used() - self._before)
         keys = self.client.dbsize()
@@ -215,7 +214,7 @@ def store_redis(rows: Sequence[Row]) -> Found:
 def _commands(
     add: Callable[[Any, Row], object], count: Callable[[Any], int]
 ) -> Callable[[Sequence[Row]], Found]:
-    """Return the way that gives Redis one command for each row, a thousand in one round trip."""
+    """Return a way that sends Redis one command for each row, a thousand in one round trip."""
 
     def measure(rows: Sequence[Row]) -> Found:
         with ExitStack() as stack:
@@ -238,7 +237,7 @@ def _commands(
 
 
 def objects(rows: Sequence[Row]) -> Found:
-    """Keep the rows as a node keeps players: made of messages, in a dict by their ids."""
+    """Keep the rows as a node keeps players: made from messages, in a dict by their ids."""
     packed = [msgpack.packb(row) for row in rows]
 
     def put(players: dict[int, Player], some: Sequence[bytes]) -> None:
@@ -297,7 +296,7 @@ class Options:
 
 
 def _each(figure: str, unit: float = 0) -> Any:
-    """Return what gives a figure of a row, or of all rows in a unit."""
+    """Return a function that gives a figure for each row, or in a unit for all rows."""
     return lambda row: None if row[figure] is None else row[figure] / (unit or row["kept"])
 
 
@@ -333,7 +332,7 @@ each row. The exit code is 0, or 1 if something failed."""
     }
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure each way, and then what else a node has."""
+        """Yield each way to be measured, and then what else a node has."""
         rows = made(self.chosen.rows)
         for name in WAYS:
             yield name, partial(_measure, name, rows)

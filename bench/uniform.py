@@ -2,8 +2,8 @@
 
 Each operation is asked for by 1, 10 and 100 callers, greenlets of this process that ask again as
 soon as they are answered. So with 100 callers a call waits for 99 others where calls are answered
-one by one. Each operation has a file or a redis-server of its own, filled before. This never
-measures a server of the game: that is bench/whole.py.
+one by one. Each operation has its own file or redis-server, filled before. This never measures a
+server of the game: bench/whole.py does.
 """
 
 import random
@@ -41,7 +41,7 @@ CALLERS = (1, 10, 100)
 #: Rows, keys, items and scores that are there before, and how many of them a range has.
 FILLED, RANGE = 10_000, 10
 
-#: A figure is marked if it is so many times as high or as low as the median of the others.
+#: A figure is marked if it differs by more than this factor from the median of the others.
 FACTOR = 3.0
 
 #: The value of a key, and the body of an item.
@@ -49,7 +49,7 @@ BODY = bytes(40)
 
 QUEUE, BOARD, LEASE = "queue", "board", 60_000
 
-#: What the document claims: what it names -> calls a second.
+#: What CLAIMED_WHERE claims: the calls that it names -> calls a second.
 CLAIMED = {"SET, GET of Redis": 110_000, "INSERT, SELECT of Redisql": 95_000}
 CLAIMED_WHERE = (
     "the blog post of September 2010 that introduced Redisql: one 3.0 GHz core, all in memory, mean"
@@ -59,15 +59,15 @@ CLAIMED_WHERE = (
 #: One call, asked for by one caller; its argument is a number that no other call has.
 Call = Callable[[int], object]
 
-#: What makes the calls of so many callers ready, one for each.
+#: Makes the calls of a number of callers ready, one for each.
 Ready = Callable[[int], list[Call]]
 
 _T = TypeVar("_T")
 
 
 class Point(NamedTuple):
-    """What so many callers got: half of the calls and 99 % of them took no longer than `p50` and
-    `p99`, in ms; `rate` is calls a second, of `calls` in all."""
+    """What a number of callers got: half of the calls took no longer than `p50`, and 99 % of them
+    no longer than `p99`, in ms; `rate` is calls a second, of `calls` in all."""
 
     p50: float
     p99: float
@@ -95,7 +95,7 @@ class Line:
         """Send a command and return its reply. Raises OSError and hiredis.HiredisError."""
         self._socket.sendall(pack(words))
         while (reply := self._reader.gets()) is False:
-            # Without it no other caller would run where the answer is there already.
+            # Without this no other caller would run if the answer has come already.
             socket.wait_read(self._socket.fileno())
             data = self._socket.recv(65536)
             if not data:
@@ -108,7 +108,7 @@ class Line:
 
 @contextmanager
 def _redis(of: Callable[[Line], Call]) -> Iterator[Ready]:
-    """Yield what gives each caller a connection of its own; `of` makes its call."""
+    """Yield a function that gives each caller its own connection; `of` makes its call."""
     with ExitStack() as stack:
         url, _ = brokers.start(stack, "redis://")
         first = Line(url, stack)
@@ -152,7 +152,7 @@ class Base:
         self._connection.execute("COMMIT")
 
     def ask(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        """Execute a statement, in a transaction of its own, and return its rows.
+        """Execute a statement, in its own transaction, and return its rows.
 
         Raises sqlite3.Error.
         """
@@ -199,7 +199,7 @@ def _by_id(base: Base) -> Call:
 
 
 def _ranged(statement: str) -> Callable[[Base], Call]:
-    """Return what reads RANGE rows, from an id to another."""
+    """Return a function that makes calls to read RANGE rows, from one id to another."""
 
     def of(base: Base) -> Call:
         def call(_: int) -> None:
@@ -239,8 +239,8 @@ def _put(store: Store) -> Call:
 
 
 def _claim(store: Store) -> Call:
-    """Return what claims an item and is done with it. Another one follows, so that the queue never
-    becomes shorter."""
+    """Return a call that claims an item and is done with it. Another one follows, so that the queue
+    never becomes shorter."""
 
     def call(number: int) -> None:
         ids = [claimed.id for claimed in store.claim(QUEUE, 1, LEASE)]
@@ -250,7 +250,7 @@ def _claim(store: Store) -> Call:
 
 
 def _take(store: Store) -> Call:
-    """Return what takes an item, which is then put again, as a gem grows again."""
+    """Return a call that takes an item, which is then put again, as a gem grows again."""
 
     def call(_: int) -> None:
         item = _item(_some())
@@ -260,7 +260,7 @@ def _take(store: Store) -> Call:
 
 
 def _rank(store: Store) -> Call:
-    """Return what asks for a place on a board, which is filled first."""
+    """Return a call that asks for a place on a board, which is filled first."""
     for number in range(FILLED):
         store.add(Score(BOARD, str(number), number % 100 + 1))
 
@@ -303,14 +303,14 @@ OPERATIONS: dict[str, Callable[[], Any]] = {
     "store in Redis: rank": lambda: _store("redis://", _rank),
 }
 
-#: What goes wrong where something other than the measurement fails.
+#: The errors with which a call may fail.
 _FAILURES = (Trouble, StoreError, OSError, sqlite3.Error, hiredis.HiredisError)
 
 
 def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Point:
-    """Let one caller make each of these calls again and again for so many seconds, at least once.
+    """Have each of these calls made by one caller, again and again for `seconds`, at least once.
 
-    Raises Trouble, with the first that failed, and Interrupted.
+    Raises Trouble, with the first failure, and Interrupted.
     """
     took: list[int] = []
     # All callers end with the first that fails.
@@ -352,7 +352,7 @@ def point(calls: Sequence[Call], seconds: float, numbers: Iterator[int]) -> Poin
 
 
 def beyond(figures: Sequence[float]) -> list[bool]:
-    """Say of each figure whether it is more than FACTOR times, or less than a FACTORth of, the
+    """Return for each figure whether it is more than FACTOR times, or less than a FACTORth of, the
     median of the others. There must be at least two."""
     found = []
     for at, figure in enumerate(figures):
@@ -362,8 +362,8 @@ def beyond(figures: Sequence[float]) -> list[bool]:
 
 
 def mark(points: Sequence[dict[str, Any]]) -> None:
-    """Say of p50, p99 and rate of each operation and number of callers whether it is `beyond` the
-    other operations."""
+    """Note for p50, p99 and rate of each operation and number of callers whether they are `beyond`
+    those of the other operations."""
     for callers in CALLERS:
         found = [one["callers"][callers] for one in points]
         for name in ("p50", "p99", "rate"):
@@ -386,7 +386,7 @@ def _cell(callers: int, name: str, form: str, row: dict[str, Any]) -> str:
 
 
 def _columns(callers: int) -> Iterator[Column]:
-    """Yield what so many callers got: the columns of p50, p99 and rate."""
+    """Yield the columns of p50, p99 and rate for a number of callers."""
     first = f"{callers} caller{'s' * (callers > 1)}: p50"
     figures = ("p50", ".3f", first), ("p99", ".3f", "p99 ms"), ("rate", ",.0f", "a second")
     for name, form, heading in figures:
@@ -413,7 +413,7 @@ operations in its column. The exit code is 0, or 1 if something failed."""
         return {**super().facts(), "claimed": {"calls a second": CLAIMED, "from": CLAIMED_WHERE}}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure one operation after the other, with each number of callers."""
+        """Yield one operation after the other, to be measured with each number of callers."""
         random.seed(2010)
         for name in OPERATIONS:
             yield name, partial(self._points, name)

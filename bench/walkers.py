@@ -2,7 +2,7 @@
 
 It is the process of loadtest/idle/client.py, whose lines of JSON it exchanges with its parent; the
 configuration is the same. Its one request, "walk", is an intent and a ping. What its players are
-told is acknowledged and not decoded, so that one process has the players of many nodes.
+told is acknowledged but not decoded, so that one process can have the players of many nodes.
 """
 
 import random
@@ -23,12 +23,12 @@ from flatlands.loadtest.swarm import wire
 #: square and the eight around it, wherever in the square it is.
 SCREEN = 24
 
-#: Units from a square's border within which nobody wants to go.
+#: Units from a square's border within which no player has its goal.
 BORDER = 2 * 1024
 
 
 class Walker(Game):
-    """A player of Flatlands who goes from one place in its square to another."""
+    """A player of Flatlands that goes from one place in its square to another."""
 
     requests: tuple[str, ...] = ("walk",)
 
@@ -59,7 +59,7 @@ class Walker(Game):
 
 
 def work(config: dict[str, Any], parent: Parent) -> None:
-    """Be the process of the players, for ever. Raises Trouble."""
+    """Run the process of the players, for ever. Raises Trouble."""
     raise_descriptor_limit()
     Client(config, parent, Walker(config["host"], config["path"])).run()
 

@@ -13,12 +13,12 @@ from flatlands.loadtest.swarm.kept import run_apart
 #: Seconds measured in each run; for a full measurement, seconds and the number of runs.
 SECONDS, FULL_SECONDS, FULL_TIMES = 6, 8, 3
 
-#: Seconds that a run may take besides.
+#: Seconds that a run may take in addition to these.
 BESIDES = 180
 
 _2000 = ("--scenario", "mill", "--bots", "2000", "--squares", "88", "--joins", "1000")
 
-#: Who walk and paint some four tiles a second, all in sight of each other.
+#: Players that walk, or paint, some four tiles a second, all in sight of each other.
 _500 = ("--scenario", "crowd", "--bots", "500", "--rate", "2", "--store", "memory://")
 
 RUNS = {
@@ -73,7 +73,7 @@ def measure(say: Callable[[str], None], full: bool) -> dict[str, Results]:
 
 
 def good(results: Results) -> bool:
-    """Say whether all these runs are valid and without faults, so that their figures count."""
+    """Return whether all these runs are valid and without faults, so that their figures count."""
     return not any(result["faults"] or result["invalid"] for result in results)
 
 
@@ -87,8 +87,8 @@ def _event(result: dict[str, Any]) -> float:
     return float(result["totals"]["bytes"] / result["totals"]["events"])
 
 
-#: What figures are: a name, in which {} stands for a run; the runs; the figure of a run, or what
-#: gives it; a factor; and the run of which it is a multiple, if it is one.
+#: The figures: a name, in which {} stands for a run; the runs; the figure of a run, or a function
+#: that returns it; a factor; and the run by whose figure it is divided, if there is one.
 FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Any], float], float, str], ...] = (
     ("{} players: deliveries a CPU second, k", LARGE, "per CPU s", 0.001, ""),
     ("{} players: p50, ms", ("20", "50", "100", "400"), "p50", 1, ""),
@@ -125,8 +125,8 @@ FIGURES: tuple[tuple[str, tuple[str, ...], str | Callable[[Any], float], float, 
 
 
 def figures(measured: dict[str, Results]) -> dict[str, float]:
-    """Return figure's name -> median over its runs. Figures of runs that are not good are left
-    out."""
+    """Return a figure's name -> its median over the runs. Figures of runs that are not good are
+    left out."""
     results = {name: runs for name, runs in measured.items() if good(runs)}
 
     def median(name: str, of: Any) -> float:

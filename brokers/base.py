@@ -1,4 +1,4 @@
-"""The contract that every backend keeps; tests/brokers/test_contract.py tests all of them for it.
+"""The contract that every backend keeps; tests/brokers/test_contract.py tests each of them.
 
 A broker never looks inside a payload.
 """
@@ -111,7 +111,7 @@ class Broker(ABC):
     def __init__(self, url: str) -> None:
         self.url = url
         self.counters = Counters()
-        # It is compared with that of each heartbeat, so it is not made anew each time.
+        # It is made once, since it is compared with that of each heartbeat.
         self._identity = short_hash(bare(url))
 
     @property
@@ -121,15 +121,15 @@ class Broker(ABC):
 
     @abstractmethod
     def subscribe(self, *channels: str) -> None:
-        """Start receiving these channels, soon. To name a subscribed channel is no error."""
+        """Start receiving these channels, soon. Naming a subscribed channel is no error."""
 
     @abstractmethod
     def unsubscribe(self, *channels: str) -> None:
-        """Stop receiving these channels. To name a channel that is not subscribed is no error."""
+        """Stop receiving these channels. Naming a channel that is not subscribed is no error."""
 
     @abstractmethod
     def renew(self, channel: str) -> None:
-        """Make the link anew over which a channel comes, if there is one; a Reset follows."""
+        """Replace the link over which a channel comes, if there is one; a Reset follows."""
 
     @abstractmethod
     def publish(self, channel: str, payload: bytes) -> bool:
@@ -142,7 +142,7 @@ class Broker(ABC):
 
     @property
     def each(self) -> "list[Broker]":
-        """The brokers that this is, for who says something on each: most are one."""
+        """The brokers in this one, for callers that publish on each: usually just itself."""
         return [self]
 
     @abstractmethod
@@ -161,13 +161,13 @@ class Broker(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the links and wake the receiver. To close it again is no error."""
+        """End the links and wake the receiver. Closing a broker again is no error."""
 
 
 def bare(url: str) -> str:
     """Return a URL without user and password: it may be shown, and is the same for all nodes."""
-    # A password may have any character by mistake, and is not shown for that. Of a ring each member
-    # may have one.
+    # A password may contain any character by mistake, and must not be shown even then. Each member
+    # of a ring may have one.
     return re.sub(r"//(?:(?!,[a-z+]+://).)*@", "//", url)
 
 
@@ -177,7 +177,7 @@ def short_hash(text: str) -> str:
 
 
 def check_payload(payload: bytes, limit: int = PAYLOAD_LIMIT) -> None:
-    """Raise what `Broker.publish` promises for a payload that is no bytes, or too large."""
+    """Raise what `Broker.publish` promises for a payload that is not bytes, or too large."""
     if type(payload) is not bytes:
         raise TypeError(f"a payload is bytes, not {type(payload).__name__}")
     if len(payload) > limit:

@@ -1,4 +1,4 @@
-"""Two brokers as one, while a world goes from one of them to the other.
+"""Two brokers as one, while a world moves from one to the other.
 
 Channels are subscribed on both, and messages are published on one of them. This module never
 decides when: server/kept/swap.py does.
@@ -8,15 +8,15 @@ from flatlands.brokers.base import Broker, LinkAge, Message, Reset, check_payloa
 
 
 class Both(Broker):
-    """Two brokers as one, while a world goes from one of them to the other. It publishes on the
-    broker `speaks`.
+    """Two brokers as one, while a world moves from one to the other. It publishes on the broker
+    `speaks`.
     """
 
     def __init__(self, speaks: Broker, other: Broker) -> None:
         super().__init__(speaks.url)
         self.speaks, self.other = speaks, other
         self.payload_limit = min(speaks.payload_limit, other.payload_limit)
-        #: What is to be published on the broker to which it has just turned; None if it may be.
+        #: Messages that have waited since the turn; None if messages need not wait.
         self._waiting: list[tuple[str, bytes]] | None = None
 
     @property

@@ -48,7 +48,7 @@ class LogLimit:
         self._written = self._left_out = 0
 
     def allows(self, now: float) -> bool:
-        """Say whether one more line may be written at time `now`, and count it."""
+        """Return whether one more line may be written at time `now`, and count it."""
         if now >= self._ends:
             self._ends = now + self._seconds
             self._written = 0

@@ -1,4 +1,4 @@
-"""The queue of messages that have arrived and were not received yet.
+"""The queue of messages that have arrived but have not been received yet.
 
 It is bounded and in order. It never loses a message without a Reset of its channel.
 """

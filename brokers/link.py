@@ -1,10 +1,10 @@
 """A link to a server, which reconnects by itself; every broker that needs a server uses it.
 
 A link connects, proves that the server answers, and probes it once a second. When the connection is
-lost, the link logs the reason, but not again if each new one is lost at once for that reason. It
-waits a little longer before each attempt, and connects again. What passes over it depends on the
-kind of link; brokers/stream.py has what the links over TCP share. A link never makes its caller
-wait, and never raises an error of the connection there.
+lost, the link logs the reason, but not again while each new connection is lost at once for the same
+reason. It waits a little longer before each attempt, and connects again. What passes over it
+depends on the kind of link; brokers/stream.py has what the links over TCP share. A link never makes
+its caller wait, and never raises a connection's error to it.
 """
 
 import logging
@@ -43,7 +43,7 @@ SURPRISES = (
 
 
 def unreadable(error: Exception) -> ConnectionError:
-    """Return one of SURPRISES as an error of the connection. Its text holds nothing that came."""
+    """Return one of SURPRISES as a connection's error. Its text quotes nothing that was sent."""
     return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 
@@ -69,7 +69,7 @@ class Link(ABC):
         self._counters = counters
         self._inbox = inbox
         #: Whether an attempt has failed, or a connection was lost, since the link was opened; and
-        #: whether nobody waited any more for its first attempt.
+        #: whether its first attempt took longer than anybody waited for it.
         self._interrupted = self.is_late = False
         #: The trouble that was logged last, until a connection has lasted for PROBE_EVERY.
         self._told = ""
@@ -82,7 +82,7 @@ class Link(ABC):
     # What a broker calls.
 
     def put(self, channel: str, payload: bytes) -> bool:
-        """Send a message, or leave it to be sent; False, and nothing else, where it cannot be."""
+        """Send or queue a message; return False, and do nothing, if it cannot be sent now."""
         raise NotImplementedError
 
     def add(self, channels: Iterable[str]) -> None:
@@ -111,15 +111,15 @@ class Link(ABC):
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Close the connection at once, whatever its state. To do it again is no error."""
+        """Close the connection at once, whatever its state. Doing it again is no error."""
 
     @abstractmethod
     def _probe(self) -> None:
-        """Ask the server for a sign of life; its answer is to call `_answered`."""
+        """Ask the server for a sign of life; the answer must lead to a call of `_answered`."""
 
     def _begin(self, again: bool) -> None:
-        """Prepare to use a proven connection, and say what may be lost if it is made `again`:
-        if an attempt has failed, or a connection was lost, before."""
+        """Prepare to use a proven connection. `again`: an attempt has failed, or a connection was
+        lost, before; then report what may be lost, with a Reset."""
         if again:
             self._inbox.reset(None)
 
@@ -197,12 +197,12 @@ class Link(ABC):
 
 
 def await_links(links: Sequence[Link], seconds: float) -> None:
-    """Wait until each of some new links has tried to connect, for some seconds at most.
+    """Wait until each of these new links has tried to connect, for `seconds` at most.
 
-    A link that is not connected then counts as one that was never proven, and begins with a Reset
-    also if its first attempt succeeds at last.
+    A link that is not connected by then counts as never proven, and begins with a Reset even if its
+    first attempt succeeds in the end.
     """
-    # A loop that did not run for a while would count the time that has passed.
+    # Otherwise a loop that has not run for a while would count the time since then.
     gevent.get_hub().loop.update_now()
     gevent.wait([link.attempted for link in links], timeout=max(seconds, 0))
     for link in links:
@@ -249,7 +249,6 @@ class LinkedBroker(Broker):
     def renew(self, channel: str) -> None:
         self._inbox.check_open()
         if (link := self._link_of(channel)) is not None:
-            # It is made anew, since nothing comes on it.
             link.fail(ConnectionError(f"nothing comes on {channel}"))
 
     def publish(self, channel: str, payload: bytes) -> bool:

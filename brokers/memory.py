@@ -18,7 +18,7 @@ _buses: dict[str, _Subscribers] = {}
 
 class MemoryBroker(Broker):
     """`memory://NAME`: a broker within one process, for a single node or for tests of several
-    nodes; and `null://`, a black hole.
+    nodes.
     """
 
     def __init__(self, url: str) -> None:
@@ -74,8 +74,8 @@ class MemoryBroker(Broker):
 class NullBroker(MemoryBroker):
     """Counts a published message, and discards it; nothing is ever received.
 
-    It is for measuring a server without the cost of a broker. Players never see each other with it,
-    nor their own steps, since these too come back through the broker.
+    It is for measuring a server without the cost of a broker. With it, players see neither each
+    other nor their own steps, since these too come back through the broker.
     """
 
     def publish(self, channel: str, payload: bytes) -> bool:

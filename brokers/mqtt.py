@@ -3,7 +3,7 @@
 A channel's name is the topic, so `mosquitto_sub` can watch a square. Each link publishes numbers to
 itself, on a topic under PROBES. They prove that messages come back, and a missing number shows that
 the server dropped messages for this node. But an MQTT server may drop messages of QoS 0 for a
-client that reads too slowly, and a number is missing only if it was one of those. Therefore the
+client that reads too slowly, and a number is missing only if a probe was among them. Therefore the
 server must be configured to drop nothing (docs/operations.md). Then a node that lags behind until
 its probes stay unanswered ends its link itself, and every loss is followed by a Reset.
 """
@@ -28,7 +28,7 @@ PROBES = "flatlands/probe/"
 #: the server.
 PACKET_LIMIT = 2 * PAYLOAD_LIMIT
 
-#: Seconds: after one and a half times as many without a packet, the server ends the connection.
+#: Seconds; the server ends a connection after one and a half times as long without a packet.
 KEEP_ALIVE = 10
 
 #: Topics that one packet names.
@@ -124,9 +124,9 @@ class MqttLink(StreamLink):
         kind, body = next(self._items)
         if kind != CONNACK or body[1:2] != b"\0":
             raise ConnectionError(_reason(body[1]) if kind == CONNACK and body[1:] else NO_MQTT)
-        # Each connection has a topic of its own, since a late probe of an old one proves nothing.
+        # Each connection has its own topic, since a late probe of an old connection proves nothing.
         self._probe_topic, self._echoed = _text(PROBES + secrets.token_hex(8)), -1
-        # They need not be sent: all wanted subscriptions are sent below.
+        # Waiting commands need not be sent: all wanted subscriptions are sent below.
         self._waiting_commands.clear()
         asking = _asking(SUBSCRIBE, [self._probe_topic, *self._wanted], OPTIONS)
         self._connection.send(b"".join(asking) + self._ping(0))
@@ -189,9 +189,9 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _asking(kind: int, topics: Sequence[bytes], after: bytes) -> list[bytes]:
-    """Return the packets of a kind for all these topics, with the bytes `after` behind each topic.
+    """Return the packets of a kind for all these topics, each followed by the bytes `after`.
 
-    All packets have the identifier 1, for nobody waits for a certain answer.
+    All packets have the identifier 1, for nobody waits for a particular answer.
     """
     parts = (topics[at : at + TOPICS_A_PACKET] for at in range(0, len(topics), TOPICS_A_PACKET))
     return [packet(kind, b"\0\1\0" + after.join(part) + after) for part in parts]

@@ -24,7 +24,7 @@ from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 log = logging.getLogger("flatlands")
 
 #: Bytes that a line or a message may have: more than a server needs to list its whole cluster, and
-#: as many as a server lets others publish if nobody has changed that.
+#: a server's default limit for what others publish.
 LIMIT = 1024 * 1024
 
 NO_NATS = "it does not speak NATS"
@@ -100,7 +100,7 @@ class NatsLink(StreamLink):
         if info.get("tls_required") and not tls:
             raise ConnectionError("it requires TLS: with TLS the URL begins with tls://")
         self._connection.secure()
-        # They need not be sent: all wanted subscriptions are sent below.
+        # Waiting commands need not be sent: all wanted subscriptions are sent below.
         self._waiting_commands.clear()
         subscriptions = b"".join(_subscribe(*one) for one in self._numbers.items())
         self._connection.send(b"CONNECT %b\r\n%bPING\r\n" % (self._login(), subscriptions))

@@ -1,4 +1,4 @@
-"""Which brokers there are, by the schemes of their URLs, and how one is opened.
+"""The brokers, by the schemes of their URLs, and how one is opened.
 
 A new backend is one file and one line in BACKENDS.
 """
@@ -12,8 +12,8 @@ from flatlands.brokers.base import VERIFIED, Broker, bare, short_hash
 from flatlands.brokers.ring import Ring
 from flatlands.brokers.sealed import Sealed
 
-#: URL scheme -> module and class. A module is imported when its scheme is used, so only those who
-#: use a backend need its packages.
+#: URL scheme -> module and class. A module is imported when its scheme is used, so only users of a
+#: backend need its packages.
 BACKENDS = {
     "memory": "flatlands.brokers.memory:MemoryBroker",
     "mqtt": "flatlands.brokers.mqtt:MqttBroker",

@@ -30,11 +30,11 @@ from flatlands.brokers.base import (
 )
 from flatlands.brokers.guard import keep_running
 
-#: Points of one member: enough that of three each has 31 to 36 % of the channels.
+#: Points of one member: enough that each of three members has 31 to 36 % of the channels.
 POINTS = 512
 
-#: Messages and Resets that may wait between the members and the receiver. Few, because they had
-#: better wait at the members, whose queues are bounded too and which count and report drops.
+#: Messages and Resets that may wait between the members and the receiver. Few, because it is better
+#: that they wait at the members, whose queues are bounded too, and which count and report drops.
 HANDOFF = 1024
 
 

@@ -1,9 +1,9 @@
-"""A broker whose messages carry a keyed hash, so that only those who know a secret are received.
+"""A broker that seals messages with a keyed hash, so that only those who know a secret are heard.
 
 A seal is SEAL_SIZE bytes of BLAKE2b behind each payload, over the channel's name and the payload,
 with a key made of the secret. A message with a wrong seal, or without one, is counted (`forged`),
 logged at most once a minute, and dropped. This keeps out those who do not know the secret, and
-shows that a node has another one. It does not encrypt, and it never prevents those who reach the
+reveals that a node has another one. It does not encrypt, and it never prevents those who reach the
 broker from repeating sealed messages or holding them back.
 """
 
@@ -22,7 +22,7 @@ SEAL_SIZE = 8
 
 
 class Sealed(Broker):
-    """Another broker with seals; see the module."""
+    """A broker that seals what goes over another one; see the module."""
 
     def __init__(self, broker: Broker, secret: str) -> None:
         super().__init__(broker.url)

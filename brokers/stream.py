@@ -1,7 +1,7 @@
 """Links over TCP or TLS: the address of a server, one connection to it, and the link that uses it.
 
-It names gevent's sockets, so that it also works in a process that is not monkey-patched. It never
-knows a server's protocol: each backend parses and answers for itself.
+It imports gevent's sockets by name, so it also works in a process that is not monkey-patched. It
+never knows a server's protocol: each backend parses and answers for itself.
 """
 
 import logging
@@ -30,12 +30,12 @@ RECEIVE_BYTES = 65536
 QUEUE_LIMIT = 65536
 QUEUE_BYTES = 16 * 1024 * 1024
 
-#: Messages that are sent in one batch. Even a busy server answers so many well within the time
+#: Messages that are sent in one batch. Even a busy server answers that many well within the time
 #: after which a link is given up.
 BATCH_LIMIT = 2048
 
-#: What gevent raises, besides OSError, from a TLS socket that another greenlet closed in the moment
-#: in which bytes came.
+#: What gevent raises, apart from OSError, from a TLS socket that another greenlet closed at the
+#: moment when bytes came.
 CLOSED_MEANWHILE = (AttributeError, ValueError)
 
 _T = TypeVar("_T")
@@ -158,7 +158,7 @@ class Connection:
         trouble: OSError | None = None
         host, port = self.endpoint.host, self.endpoint.port
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        # All but the last share half of the time: one may be behind a wall that answers nothing.
+        # All addresses but the last share half of the time: one may be behind a silent firewall.
         each = CONNECT_WITHIN / (2 * len(found))
         for number, (family, kind, proto, _, address) in enumerate(found, 1):
             self._socket = plain = socket.socket(family, kind, proto)
@@ -227,7 +227,7 @@ class Connection:
             self._socket.close()
 
     def _reason(self, error: Exception) -> Exception:
-        """Return an OSError in place of one of CLOSED_MEANWHILE, if close() is its reason."""
+        """Return an OSError in place of one of CLOSED_MEANWHILE, if close() caused it."""
         return ConnectionError("the connection was closed") if self._closed else error
 
 
@@ -239,7 +239,7 @@ class StreamLink(Link):
     late, and the link knows how many were unanswered when the connection broke.
     """
 
-    #: Whether the server answers only the ping behind a batch, and not each message of it.
+    #: Whether the server answers only the ping after a batch, and not each message in it.
     batches_end_with_ping = True
 
     def __init__(self, endpoint: Endpoint, counters: Counters, inbox: Inbox) -> None:
@@ -248,11 +248,11 @@ class StreamLink(Link):
         self._connection = Connection(endpoint)
         self._items: Iterator[Any] = iter(())
         self._wake = Event()
-        #: Packed commands that are no messages, in the order in which they are to be sent.
+        #: Packed commands other than messages, in the order in which they are to be sent.
         self._waiting_commands: list[bytes] = []
         self._queue: list[bytes] = []
         self._queue_bytes = 0
-        #: Number of messages that were sent and are not answered.
+        #: The number of messages that were sent but not answered yet.
         self._in_flight = 0
         self._ping_due = False
         #: The number of the newest ping, and of the ping whose answer ends the batch under way.
@@ -265,7 +265,7 @@ class StreamLink(Link):
         """Yield the server's messages and replies, parsed from the bytes that it sends.
 
         Raises ConnectionError, or one of SURPRISES, if they are not of the backend's protocol. It
-        keeps no more bytes than the longest message has.
+        buffers no more bytes than the longest message has.
         """
 
     @abstractmethod
@@ -282,7 +282,7 @@ class StreamLink(Link):
 
     @abstractmethod
     def _ping(self, number: int) -> bytes:
-        """Return a packed ping with this number; its answer is to call `_ponged` with the number.
+        """Return a packed ping with this number; its answer must lead to `_ponged` with the number.
 
         A backend that answers each message (`batches_end_with_ping`) may leave the number out.
         """
@@ -304,7 +304,7 @@ class StreamLink(Link):
         return True
 
     def _queue_command(self, packed: bytes) -> None:
-        """Queue a packed command that is no message. It need not wait for the batch under way."""
+        """Queue a packed command other than a message. It need not wait for the batch under way."""
         self._waiting_commands.append(packed)
         self._wake.set()
 

@@ -1,8 +1,8 @@
 """Flatlands: an endless two-dimensional world in which every square is a publish-subscribe channel.
 
-Its parts are folders beside this one, which has a symbolic link to each: so they are one package,
-with names that collide with nobody's, wherever it is installed. To import it patches nothing, opens
-nothing and starts nothing: what a game imports from here is loaded when it is asked for.
+Its parts are folders beside this one, which has a symbolic link to each. So they are one package,
+whose names collide with no others, wherever it is installed. Importing it patches, opens and starts
+nothing: what a game imports from here is loaded when it is asked for.
 """
 
 import os
@@ -65,7 +65,7 @@ __all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> object:
-    """Return something public."""
+    """Load and return something public."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'flatlands' has no attribute {name!r}")
     from importlib import import_module

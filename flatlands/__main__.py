@@ -1,4 +1,4 @@
-"""`flatlands`: begin a game of one's own, play it while it is edited, and let a swarm play it.
+"""`flatlands`: begin your own game, play it while you edit it, and let a swarm play it.
 
 It never loads the game: the server and the swarm do, in processes of their own.
 """
@@ -35,7 +35,7 @@ Options may follow: those of the server, such as --port 9000 (flatlands play --h
 pytest, of the simulation, or of the swarm.
 """
 
-#: What a game may be called: its name is a part of a module's name, and of that of its store.
+#: What a game may be called: its name is part of a module's name and of its store's.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 TEMPLATE = Path(__file__).with_name("template")
@@ -43,7 +43,7 @@ TEMPLATE = Path(__file__).with_name("template")
 #: Stands for the game's name in the files of the template.
 MARK = "NAME_OF_THE_GAME"
 
-#: Stands for that of the wheel with the same Flatlands.
+#: Stands for the name of the wheel with the same Flatlands.
 MARK_OF_WHEEL = "NAME_OF_THE_WHEEL"
 
 #: What an installation adds to the description of a wheel.
@@ -55,7 +55,7 @@ class Wrong(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Obey a command line, that of the process if None; return the exit code."""
+    """Obey a command line (None: that of the process); return the exit code."""
     command, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         if command in ("--help", "-h", "help"):
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def new(arguments: Sequence[str]) -> int:
-    """Lay the template into a new folder."""
+    """Copy the template into a new folder."""
     if len(arguments) != 1:
         raise Wrong("new takes the name of a folder: flatlands new mygame")
     folder = Path(arguments[0])
@@ -105,7 +105,7 @@ def new(arguments: Sequence[str]) -> int:
 
 def _pack(path: Path) -> bool:
     """Write the wheel from which Flatlands is installed, as the specification of binary
-    distributions describes it; say whether that can be, which it cannot in a clone."""
+    distributions describes it; return whether that is possible, which it is not in a clone."""
     try:
         installed = distribution("flatlands")
     except PackageNotFoundError:

@@ -1,6 +1,6 @@
-"""`flatlands play`: serves a game, and starts it anew whenever one of its files changes.
+"""`flatlands play`: serves a game, and restarts it whenever one of its files changes.
 
-Tokens and what is kept outlast that, so that open pages come back where they were. It never looks
+Tokens and what is kept outlast a restart, so open pages come back where they were. It never looks
 into the game: the server does, in a process of its own.
 """
 
@@ -17,18 +17,18 @@ from typing import Any
 #: The folder in which the secret and the store are, beside the game.
 STATE = ".flatlands"
 
-#: Seconds between two looks at the files, and for which a server may take to stop.
+#: Seconds between two looks at the files, and that a server may take to stop.
 LOOK_EVERY, STOPS_WITHIN = 0.25, 10.0
 
-#: Folders that are no part of a game; nor are those whose names begin with a dot.
+#: Folders that are not part of a game; nor are those whose names begin with a dot.
 OTHERS = {"__pycache__", "node_modules", "tests", "venv"}
 
-#: The exit code of a server whose game or options cannot be.
+#: The exit code of a server whose game or options cannot be used.
 UNFIT = 2
 
 
 def serve(game: Path, options: Sequence[str]) -> int:
-    """Serve a game until it is ended, or as long as its server can; return the exit code. Raises
+    """Serve a game until it is stopped, or until its server ends; return the exit code. Raises
     OSError if the secret cannot be kept."""
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
     environment, patient = _environment(game, os.environ), False
@@ -77,7 +77,7 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
 
 
 def _state(game: Path) -> dict[Path, Any]:
-    """Return what tells whether one of the game's files has changed."""
+    """Return the state of the game's files, which differs once one of them has changed."""
     found = {}
     for path in _files(game):
         try:
@@ -99,8 +99,8 @@ def _files(game: Path) -> Iterator[Path]:
 
 
 def _environment(game: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the server: with a secret and a store that stay the same, unless
-    it has others."""
+    """Return the environment of the server: with a lasting secret and a lasting store, unless
+    `given` names others."""
     folder = (game if game.is_dir() else game.parent) / STATE
     secret = folder / "secret"
     if not secret.exists():

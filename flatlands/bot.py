@@ -1,9 +1,9 @@
 """A player that is a program: it walks, speaks and does what the game lets players do.
 
-It is written from docs/protocol.md alone, and needs msgpack and nothing else that does not come
-with Python: the file may be copied. It knows the players that its own one can see, with their
-values, the things that lie there and the cells. It does not know the ground, nor remember who has
-left: players who go from one square to another may flicker, above all between two servers.
+It is written from docs/protocol.md alone, and needs only msgpack and what comes with Python, so the
+file may be copied. It knows the players in view with their values, the things that lie there, and
+the cells. It does not know the ground, nor remember who has left, so players that go from one
+square to another may flicker, above all between two servers.
 """
 
 import base64
@@ -32,7 +32,7 @@ WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21,
 THINGS, TOLD, CELLS, KEPT, MOVED = 28, 45, 46, 47, 48
 ENTER, LEAVE, GONE, SAID = 0, 2, 3, 4
 
-#: Close codes after which it does not come back: the same would happen, or another one plays it.
+#: Close codes after which it does not come back: that would not help, or another client plays it.
 REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 
 #: What a bot is told of itself.
@@ -41,8 +41,8 @@ OWN = ("told", "error")
 #: Seconds until it comes back after a lost connection, doubled each time up to the second number.
 AGAIN, AGAIN_MOST = 0.5, 8.0
 
-#: Units of a tile; seconds between two acknowledgements, of which each fifth is a ping; those
-#: without a message after which the connection is dead, and those for which it waits for a message
+#: Units of a tile; seconds between two acknowledgements, of which one in this many is a ping;
+#: seconds without a message after which the connection is dead; and seconds to wait for a message
 #: before a bot has its turn.
 UNIT, ACK_EVERY, PING_EACH, PATIENCE, TURN = 1024, 1.0, 5, 15.0, 0.25
 
@@ -59,7 +59,7 @@ class Refused(Exception):
 
 
 class Player:
-    """A player in view. `values` are those that the game has of it, and `clockwork` says whether it
+    """A player in view. `values` are those that the game gives it, and `clockwork` says whether it
     is a computer player of the server."""
 
     def __init__(self, id: int) -> None:
@@ -88,19 +88,19 @@ class Thing:
 
 
 def _holds(rect: Sequence[int], square: Sequence[int]) -> bool:
-    """Say whether a square is one of those of a *held* message."""
+    """Return whether a square is one of those of a *held* message."""
     return rect[0] <= square[0] <= rect[2] and rect[1] <= square[1] <= rect[3]
 
 
 def _way(steps: int) -> int:
-    """Return how far so many steps of a sketch lead, in units."""
+    """Return how far this many steps of a sketch lead, in units."""
     far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
     return far * 64 if steps >= 0 else -far * 64
 
 
 class Playing:
-    """A player as its client has it: what it does, and what it sees. What inherits from it joins it
-    to a server, and has `send` and `now`."""
+    """A player as its client has it: what it does, and what it sees. Subclasses join it to a
+    server, and define `send` and `now`."""
 
     def __init__(self, name: str, ticket: str = "") -> None:
         self.name, self._ticket, self._key = name, ticket, os.urandom(16).hex()
@@ -110,7 +110,7 @@ class Playing:
         self.players: dict[int, Player] = {}
         #: Whatever a bot wants to remember.
         self.notes: dict[str, Any] = {}
-        #: What lies in each held square; and the bytes of each, by layer and square.
+        #: What lies in each held square, and what is kept of it; and cells, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
         self._kept: dict[tuple[int, int], list[list[Any]]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
@@ -123,11 +123,11 @@ class Playing:
         raise NotImplementedError
 
     def now(self) -> float:
-        """Return node time in ms, about."""
+        """Return the approximate node time in ms."""
         raise NotImplementedError
 
     def _greet(self, width: int, height: int) -> None:
-        """Begin to play, or come back, with a screen of so many tiles."""
+        """Begin to play, or come back, with a screen of `width` x `height` tiles."""
         self._n = 0
         if self._ticket:
             self.send(TICKET, self._ticket)
@@ -139,7 +139,7 @@ class Playing:
         self.send(KEY, self._key)
 
     def _begin(self, welcome: list[Any]) -> None:
-        """Take the welcome."""
+        """Apply the welcome."""
         _, _, self.id, _, self.seed, x, y, self.side, self.speed, self.diagonal, *rest = welcome
         self._own = Player(self.id)
         self._own.track = x, y, 0, 0, 0.0, 0.0
@@ -155,7 +155,7 @@ class Playing:
         self.send(DO, action, fields)
 
     def walk(self, dx: int, dy: int) -> None:
-        """Walk in a direction, each -1, 0 or 1, until something else; (0, 0): stand."""
+        """Walk in a direction, each part -1, 0 or 1, until told otherwise; (0, 0): stand."""
         self._n += 1
         self.send(WALK, self._n, int(self.now()), dx, dy)
 
@@ -173,7 +173,7 @@ class Playing:
 
     @property
     def me(self) -> Player | None:
-        """Its own player, None for a moment after it has come."""
+        """Its own player, or None for a moment after it has joined."""
         return self.players.get(self.id)
 
     def things(self, type: str = "") -> list[Thing]:
@@ -201,7 +201,7 @@ class Playing:
     # What it is told.
 
     def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
-        """Take a message; return what has happened, as `Bot.events` yields it."""
+        """Apply a message; return what has happened, as `Bot.events` yields it."""
         before = dict(self.players)
         news = self._apply(message)
         news += [("came", p, None) for id, p in self.players.items() if id not in before]
@@ -285,7 +285,7 @@ class Playing:
                 self._forget(player)
 
     def _crowd(self, now: float, column: int, row: int, _replaced: int, *rest: Any) -> None:
-        """Take the moves of a crowd, which come as sketches."""
+        """Apply the moves of a crowd, which come as sketches."""
         span = self.side * UNIT
         for source, data in zip(rest[::2], rest[1::2], strict=True):
             slot, at = -1, 0
@@ -332,7 +332,7 @@ class Playing:
         self._called.pop(player.called, None)
 
     def _lie(self, column: int, row: int, things: list[Any], *_more: Any) -> None:
-        """Take all that lies in a square."""
+        """Apply a message of all that lies in a square."""
         left, top = column * self.side, row * self.side
         found = self._things[column, row] = []
         for kind, *fields in things:
@@ -343,7 +343,7 @@ class Playing:
                 found.append(Thing(type, id, left + x / UNIT, top + y / UNIT, named))
 
     def _write(self, column: int, row: int, layer: int, whole: bool, values: bytes) -> None:
-        """Take what is written on the tiles of a square."""
+        """Apply what is written on the tiles of a square."""
         known = self._cells.setdefault((layer, column, row), bytearray(self.side**2))
         if whole:
             known[:] = values
@@ -354,8 +354,8 @@ class Playing:
 
 class Bot(Playing):
     """A player at `url`, such as http://localhost:8000 or https://flatlands.example.org, under a
-    name; it sees `width` x `height` tiles. `ticket` is what the game lets it play by. Raises
-    OSError if nobody answers there or the certificate is not good, Bot.Refused, and ValueError."""
+    name; it sees `width` x `height` tiles. `ticket` is the ticket that a game may ask for. Raises
+    OSError if nobody answers there or the certificate is not valid, Bot.Refused, and ValueError."""
 
     #: What it raises if the server does not let it play. `flatlands.Refused` is for games.
     Refused = Refused
@@ -373,7 +373,7 @@ class Bot(Playing):
         self._connect()
 
     def _connect(self, elsewhere: SplitResult | None = None) -> None:
-        """Begin to play, or go on with the same player, here or `elsewhere`."""
+        """Begin to play, or continue with the same player, here or `elsewhere`."""
         url = elsewhere or self._url
         host, port = url.hostname or "localhost", PORTS[url.scheme]
         self._socket = socket.create_connection((host, url.port or port), timeout=PATIENCE)
@@ -400,7 +400,7 @@ class Bot(Playing):
         welcome = next(message for message in self._messages() if message[0] == WELCOME)
         self._forget_all()
         self._begin(welcome)
-        #: ms to be added to its own clock, and the shortest round trip by which it was measured.
+        #: ms to add to its own clock, and the shortest round trip by which that was measured.
         self._offset, self._trip = welcome[3] - time.monotonic() * 1000, math.inf
 
     # What a bot does.
@@ -410,7 +410,7 @@ class Bot(Playing):
         try:
             self._frame(2, msgpack.packb(message))
         except OSError:
-            # Who reads from the connection finds it lost too, and comes back.
+            # The reader of the connection finds it lost too, and comes back.
             self._socket.close()
 
     def leave(self) -> None:
@@ -422,12 +422,12 @@ class Bot(Playing):
         self._socket.close()
 
     def now(self) -> float:
-        """Return node time in ms, about."""
+        """Return the approximate node time in ms."""
         return time.monotonic() * 1000 + self._offset
 
     def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> bool:
-        """Play until a condition is true, for so many seconds at most; say whether it is. What
-        happens meanwhile `events` yields afterwards."""
+        """Play until a condition is true, for `seconds` at most; return whether it is. `events`
+        yields afterwards what happens meanwhile."""
         until = time.monotonic() + seconds
         some = self._events()
         while not condition() and not self._left and time.monotonic() < until:
@@ -443,7 +443,7 @@ class Bot(Playing):
         (`more` is the text), "told" (its own player; `more` is the name, and the fields), "error"
         (the code, and the sentence), the name of a kind of events that the game has (its values),
         "back" when it has come back after a lost connection, or "" some four times a second, with
-        its own player, so that a bot has its turn also when nothing happens. Raises Refused.
+        its own player, so that a bot has its turn even when nothing happens. Raises Refused.
         """
         some = self._events()
         while not self._left:
@@ -452,7 +452,7 @@ class Bot(Playing):
             yield from next(some, ())
 
     def _events(self) -> Iterator[list[tuple[str, Player, Any]]]:
-        """Yield the same, in lists: what one message has told, or nothing for a moment."""
+        """Yield the same, in lists: what one message has told, or nothing if none has come."""
         messages, wait, turn = self._messages(), AGAIN, 0.0
         while not self._left:
             try:
@@ -468,7 +468,7 @@ class Bot(Playing):
             elif message[0] == FLUSH:
                 self._flush = message[1]
             elif message[0] == RESYNC:
-                # Flushes may be numbered anew.
+                # The numbers of flushes may start over.
                 self._flush = 0
             elif message[0] == PONG:
                 self._set_clock(*message[1:3])
@@ -485,7 +485,7 @@ class Bot(Playing):
             yield news
 
     def _return(self, wait: float) -> list[tuple[str, Player, Any]]:
-        """Come back after a lost connection, after so many seconds."""
+        """Wait for this many seconds, then come back after a lost connection."""
         self._socket.close()
         time.sleep(wait)
         try:
@@ -495,10 +495,10 @@ class Bot(Playing):
         return [("back", Player(self.id), None)]
 
     def _move(self, address: SplitResult) -> bool:
-        """Go on at another machine, or stay if nobody lets it in there; return whether it went."""
+        """Continue at another machine, if that lets it in; return whether it did."""
         there = copy(self)
         try:
-            # Nobody is led away from TLS.
+            # No server can lead a bot away from TLS.
             if PORTS.get(address.scheme, 0) < PORTS[self._url.scheme]:
                 return False
             there._connect(address)
@@ -511,9 +511,9 @@ class Bot(Playing):
         return True
 
     def _set_clock(self, sent: int, answered: int) -> None:
-        """Take when a ping was sent, by its own clock, and answered, by node time."""
+        """Set the clock by a ping that was `sent` by its own clock and `answered` by node time."""
         now = time.monotonic() * 1000
-        # As time passes, a longer round trip is as good: clocks drift.
+        # Clocks drift, so a longer round trip is as good after some time.
         self._trip += DRIFT
         if now - sent <= self._trip:
             self._trip, self._offset = now - sent, answered - (sent + now) / 2
@@ -577,7 +577,7 @@ class Bot(Playing):
 
 
 def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
-    """Return what lets a bot play by turns, as `play` takes it: `turn(bot)` is called some four
+    """Return a function for `play` that lets a bot play by turns: it calls `turn(bot)` some four
     times a second."""
 
     def main(bot: Bot) -> None:
@@ -589,8 +589,8 @@ def turns(turn: Callable[[Playing], object]) -> Callable[[Bot], None]:
 
 
 def bots_of(game: str) -> tuple[Callable[[Playing], object] | None, str]:
-    """Return the function `turn`, or None, and the TICKET, or "", of the bot.py of a game, by its
-    path or the name of one that is shipped ("" for Flatlands). Raises what that raises."""
+    """Return the function `turn`, or None, and the TICKET, or "", of a game's bot.py. `game` is a
+    path, or the name of a shipped game ("" for Flatlands). Raises what bot.py raises."""
     folder = Path(game) if Path(game).is_dir() else Path(game).parent
     if "/" not in game and not game.endswith(".py") and game not in (".", ".."):
         folder = Path(__file__).parent / "games" / (game or "flatlands")
@@ -600,9 +600,9 @@ def bots_of(game: str) -> tuple[Callable[[Playing], object] | None, str]:
 
 
 def play(name: str, main: Callable[[Bot], object], ticket: str = "") -> None:
-    """Let `main(bot)` play by a ticket, at the URL that the command line has, or at
-    http://localhost:8000. Nobody answering there, being refused and Ctrl-C end the program with a
-    sentence."""
+    """Let `main(bot)` play with a ticket, at the URL on the command line, or at
+    http://localhost:8000. If nobody answers there, if it is refused, and at Ctrl-C, the program
+    ends with a sentence."""
     url = sys.argv[1] if len(sys.argv) > 1 else "http://localhost:8000"
     try:
         main(Bot(url, name, ticket=ticket))

@@ -2,8 +2,8 @@
 
 That is what `make fast` runs in a clone, and `flatlands compile` elsewhere. It compiles the modules
 on the path of a move with mypyc, and leaves the sources as they are:
-docs/adr/0017-the-hot-path-may-be-compiled.md. What calls `use` then imports the compiled modules in
-place of their sources. Nothing here imports any of these modules itself.
+docs/adr/0017-the-hot-path-may-be-compiled.md. A program that calls `use` then imports the compiled
+modules in place of their sources. Nothing here imports any of these modules itself.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ STAMP = "stamp"
 #: The environment variable that keeps Python to the sources if it is "no".
 SWITCH = "COMPILED"
 
-#: The library that has the code of all compiled modules: each of them only finds itself in it.
+#: The library that has the code of all compiled modules: each module only looks itself up in it.
 LIBRARY = "flatlands._fast"
 
 #: What is compiled: all of the path that a move takes through a node, as one unit, since calls
@@ -77,7 +77,7 @@ MODULES = (
 
 def _folders() -> list[Path]:
     """Return where compiled modules may be: in a clone its build/; otherwise beside the package, or
-    where its user keeps what can be made anew, with a name for this installation."""
+    in the user's cache, under a name for this installation."""
     if (ROOT / "pyproject.toml").exists():
         return [ROOT / "build" / "fast"]
     folders = [ROOT / "flatlands" / "fast"]
@@ -116,7 +116,7 @@ class _Finder(MetaPathFinder):
 
 
 def stamp() -> str:
-    """Return a text that changes with the compiled modules, with how they are, and with Python."""
+    """Return a text that changes with the sources, with how they are compiled, and with Python."""
     found = hashlib.sha256(f"{sys.version} {EXTENSION_SUFFIXES[0]}".encode())
     found.update(Path(__file__).read_bytes())
     for name in MODULES:
@@ -143,7 +143,7 @@ def use() -> None:
 
 
 def _fit(folder: Path) -> bool | None:
-    """Say whether the compiled modules in a folder fit the sources; None if there are none."""
+    """Return whether the compiled modules in a folder fit the sources; None if there are none."""
     try:
         return (folder / STAMP).read_text() == stamp()
     except OSError:
@@ -151,21 +151,21 @@ def _fit(folder: Path) -> bool | None:
 
 
 def used() -> bool:
-    """Say whether the compiled modules are used."""
+    """Return whether the compiled modules are used."""
     return _State.used
 
 
 def stale() -> bool:
-    """Say whether there are compiled modules which are not used because they do not fit."""
+    """Return whether there are compiled modules that are not used because they do not fit."""
     return _State.stale
 
 
 def build() -> None:
-    """Compile the modules, unless some fit, into the first of FOLDERS in which something may be
-    written. A running server keeps what it has loaded.
+    """Compile the modules, unless some fit, into the first of FOLDERS that may be written. A
+    running server keeps what it has loaded.
 
-    Raises SystemExit with a sentence if there is no such folder and no compiler, or if mypyc
-    refuses a module.
+    Raises SystemExit with a sentence if there is no such folder or no compiler, or if mypyc refuses
+    a module.
     """
     for folder in FOLDERS:
         if _fit(folder):
@@ -187,7 +187,7 @@ def build() -> None:
     new = folder.with_name("fast.new")
     shutil.rmtree(new, ignore_errors=True)
     made = stamp()
-    # The modules get their names from their paths, and beside the package there may be others.
+    # Modules get their names from their paths, and others may lie beside the package.
     (new / "from").mkdir(parents=True)
     (new / "from" / "flatlands").symlink_to(ROOT / "flatlands")
     os.chdir(new / "from")

@@ -1,4 +1,4 @@
-"""Says in one sentence which package is missing. It never imports more than comes with Python."""
+"""Says in one sentence which package is missing. It imports only what comes with Python."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _open = 0
 def packages(target: str) -> Iterator[None]:
     """End the process with a sentence if an import in the block finds no package.
 
-    `make TARGET` installs the packages; beside an installed wheel, its extra of this name does.
+    `make TARGET` installs the packages; for an installed wheel, its extra of this name does.
     """
     global _open
     _open += 1

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # Instead of this folder, which Python puts there.
+    # Replaces this folder, which Python puts first.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
     from flatlands.needs import packages
 

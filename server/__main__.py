@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("flatlands")
 
-#: Seconds after which an event loop that stands still says where: before a supervisor kills it.
+#: Seconds after which an event loop that stands still says where, before a supervisor kills it.
 HANGS = 8
 
 
@@ -49,7 +49,7 @@ def main() -> int:
     """Run the server; return the exit code."""
     answers = 1
     if "--listen-fd" in sys.argv:
-        # To its supervisor. What a game prints goes where the log goes.
+        # The answers to its supervisor. What a game prints goes where the log goes.
         answers = os.dup(1)
         os.dup2(2, 1)
     settings = options.read(sys.argv[1:])
@@ -58,7 +58,7 @@ def main() -> int:
     try:
         server, worker = _start(settings, stopping, answers)
     except KeyboardInterrupt:
-        # Somebody has waited long enough for a Redis.
+        # Somebody did not want to wait any longer for a Redis.
         return 130
     except (ValueError, StoreError, OSError) as error:
         print(f"flatlands: {_why(error, settings.host, settings.port)}", file=sys.stderr)
@@ -76,8 +76,8 @@ def main() -> int:
 def _start(
     settings: options.Settings, stopping: Event, answers: int
 ) -> tuple["Server | Supervisor", "Worker | None"]:
-    """Start what serves, and obey signals; a worker is to be started next, which has a pipe for
-    `answers`."""
+    """Start what serves, and obey signals. A worker is returned too, and is to be started next;
+    `answers` is its pipe to the supervisor."""
     server: Server | Supervisor
     replace = worker = None
     if settings.workers > 1:
@@ -109,7 +109,7 @@ def _start(
 
 
 def _announce(settings: options.Settings, port: int) -> None:
-    """Tell who has started the server where it is, and what is not as it should be."""
+    """Tell whoever has started the server where it is, and what is not as it should be."""
     if settings.secret is None:
         log.info("there is no SECRET_KEY: tokens of players are good for this run only")
     elif len(settings.secret) < options.TOKEN_LENGTH:
@@ -129,8 +129,8 @@ def _announce(settings: options.Settings, port: int) -> None:
         print(f"Others in your network reach it at http://{others}:{port}", flush=True)
 
 
-# What they import is most of what there is: wrong options are told before that, and a supervisor
-# needs no node.
+# These import most of what there is. So wrong options are reported before that, and a supervisor,
+# which needs no node, imports none.
 
 
 def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
@@ -153,7 +153,7 @@ def _node(settings: options.Settings) -> "Server":
 
 
 def _right_broker(url: str, store: Store | None) -> str:
-    """Return the URL of the broker to begin with, for a server that was told to use `url`."""
+    """Return the URL of the broker that a server begins with if it was told to use `url`."""
     from flatlands.server.kept.broker_order import begins_with, read
 
     try:
@@ -165,8 +165,8 @@ def _right_broker(url: str, store: Store | None) -> str:
 
 
 def _store(settings: options.Settings) -> Store | None:
-    """Return the world's store, if it has one. It must work when a server starts; a worker may be
-    started anew while it fails. Raises StoreError."""
+    """Return the world's store, if it has one. It must work when a server starts, but a worker may
+    be started again while it fails. Raises StoreError."""
     if settings.store is None:
         return None
     store = open_store(settings.store, settings.world, settings.broker_tls)
@@ -207,7 +207,7 @@ def _obey_hangups(replace: Callable[[], None] | None, stopping: Event) -> None:
 
 
 def _is_there_a_terminal() -> bool:
-    """Say whether this process has a controlling terminal."""
+    """Return whether this process has a controlling terminal."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -223,12 +223,12 @@ def _browsable(host: str) -> str:
 
 
 def _address_for_others(host: str) -> str | None:
-    """Return this machine's address in its network, if a server that listens there can be reached
-    by others, and if there is a network."""
+    """Return this machine's address in its network; None if it is in none, or if others cannot
+    reach a server that listens on `host`."""
     if host not in ("0.0.0.0", "::"):
         return None
-    # To connect a socket for datagrams sends nothing, but tells from which address it would be
-    # sent. The address to connect to is one of those that are kept for documentation.
+    # To connect a datagram socket sends nothing, but tells from which address it would be sent. The
+    # address to connect to is one of those reserved for documentation.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -239,7 +239,7 @@ def _address_for_others(host: str) -> str | None:
 
 
 def _why(error: Exception, host: str, port: int) -> str:
-    # One with a file has failed at something else than the port.
+    # An error with a file name is not about the port.
     if not isinstance(error, OSError) or error.errno is None or error.filename is not None:
         return str(error)
     if error.errno == errno.EADDRINUSE:

@@ -18,27 +18,28 @@ _F = TypeVar("_F", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class Action:
-    """What a page may ask under a name, and how often."""
+    """What a page may ask for under a name, and how often."""
 
     row: Row
     rate: Rate
-    #: How often the players of one address together may ask it, or None: as often as each may.
+    #: How often the players of one address together may ask for it, or None: as often as each may.
     of_address: Rate | None
 
 
 def action(
     rate: float = 1, burst: int = 5, *, address: tuple[float, int] | None = None
 ) -> Callable[[_F], _F]:
-    """Let a method obey what a page asks under the method's name.
+    """Let a method obey what a page asks for under the method's name.
 
     It is called with `me` and the fields that the page gives. The default of each parameter says
-    what may stand there: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
+    what that field may be: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
     `rate` times a second, and `burst` times at once; more is refused as "flood", and closes the
     connection after 40 times. `address` is the same for all players of one address together, as
-    (rate, burst): with other keys they would be other people. More is "crowded", as are calls while
-    16 wait. An action that there is not is refused as "game", a text of a muted player as "muted",
-    and what is out of its range closes the connection. What the method refuses, by raising Refused,
-    is not counted for the address, nor is what calls `me.give_back()`. Raises ValueError.
+    (rate, burst), since they could pretend to be other people with other keys. More than that is
+    refused as "crowded", as are calls while 16 wait. An unknown action is refused as "game", a text
+    of a muted player as "muted", and a value out of its range closes the connection. A request is
+    not counted for the address if the method refuses it, by raising Refused, or calls
+    `me.give_back()`. Raises ValueError.
     """
     for often, at_once in ((rate, burst), *([address] if address else [])):
         if not isinstance(often, int | float) or often <= 0:
@@ -54,16 +55,15 @@ def action(
 
 
 def number(low: int, high: int, *, kept: bool = False) -> Any:
-    """Return what says that a whole number from `low` to `high` stands in a field. A field of a
-    class of players may be `kept`: they have it still when they come back. Raises ValueError."""
+    """Return what declares a field that is a whole number from `low` to `high`. A field of a class
+    of players may be `kept`: players still have it when they come back. Raises ValueError."""
     _check(low, high, -table.NUMBER)
     return Field("", int, low, high, kept=kept)
 
 
 def text(low: int, high: int, *, kept: bool = False) -> Any:
-    """Return what says that a text of `low` to `high` characters stands in a field, which may be
-    `kept` as a number may. It is cleaned as a chat text is, so that it can be shown. Raises
-    ValueError."""
+    """Return what declares a field that is a text of `low` to `high` characters, and may be `kept`
+    as a number may. It is cleaned as a chat text is, so that it can be shown. Raises ValueError."""
     _check(low, high, 0)
     return Field("", str, low, high, kept=kept)
 
@@ -77,14 +77,13 @@ def _check(low: int, high: int, least: int) -> None:
 
 
 def flag(*, kept: bool = False) -> Any:
-    """Return what says that true or false stands in a field, which may be `kept` as a number
-    may."""
+    """Return what declares a field that is true or false, and may be `kept` as a number may."""
     return Field("", bool, kept=kept)
 
 
 def declared(name: str, method: Any) -> Action:
-    """Return the action that a method is marked as. Raises ValueError, with a sentence for its
-    author."""
+    """Return the action that a method was marked as by `action`. Raises ValueError, with a sentence
+    for its author."""
     rate, burst, address = method.action
     _self, *parameters = inspect.signature(method).parameters.values()
     if not parameters:

@@ -20,7 +20,7 @@ class Schedule:
         #: Key -> its time, and the number of its entry in the heap: others of it there are stale.
         self._due: dict[Hashable, tuple[int, int]] = {}
         self._heap: list[tuple[int, int, Hashable]] = []
-        # It numbers the entries, and so prevents the heap from comparing keys.
+        # Numbers the entries, so that the heap never compares keys.
         self._count = 0
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Schedule:
         return None
 
     def _stands(self, number: int, key: Hashable) -> bool:
-        """Say whether an entry of the heap is its key's last one."""
+        """Return whether an entry of the heap is its key's latest one."""
         last = self._due.get(key)
         return last is not None and last[1] == number
 

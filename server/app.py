@@ -57,17 +57,17 @@ HELLO_WITHIN = 5000
 PING_AFTER, DEAD_AFTER = 25, 60
 
 #: Seconds within which every session is checked once, and the number of turns in which that is
-#: done. All sessions at once would keep the loop from everything else for a tenth of a second.
+#: done. To check all at once would keep the loop from everything else for a tenth of a second.
 ROUND, ROUND_TURNS = 10, 200
 
-#: A server that stops closes so many sessions at a time, or more so that it takes so many turns at
-#: most, with so many seconds between two turns: its clients must not all come back at once.
+#: A server that stops closes this many sessions in a turn, or more, so that the turns are at most
+#: the second number; the third is the seconds between two. Its clients must not all return at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
 
-#: Seconds in which clients go to another machine that were asked to.
+#: Seconds that clients have to go to another machine when they are asked to.
 SENT_WITHIN = 10
 
-#: The reason in their close frames.
+#: The reason in the close frames of a server that stops.
 STOPPING = "the server restarts"
 
 #: The file among the reports by which all workers of a supervisor know that they are drained, and
@@ -75,16 +75,16 @@ STOPPING = "the server restarts"
 DRAINED_FILE = "drained"
 DRAINED = "this server is drained: stop it once /stats counts no residents"
 
-#: What operators are told where settings name a broker that the world has left.
+#: What operators are told if the settings name a broker that the world has left.
 GONE_TO = "the world has gone to the broker {}: set BROKER_URL to it before the next restart"
 
-#: Seconds within which clients must answer, and other nodes must ask for their players.
+#: Seconds that clients have to answer, and that other nodes have to ask for their players.
 STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
 
-#: Seconds in which the broker sends what was published last.
+#: Seconds that the broker has to send what was published last.
 LAST_WORDS = 0.1
 
-#: ms: a loop that is later is not ready for more players.
+#: The most ms that the loop may be late while the node counts as ready for more players.
 LAG_LIMIT = 1000
 
 
@@ -151,7 +151,7 @@ class Server:
         self._started = time.monotonic()
         self._lag = 0.0
         self._draining = False
-        #: Whether its players pass on to other servers, and the file that says so.
+        #: Whether its players are passed on to other servers, and the file that says so.
         self._drained = False
         self._drained_file = settings.reports and os.path.join(settings.reports, DRAINED_FILE)
         if settings.listen_fd is None:
@@ -215,7 +215,7 @@ class Server:
     def open(self) -> None:
         """Let newcomers in, unless the server was shut: a worker may get that order first.
 
-        To call it again changes nothing: a worker that replaces another one gets the order twice.
+        Further calls change nothing: a worker that replaces another one gets the order twice.
         """
         if not self._draining:
             if self.migration is not None and not self._drained:
@@ -230,9 +230,9 @@ class Server:
         self._http.close()
 
     def drain(self, sleep: Callable[[float], object] = gevent.sleep) -> bool:
-        """Let nobody in any more, and all players pass on to other servers of the world; so do all
-        workers of this one, until it is stopped. Return False, and do nothing, if there is no other
-        server. `sleep` waits."""
+        """Let nobody in any more, and pass all players on to other servers of the world. All
+        workers of this server do so, until it is stopped. Return False, and do nothing, if there is
+        no other server. `sleep` waits."""
         workers = len(self._reports.total(sleep)[0])
         # Another server may have been drained meanwhile.
         if sum(peer.state == ALIVE for peer in self.node.peers.peers.values()) < workers:
@@ -253,7 +253,7 @@ class Server:
 
     def _send_all_away(self, over: bool = False) -> None:
         """Let others go on with what is played here, and close all sessions, a few at a time. With
-        `over` clients go on at other machines before, if these have addresses."""
+        `over`, clients are first asked to go on at other machines, if these have addresses."""
         self.node.play.stop()
         self.node.peers.publish(DRAINING)
         router = self.node.router
@@ -270,7 +270,7 @@ class Server:
     def stop(self) -> None:
         """Shut the server, and close all sessions, a few at a time.
 
-        Returns when the clients are gone and other nodes had time to take their players over.
+        Returns when the clients are gone and other nodes have had time to take over their players.
         """
         self.shut()
         self._send_all_away()
@@ -381,7 +381,7 @@ class Server:
                     if session.connection.guest is not None:
                         session.connection.guest.stay()
                 elif session.owes_hello and now - session.opened >= HELLO_WITHIN:
-                    # With this code the page tries again: it may have stood still itself.
+                    # With this code the page tries again, since it may itself have stood still.
                     session.refuse(Refused("hello", "no hello came in time", protocol.FULL))
                     self._greeting.discard(session)
 
@@ -402,7 +402,7 @@ class Server:
         connection = session.connection
         silent = heard_now - connection.last_heard
         stuck = session.lags_since is not None and now - session.lags_since > STUCK_AFTER
-        # On a busy node a round takes longer: nobody is let go who was not asked.
+        # On a busy node a round takes longer: no client is given up that was not pinged.
         unanswered = session.pinged == connection.last_heard
         if (silent > DEAD_AFTER and unanswered) or stuck:
             self.stats["given_up"] += 1
@@ -435,12 +435,12 @@ class Server:
         return reasons + self.node.peers.why_not_ready()
 
     def switch_off(self) -> None:
-        """Call no more what the supervisor has found not to return."""
+        """Stop calling the parts of the game that the supervisor has found to hang."""
         assert self.settings.reports is not None
         hangs.read_off(self.settings.reports)
 
     def warnings(self) -> list[str]:
-        """Return what is wrong though players may come."""
+        """Return what is wrong even though players may come."""
         off = map(hangs.is_off, sorted(hangs.off))
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
         swap, broker = self.node.swap.state(), self.node.bus.broker
@@ -455,7 +455,7 @@ class Server:
         ]
 
     def _load(self) -> Load:
-        """Return how much this process has, for its heartbeats."""
+        """Return the load of this process, for its heartbeats."""
         burden, router = self._burden, self.node.router
         machine = router.machine(burden.busy, burden.line(router.belongs))
         squares = len(self.node.replicas.squares)
@@ -520,7 +520,7 @@ class Server:
         }
 
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
-        """Return what /metrics shows: the same for Prometheus."""
+        """Return what /metrics shows: the same numbers for Prometheus."""
         return exposition(*self._reports.total(sleep))
 
 
@@ -531,20 +531,20 @@ def _wait(done: Callable[[], bool], seconds: float) -> None:
 
 
 def _at_once(some: list[Any]) -> int:
-    """Return how many of some clients are sent away at once."""
+    """Return how many of these clients are sent away at once."""
     return max(DRAIN_AT_ONCE, len(some) // DRAIN_TURNS)
 
 
 def _send_away(session: Session) -> None:
-    """Send a client away with a token of where it is."""
+    """Close a client's connection, after sending it a token with its place."""
     if session.resident is not None:
         session.renew_token()
     session.connection.close(protocol.RESTART, STOPPING)
 
 
 def _capacity(players: int, descriptors: int) -> int:
-    """Return how many players a process accepts that was asked for so many (0: as many as it can)
-    and may have so many descriptors. Raises ValueError if that cannot be."""
+    """Return how many players a process accepts: `players`, or as many as it can if that is 0. It
+    may have this many descriptors. Raises ValueError if they are too few."""
     most = descriptors - SPARE_DESCRIPTORS
     if players > most:
         raise ValueError(

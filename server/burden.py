@@ -1,7 +1,7 @@
-"""How busy this process is with its players, and where a line divides them.
+"""How busy this process is with its players, and where a line would divide them.
 
 It tells the supervisor (migration.py) and the other machines (router.py). It never decides what
-follows from it.
+follows from that.
 """
 
 import time
@@ -12,13 +12,13 @@ from flatlands.server.districts import Line, line
 from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
 
-#: A process bears this share of a core, or this many pairs of a player and somebody that it sees,
-#: in case they all begin to walk, or this share of the players that it accepts.
+#: What a process can bear: this share of a core; this many pairs of a player and somebody that it
+#: sees, in case they all begin to walk; and this share of the players that it accepts.
 CORE: Final = 0.6
 PAIRS: Final = 500_000
 SEATS: Final = 0.9
 
-#: The share of the CPU time of the last second in what counts: shorter bursts move nobody.
+#: The weight of the last second in the mean of the CPU time, so that short bursts move nobody.
 SMOOTH: Final = 0.4
 
 
@@ -28,7 +28,7 @@ class Burden:
     def __init__(self, node: Node, capacity: int) -> None:
         self._node = node
         self._capacity = capacity
-        #: At 1 it has as much to do as one should have.
+        #: How busy it is: at 1 it has as much to do as a process should have.
         self.busy = 0.0
         #: The share of a core that this process has used lately; the CPU time that it had used when
         #: that was measured, and when that was.
@@ -36,7 +36,7 @@ class Burden:
         self._measured = time.process_time(), time.monotonic()
 
     def look(self) -> None:
-        """Find out how busy it is. It should be called once a second."""
+        """Measure how busy it is. This should be called once a second."""
         (used, then), now = self._measured, time.monotonic()
         if now - then > 0.5:
             self._measured = time.process_time(), now
@@ -53,8 +53,8 @@ class Burden:
         )
 
     def line(self, belongs: Callable[[Resident], bool]) -> Line | None:
-        """Return a line that divides its players that belong here; None if it is not busy, or there
-        is none."""
+        """Return a line that divides those of its players that belong here; None if it is not busy,
+        or if there is no such line."""
         if self.busy <= 1:
             return None
         residents = self._node.residents.by_id.values()

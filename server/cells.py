@@ -1,6 +1,6 @@
 """Cells: a byte for each tile of the world, on which a game writes. Nobody owns a tile.
 
-This module knows what a game declares and does; what becomes of it is in kept/layer.py.
+This module knows what a game declares and does; kept/layer.py carries it out.
 """
 
 import copy
@@ -15,8 +15,8 @@ from flatlands.world.grid import Square
 from flatlands.world.tiles import NODE_BITS, RULES, SUM
 from flatlands.world.track import Tile
 
-#: How many tiles of a layer are written on at most, if the game does not say; and the least seconds
-#: after which something is forgotten that is kept, or that is not.
+#: How many tiles of a layer can be written on, if the game does not say; and the fewest seconds
+#: after which values that are kept, or that are not kept, may be forgotten.
 MOST: Final = 10_000_000
 FORGET_LEAST: Final = 60
 FADE_LEAST: Final = 1
@@ -32,16 +32,16 @@ class Cells:
     `floor = Cells()`, and reads and writes it by its object: `self.floor[column, row] = 3`.
 
     `merge` says which of two writes to a tile counts: the "last" one, the "first" one, or the one
-    of the highest value ("most"); with "sum" they are added up. They are `kept` in the store: True,
-    "first" for before anybody is told, as sums always are, or False. `most` tiles of the layer may
-    be written on, and `per_owner` by one person: how many it has written last is asked of the store
-    each two seconds if it has a tenth of that, so that at several nodes it may get beyond it, and
-    writing 0 makes it one less. What nobody has written on for `forget` seconds is 0 again, by the
-    clocks of the nodes. Nobody can enter tiles with values from `solid` on. Without a store a layer
-    lasts as long as a node that knows it.
+    with the highest value ("most"); with "sum" they are added up. They are `kept` in the store:
+    True, "first" for before anybody is told, as sums always are, or False. `most` tiles of the
+    layer may be written on, and `per_owner` by one person: from a tenth of that on, the tiles that
+    it wrote on last are counted in the store every two seconds, so at several nodes there may be
+    more. Writing 0 makes them one less. A tile on which nobody has written for `forget` seconds is
+    0 again, by the clocks of the nodes. Nobody can enter tiles with values from `solid` on. Without
+    a store a layer lasts as long as a node that knows it.
     """
 
-    #: What it is at a node.
+    #: The layer at a node.
     layer: Layer
 
     def __init__(
@@ -70,12 +70,12 @@ class Cells:
 
     def __setitem__(self, tiles: Tile | Iterable[Tile], value: int) -> None:
         """Write a value, 0 to 255, on a tile (column, row) or on several; to a sum it is added, and
-        may be less than 0. It is there when it comes back on the channel of the square, as for
-        everybody. Raises ValueError, and Refused if the layer is full; then nothing is written."""
+        may be negative. The value is there, as for everybody, once it comes back on the square's
+        channel. Raises ValueError, and Refused if the layer is full; then nothing is written."""
         self.write(tiles, value)
 
     def write(self, tiles: Tile | Iterable[Tile], value: int, who: bytes = NOBODY) -> None:
-        """Do so in the name of a person: see Me.write."""
+        """Write as `cells[tiles] = value` does, in the name of a person: see Me.write."""
         least = 1 - VALUES if self.declared.rule == SUM else 0
         if type(value) is not int or not least <= value < VALUES:
             raise ValueError(f"a cell has a whole number from 0 to 255, and not {value!r}")
@@ -88,13 +88,13 @@ class Cells:
 
     def __getitem__(self, tile: Tile) -> int:
         """Return the value of a tile (column, row): 0 if nobody has written there, or if this node
-        does not receive its square, which no player here is near."""
+        does not receive the tile's square, because none of its players is near."""
         square, place = self._place(tile)
         return self.layer.value(square, place)
 
     def read(self, tile: Tile) -> int:
-        """Return the value of a tile (column, row) as the store has it, also far from this
-        node's players. It waits for the store. Raises Away."""
+        """Return the value of a tile (column, row) as the store has it, even far from this node's
+        players. It waits for the store. Raises Away."""
         (square, place), layer = self._place(tile), self.layer
         if layer.store is None:
             return layer.value(square, place)
@@ -104,8 +104,8 @@ class Cells:
         return merged(layer, square, writes).values[place]
 
     def renew(self, square: Square, older: float) -> None:
-        """Let what has not been written for so many seconds in a square count as written now, with
-        the same values and writers, so that it is not forgotten yet: not by "first" and "most"."""
+        """Treat what was not written for `older` seconds in a square as written now, with the same
+        values and writers, so that it is not forgotten yet: not with "first" and "most"."""
         layer, known = self.layer, self.layer.known(square)
         old = layer.loop.now() - round(older * 1000)
         if known is None:
@@ -115,8 +115,8 @@ class Cells:
                 layer.write(square, place, 0 if layer.rule == SUM else value)
 
     def counts(self) -> dict[int, int]:
-        """Return how many tiles of the world have which value above 0, as the store had it some
-        seconds ago. Of what is not kept, only squares that this node receives are counted."""
+        """Return how many tiles of the world have each value above 0, as the store had it some
+        seconds ago. If cells are not kept, only squares that this node receives are counted."""
         return self.layer.counts()
 
     def _place(self, tile: Tile) -> tuple[Square, int]:
@@ -127,7 +127,7 @@ class Cells:
 
 
 def _check(merge: str, kept: bool | str, limits: list[int], forget: float | None) -> None:
-    """Raise ValueError, with a sentence for its author, if cells cannot be so."""
+    """Raise ValueError, with a sentence for its author, if there can be no such cells."""
     if merge not in RULES:
         raise ValueError(f"cells are merged by one of {', '.join(RULES)}, not by {merge!r}")
     if not (type(kept) is bool or kept == "first") or (merge == "sum" and not kept):

@@ -1,9 +1,9 @@
 """Ground that is made in pieces by a function of its game: a byte for each tile.
 
-Values from BARRED on bar players, and all others do not; else they are the game's to draw. The
-function gets the seed, and the column and the row of a piece, and always returns the same for them:
-each node asks it, and browsers keep the answer. A piece for which it fails is barred, and is asked
-for again some seconds later. This module never keeps such a piece.
+Values from BARRED on bar players; lower ones do not. Otherwise the game decides how they are drawn.
+The function gets the seed, and the column and the row of a piece, and always returns the same for
+them: each node calls it, and browsers keep what it returns. A piece for which it fails is barred,
+and is asked for again some seconds later. This module never keeps such a piece.
 """
 
 import inspect
@@ -20,17 +20,17 @@ from flatlands.world.terrain import GRASS, LIMIT, ROCK
 
 log = logging.getLogger("flatlands")
 
-#: Tiles at each side of a piece.
+#: Tiles along each side of a piece.
 PIECE: Final = 64
 
 #: The lowest value of a tile on which nobody can stand.
 BARRED: Final = 128
 
-#: Pieces that are kept for those who walk, and for those who ask by HTTP.
+#: Pieces that are kept for players that walk, and for browsers, which ask by HTTP.
 KEPT: Final = 1024
 SHOWN: Final = 256
 
-#: Seconds after which a piece is asked for again for which the function has failed.
+#: Seconds after which the function is called again for a piece for which it has failed.
 AGAIN: Final = 5.0
 
 #: Value -> 1 if it bars.
@@ -45,8 +45,8 @@ class Failed(Exception):
 
 class Chunks:
     """Ground that is made in pieces by a function of its game: a byte for each tile. A game's own
-    class has its function as `make`, and as `source` a text that changes whenever that does.
-    """
+    subclass has its function as `make`, and as `source` a text that changes whenever the function
+    does."""
 
     #: See Terrain: clients ask for its pieces.
     function: Final = 1
@@ -56,31 +56,31 @@ class Chunks:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        #: The pieces of grounds with different stamps differ.
+        #: Identifies the ground: another seed or function has another stamp.
         self.stamp = short_hash(f"{self.source} {seed}")
         self._pieces: Recent[tuple[int, int], bytes] = Recent(self._bars, KEPT)
         self._shown: Recent[tuple[int, int], bytes] = Recent(self._made, SHOWN)
         self._failed: dict[tuple[int, int], float] = {}
         self._warnings = LogLimit()
-        # What fails at once ends the start.
+        # If the function fails at once, the server does not start.
         self._asked((0, 0))
 
     def piece(self, column: int, row: int) -> bytes:
-        """Return the values of the tiles of a piece, row after row, to be shown. Raises Failed, and
+        """Return the values of a piece's tiles, row after row, to be shown. Raises Failed, and
         ValueError if there is no ground so far away."""
         if not max(abs(column), abs(row)) <= LIMIT // PIECE:
             raise ValueError("there is no ground so far away")
         return self._shown[column, row]
 
     def blocked(self, x: int, y: int) -> bool:
-        """Say whether nobody can stand on a tile."""
+        """Return whether nobody can stand on a tile."""
         try:
             return self._pieces[x // PIECE, y // PIECE][y % PIECE * PIECE + x % PIECE] == 1
         except Failed:
             return True
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        """Return whether no tile is blocked in the box that has two tiles as opposite corners."""
         left, right = min(x0, x1), max(x0, x1)
         try:
             for y in range(y0, y1 + 1) if y0 <= y1 else range(y0, y1 - 1, -1):
@@ -124,13 +124,13 @@ class Chunks:
 
 
 def chunks(make: Make) -> type[Chunks]:
-    """Return ground that a function makes: of the seed of the world, and of the column and the row
-    of a piece of 64 x 64 tiles, it returns 4,096 bytes, row after row.
+    """Return ground that a function makes. From the seed of the world, and the column and the row
+    of a piece of 64 x 64 tiles, the function makes the piece's 4,096 bytes, row after row.
 
     Nobody can stand on tiles with values from 128 on. The function always returns the same for the
     same piece, does not wait, and takes a few ms at most, which also count for a hook that looks at
-    the ground; a node keeps 1,024 pieces. One that fails bars all of that piece for five seconds,
-    and for piece (0, 0) ends the start.
+    the ground; a node keeps 1,024 pieces. If it fails, all of that piece is barred for five
+    seconds; if it fails for piece (0, 0), the server does not start.
     """
     path = inspect.getsourcefile(make)
     source = "" if path is None else Path(path).read_text()

@@ -1,4 +1,4 @@
-"""Which commit is served, for who looks after a server. It starts no program, and never fails."""
+"""Which commit is served, for operators. It starts no program, and never fails."""
 
 import re
 from pathlib import Path
@@ -10,14 +10,14 @@ DIGITS = 12
 
 
 def served(*named: str) -> str:
-    """Return the commit or tag that is served, as it is shown: the first that is named, or else the
-    one of this clone. A hash is cut."""
+    """Return the commit or tag that is served, as it is shown: the first of `named` that is not
+    empty, or else that of this clone. A hash is cut."""
     commit = next(filter(None, named), "") or of_clone()
     return commit[:DIGITS] if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", commit) else commit
 
 
 def of_clone(root: Path = ROOT) -> str:
-    """Return the hash of the commit that is checked out in a clone; "" if this is none."""
+    """Return the hash of the commit that is checked out in a clone; "" if `root` is not a clone."""
     git = root / ".git"
     try:
         head = (git / "HEAD").read_text().strip()

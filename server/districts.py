@@ -1,11 +1,11 @@
 """The plan by which the workers of one machine, or machines, share the world: which of them serves
 which squares.
 
-Lines along the borders of squares divide the world into districts, and each district is one
-worker's. What players do then costs the least: their neighbours are at the same worker. There are
-only as many districts as are needed. One whose worker is busy is divided in two, so that half of
-its players go to a worker that has none, and two quiet ones on either side of a line become one
-again. Players who stand in one square are divided by their ids.
+Lines along the borders of squares divide the world into districts, each of which one worker serves.
+What players do then costs the least, since their neighbours are at the same worker. There are only
+as many districts as are needed. The district of a busy worker is divided in two, so that half of
+its players go to a worker without a district; two quiet districts on either side of a line become
+one again. Players in the same square are divided by their ids.
 
 These are pure rules: nothing here reads a clock, knows a socket, or moves a player. The supervisor
 makes the plan of its workers, and tells them; one node makes that of all machines (router.py). All
@@ -28,22 +28,22 @@ PLAYERS: Final = 2
 #: What has a district: the slot of a worker, or the address of a machine.
 Slot: TypeAlias = int | str
 
-#: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). Of PLAYERS
+#: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
 #: `at` is the number of the bit.
 Plan: TypeAlias = "Slot | tuple[int, int, Plan, Plan]"
 
-#: The squares beside a player. While one of them is still this worker's, the player stays: so who
-#: walks to and fro on a line is not passed to and fro.
+#: The squares around a player. The player stays while one of them is still this worker's, so that a
+#: player that walks back and forth across a line is not passed back and forth.
 BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 #: Seconds after a change of the plan until its effect can be judged.
 SETTLED_AFTER: Final = 6.0
 
-#: Two districts become one if together they use less than this part of what a worker bears.
+#: Two districts become one if their workers together are less busy than this.
 QUIET: Final = 0.5
 
-#: If no worker is free for a busy one, two others become one if they use less than this part of
-#: what the busy one does.
+#: If no worker is free to relieve a busy one, two others become one if together they are less busy
+#: than this share of the busy one.
 QUIETER: Final = 0.5
 
 #: A line leaves at least this share of the players on either side.
@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
 
 class Load(NamedTuple):
-    """How busy a worker is: at 1 it has as much to do as one should have. `line` divides its
+    """How busy a worker is: at 1 it has as much to do as a worker should have. `line` divides its
     players; None if they are too close together. `takes`: players may be passed to it."""
 
     busy: float
@@ -72,7 +72,7 @@ def slot_name(slot: int) -> str:
 
 
 def pack_plan(plan: Plan, takes: Sequence[int], workers: int) -> bytes:
-    """Return the message with the plan for so many workers; `takes` are the slots whose workers
+    """Return the message with the plan for this many workers; `takes` are the slots whose workers
     take players."""
     packed: bytes = msgpack.packb([plan, takes, workers])
     return packed
@@ -94,9 +94,9 @@ def owner(plan: Plan, square: Square, id: int) -> Slot:
 
 
 def line(squares: Sequence[Square]) -> Line | None:
-    """Return a line that divides players in these squares in about two halves, or None.
+    """Return a line that divides the players in these squares into about two halves, or None.
 
-    It crosses the longer side of where most of them are, so that few squares lie along it.
+    It crosses the longer side of the area that has most of them, so that few squares lie along it.
     """
     best: tuple[int, float, Line] | None = None
     for axis in (COLUMNS, ROWS):
@@ -121,7 +121,7 @@ def slots(plan: Plan) -> list[Slot]:
 
 
 class Districts:
-    """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is as
+    """The plan, which follows how busy the workers are. It begins as `plan`; `settles` is like
     SETTLED_AFTER."""
 
     def __init__(self, plan: Plan = 0, settles: float = SETTLED_AFTER) -> None:
@@ -130,7 +130,7 @@ class Districts:
         self._settled = 0.0
 
     def follow(self, loads: Mapping[Any, Load], now: float) -> None:
-        """Change the plan if the loads ask for it. It should be called once a second.
+        """Change the plan if the loads require it. This should be called once a second.
 
         `loads` are those of the workers that live, by slot; `now` is a time in seconds.
         """
@@ -146,8 +146,8 @@ class Districts:
             self._settled = now + self._settles
 
     def part_with(self, gone: Slot, loads: Mapping[Any, Load]) -> None:
-        """Give the district of a slot that is gone for good to a free one, or else to those across
-        its line."""
+        """Give the district of a slot that is gone for good to a free one, or else to those on the
+        other side of its line."""
         if free := self._free(loads):
             self.plan = _changed(self.plan, gone, free[0])
         for part in list(_lines(self.plan)):

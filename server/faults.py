@@ -1,4 +1,4 @@
-"""What the author of a game is shown in the page: what has failed, and where. It is there only if
+"""What the author of a game is shown in the page: what has failed, and where. This exists only if
 the server was started for an author, never for players."""
 
 import logging
@@ -7,12 +7,12 @@ from typing import Final
 
 from flatlands.server import games
 
-#: So many of the last faults are shown.
+#: How many of the latest faults are shown.
 SHOWN: Final = 5
 
 
 class _Faults(logging.Handler):
-    """Keeps what the log has said last of exceptions."""
+    """Keeps the latest exceptions that were logged."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -26,8 +26,8 @@ class _Faults(logging.Handler):
 
 
 def collect() -> deque[tuple[str, str]]:
-    """Return where the last exceptions are that are logged from now on: what has failed, and where
-    its author was."""
+    """Return the latest exceptions that are logged from now on: what has failed, and where in the
+    author's code."""
     faults = _Faults()
     logging.getLogger("flatlands").addHandler(faults)
     return faults.told

@@ -1,8 +1,8 @@
-"""What a node knows of the game that is played on it, and what the game knows of the node.
+"""The base class of games: what a node knows of its game, and what the game knows of the node.
 
-A game's module `game` has a class `Game` that inherits from this one, of which each node makes one
-object when all its own parts are there. This class is the game in which there is nothing but
-players.
+A game's module `game` has a class `Game` that inherits from the one here. Each node makes one
+object of it when all the node's own parts exist. The class here is itself a game: one with nothing
+but players.
 """
 
 import inspect
@@ -29,13 +29,13 @@ from flatlands.world.track import UNIT, Heading, Tile
 _F = TypeVar("_F", bound=Callable[..., None])
 _K = TypeVar("_K", bound=Kept)
 
-#: How many tiles are looked at to find one on which one can stand.
+#: How many tiles `somewhere` tries to find one that a player can stand on.
 TRIES = 16
 
 
 class Seen(NamedTuple):
-    """A player as a node sees it: its id, its name, its tile, the values of its fields, such as
-    `values.colour`, and where on its tile it is: (x, y) in tiles, from the origin."""
+    """A player as a node sees it: its id, name and tile, the values of its fields, such as
+    `values.colour`, and its exact place, (x, y) in tiles from the origin."""
 
     id: int
     name: str
@@ -44,11 +44,11 @@ class Seen(NamedTuple):
     place: tuple[float, float]
 
 
-#: The most tiles from which players can meet, within which one looks for them, and within which
-#: their pages are told something.
+#: The largest distances, in tiles, that a game may give for `meets`, for `players_near` and for
+#: `tell_world`.
 MEETS_MOST, NEAR_MOST, TOLD_MOST = 6, 32, 1000
 
-#: The ways to walk that a game can have -> which intents it does not let players have.
+#: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
 WALKING: dict[str, Callable[[Any], bool] | None] = {
     "free": None,
     "straight": lambda intent: type(intent) is not Heading or intent.x != 0 != intent.y,
@@ -57,14 +57,14 @@ WALKING: dict[str, Callable[[Any], bool] | None] = {
 
 
 class Walked(NamedTuple):
-    """The names of those who came last, the last one first, and how many came in all."""
+    """The names of the players who came last, the latest first, and how many people came in all."""
 
     names: list[str]
     people: int
 
 
 def methods(kind: type[Any]) -> list[tuple[str, Any]]:
-    """Return what a class has, by name, the first of its base classes that has a name first."""
+    """Return the attributes of a class, sorted by name, inherited ones included."""
     found: dict[str, Any] = {}
     for each in kind.__mro__:
         for name, value in vars(each).items():
@@ -106,9 +106,9 @@ def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
 
 
 class Part:
-    """A part of a game, which any game may have. `game` is the one that has it.
+    """A part of a game, which any game may have. `game` is the game that has it.
 
-    Its hooks are called beside those of the game and of other parts, in the order of the parts.
+    Its hooks are called in addition to those of the game itself, in the order of the parts.
     """
 
     #: Its kinds of events.
@@ -120,13 +120,13 @@ class Part:
     #: What one node at a time keeps of each square.
     keeps: Sequence[type[Kept]] = ()
 
-    #: What its page may ask, by name: see actions.py.
+    #: What the game's page may ask for, by name: see actions.py.
     actions: Mapping[str, Action] = {}
 
     def __init__(self, game: "Game") -> None:
         self.game = game
         self.node: Any = game.node
-        #: Returns node time in ms, which is that of pages, and in the kit that of the test.
+        #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
         self.now: Callable[[], int] = self.node.loop.now
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
@@ -149,19 +149,19 @@ class Part:
                 raise ValueError(f"an action cannot have the name {name}, which every game has")
         cls.actions = {name: declared_action(name, method) for name, method in marked}
 
-    # What the engine calls. `me` is a Me, or of the class that the game has for its players.
+    # What the engine calls. `me` is a Me, or an object of the game's own class of players.
 
     def on_hello(self, guest: Guest, ticket: str) -> None:
-        """A client wants to play, as a newcomer or again: `ticket` is what its page has sent before
-        its hello, or "".
+        """A client wants to play, for the first time or again; `ticket` is what its page sent
+        before its hello, or "".
 
-        The game may raise Refused, and set `guest.name` and `guest.owner`. It is called at the node
-        to which the client has come, and may wait. In a game that has this hook no player can give
-        itself another name or, if the game has set that, another owner.
+        The hook may raise Refused, and may set `guest.name` and `guest.owner`. It is called at the
+        node to which the client came, and may wait. In a game that has this hook, players cannot
+        change their names; nor their owners, if the hook has set them.
         """
 
     def on_join(self, me: Any, back: bool) -> None:
-        """A player has begun to play; `back`: it was here before, and its connection is new.
+        """A player has begun to play; `back`: it was here before, and now has a new connection.
 
         It is called once in the world, at the player's node, and may wait. It is not called when a
         worker passes the player to another one.
@@ -170,8 +170,8 @@ class Part:
     def on_leave(self, me: Any) -> None:
         """A player has left the game: it has closed its page, or has been away for ten seconds.
 
-        It is called at the player's node, and may wait. It is not called if that node dies. By
-        `me.leave` it puts down what it carried; all else that would change it raises Gone.
+        It is called at the player's node, and may wait. It is not called if that node dies.
+        `me.leave` can put down what the player carried; anything else it would do raises Gone.
         """
 
     def on_enter(self, me: Any, square: Square, before: Square) -> None:
@@ -181,63 +181,63 @@ class Part:
     def on_step(self, me: Any, tiles: list[Tile]) -> None:
         """A player has come to these tiles, one after the other, since the last call.
 
-        It is called once in the world, at the player's node, for a player that walks some five
-        times a second, and ten times at most. Without this hook nobody looks for it. The tile on
-        which it begins is no step. An intent may come 200 ms late: then it may have been told to
-        have come to a tile before which it has turned.
+        It is called once in the world, at the player's node, some five times a second while the
+        player walks, and ten times at most. Without this hook no steps are looked for. The tile on
+        which a player begins is no step. As an intent may come 200 ms late, the hook may have been
+        told of a tile that the player turned away from before it got there.
         """
 
     def on_touch(self, me: Any, thing: Any) -> None:
-        """A player has come near to a thing of one of the kinds in `things`.
+        """A player has come near a thing of one of the kinds in `things`.
 
-        It is called once in the world for each time, at the player's node, and may wait: the thing
-        may be another one's meanwhile. It is called again once the player has been a tile and a
-        quarter beyond the reach, if the thing is put there anew, and if a worker passes the player
-        to another one. While 16 calls about the player wait, it is tried again each second. Who
-        has lost its connection, and computer players, touch nothing.
+        It is called once in the world for each touch, at the player's node, and may wait: somebody
+        else may have taken the thing by then. The same thing can be touched again once the player
+        has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
+        passes the player to another one. While 16 calls about the player are waiting, it is tried
+        again every second. Computer players, and players whose connection is lost, touch nothing.
         """
 
     def on_meet(self, me: Any, other: Seen) -> None:
-        """A player has come near to another one: within `meets` tiles of the game.
+        """A player has come near another one: within the `meets` tiles of the game.
 
-        It is called once for each of the two, at its node, again when they have been a tile and a
-        quarter farther apart or one was passed to another worker, and may wait. `other` is as this
-        node knew it when they met. The node looks for meetings ten times a second, or less often
-        where hundreds stand together. Computer players, and who has lost its connection, meet
-        nobody; bots do.
+        It is called once for each of the two, at its own node, and may wait. The two can meet again
+        once they have been a tile and a quarter farther apart, or one was passed to another worker.
+        `other` is as this node knew it when they met. The node looks for meetings ten times a
+        second, or less often where hundreds stand together. Computer players, and players whose
+        connection is lost, meet nobody; bots do.
         """
 
     def plant(self, cell: Tile) -> Iterable[Thing]:
-        """Return what is to lie in a cell of the ground, of 64 x 64 tiles, which somebody has come
-        near to for the first time, or for the first time since a day.
+        """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
+        when somebody comes near the cell for the first time, or for the first time in a day.
 
-        Cell (column, row) has the columns from 64 * column - 32 on, and rows likewise. What it
-        returns is put there once, though it may be called more than once; what lies there still,
-        by its kind and its place among those in the list, is left alone. It must not wait. If it
-        fails, it is called again after a minute.
+        Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
+        this returns is put there once, even if it is called more than once: a thing that still lies
+        there, known by its kind and its number among those of its kind in the list, is left alone.
+        It must not wait. If it fails, it is called again after a minute.
         """
         return ()
 
     def on_wake(self, square: Square, kept: Any) -> None:
-        """This node keeps a square from now on, and may set the fields of `kept`: they are as they
-        were published last, or the lowest. It may not wait."""
+        """This node keeps a square from now on. The hook may set the fields of `kept`, which have
+        the values that were published last, or else their lowest. It may not wait."""
 
     def on_tick(self, square: Square, kept: Any) -> None:
-        """The time of a kind in `keeps` has passed: the fields of `kept` may be set.
+        """The time of a kind in `keeps` has passed: the hook may set the fields of `kept`.
 
         It is called at the node that keeps the square, while somebody sees it, and may not wait.
-        When another node goes on, calls may be missed, or come twice.
+        When another node takes over, calls may be missed or repeated.
         """
 
     def start(self) -> None:
         """Begin, once the node hears others."""
 
     def stop(self) -> None:
-        """End what other nodes can go on with, since the server stops."""
+        """End what other nodes can go on with, because the server is stopping."""
 
     @property
     def stopped(self) -> bool:
-        """Whether other nodes may go on with all that."""
+        """Whether other nodes may go on with all that `stop` ends."""
         return True
 
     # What games call.
@@ -248,15 +248,15 @@ class Part:
         return int(self.node.grid.side)
 
     def tell_all(self, name: str, *fields: Any) -> None:
-        """Tell the pages of this node's players, and of no other's, something, under a name of the
-        game's own. Fields are None, booleans, whole numbers, texts, and lists of these."""
+        """Tell the pages of this node's players, and no others, something under a name that the
+        game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
         message = told(name, fields)
         self.node.residents.tell_all(lambda screen: screen.answer(message))
 
     def tell_world(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
         """Tell the pages of all players in the world something, as `tell_all` tells those of this
-        node's; or, with `near`, a tile and a number of tiles, of those who are at most so far from
-        it along either axis. Who cannot be reached just now is not told later. Raises
+        node. `near` is a tile and a number of tiles: with it, only players at most that far away
+        along either axis are told. A page that cannot be reached now is not told later. Raises
         ValueError."""
         told(name, fields)
         if not 0 < len(name) <= NAME_MOST:
@@ -270,14 +270,14 @@ class Part:
         self.node.tell(name, list(fields), around)
 
     def things_in(self, square: Square) -> list[Thing]:
-        """Return the things in a square, as far as this node knows: nothing where none of its
-        players is near. What they do not show has the lowest value."""
+        """Return the things in a square, as far as this node knows: none where none of its players
+        is near. Fields that are not shown have their lowest values."""
         some: list[Thing] = self.node.play.lying.things_in(square)
         return some
 
     def kept(self, kind: type[_K], square: Square) -> _K | None:
-        """Return what is kept of a square, as this node knows it; None if it has not heard of it:
-        none of its players is near, or nobody has kept it yet."""
+        """Return what is kept of a square, as this node knows it; or None if it knows nothing,
+        because none of its players is near, or because nobody has kept the square yet."""
         known: _K | None = self.node.play.keepers.known(kind, square)
         return known
 
@@ -289,7 +289,7 @@ class Part:
 
     def players_near(self, tile: Tile, reach: int) -> list[Seen]:
         """Return the players at most `reach` tiles from a tile, along either axis, the nearest
-        first: as `players_in` knows them. Raises ValueError."""
+        first, as `players_in` knows them. Raises ValueError."""
         if type(reach) is not int or not 0 <= reach <= NEAR_MOST:
             raise ValueError(f"near is what is 0 to {NEAR_MOST} tiles away, and not {reach!r}")
         ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
@@ -306,11 +306,11 @@ class Part:
         return top
 
     def blocked(self, tile: Tile) -> bool:
-        """Say whether nobody can stand on a tile."""
+        """Return whether nobody can stand on a tile."""
         return bool(self.node.terrain.blocked(*tile))
 
     def somewhere(self, cell: Tile) -> Tile | None:
-        """Return a tile of a cell, at random, on which one can stand; None if none was found."""
+        """Return a random tile of a cell that a player can stand on, or None if none was found."""
         for _ in range(TRIES):
             column, row = (at * CELL + random.randrange(CELL) - CELL // 2 for at in cell)
             if not self.node.terrain.blocked(column, row):
@@ -319,12 +319,12 @@ class Part:
 
 
 class Game(Part):
-    """What is played: a class that inherits from it, and is called Game, has the hooks of a game as
-    methods (docs/games.md). `node` is the Node (node.py), and `options` the game's own object with
-    the values of its options, or None. `alone` says whether this node may keep, without a store,
-    what only one node of the machine may."""
+    """What is played. A game is a class, also called Game, that inherits from this one and has the
+    game's hooks as methods (docs/games.md). `node` is the Node (node.py), and `options` the game's
+    own object with the values of its options, or None. `alone` says whether this node, without a
+    store, may keep what only one node of the machine may."""
 
-    #: What the game has of each player, and what players do: Me, or a class that inherits from it.
+    #: The class of its players, and of what they do: Me, or a class that inherits from it.
     me: type[Me] = Me
 
     #: The ground, as `terrain()`, `plain()` and `chunks(make)` return it: it is made from the seed
@@ -337,14 +337,14 @@ class Game(Part):
     #: How its players walk: "free"; "straight", along rows and columns only; or "none", not at all.
     walking = "free"
 
-    #: The folder of its page, beside its module: its files are laid over those of static/, where
-    #: the page of a game is that has none.
+    #: The folder of its page, beside its module: its files take the place of those in static/,
+    #: which are the page of a game without one.
     page: str | None = None
 
-    #: What is added to it: classes, or whatever makes a part when it is called with the game.
+    #: What is added to it: classes, or anything that returns a part when called with the game.
     parts: Sequence[Callable[["Game"], Part]] = ()
 
-    #: Computer players with ids from there on are no people: the map of everybody leaves them out.
+    #: The map of everybody leaves out computer players with ids from here on: they are no people.
     wild_from = OTHERS_FROM
 
     def __init_subclass__(cls) -> None:
@@ -373,32 +373,32 @@ class Game(Part):
         return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
 
     def begin(self) -> Tile | None:
-        """Return the tile on which a newcomer begins, or None: near the origin, apart from others,
-        as when it fails, or nobody can stand there. An invitation goes before it. It must not wait.
-        """
+        """Return the tile on which a newcomer begins. If that is None, if nobody can stand there,
+        or if this fails, it begins near the origin, apart from others. An invitation takes
+        precedence. It must not wait."""
         return None
 
     def renamed(self, player: int, name: str, owner: str) -> None:
-        """Take that a player of this node has another name. `owner` is the hash of its key."""
+        """Note that a player of this node has another name. `owner` is the hash of its key."""
 
     def silenced(self, player: int) -> None:
-        """Take that an operator has sent away or muted a player."""
+        """Note that an operator has sent away or muted a player."""
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it."""
 
     def walked(self) -> Walked:
-        """Return who has walked here today, as the title of the page tells it."""
+        """Return who has walked here today, as the title of the page shows it."""
         return Walked([], 0)
 
 
 def every(
     seconds: float, *, once: bool = False, waits: bool = False, each: bool = False
 ) -> Callable[[_F], _F]:
-    """Let a method of a game be called every so many seconds, 0.05 at least, at each node; with
-    `once` at one node of the world at a time, or without a store at each. If it `waits`, it may
-    wait, and is not called again before it has ended. With `each` it is called with each player of
-    the node, also those whose connection is lost. Raises ValueError."""
+    """Have a method of a game called every `seconds` seconds, 0.05 at least, at each node; with
+    `once`, at one node of the world at a time, or at each if there is no store. If it `waits`, it
+    may wait, and is not called again before it has returned. With `each` it is called with each
+    player of the node, including those whose connection is lost. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
     if each and (once or waits):
@@ -423,9 +423,9 @@ def terrain() -> type[Terrain]:
 
 def kept_as(kind: type[Part]) -> str:
     """Return the name under which the store has what a part keeps: that of the game's file or
-    folder, and that of the part's class if it is not the game itself."""
+    folder, followed by that of the part's class if the part is not the game itself."""
     *folders, name = kind.__module__.split(".")
-    # games.py names the modules of one's own.
+    # games.py gives this prefix to a game named by its path.
     module = (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
     return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
 
@@ -445,7 +445,7 @@ def lasting(
     parts: Iterable[Part | type[Part]],
 ) -> list[type[Thing] | type[Kept] | type[Record]]:
     """Return what some parts have in the store: their kinds of things and of records, and what they
-    keep. Raises ValueError if two have one name."""
+    keep. Raises ValueError if two have the same name."""
     found: list[type[Thing] | type[Kept] | type[Record]] = []
     for part in parts:
         kind = part if isinstance(part, type) else type(part)
@@ -458,8 +458,8 @@ def lasting(
 
 
 def schema(kind: type[Game]) -> list[Any]:
-    """Return what nodes must have alike that play one game: the fields of players, and the layers
-    and the kinds of things of each part."""
+    """Return what must be the same at all nodes that play a game: the fields of players, and the
+    layers and kinds of each part."""
     parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]
     return [
         *map(str, kind.me.fields),

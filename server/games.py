@@ -1,7 +1,7 @@
-"""Which games there are, and how what a game consists of is loaded. It never starts one.
+"""Which games there are, and how the parts of a game are loaded. It never starts one.
 
-A game that is shipped has a name, and is a folder in games/. A game of one's own is named by its
-path, which is a dot, has a slash or ends with .py: a folder, or one file that has all of it.
+A game that is shipped has a name, and is a folder in games/. An author's own game is named by its
+path, which is a dot, has a slash or ends with .py: a folder, or one file with all of it.
 """
 
 import sys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The game that is played if nobody names one.
 DEFAULT = "flatlands"
 
-#: What a game may have, and the module of its folder in which that is: the class of the game, the
+#: What a game may have -> the module of its folder that has it: the class of the game, the
 #: dataclass of its options (settings.py) and its tables for SQL (query/tables.py).
 _MODULES = {"Game": "game", "Options": "options", "TABLES": "tables"}
 _FILE = "game.py"
@@ -41,7 +41,7 @@ def shipped() -> list[str]:
 
 
 def is_own(name: str) -> bool:
-    """Say whether this names a game of one's own, by its path."""
+    """Return whether this names an author's own game, by its path."""
     return "/" in name or name.endswith(".py") or name in (".", "..")
 
 
@@ -61,8 +61,8 @@ def check(name: str) -> None:
 
 
 def part(name: str, what: str) -> Any:
-    """Return what a game has under one of the names of _MODULES, or None if it has none. Raises
-    Unfit if there is no such game, or if a module of it fails."""
+    """Return what a game has under one of the names of _MODULES, or None. Raises Unfit if there is
+    no such game, or if one of its modules fails."""
     check(name)
     if is_own(name):
         path = Path(name).resolve()
@@ -97,8 +97,8 @@ def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
 
 
 def where(error: Exception) -> str:
-    """Return the file and the line at which a module failed, and how: where its author was last, if
-    the error is of the engine, which it has called."""
+    """Return the file and the line at which a module failed, and how. If the engine failed when a
+    game called it, that is the last line of the game."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -109,14 +109,14 @@ def where(error: Exception) -> str:
 
 
 def note_fields(name: str, store: Store) -> None:
-    """Let the store know the fields of a game's things, and of what it keeps. Raises StoreError,
-    and Unfit if something that is there may be lost."""
+    """Tell the store the fields of a game's things, and of what it keeps. Raises StoreError, and
+    Unfit if something in the store may be lost."""
     from flatlands.server import game
     from flatlands.server.kept import schema
 
     kind = part(name, "Game")
     if isinstance(kind, type) and issubclass(kind, game.Game):
-        # What is no class is a part only when it is made: the workers look at its kinds.
+        # What is not a class is a part only when it is made: the workers then look at its kinds.
         parts = [part for part in kind.parts if isinstance(part, type)]
         try:
             schema.note(store, game.kept_as(kind), game.lasting([kind, *parts]))
@@ -155,7 +155,7 @@ class Maker:
             raise Unfit(f"the ground of the game {self._name} fails: {where(error)}") from error
 
     def __call__(self, node: Any) -> "Game":
-        """Return the game of a node. Raises Unfit if one's own fails."""
+        """Return the game of a node. Raises Unfit if an author's own game fails."""
         try:
             made = self._kind(node, options=self._options, alone=self._alone)
             if not hasattr(made, "game"):
@@ -168,7 +168,7 @@ class Maker:
 
 
 def _page(name: str, kind: "type[Game]") -> Path:
-    """Return the folder of a game's page. Raises Unfit if there is none in it."""
+    """Return the folder of a game's page. Raises Unfit if there is no page in it."""
     folder = Path(getfile(kind)).resolve().parent / str(kind.page)
     index = folder / "index.html"
     if not index.is_file():

@@ -2,11 +2,11 @@
 
 All other objects are freed at once when nothing refers to them any more. For circles Python looks
 through all objects again and again, also because of squares that come and go. With 2,000 players
-far from each other that takes 0.3 s each time, in which nobody is served. Here only the objects are
-looked through that are new since the last time, and all of them only when there are twice as many,
-or after ten minutes.
+far from each other that takes 0.3 s each time, in which nobody is served. Here only the objects
+that are new since the last time are looked through, and all objects only when there are twice as
+many, or after ten minutes.
 
-This is for a process that serves: it changes what Python does in all of the process.
+This is for a process that serves: it changes Python's garbage collection for the whole process.
 """
 
 import gc
@@ -18,7 +18,7 @@ import gevent
 #: Seconds between two looks through the new objects.
 EVERY: Final = 0.25
 
-#: Such looks between two counts of all objects.
+#: Looks through the new objects between two counts of all objects.
 COUNT_AFTER: Final = 120
 
 #: All objects are looked through if there are GROWTH times as many as after the last time, and more

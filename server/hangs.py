@@ -1,9 +1,9 @@
 """Parts of a game that do not return: which one runs in a worker, and which are off.
 
-A worker whose event loop stands still can say nothing any more. So it writes down beforehand which
-part of its game it calls, in memory that it shares with the supervisor by a file. A part that had
-to be ended with its worker MOST times within a minute is off in all workers, until the server is
-started anew. This module never ends anything.
+A worker whose event loop stands still can no longer say anything. So it writes down beforehand
+which part of its game it calls, in memory that it shares with the supervisor through a file. If a
+worker had to be killed in the same part MOST times within a minute, the part is off in all workers,
+until the server is restarted. This module never ends anything.
 """
 
 import mmap
@@ -17,10 +17,10 @@ from typing import Final
 #: The bytes that name a part: UTF-8, filled up with zeros.
 SIZE: Final = 64
 
-#: The file that names the parts that are off, a line each.
+#: The file with the names of the parts that are off, one per line.
 OFF: Final = "off"
 
-#: So many times within so many seconds.
+#: A part that hangs this many times within this many seconds is off.
 MOST, WITHIN = 3, 60
 
 
@@ -32,7 +32,7 @@ class Running:
         self.memory: bytearray | mmap.mmap = bytearray(SIZE)
 
     def share(self, folder: str) -> None:
-        """Share it with the supervisor, by a file in a folder."""
+        """Share the memory with the supervisor, through a file in a folder."""
         path = file_of(folder, None)
         path.write_bytes(bytes(SIZE))
         with path.open("r+b") as file:
@@ -73,7 +73,7 @@ def take(folder: str, process: int) -> str:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Let no part count as running in this block, since its greenlet waits and others run."""
+    """Count no part as running within this block, because its greenlet waits and others run."""
     memory = running.memory
     mark = bytes(memory)
     memory[0] = 0
@@ -89,7 +89,7 @@ def write_off(folder: str, parts: list[str]) -> None:
 
 
 def read_off(folder: str) -> None:
-    """Take from the supervisor which parts are off."""
+    """Learn from the supervisor which parts are off."""
     with suppress(FileNotFoundError):
         off.update((Path(folder) / OFF).read_text().splitlines())
 
@@ -103,15 +103,15 @@ def is_off(part: str) -> str:
 
 
 class Hangs:
-    """How often each part had to be ended lately."""
+    """How often a worker had to be killed in each part lately."""
 
     def __init__(self) -> None:
         self._ended: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MOST))
-        #: The names of those that are to be off.
+        #: The names of the parts that are off.
         self.off: list[str] = []
 
     def note(self, part: str, now: float) -> bool:
-        """Take that a part was ended at a time in seconds; say whether it is off from now on."""
+        """Note that a part was ended at a time in seconds; return whether it is off from now on."""
         ended = self._ended[part]
         ended.append(now)
         if part in self.off or len(ended) < MOST or now - ended[0] > WITHIN:

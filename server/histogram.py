@@ -1,7 +1,7 @@
-"""How long things take: durations in buckets, each of which ends at twice what the one before does.
+"""How long things take: durations in buckets, each ending at twice the end of the one before.
 
-To add one is one increment in a list: a library's histogram would cost a flush more than what it
-measures. Nothing here knows what is measured.
+Adding one is a single increment in a list: a library's histogram would cost a flush more than what
+it measures. Nothing here knows what is measured.
 """
 
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 #: What a node measures (numbers.md explains each).
 MEASURED = ("intent_to_write", "flush", "store_call", "broker_round_trip")
 
-#: Bucket n ends at 2**n us. The last one has all that is longer than 8 s.
+#: Bucket n ends at 2**n us. The last one has everything longer than 8 s.
 BUCKETS = 25
 
 
 class Histogram:
-    """Durations of one kind. `counts` are those of each bucket, and behind them their sum in us."""
+    """Durations of one kind. `counts` has the count of each bucket, followed by the sum in us."""
 
     __slots__ = ("counts", "_before", "_then")
 
@@ -23,7 +23,7 @@ class Histogram:
         self._before = self._then = self.counts.copy()
 
     def add(self, us: int) -> None:
-        """Count one more, of so many microseconds; less than none counts as none."""
+        """Count one more duration, of `us` microseconds; a negative one counts as zero."""
         us = max(us, 0)
         self.counts[min((us - 1).bit_length() if us else 0, BUCKETS - 1)] += 1
         self.counts[BUCKETS] += us
@@ -43,8 +43,8 @@ def histograms() -> Mapping[str, Histogram]:
 
 
 def told(counts: list[int]) -> dict[str, float]:
-    """Return how many there were, and ms within which half of them and 99 of 100 were: at most
-    twice the true ones."""
+    """Return how many durations were counted, and the ms within which half of them and 99 of 100
+    were: at most twice the true values."""
     most = {"p50_ms": _within(counts, 0.5), "p99_ms": _within(counts, 0.99)}
     return {"count": sum(counts[:BUCKETS]), **most}
 

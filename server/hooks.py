@@ -1,8 +1,8 @@
 """Hooks: the methods of a game that a node calls. One that fails or takes long harms nobody else.
 
-It is logged with the hook's name, and counted. Most hooks run in the event loop, and may not wait:
-gevent lets whoever tries fail. Those about a player that may wait run one after the other for each
-player, in a greenlet.
+A failure is logged with the hook's name, and counted. Most hooks run in the event loop, and may not
+wait: gevent makes any that tries fail. Hooks about a player that may wait run in a greenlet, one
+after the other for each player.
 """
 
 import logging
@@ -21,27 +21,27 @@ from flatlands.server.messages.protocol import Refused
 
 log = logging.getLogger("flatlands")
 
-#: A hook that takes longer than so many ms is slow, unless it may wait.
+#: A hook that takes longer than this many ms is slow, unless it may wait.
 SLOW: Final = 5
 
-#: So many kinds of errors of one hook are told apart in the log.
+#: How many kinds of errors of one hook are told apart in the log.
 ERRORS: Final = 20
 
-#: So many calls about one player may wait for their turn before no more are taken.
+#: How many calls about one player may wait before no more are accepted.
 WAITING: Final = 16
 
-#: A player whose hook runs is passed to no other worker, for so many ms at most.
+#: The most ms for which a player is not passed to another worker because its hook runs.
 PINNED: Final = 2000
 
 
 class Gone(Exception):
-    """The player is not at this node any more: it has left, or gone on at another node."""
+    """The player is no longer at this node: it has left, or gone on at another node."""
 
 
 class Hook:
-    """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may
-    wait. `part` names the part of the game that has it. Whoever calls a Hook gets what the method
-    returns, or None if it fails, or if that part is off."""
+    """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may wait.
+    `part` names the part of the game that has it. Calling a Hook returns what the method returns,
+    or None if it fails, or if that part is off."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Hook:
         self._errors: dict[str, LogLimit] = {}
 
     def _new(self, error: BaseException, now: float) -> bool:
-        """Say whether an error is to be in the log: none of its kind and line was for a while."""
+        """Return whether to log an error: none of the same kind and line was logged for a while."""
         lines = traceback.extract_tb(error.__traceback__)
         kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
         if kind not in self._errors and len(self._errors) >= ERRORS:
@@ -71,7 +71,7 @@ class Hook:
 
     def __call__(self, *arguments: Any) -> Any:
         if self._part in hangs.off:
-            # Who has asked for something, or wants to come in, is told.
+            # A player that has asked for something, or a client that wants to come in, is told.
             if self.name == "on_hello" or not self.name.startswith("on_"):
                 self._refuse(arguments, Refused("failed", "this part of the game is off", None))
             return None
@@ -80,12 +80,12 @@ class Hook:
         try:
             result = self._call(*arguments)
         except Gone:
-            # There is nobody any more whom it could concern, but for who wants to come in.
+            # Nobody is left to tell, except a client that wants to come in.
             if self.name == "on_hello":
                 self._refuse(arguments, Refused("failed", "the game has a fault there", None))
             return None
         except (Exception, gevent.Timeout) as error:
-            # A Timeout is no Exception, so that one's own does not end in another one's handler.
+            # A Timeout is not an Exception, lest somebody else's handler catch it.
             self._failed(arguments, error, begun)
             return None
         finally:
@@ -98,7 +98,7 @@ class Hook:
         return result
 
     def _failed(self, arguments: Sequence[Any], error: BaseException, begun: float) -> None:
-        """Tell whom it concerns that the method has raised an error."""
+        """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
         if isinstance(error, Refused) and arguments and hasattr(arguments[0], "refuse"):
             arguments[0].refuse(error)
             return
@@ -112,14 +112,14 @@ class Hook:
         self._refuse(arguments, Refused("failed", "the game has a fault there", None))
 
     def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
-        """Tell who has asked, the first argument, if the method may wait, and is about somebody."""
+        """Tell the asker, the first argument, if the method may wait, and is about somebody."""
         if self._waits and arguments:
             arguments[0].refuse(refused)
 
 
 class _Line:
-    """The calls about one player: what waits, and since when the first of them runs, in node time
-    in ms."""
+    """The calls about one player: those that wait, and when the first of them began to run, in ms
+    of node time."""
 
     __slots__ = ("waiting", "since")
 
@@ -137,7 +137,7 @@ class Lines:
         self._lines: dict[int, _Line] = {}
 
     def put(self, player: int, hook: Hook, *arguments: Any) -> None:
-        """Call a hook about a player, by its id, after those that wait."""
+        """Call a hook about a player, by its id, after the calls that already wait."""
         line = self._lines.get(player)
         if line is None:
             line = self._lines[player] = _Line()
@@ -147,12 +147,12 @@ class Lines:
             line.waiting.append((hook, arguments))
 
     def full(self, player: int) -> bool:
-        """Say whether so many calls about a player wait that it may cause no more."""
+        """Return whether so many calls about a player wait that it may cause no more."""
         line = self._lines.get(player)
         return line is not None and len(line.waiting) >= WAITING
 
     def pinned(self, player: int) -> bool:
-        """Say whether a hook about a player has begun to run a moment ago."""
+        """Return whether a hook about a player began to run a moment ago."""
         line = self._lines.get(player)
         return line is not None and self._loop.now() < line.since + PINNED
 

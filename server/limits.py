@@ -20,8 +20,8 @@ PER_ADDRESS: Final = 512
 #: gets.
 ADDRESS_SHARE: Final = 0.5
 
-#: All addresses of an IPv6 /48, which one site or tunnel has to itself, may do and have so many
-#: times as much as one address, which is a /64 of it.
+#: All addresses of an IPv6 /48, which one site or tunnel has to itself, may together do and have
+#: this many times as much as one address, which is a /64 of it.
 SITE: Final = 16
 
 #: The number of players that one address may always have, for a classroom behind one address.
@@ -48,26 +48,26 @@ REQUESTS: Final = Rate("requests", 100, 6000)
 HANDSHAKES: Final = Rate("handshakes", 10, 240)
 JOINS: Final = Rate("joins", 2, 240)
 
-#: The most ms for which a player waits for its turn, if its address is over this rate. So one who
-#: joins and drops, again and again, does not keep the others of its address out.
+#: The most ms for which a player waits for its turn, if its address is over this rate. So a client
+#: that joins and drops, again and again, does not keep out the others of its address.
 TURN_WITHIN: Final = 5000
 
-#: The most addresses of which it is remembered what they count as.
+#: The most addresses for which the answer of `Limits.key` is remembered.
 KEYS_MOST: Final = 4096
 
 #: The least burst of an address, however few connections it may have.
 LEAST_BURST: Final = 10
 
-#: What an address holds: connections, seats of players, and places of those who look at the map of
-#: everybody without playing. Of the last it has so many.
+#: What an address holds: connections, seats of players, and places of spectators, who look at the
+#: map of everybody without playing. The last number is that of places.
 CONNECTIONS, SEATS, SPECTATORS = "connections", "seats", "spectators"
 SPECTATORS_EACH: Final = 50
 
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
 
-#: How many chat messages the players of one node may send in one square; and those of one address.
-#: A classroom of sixty in one square may all speak twice at once.
+#: How many chat messages the players of one node may send in one square, and how many of them those
+#: of one address. A classroom of sixty in one square may all speak twice at once.
 SAYINGS: Final = Rate("sayings", 50, 250)
 SAYINGS_EACH: Final = Rate("sayings", 10, 120)
 
@@ -75,7 +75,7 @@ SAYINGS_EACH: Final = Rate("sayings", 10, 120)
 HAPPENINGS: Final = Rate("happenings", 50, 250)
 HAPPENINGS_EACH: Final = Rate("happenings", 10, 120)
 
-#: On how many tiles the players of one address may write what is kept.
+#: On how many tiles the players of one address may write, if what they write is kept.
 WRITES: Final = Rate("writes", 100, 5000)
 
 #: An address as some proxies write it, with a port: 192.0.2.1:4711 or [2001:db8::1]:4711.
@@ -95,15 +95,15 @@ class Proxies:
         self._networks = [ip_network(name, strict=False) for name in names if name != "*"]
 
     def trusts(self, address: str) -> bool:
-        """Say whether the address of a peer is that of a trusted proxy."""
+        """Return whether the address of a peer is that of a trusted proxy."""
         return self._any or self._listed(_read(address))
 
     def client(self, peer: str, forwarded: str) -> str:
         """Return the address of the client that made a request.
 
         `peer` is the address that connected, `forwarded` the request's X-Forwarded-For or "". Each
-        proxy adds its peer's address at the right end, and a client may have invented what is
-        further left. So the rightmost entry that is no trusted proxy counts.
+        proxy adds its peer's address at the right end, and a client may have invented anything
+        further left. So the rightmost entry that is not a trusted proxy counts.
         """
         address = _read(peer)
         if not forwarded or not self.trusts(peer):
@@ -118,8 +118,8 @@ class Proxies:
         return str(address or peer)
 
     def scheme(self, peer: str, forwarded: str) -> str:
-        """Return the scheme by which a client came to the outermost proxy, "https" or "http", or ""
-        if no trusted proxy says it.
+        """Return the scheme by which a client came to the outermost proxy, "https" or "http"; "" if
+        no trusted proxy says so.
 
         `peer` is the address that connected, `forwarded` the request's X-Forwarded-Proto or "".
         """
@@ -157,7 +157,7 @@ class Rates:
     """How often things were done lately, as token buckets: each thing has one, which is full until
     it is done. Times are in ms.
 
-    `full_at` has, by the things' keys, when each bucket that was used is full again.
+    `full_at` has the time at which each bucket that was used is full again, by the thing's key.
     """
 
     __slots__ = ("full_at",)
@@ -184,7 +184,7 @@ class Rates:
         return True
 
     def wait(self, key: Hashable, rate: Rate, now: int) -> int:
-        """Return in how many ms all that was done is within the rate, what was `late` too."""
+        """Return in how many ms all that was done will be within the rate, even what was `late`."""
         return max(math.ceil(self.full_at.get(key, 0) - now - rate.depth), 0)
 
     def give_back(self, key: Hashable, rate: Rate) -> None:
@@ -203,8 +203,8 @@ class Rates:
 
 
 def _with_site(key: Hashable) -> list[tuple[Hashable, int]]:
-    """Return a key, and that of its /48 if it is one of a /64, with how many times the limits of an
-    address each has."""
+    """Return a key, followed by that of its /48 if it is a /64, each with the number of times that
+    it may do and have as much as one address."""
     if isinstance(key, tuple):
         return [(key, 1), (("/48", key[1] >> 16), SITE)]
     return [(key, 1)]
@@ -239,11 +239,11 @@ class Guest:
         return True
 
     def stay(self) -> None:
-        """Note that it is a player's now, so that its descriptor is no longer taken away."""
+        """Note that it belongs to a player now, so that its descriptor is no longer taken away."""
         self._limits.strangers.pop(self, None)
 
     def count(self, what: str) -> None:
-        """Count something that it did, in the counter with this name."""
+        """Count something that it did, in the counter `what`."""
         self._limits.stats[what] += 1
 
     def leave(self) -> None:
@@ -285,10 +285,10 @@ class Limits:
         #: (what, key of an address) -> how many it has.
         self._held: Counter[tuple[str, Hashable]] = Counter()
         self._rates = Rates()
-        #: What addresses count as, of as many as were asked for lately.
+        #: What the addresses that were asked for lately count as.
         self._keys: dict[str, Hashable | None] = {}
         self._players: dict[int, Rates] = {}
-        #: The numbers of rates and of players at which the full ones are removed.
+        #: The numbers of rates and of players at which those that are full are removed.
         self._rates_most = self._players_most = 1024
 
     # Addresses.
@@ -315,11 +315,11 @@ class Limits:
     def enter(
         self, address: str, close: Callable[[], bool], times: int | None = None
     ) -> Guest | None:
-        """Admit a connection from an address; return None if that has too many already.
+        """Admit a connection from an address; return None if the address has too many already.
 
         If there are too many connections in all, the oldest one that has not sent hello is closed.
-        With `times` another process has admitted it, so that `address` is its client's, of whose
-        connections this process admits so many times as it would by itself.
+        With `times`, another process has admitted the connection. Then `address` is that of the
+        client, and this process admits `times` times as many of its connections as it would alone.
         """
         # The client behind a proxy is known only from its request: see Guest.settle.
         behind = times is None and self.proxies.trusts(address)
@@ -369,7 +369,7 @@ class Limits:
             del self._held[what, key]
 
     def has_seat(self, address: str, capacity: int) -> bool:
-        """Say whether one more player may come from an address; `capacity` is that of the node."""
+        """Return whether an address may have one more player; `capacity` is that of the node."""
         return self._has_room(SEATS, address, max(int(capacity * ADDRESS_SHARE), LEAST_SEATS))
 
     def _has_room(self, what: str, address: str, most: float) -> bool:
@@ -403,20 +403,20 @@ class Limits:
         return False
 
     def allow_there(self, rate: Rate, each: Rate, address: str, square: Hashable) -> bool:
-        """Note that somebody tells all in a square something, and say whether that is within the
-        rate of the square, and within that of its address there."""
+        """Note that somebody tells everybody in a square something; return whether that is within
+        the rate of the square, and within that of the address there."""
         return self.allow_address(each, address, square) and self.allow(rate, square)
 
     def allow_address(
         self, rate: Rate, address: str, where: Hashable = None, count: int = 1
     ) -> bool:
-        """Say whether an address may do something `count` times more, and count that it does. For
-        each place `where` it does it there is another count."""
+        """Return whether an address may do something `count` times more, and count that it does.
+        Each place `where` it does so has a count of its own."""
         some = self._of_address(rate, address)
         return all(self.allow(each, (key, where), count=count) for key, each in some)
 
     def wait(self, rate: Rate, address: str) -> int | None:
-        """Count that an address does something once more, and return in how many ms it may: at
+        """Count that an address does something once more; return in how many ms it may, which is at
         most TURN_WITHIN, or None if it may not."""
         wait = 0
         for key, each in self._of_address(rate, address):
@@ -426,7 +426,7 @@ class Limits:
         return wait
 
     def give_back(self, rate: Rate, address: str) -> None:
-        """Count that an address has not done something after all."""
+        """Note that an address has not done something after all."""
         for key, each in self._of_address(rate, address):
             self._rates.give_back((rate.name, (key, None)), each)
 
@@ -439,8 +439,8 @@ class Limits:
             yield each, Rate(rate.name, rate.rate * self._factor * n, burst)
 
     def allow(self, rate: Rate, key: Hashable, late: int = 0, count: int = 1) -> bool:
-        """Say whether a key may do something `count` times more, and count that it does. `late` is
-        as in `Rates.spend`."""
+        """Return whether a key may do something `count` times more, and count that it does. `late`
+        is as in `Rates.spend`."""
         now = self._now()
         if len(self._rates.full_at) >= self._rates_most:
             self._rates.sweep(now)

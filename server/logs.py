@@ -1,8 +1,8 @@
 """What the server logs to standard error: lines for people, or JSON objects for programs.
 
-`log_line` writes what players do, and a LimitedLog what strangers do wrong. Both bound the lines of
-a second, so that a crowd or an attack does not fill the disk. Other warnings and errors are always
-written. Nothing here ever gets a broker's password or a token to write.
+`log_line` writes what players do, and a LimitedLog what strangers do wrong. Both limit the lines
+per second, so that a crowd or an attack does not fill the disk. Other warnings and errors are
+always written. No broker's password and no token ever gets here.
 """
 
 import json

@@ -32,22 +32,22 @@ class Loop:
     """The event loop, as the rest of the server uses it. `stats` are the counters of the server.
 
     Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
-    monotonic clock, and it never jumps. Workers of one supervisor are given its `offset`: so they
-    all have the same time, and players take what they know of it from one to the other.
+    monotonic clock, and it never jumps. Workers of one supervisor are given the same `offset`, so
+    that they all have the same time, and what a player knows of it stays right at another worker.
     """
 
     def __init__(self, stats: Counter[str], offset: int | None = None) -> None:
         self.stats = stats
-        #: How long what a node does takes, by its name.
+        #: How long things that a node does take, by their names.
         self.times = histograms()
         self._offset = clock_offset() if offset is None else offset
         self._loop = gevent.get_hub().loop
         self._ended = False
         self._beat: int | None = None
-        #: When what is done together is done: so many ms after each full second.
+        #: When timers of full seconds ring together: this many ms after each full second.
         self._phase = self.now() % 1000
         self._stood, self._forgiven = 0, 0
-        #: The beat before the loop stood still last.
+        #: The last beat before the loop last stood still.
         self._slept = 0
 
     def now(self) -> int:
@@ -71,15 +71,15 @@ class Loop:
     def late(self) -> int:
         """Return for how many ms the loop has just stood still, or 0.
 
-        The answer is the same for FORGIVE_FOR ms afterwards. A stall of less than a beat may go
+        The answer stays the same for FORGIVE_FOR ms afterwards. A stall of less than a beat may go
         unnoticed.
         """
         now = self.now()
         return self._standing(now) or (self._stood if now < self._forgiven else 0)
 
     def slept(self) -> int | None:
-        """Return the node time of the last beat before the loop has just stood still, as `late` has
-        it; None if it has not."""
+        """Return the node time of the last beat before the loop stood still, while `late` returns
+        that it did; otherwise None."""
         now = self.now()
         if self._standing(now):
             return self._beat
@@ -94,7 +94,7 @@ class Loop:
         return time.perf_counter()
 
     def took(self, what: str, us: int) -> None:
-        """Note that something, a name of `times`, took so many microseconds."""
+        """Note that something, a name in `times`, took `us` microseconds."""
         self.times[what].add(us)
 
     def watchers(self) -> int:
@@ -113,9 +113,9 @@ class Loop:
         return Alarm(self, callback)
 
     def every(self, ms: int, do: Callable[[], None], after: int | None = None) -> "Alarm":
-        """Call `do` in `ms`, or `after` so many, and `ms` after each call again, until the timer
-        that is returned is set to None. Whatever is called every so many full seconds is called in
-        one turn, the first time up to a second earlier, so that an idle server seldom wakes up."""
+        """Call `do` in `ms`, or in `after` ms if that is given, and then every `ms`, until the
+        timer that is returned is set to None. Timers of full seconds ring in the same turns, the
+        first time up to a second earlier, so that an idle server seldom wakes up."""
         together = 1000 if ms % 1000 == 0 else 1
 
         def plan(ms: int) -> None:
@@ -133,8 +133,8 @@ class Loop:
     def in_turns(
         self, some: Sequence[_T], at_once: int, ms: int, do: Callable[[_T], object]
     ) -> None:
-        """Call `do` with each of some things: `at_once` of them now, and as many whenever so many
-        `ms` have passed."""
+        """Call `do` with each of some things: with `at_once` of them now, and with as many again
+        every `ms`."""
         for one in some[:at_once]:
             self.guarded(do, one)
         if len(some) > at_once:
@@ -171,8 +171,8 @@ class Loop:
 
 
 def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], object]) -> None:
-    """Call `do` with each of some things, `at_once` of them in one turn of the loop, and wait for
-    `pause` seconds between two turns."""
+    """Call `do` with each of some things, with `at_once` of them in one turn of the loop, and wait
+    for `pause` seconds between two turns."""
     for start in range(0, len(some), at_once):
         if start:
             gevent.sleep(pause)
@@ -199,7 +199,7 @@ class Alarm:
             # With half a millisecond more it never goes off too early, and so twice.
             delay = max(at - self._clock.now() + 0.5, 0) / 1000
             self._timer = self._clock._loop.timer(delay)
-            # The loop's own time may be as old as the beginning of this turn.
+            # Without the update, the loop's own time may be that of the beginning of this turn.
             self._timer.start(self._ring, update=True)
 
     def _ring(self) -> None:

@@ -1,6 +1,6 @@
 """A player of this node, as its game knows it: what it is, and what the game lets it do.
 
-A game may declare fields that everybody sees of each player. This module never decides anything.
+A game may declare fields of its players, which everybody sees. This module never decides anything.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ from flatlands.stores.base import Item, Rank, Store
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
 
-#: The most characters in all texts of a player's fields: each enter has them.
+#: The most characters in all texts of a player's fields, since each enter event carries them.
 TEXT_MOST = 40
 
 #: Bytes of a token, which has 512 characters, for the names and values of the fields that are kept.
@@ -37,8 +37,8 @@ def _nothing() -> None:
 
 
 class _Fielded(type):
-    """The class of Me: objects of those that inherit from it have no attributes but fields, since
-    there is a new object for each call."""
+    """The metaclass of Me: objects of its subclasses have no attributes except fields, since each
+    call gets a new object."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], having: dict[str, Any]) -> "_Fielded":
         having.setdefault("__slots__", ())
@@ -46,8 +46,8 @@ class _Fielded(type):
 
 
 class Known(metaclass=_Fielded):
-    """What a player of this node is: that can always be asked, as it was last. Two of these are
-    equal if they are of the same player."""
+    """What a player of this node is. This can be asked even when the player is gone, and is then
+    what it was last. Two of these objects are equal if they are of the same player."""
 
     __slots__ = ("_node", "_resident")
 
@@ -66,7 +66,7 @@ class Known(metaclass=_Fielded):
 
     @property
     def id(self) -> int:
-        """The player's id: it keeps it as long as it comes back with its token."""
+        """The player's id, which stays the same as long as the player comes back with its token."""
         return self._resident.id
 
     @property
@@ -76,8 +76,8 @@ class Known(metaclass=_Fielded):
 
     @property
     def look(self) -> int:
-        """How the player looks, as its page has chosen: a number, which means what pages take it
-        for."""
+        """How the player looks, as its page has chosen: a number that means whatever pages take it
+        to mean."""
         return self._resident.look
 
     @property
@@ -87,7 +87,7 @@ class Known(metaclass=_Fielded):
 
     @property
     def track(self) -> Track:
-        """The way on which the player is, as world/track.py has it."""
+        """The player's present track, as in world/track.py."""
         return self._resident.track
 
     @property
@@ -97,24 +97,24 @@ class Known(metaclass=_Fielded):
 
     @property
     def owner(self) -> str:
-        """Whose points it earns: a text that is the same whenever this person plays, and that
-        nobody else has; "" if its page has sent no key."""
+        """The owner of the points that it earns: a text that is the same whenever this person
+        plays, and that nobody else has; "" if its page has sent no key."""
         return self._resident.owner
 
     @property
     def here(self) -> bool:
-        """Whether the player is at this node still, so that what it does does not raise Gone."""
+        """Whether the player is still at this node, so that what it does will not raise Gone."""
         return self._node.residents.by_id.get(self.id) is self._resident
 
     def near(self, tile: Tile, reach: float) -> bool:
-        """Say whether the player is, or was a moment ago, within so many tiles of the middle of a
-        tile."""
+        """Return whether the player is, or was a moment ago, within `reach` tiles of the middle of
+        a tile."""
         return reaches(self.track, self._node.loop.now(), *middle_of(tile), round(reach * UNIT))
 
     def recorded(self) -> list[tuple[int, int, int]]:
-        """Return the player's way since `record` was called: where each straight piece of it began,
-        and where it is now, as (ms since then, x, y) in 1/1024 tile; [] once nothing is recorded
-        any more."""
+        """Return the player's way since `record` was called, as points (ms since then, x, y) in
+        1/1024 tile: where each straight piece began, and where the player is now; [] if nothing is
+        recorded any more."""
         certain = self._node.movement.certain(self._resident)
         points = until(self._resident.recorded, self._resident.track, certain)
         return [(t - points[0][0], x, y) for t, x, y in points]
@@ -123,19 +123,19 @@ class Known(metaclass=_Fielded):
 class Me(Known):
     """A player of this node, as its game knows it. Positions are tiles: (column, row).
 
-    What it does raises Gone once the player is not at this node any more. A game, but no part, may
+    What it does raises Gone once the player is no longer at this node. A game, but no part, may
     have a class that inherits from this one, with up to 8 fields that everybody sees:
 
         class Painter(Me):
             colour = number(0, 7)
             team = number(0, 2, kept=True)  # has it still when it comes back
 
-    It may have methods, and no attributes but the fields: there is a new object for each call.
+    The class may have methods, but no attributes except the fields: each call gets a new object.
     """
 
     __slots__ = ("_give_back",)
 
-    #: What it has besides.
+    #: The fields that a game's own class has.
     fields: ClassVar[tuple[Field, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -156,8 +156,8 @@ class Me(Known):
         self._give_back = give_back
 
     def tell(self, name: str, *fields: Any) -> None:
-        """Tell the player's page something, as `Game.tell_all` tells all; nothing happens while its
-        connection is lost. Raises Gone."""
+        """Tell the player's page something, as `Game.tell_all` tells all pages; while its
+        connection is lost, nothing happens. Raises Gone."""
         self._check()
         message = told(name, fields)
         if self._resident.screen is not None:
@@ -169,12 +169,12 @@ class Me(Known):
         then: Iterable[Thing | Record] = (),
         scores: Iterable[tuple[str, int]] = (),
     ) -> bool:
-        """Take a thing away; say whether it was there still, as it is for one caller in the world.
+        """Take a thing away; return whether it was still there: that is so for one caller only.
 
-        In the same step of the store all things of `then` are put where they lie, its records are
-        added unless there are some of their ids, and the person gets points, as (board, points),
-        if it has an owner. It waits for the store. Raises Gone, Away if the store does not answer,
-        and ValueError.
+        In the same step, the store puts all things of `then` on their tiles, adds its records,
+        except those whose ids it has already, and gives the person, if it has an owner, the points
+        of `scores`, as (board, points). It waits for the store. Raises Gone, Away if the store does
+        not answer, and ValueError.
         """
         self._check()
         play, some = self._node.play, list(then)
@@ -190,12 +190,11 @@ class Me(Known):
         return bool(play.lying.take(thing, things, points, also))
 
     def leave(self, *things: Thing) -> None:
-        """Let things lie somewhere. Who has left one with a text is in the log. It waits for the
+        """Leave things on their tiles. The log says who has left one with a text. It waits for the
         store. Raises Gone, unless the player has left the game here; Away if the store does not
-        answer; Refused where there are as many as there can be (`room`), if the person has as many
-        already (`most`), or if they are counted per owner and it has none (`key`); and ValueError.
-        Those before the one that is refused lie there then.
-        """
+        answer; Refused if no more can lie there (`room`), if the person has as many as it may have
+        (`most`), or if they are counted per owner and it has none (`key`); and ValueError. Those
+        before the one that is refused have then been left."""
         if self.id not in self._node.residents.left:
             self._check()
         left: list[Thing] = []
@@ -208,9 +207,9 @@ class Me(Known):
 
     def write(self, cells: Cells, tiles: Tile | Iterable[Tile], value: int) -> None:
         """Write on tiles as `cells[tiles] = value` does, in the name of the person: the store knows
-        who wrote there last, so that an operator can undo it. Raises Gone; Refused if so much is
-        written from its address (`crowded`), if the person or the layer has as many tiles as there
-        can be (`full`), or if these are counted per owner and it has none (`key`); ValueError."""
+        who wrote there last, so that an operator can undo it. Raises Gone; Refused if too much is
+        written from its address (`crowded`), if the person or the layer has as many tiles as it may
+        have (`full`), or if tiles are counted per owner and it has none (`key`); and ValueError."""
         self._check()
         some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
         if cells.declared.per_owner is not None and not self.owner:
@@ -221,34 +220,34 @@ class Me(Known):
         cells.write(some, value, writer_of(self.owner, self.id))
 
     def change(self, thing: Thing, how: Callable[[Any], Thing]) -> Any:
-        """Put in place of a thing what `how` makes of it by `again`, on the same tile; return that,
-        or None if it does not lie there any more.
+        """Replace a thing by what `how` makes of it with `again`, on the same tile; return the new
+        thing, or None if the old one does not lie there any more.
 
-        `how` is called with the thing as it is in the store, also with what it does not show, and
-        again if another player was faster. It may raise Refused, and must not wait. This method
-        waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
+        `how` is called with the thing as the store has it, including fields that are not shown, and
+        once more whenever another player was faster. It may raise Refused, and must not wait. This
+        method waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
         """
         self._check()
         return self._node.play.lying.change(thing, how)
 
     def record(self) -> None:
-        """Record the player's way from now on, for `recorded`, instead of what was recorded before.
-        The recording goes along when the player goes on at another node, and ends with its 256th
-        point, when the player is put elsewhere, and with its node. Raises Gone."""
+        """Record the player's way from now on, for `recorded`, and forget what was recorded before.
+        The recording moves with the player to another node. It ends with its 256th point, when the
+        player is put elsewhere, and with its node. Raises Gone."""
         self._check()
         now = self._node.loop.now()
         self._resident.recorded = ((now, *self._resident.track.at(now)),)
 
     def rank(self, board: str) -> Rank:
-        """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all of
-        them 0 for who has no points there. It waits for the store. Raises Gone and Away."""
+        """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all
+        are 0 for a person without points there. It waits for the store. Raises Gone and Away."""
         self._check()
         rank: Rank = self._node.play.boards.rank(board, self.owner)
         return rank
 
     def emit(self, event: Event) -> None:
         """Publish an event of the player in its square. Raises Gone; Refused if more than 50 a
-        second (250 at once) come from there, or 10 (120) of its address; and ValueError."""
+        second (250 at once) come from there, or 10 (120) from its address; and ValueError."""
         self._check()
         screen, square = self._resident.screen, self.square
         if screen is not None and not screen.limits.allow_there(
@@ -258,9 +257,9 @@ class Me(Known):
         self._node.play.emit(square, self.id, event)
 
     def pace(self, pace: float, lasts: float | None = None) -> None:
-        """Let the player go so many times as fast as others, 0.25 to 4, from the end of this turn
-        of the event loop: for `lasts` seconds, or (None) until this is called again. Everybody sees
-        it. Raises Gone, and ValueError."""
+        """Let the player walk `pace` times as fast as others, 0.25 to 4, from the end of this turn
+        of the event loop on: for `lasts` seconds, or until the next call if that is None. Everybody
+        sees it. Raises Gone, and ValueError."""
         self._check()
         if not (isinstance(pace, int | float) and PACE_LEAST <= pace * PACE <= PACE_MOST):
             raise ValueError(f"a pace is a number from 0.25 to 4, and not {pace!r}")
@@ -277,7 +276,7 @@ class Me(Known):
         node.loop.soon(go)
 
     def put(self, tile: Tile) -> None:
-        """Put the player on a tile, where it stands, at the end of this turn of the event loop.
+        """Put the player on a tile at the end of this turn of the event loop; it then stands there.
         Raises Gone, and ValueError if nobody can stand there."""
         self._check()
         node, place = self._node, middle_of(tile)
@@ -292,11 +291,11 @@ class Me(Known):
         node.loop.soon(leap)
 
     def give_back(self) -> None:
-        """Do not count for the player's address what it has just asked."""
+        """Do not count the player's last request for its address."""
         self._give_back()
 
     def refuse(self, refused: Refused) -> None:
-        """Tell the player's page why it is not obeyed. For its address that does not count."""
+        """Tell the player's page why it is not obeyed, and do not count that for its address."""
         self.give_back()
         if self._resident.screen is not None:
             refused.close = None
@@ -313,13 +312,13 @@ class Guest:
 
     def __init__(self, name: str) -> None:
         self._name, self._owner = name, ""
-        #: Why it may not play.
+        #: Why it may not play; None if it may.
         self.refused: Refused | None = None
 
     @property
     def name(self) -> str:
-        """The name that it asks for; the game may give it another one. Raises Refused if nobody can
-        have that."""
+        """The name that it asks for; the game may set another one. Raises Refused if nobody can
+        have that name."""
         return self._name
 
     @name.setter
@@ -331,8 +330,8 @@ class Guest:
 
     @property
     def owner(self) -> str:
-        """Whose points it earns, as `Me.owner` will be. It is set to any text that names a person
-        for the game, and is then a hash of that."""
+        """The owner of the points that it earns, as `Me.owner` will be. Set it to any text by which
+        the game knows a person: it is then a hash of that text."""
         return self._owner
 
     @owner.setter
@@ -347,7 +346,7 @@ class Guest:
 
 
 def _longest(field: Field) -> int:
-    """Return how many bytes a value takes in a token at most."""
+    """Return the most bytes that a value of a field takes in a token."""
     if field.type is str:
         return 4 * field.high + 2
     return max(len(str(field.low)), len(str(field.high)), len("false"))
@@ -367,7 +366,7 @@ def _value(at: int, field: Field) -> property:
 
 
 def told(name: str, fields: Sequence[Any]) -> bytes:
-    """Pack what a page is told. Raises ValueError if it is nothing that a page can read."""
+    """Pack what a page is told. Raises ValueError if a page cannot read it."""
     _check_told(name, [name, *fields])
     return protocol.told(name, fields)
 

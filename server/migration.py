@@ -1,12 +1,12 @@
-"""Moves players to the worker of this machine that serves their part of the world, so that
-neighbours are together, and takes in those whom other workers send.
+"""Passes players to the worker of this machine that serves their part of the world, so that
+neighbours are together, and takes in those that other workers send.
 
 The plan says which worker that is (districts.py); the supervisor sends it once a second. A client
-is passed on when it says hello, before anything of its player exists, or later, as a takeover whose
-connection travels along: the worker that has the player gives it up (players/takeovers.py), and
-the other one goes on with all that there was of it (clients/traveller.py). Socket and state are one
-datagram (websocket/socket_passing.py), and whoever has sent it forgets them at once. This module
-never decides who may play.
+is passed on when it says hello, before anything of its player exists, or later, as a takeover in
+which the connection moves too: the worker that has the player gives it up (players/takeovers.py),
+and the other one goes on with all that there was of it (clients/traveller.py). Socket and state are
+one datagram (websocket/socket_passing.py), and the sender forgets them at once. This module never
+decides who may play.
 """
 
 import logging
@@ -37,23 +37,23 @@ from flatlands.world.grid import Square
 
 log = logging.getLogger("flatlands")
 
-#: ms after which what was passed on is too old: its client gives up after 8 s of silence, and may
-#: be elsewhere. A worker that stands still for a while takes in whom it was sent meanwhile.
+#: The ms after which a client that was passed on comes too late: it gives up after 8 s of silence,
+#: and may be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
 TOO_OLD = 5000
 
-#: What a client is told with the close code of a restart, when nobody takes it.
+#: What a client is told, with the close code of a restart, if no worker takes it in.
 NOT_TAKEN = "the server was late; come back"
 
-#: ms between two looks at whether the squares of a player that was taken in are known, and the most
-#: ms that it waits for them.
+#: The ms between two looks at whether the squares of a player that was taken in are known, and the
+#: most ms that the player waits for them.
 LOOK_EVERY, SHOW_WITHIN = 20, 400
 
-#: Seconds within which all players go where a new plan wants them, and the number of turns in which
-#: they are looked at.
+#: Seconds within which all players are sent where a new plan wants them, and the number of turns in
+#: which they are looked at.
 FOLLOWED_WITHIN, TURNS = 3.0, 60
 
-#: ms after which what was published last of a player is back from the broker, as a rule. The player
-#: is not passed on before: others would hear of its last steps here after its first ones there.
+#: ms after which what was last published of a player is back from the broker, as a rule. The player
+#: is not passed on before, or others would hear of its last steps here after its first ones there.
 HEARD_WITHIN = 60
 
 
@@ -70,11 +70,10 @@ class Server(Protocol):
 
 
 class Migration:
-    """Moves players to the worker of this machine that serves their part of the world, so that
-    neighbours are together, and takes in those whom other workers send. `slot` is this worker's,
-    from 0. It implements `Passing` for admission. `burden` says how busy it is. `connect` makes a
-    connection of a socket that has come.
-    """
+    """Passes players to the worker of this machine that serves their part of the world, so that
+    neighbours are together, and takes in those that other workers send. `slot` is this worker's,
+    from 0. It implements `Passing` for admission. `burden` says how busy this worker is. `connect`
+    makes a connection of a socket that has come."""
 
     def __init__(
         self,
@@ -100,12 +99,12 @@ class Migration:
         self._workers = 1
         #: Set while some players here may not be where the plan wants them.
         self._unfollowed = Event()
-        #: Those who are about to be passed on; see `_leave`.
+        #: Those that are about to be passed on; see `_leave`.
         self._leaving = Agenda(self._loop, self._leave)
         self._arriving = Agenda(self._loop, self._show)
 
     def open(self) -> None:
-        """Take in whom others pass on."""
+        """Take in those that others pass on."""
         try:
             self._passage.open(slot_name(self._slot), self._arrived)
         except OSError as error:
@@ -119,7 +118,7 @@ class Migration:
     # Who belongs where.
 
     def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return which other worker serves a player at a place and takes it; None if none does."""
+        """Return the other worker that serves a player at a place and takes it, or None."""
         return self._elsewhere(self._node.grid.square(*place), id)
 
     def another(self) -> int | None:
@@ -134,7 +133,7 @@ class Migration:
         return None
 
     def look_after(self, session: Session) -> None:
-        """Pass a player on that has walked well into another worker's district."""
+        """Pass on a player that has walked well into another worker's district."""
         resident = session.resident
         if resident is not None:
             column, row = resident.square
@@ -144,7 +143,7 @@ class Migration:
                 self.compare(session)
 
     def keep_following(self) -> None:
-        """Pass on, after each change of the plan, who belongs elsewhere; never returns."""
+        """After each change of the plan, pass on players that belong elsewhere; never returns."""
         while True:
             self._unfollowed.wait()
             self._unfollowed.clear()
@@ -178,7 +177,7 @@ class Migration:
         return True
 
     def compare(self, session: Session) -> None:
-        """Pass a player on, in a moment, if it is in another worker's district."""
+        """Pass a player on, a moment later, if it is in another worker's district."""
         resident = session.resident
         if resident is not None and self._elsewhere(resident.square, resident.id) is not None:
             outbox, square = self._node.outbox, resident.square
@@ -187,9 +186,9 @@ class Migration:
             self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
 
     def _leave(self, candidate: tuple[Session, int, int], _due: int) -> None:
-        """Pass a player on, unless it has done something since it was compared.
+        """Pass a player on, unless it has done something since `compare`.
 
-        `candidate` also has the number of the last batch in its square then.
+        `candidate` also has the number of the last batch in its square at that time.
         """
         session, seq, number = candidate
         resident = session.resident
@@ -222,7 +221,7 @@ class Migration:
         message = pack((connection.address, self._loop.now(), what))
         if not self._passage.send(slot_name(slot), message, connection.socket):
             return False
-        # It is the other worker's now, even if this one fails to let go of it.
+        # It is the other worker's now, even if this one fails to release it.
         self._loop.guarded(connection.release)
         self._server.forget(session)
         self._node.stats["passed_on"] += 1
@@ -262,13 +261,13 @@ class Migration:
             else:
                 self._go_on(session, what)
         except Exception:
-            # Whatever this process does not understand, the client does not suffer for long.
+            # The client must not suffer for long from what this process does not understand.
             connection.abort()
             raise
 
     def _go_on(self, session: Session, traveller: Traveller) -> None:
         node, player = self._node, traveller.player
-        # Its client may have come here on another connection meanwhile, which is the newer one.
+        # Meanwhile its client may have come here on another connection, which is the newer one.
         now = self._loop.now()
         place, lasts = player.track.at(now), ms_left(player.pace_until, now)
         way = aged(player.recorded, player.track, now)
@@ -279,7 +278,7 @@ class Migration:
             return
         session.go_on(traveller)
         try:
-            # The worker that it comes from may not have read an order yet that this one has.
+            # This worker may have read an order that the worker from which it comes has not.
             node.orders.admit(player.id, session.address)
         except protocol.Refused as refused:
             session.refuse(refused)

@@ -1,8 +1,8 @@
 """One node: makes its parts, connects them, and passes them what the broker delivers.
 
-What a resident does is published on its square's channel. Everybody, also neighbours on the same
-node, gets it only when it comes back from the broker. A node never touches a socket, and waits for
-nothing but the broker.
+What a resident does is published on its square's channel. Everybody, including neighbours on the
+same node, gets it only when it comes back from the broker. A node never touches a socket, and waits
+for nothing but the broker.
 """
 
 import logging
@@ -57,8 +57,8 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, `plays` is as in Channels, `spawn` begins a greenlet, and `connect` opens a
-    broker in its place. `address` is that of its machine, "" if that has none.
+    what is played, and `plays` is as in Channels. `spawn` begins a greenlet, and `connect` opens
+    another broker. `address` is that of its machine, "" if it has none.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Node:
         obey = self._news.get(kind)
         if obey is None:
             raise Malformed("what belongs to a square")
-        # Of a node that is only incompatible the heartbeats alone are believed.
+        # Of an incompatible node that is not also a peer, only the heartbeats are believed.
         node, peers = fields[0], self.peers
         fits = node in peers.peers or node not in peers.incompatible
         if fits or kind == peer_protocol.HEARTBEAT:
@@ -241,12 +241,12 @@ class Node:
         return self.keeper.identity
 
     def lain(self, square: Square) -> None:
-        """Take that other things lie in a square now."""
+        """Note that the things that lie in a square have changed."""
         if self.movement.touches is not None:
             self.movement.touches.changed(square)
 
     def last_seq(self, id: int) -> int:
-        """Return the highest seq that is known here of a player that is not here; -1 without."""
+        """Return the highest seq known here of a player that is not here; -1 if none is known."""
         seq, _place = self.residents.left.get(id, (-1, None))
         return max(seq, self.replicas.seq(id))
 

@@ -1,7 +1,7 @@
 """What is played on a node: a game and its parts, as the rest of the node knows them.
 
-It calls their hooks, in the order of the parts, and has all that they declare. One hook that fails
-harms no other. This module never decides what a game does.
+It calls their hooks, in the order of the parts, and has all that they declare. A hook that fails
+does not harm the others. This module never decides what a game does.
 """
 
 from collections import Counter
@@ -44,10 +44,10 @@ from flatlands.world.events import ENTER, Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile
 
-#: Makes the game of a node, which it is called with.
+#: Makes the game of the node that it is called with.
 Make = Callable[[Any], Game]
 
-#: A hook is called with so many players in one turn of the event loop, with so many ms between two.
+#: Players that a hook is called with in one turn of the event loop, and ms between two such turns.
 EACH_AT_ONCE, EACH_PAUSE = 100, 5
 
 #: The hooks about a player that may wait.
@@ -63,13 +63,13 @@ class Play:
         self._node = node
         self.game = make(node)
         self._parts: list[Part] = [self.game, *[part(self.game) for part in self.game.parts]]
-        #: The calls of hooks about players that wait for their turn.
+        #: The calls of hooks about players, which wait for their turn.
         self.lines = Lines(node.loop, node.spawn)
         self._me = self.game.me
         _have(node, self._me.fields)
         name = kept_as(type(self.game))
         self.boards = Boards(name, node.keeper, node.loop)
-        #: What is done once in the world is done at the node that has this lease.
+        #: The lease of the node that does what is done once in the world.
         self._sole = Lease(
             f"once {name} {node.channels.ground}",
             node.keeper,
@@ -77,16 +77,16 @@ class Play:
             Sole(lambda: bool(node.peers.linked)),
         )
         self._once = False
-        #: The kinds of things, by their numbers, and the hook that is called when one is touched.
+        #: The kinds of things by their numbers, and the hooks that are called when one is touched.
         self._things: dict[int, type[Thing]] = {}
         self._touch: dict[int, Hook] = {}
         self._plants: list[Hook] = []
         #: The kinds of events -> their numbers.
         self._events: dict[type[Event], int] = {}
-        #: What it has in the store by an id.
+        #: The records that it has in the store, by their kinds.
         self.records: dict[type[Record], Records[Any]] = {}
         self.actions: dict[str, Action] = {}
-        #: The name of an action -> the hook that obeys it.
+        #: The name of an action -> the hook that carries it out.
         self._obey: dict[str, Hook] = {}
         for part in self._parts:
             self._take(part)
@@ -95,11 +95,11 @@ class Play:
                 node.loop.every(SWEEP_EVERY, records.sweep)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
-        #: Says which intents no player may have; None if all may be had.
+        #: Says whether an intent is forbidden; None if all are allowed.
         self.bars = WALKING[self.game.walking]
         #: Returns the place where a newcomer begins, or None. Most games do not say.
         self.begin: Callable[[], Any] | None = _begin(self.game)
-        #: Those that are asked who may play.
+        #: The hooks that decide who may play.
         self.guards = self._hooks("on_hello", waits=True)
         #: Whether anybody wants to know who has begun to play.
         self.greets = bool(self._waiting["on_join"])
@@ -215,7 +215,7 @@ class Play:
             self.lines.put(resident.id, hook, self._me(self._node, resident), *arguments)
 
     def _entered(self, resident: Resident, before: Square) -> None:
-        # Who goes to and fro over a border must not make a hook that waits fall behind for ever.
+        # A player that crosses a border again and again must not make a hook fall behind for ever.
         if self.lines.full(resident.id):
             self._node.stats["hooks_left_out"] += 1
         else:
@@ -254,17 +254,17 @@ class Play:
         return some
 
     def ask(self, guest: Guest, ticket: str) -> None:
-        """Ask the game whether somebody may play, and as whom. It waits."""
+        """Ask the game whether a client may play, and as whom. It waits."""
         for hook in self.guards:
             if guest.refused is None:
                 hook(guest, ticket)
 
     def joined(self, resident: Resident, back: bool) -> None:
-        """Take that a player plays from now on; `back`: it played before."""
+        """Note that a player plays from now on; `back`: it has played before."""
         self._call("on_join", resident, back)
 
     def left(self, resident: Resident) -> None:
-        """Take that a player has left the game."""
+        """Note that a player has left the game."""
         if resident.id >= OTHERS_FROM:
             self._call("on_leave", resident)
 
@@ -275,7 +275,7 @@ class Play:
         fields: Sequence[Any],
         give_back: Callable[[], object],
     ) -> None:
-        """Obey what a player's page has asked; `give_back` is called if that is not to count for
+        """Do what a player's page has asked for; `give_back` is called if that is not to count for
         its address. Raises Refused."""
         if self.lines.full(resident.id):
             give_back()
@@ -309,18 +309,18 @@ class Play:
 
     @property
     def stopped(self) -> bool:
-        """Whether other nodes may go on with all that."""
+        """Whether other nodes may go on with all that `stop` ends."""
         mine = self.keepers.stopped and not self._sole.kept
         return mine and all(part.stopped for part in self._parts)
 
     def renamed(self, player: int, name: str, owner: str) -> None:
-        """Take that a player of this node has another name; `owner` is the hash of its key."""
+        """Note that a player of this node has another name; `owner` is the hash of its key."""
         if owner:
             self.boards.note(owner, player, name)
         self._node.loop.guarded(self.game.renamed, player, name, owner)
 
     def silenced(self, player: int) -> None:
-        """Take that an operator has sent away or muted a player."""
+        """Note that an operator has sent away or muted a player."""
         self._node.loop.guarded(self.game.silenced, player)
 
     def clear(self, square: Square) -> None:
@@ -333,9 +333,9 @@ class Play:
             self.keepers.clear(square)
 
     def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
-        """Write again on the tiles of some squares what was there before a person came who wrote
-        there last; return on how many, by their owners. If `owner` is None, only tell of all
-        people. It waits for the store. Raises Away."""
+        """Restore the tiles of some squares on which `owner` wrote last to what was there before;
+        return how many, by owner. If `owner` is None, only count those of all people. It waits for
+        the store. Raises Away."""
         found = Counter[str]()
         for layer in self.layers:
             if owner is None:
@@ -370,7 +370,7 @@ def _hook(
 
 
 def _have(node: Any, fields: Sequence[Field]) -> None:
-    """Let the players of a node have the fields of a game."""
+    """Give the players of a node the fields of a game."""
     node.residents.fields = Row("values", tuple(fields))
     node.residents.values = tuple([field.lowest for field in fields])
     node.replicas.events[ENTER] = enters(fields)
@@ -403,7 +403,7 @@ def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
 
 
 def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
-    """Call a hook if this node has a lease, and no other can have it."""
+    """Call a hook if this node has a lease, and no other node can have it."""
     if sole.sure:
         hook()
 
@@ -421,7 +421,7 @@ def _with_each(node: Any, me: type[Me], hook: Callable[..., object]) -> None:
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:
-    """Return what calls a hook in a greenlet, unless the last call has not ended."""
+    """Return what calls a hook in a greenlet, unless its last call is still running."""
     running = False
 
     def run() -> None:
@@ -441,18 +441,18 @@ def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> C
 
 
 def _is_done(hook: Callable[[Square, Kept], object], square: Square, kept: Kept) -> bool:
-    """Call a hook about a square; return True: what fails returns nothing."""
+    """Call a hook about a square and return True, since a Hook that fails returns None."""
     hook(square, kept)
     return True
 
 
 def _planted(part: Part, cell: Tile) -> list[Thing]:
-    """Return what a part plants in a cell, one more than may be at most."""
+    """Return what a part plants in a cell, up to one thing more than is allowed."""
     return list(islice(part.plant(cell), MOST + 1))
 
 
 def _begin(game: Game) -> Hook | None:
-    """Return what says where a newcomer begins, None if the game does not."""
+    """Return the hook that says where a newcomer begins; None if the game has none."""
     if type(game).begin is Game.begin:
         return None
     return _hook(game.node.loop, game, "begin", partial(_beginning, game))
@@ -501,5 +501,5 @@ def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[lis
 
 
 def _names(kind: Kind, since: int) -> list[str]:
-    """Return the names of the fields of a kind that come after the first so many."""
+    """Return the names of the fields of a kind from number `since` on."""
     return list(kind.make._fields[since:])

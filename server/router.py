@@ -1,7 +1,7 @@
 """Sends players to the machine that serves their part of the world, so that neighbours meet there.
 
-A machine is all nodes that have one address. The plan says which machine has which part
-(districts.py). One node makes it, the one that has the lease of it, and tells all others once a
+A machine is all nodes that have the same address. The plan says which machine has which part
+(districts.py). The node that has the lease of the plan makes it, and tells all others once a
 second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
 client of a player that belongs elsewhere to go on there. The client comes there with its token, as
 after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
@@ -25,26 +25,26 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 
-#: ms between two looks at how busy the machines are, after each of which all are told the plan; ms
-#: for which a plan holds that nobody repeats; and ms after which a machine that is silent, or
-#: stops, has no district any more.
+#: The ms between two looks at how busy the machines are, after each of which all are told the plan;
+#: the ms for which a plan holds if nobody repeats it; and the ms after which a machine that is
+#: silent, or has stopped, loses its district.
 EVERY: Final = 1000
 HOLDS: Final = 10_000
 GONE_AFTER: Final = 10_000
 
-#: Seconds after a change of the plan until its effect can be judged: players go within the ten
-#: seconds in which each is looked at once.
+#: Seconds after a change of the plan until its effect can be judged: players go within ten seconds,
+#: in which each of them is looked at once.
 SETTLED_AFTER: Final = 20.0
 
-#: ms after which a client that was asked to go elsewhere is asked again if it has not gone, and
-#: after which a player that came from another node is: so no player is sent more often than three
-#: times a minute, whatever nodes disagree about.
+#: The ms after which a client that was asked to go elsewhere, and has not gone, is asked again, and
+#: for which a player that came from another node is not asked. So no player is sent more often than
+#: three times a minute, even if nodes disagree.
 ASKED_AGAIN: Final = 60_000
 RESTS: Final = 20_000
 
 
 class Router(Sole):
-    """Asks clients to go on elsewhere, and makes the plan for that while it is this node's to make.
+    """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
 
     `address` is that of this node's machine, "" if it has none.
     """
@@ -56,10 +56,10 @@ class Router(Sole):
         self._loop = bus.loop
         self._peers = peers
         self._keeps = keeper.store is not None
-        #: The addresses of the machines that take players, as of the last second.
+        #: The addresses of the machines that took players a second ago or less.
         self.machines: frozenset[str] = frozenset()
-        #: The plan, a Plan, None before there is any; who has told it, (term, node), and when. What
-        #: is compiled reads it, and the compiler knows no types that refer to themselves.
+        #: The plan, a Plan, or None before there is one; who told it, (term, node), and when.
+        #: Compiled modules read it, and the compiler knows no recursive types.
         self.plan: Any = None
         self._teller = 0, 0
         self._told_at = 0
@@ -67,14 +67,14 @@ class Router(Sole):
         self._districts = Districts("", SETTLED_AFTER)
         #: Machines -> when each was last alive.
         self._alive_at: dict[Any, int] = {}
-        #: Players who are not asked to go elsewhere for a while -> the address to which they were
+        #: Players that are not asked to go elsewhere for a while -> the address to which they were
         #: asked to go, "" if they came from elsewhere.
         self._asked: dict[int, str] = {}
         self._oblivion = Agenda(self._loop, lambda id, _due: self._asked.__delitem__(id))
         self._lease = Lease(f"plan {bus.channels.ground}", keeper, self._loop, self)
 
     def start(self) -> None:
-        """Begin to follow the plan, if there is an address, and if there is a store to make it."""
+        """Begin to follow the plan, if there is an address, and to make it, if there is a store."""
         if self.address:
             self._loop.every(EVERY, self._look)
             if self._keeps:
@@ -86,7 +86,7 @@ class Router(Sole):
         return [self.address, round(100 * busy), *(line or ())] if self.address else []
 
     def belongs(self, resident: Resident) -> bool:
-        """Say whether a player is where the plan wants it."""
+        """Return whether a player is where the plan wants it."""
         return self._elsewhere(resident.square, resident.id) is None
 
     # The plan.
@@ -95,8 +95,8 @@ class Router(Sole):
         return self._peers.state == ALIVE and self._peers.linked
 
     def begin(self, _found: None) -> None:
-        """Go on with the plan that was told last; or begin with the busiest machine, from which the
-        fewest players must go."""
+        """Go on with the plan that was told last, if it still holds; or begin with the busiest
+        machine, so that the fewest players must move."""
         loads = self._loads()
         if self.plan is None or self._outdated:
             busiest = max(loads, key=lambda at: loads[at].busy, default=self.address)
@@ -106,7 +106,7 @@ class Router(Sole):
         self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
 
     def _look(self) -> None:
-        """Find out which machines take players, and make the plan if it is this node's to make."""
+        """Find out which machines take players, and make the plan if this node has its lease."""
         self.machines = frozenset(machine[0] for machine in self._machines())
         if self._keeps and self._lease.sure:
             self._make()
@@ -135,7 +135,7 @@ class Router(Sole):
         return loads
 
     def _machines(self) -> Iterator[Any]:
-        """Yield what the heartbeats of all nodes say that take players, this one's too."""
+        """Yield what the heartbeats of all nodes that take players say, this one's too."""
         peers = self._peers
         if peers.state == ALIVE and peers.load.machine:
             yield peers.load.machine
@@ -144,7 +144,7 @@ class Router(Sole):
                 yield peer.load.machine
 
     def told(self, node: int, term: int, plan: list[Any]) -> None:
-        """Take the plan that a node has told. Of two nodes that tell one, all believe the same."""
+        """Take the plan that a node has told. If two nodes tell one, all believe the same."""
         if (term, node) < self._teller and not self._outdated:
             return
         self._teller, self._told_at = (term, node), self._loop.now()
@@ -166,8 +166,8 @@ class Router(Sole):
     # Players.
 
     def look_after(self, resident: Resident) -> None:
-        """Ask a client to go to another machine if its player has walked well into the other one's
-        district, or is in it when it comes or the plan changes."""
+        """Ask a client to go to another machine if its player has walked well into that one's
+        district, or is in it when it comes or when the plan changes."""
         to = self._elsewhere(resident.square, resident.id)
         if to is not None:
             column, row = resident.square
@@ -180,8 +180,8 @@ class Router(Sole):
         resident.followed = self.plan
 
     def send_away(self, resident: Resident) -> None:
-        """Ask a client to go to any other machine, because this node is drained; once, when nothing
-        of it is under way."""
+        """Ask a client to go to any other machine, because this node is drained; only once, when
+        nothing of its player is under way."""
         others = sorted(self.machines - {self.address})
         if others and not self._asked.get(resident.id):
             self._ask(resident, random.choice(others))
@@ -206,8 +206,8 @@ class Router(Sole):
             self._note(id, "", RESTS)
 
     def was_sent(self, id: int, node: int) -> bool:
-        """Say whether the client of a player was asked to go to the machine of a node that asks for
-        the player now; and count it."""
+        """Return whether a player's client was asked to go to the machine of `node`, which now asks
+        for the player; and count it if so."""
         peer, to = self._peers.peers.get(node), self._asked.get(id)
         sent = bool(to) and peer is not None and to in peer.load.machine
         self._loop.stats["moved_to"] += sent

@@ -18,7 +18,7 @@ from flatlands.server.websocket.hosts import is_origin
 from flatlands.stores.registry import BACKENDS, REDIS_STORE
 from flatlands.world.grid import SIDE, SIDES
 
-#: Descriptors that are kept for other things than players: listener, event loop, logs, broker,
+#: Descriptors that are kept for things other than players: listener, event loop, logs, broker,
 #: HTTP; and how many of them no connection ever gets.
 SPARE_DESCRIPTORS, KEPT_BACK = 64, 48
 
@@ -32,11 +32,11 @@ REDIS_URLS = ("REDIS_URL", "REDIS_TLS_URL")
 #: dyno's files are lost when it restarts.
 HEROKU = "DYNO"
 
-#: The variable in which it names the commit, if it is asked to (heroku labs).
+#: The variable in which Heroku names the commit, if it is asked to (heroku labs).
 SLUG_COMMIT = "HEROKU_SLUG_COMMIT"
 
-#: The least number of characters of an admin token, so that nobody can guess it; a warning is
-#: logged if SECRET_KEY has fewer.
+#: The fewest characters of an admin token, so that nobody can guess it; a warning is logged if
+#: SECRET_KEY has fewer.
 TOKEN_LENGTH = 16
 
 #: The file that is the store of a world whose broker keeps nothing, and the variable in which
@@ -44,15 +44,15 @@ TOKEN_LENGTH = 16
 STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
 
 
-#: What the options are given to.
+#: The command that the options are given to.
 COMMAND = "python -m server"
 
 _T = TypeVar("_T")
 
 
 def _read(read: Callable[[str], _T | None], fault: str) -> Callable[[str], _T]:
-    """Return what reads an option as `read` does, and says `fault` of a text for which that returns
-    None or raises ValueError."""
+    """Return what reads an option as `read` does, and reports `fault` if `read` returns None or
+    raises ValueError."""
 
     def convert(text: str) -> _T:
         try:
@@ -67,12 +67,12 @@ def _read(read: Callable[[str], _T | None], fault: str) -> Callable[[str], _T]:
 
 
 def _if(right: Callable[[str], object], fault: str) -> Callable[[str], str]:
-    """Return what reads a text that is right."""
+    """Return what reads a text for which `right` is true."""
     return _read(lambda text: text if right(text) else None, fault)
 
 
 def _each(right: Callable[[str], object], fault: str) -> Callable[[str], tuple[str, ...]]:
-    """Return what reads names with commas between them, each of which is right."""
+    """Return what reads names separated by commas, for each of which `right` is true."""
     one = _if(right, fault)
     return lambda text: tuple(one(name.strip()) for name in text.split(",") if name.strip())
 
@@ -153,13 +153,13 @@ def option(
     text: str, convert: Callable[[str], Any] = str, default: object = "", variable: str = ""
 ) -> Any:
     """Return the field of an option: its text in the help, the function that reads it, its default,
-    and its environment variable, unless that is named as the field is."""
+    and its environment variable, if that is not named like the field."""
     metadata = {"text": text, "convert": convert, "default": default, "variable": variable}
     return field(default=default, metadata=metadata)
 
 
 def _hidden(convert: Callable[[str], Any] = str) -> Any:
-    """Return the field of an option for the workers of a supervisor, without a variable."""
+    """Return the field of an option that a supervisor gives its workers, without a variable."""
     return field(metadata={"hidden": convert})
 
 
@@ -317,9 +317,9 @@ class Settings:
         _switch,
         1,
     )
-    #: Of a worker: the descriptor of its supervisor's listener, its number, from 1, the folder of
-    #: all workers' reports and passages, and what the clock of all of them is ahead of the
-    #: monotonic one.
+    #: For a worker: the descriptor of its supervisor's listener; its number, from 1; the folder of
+    #: all workers' reports and passages; and the ms by which their clock is ahead of the monotonic
+    #: one.
     listen_fd: int | None = _hidden(int)
     worker: int | None = _hidden(int)
     reports: str | None = _hidden()
@@ -348,9 +348,9 @@ def game_of(
     arguments: Sequence[str] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> str:
-    """Return the game that the arguments of a command or an environment name, before all else is
-    read, and load the part `what` of it. `arguments` are those of the process if None. Ends the
-    process as `read` does."""
+    """Return the game that a command's arguments or an environment name, and load the part `what`
+    of it. This comes before all else is read. `arguments` are those of the process if None. Ends
+    the process as `read` does."""
     parser = ArgumentParser(command, f"{command} [--help] [OPTION ...]", add_help=False)
     _add_options(parser, environment, [one for one in _OPTIONS if one.name == "game"])
     game = str(parser.parse_known_args(arguments)[0].game)
@@ -363,8 +363,8 @@ def game_of(
 
 
 def _options_of(game: str) -> list["Field[Any]"]:
-    """Return the options of a game: the fields of its class Options that `option` has made. Raises
-    Unfit."""
+    """Return the options of a game: the fields of its class Options that were made by `option`.
+    Raises Unfit."""
     options = games.part(game, "Options")
     if options is None:
         return []
@@ -432,7 +432,7 @@ def read_some(
     arguments: Sequence[str] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Namespace:
-    """Return what a parser reads, and of the server's options those with these names as well.
+    """Return what a parser reads, with the values of some of the server's options as well.
 
     The names are those of the fields of Settings; `broker`, `broker_tls`, `store` and `secret` must
     be among them. `arguments` are those of the process if None.
@@ -474,11 +474,11 @@ def _add_options(
 
 
 def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """Replace what was given for broker, store and secret by what is meant."""
+    """Replace what was given for broker, store and secret by what it means."""
     if not given["broker"]:
         given["broker"] = next(filter(None, map(environment.get, REDIS_URLS)), "")
         if HEROKU in environment:
-            # It cannot be checked there, and without the link a dyno's workers would be separated.
+            # It cannot be checked there, and without the link the workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
     given["store"] = _store(given["store"], given["broker"], environment.get(STATE, ""))

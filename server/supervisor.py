@@ -41,7 +41,7 @@ RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
 #: Seconds of silence after which a child is killed, and the seconds that it has to start.
 SILENT_MOST, START_WITHIN = 10, 120
 
-#: Seconds within which a new worker must be ready after its start to replace an old one.
+#: Seconds after its start within which a new worker must be ready to replace an old one.
 READY_WITHIN = 60
 
 #: Seconds that a child may take to shut its door, and to stop. Together they are less than the 30
@@ -52,7 +52,7 @@ SHUT_WITHIN, STOP_WITHIN = 2, 25
 #: second number.
 REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
 
-#: A worker that has said nothing for so many seconds is sent no players.
+#: A worker that has said nothing for this many seconds is sent no players.
 QUIET_MOST = 3
 
 #: The slot of the forwarder. The slots of the workers are counted from 0.
@@ -63,8 +63,8 @@ class Child:
     """A child process of the supervisor. It ends by itself when the supervisor ends.
 
     `said` is the last line that it wrote, empty until it serves. `silent` counts the calls of
-    `watch` since that line, about one a second; so a supervisor that was itself stopped for a while
-    does not blame its children.
+    `watch` since that line, about one a second; so a supervisor that stood still itself does not
+    blame its children.
     """
 
     def __init__(
@@ -183,8 +183,8 @@ class Supervisor:
     """Several workers on one port: the supervisor binds it, and starts, watches and replaces
     workers.
 
-    `arguments` is the command line, which the workers get too. `stopping`, once it is set, ends all
-    waiting here; whoever sets it calls stop().
+    `arguments` is the command line, which the workers get too. Once `stopping` is set, nothing here
+    waits any longer; whoever sets it calls stop().
     """
 
     def __init__(self, settings: Settings, arguments: Sequence[str], stopping: Event) -> None:
@@ -197,7 +197,7 @@ class Supervisor:
         # Messages are not sealed with a secret made here, since other servers do not have it.
         self._sealed = settings.sealed
         self._environment["SECRET_KEY"] = settings.secret or secrets.token_hex()
-        #: Slot -> the child that fills it; and all children that run, also those that start or end.
+        #: Slot -> the child that fills it; and all children that run, even those that start or end.
         self._slots: dict[int, Child] = {}
         self._children: list[Child] = []
         self._started = self._replacing = False
@@ -222,7 +222,7 @@ class Supervisor:
         return int(self._listener.getsockname()[1])
 
     def start(self) -> None:
-        """Start all workers; return once each serves or was too slow, and is started again.
+        """Start all workers; return once each serves, or was too slow and is being started again.
 
         Raises OSError if all of them end by themselves before they serve.
         """
@@ -246,7 +246,7 @@ class Supervisor:
         self._wait(lambda: any(self._slots[slot].serves for slot in slots))
 
     def replace(self) -> None:
-        """Replace all workers at once: the old ones shut their doors when all new ones are ready.
+        """Replace all workers at once: when all new ones are ready, the old ones shut their doors.
 
         If a new one does not get ready, the old ones go on, and the replacement is tried again
         later. Any number of calls during a replacement cause one further replacement.
@@ -295,8 +295,8 @@ class Supervisor:
             self._slots[slot] = child
             child.send(OPEN)
             gevent.spawn(self._look_after, slot, child)
-        # All shut their doors before any sends players away, so that nobody comes back to an old
-        # worker.
+        # All shut their doors before any of them sends players away, so that nobody comes back to
+        # an old worker.
         self._close(old)
         self._end(old)
         if self._goes_on:

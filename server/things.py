@@ -1,6 +1,6 @@
-"""Things, events, records, and what is kept of a square: what lies in the world, each on one tile,
-until a player takes it; what happens to a player; what the store has by an id; what one node at a
-time keeps of a square. A game declares each kind by a class.
+"""What a game declares by classes, a kind each: things, which lie in the world, each on one tile,
+until a player takes them; events, which happen to a player; records, which the store has by an id;
+and what one node at a time keeps of a square.
 
 This module never reads the store (kept/lying.py and kept/records.py do), and publishes nothing.
 """
@@ -25,28 +25,28 @@ log = logging.getLogger("flatlands")
 #: The names of kinds whose upgrade has failed.
 _failed: set[str] = set()
 
-#: What every thing has on the wire before the fields of its own, and what every event has.
+#: What every thing has on the wire before its own fields, and what every event has.
 _ALWAYS = "kind", "id", "version", "x", "y"
 _EVENT = "kind", "id"
 
-#: Tiles from the origin along each axis: farther than there is ground.
+#: Tiles from the origin along each axis: the ground ends before that.
 FAR = 2**31
 
-#: The most tiles from which a player touches a thing: it must be on the smallest of screens.
+#: The longest reach of a thing, in tiles: the thing must be visible on the smallest of screens.
 REACH_MOST = 6
 
 #: The most characters of a kind's name or of a field's, the most fields, and the most characters of
-#: all its texts: then a thing fits the store, and several fit one message between nodes.
+#: all its texts, so that a thing fits the store, and several fit one message between nodes.
 NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
 
-#: The most kinds that are kept of a square, and the most characters of all texts of one: then all
-#: that is kept of a square fits an item of the store, twice.
+#: The most kinds that are kept of a square, and the most characters of all texts of one, so that
+#: all that is kept of a square fits an item of the store, twice.
 KEPT_MOST, KEPT_TEXT_MOST = 4, 300
 
-#: The names that no field can have, beside those of what every thing has.
+#: Names that no field can have, in addition to those of what every thing has.
 _NOT_FIELDS = {"tile", "after", "places"}
 
-#: The most things of a kind in a square, or of a person, if a game says how many.
+#: The highest limit that a game can set for the things of a kind in a square, or of a person.
 COUNT_MOST = 100
 
 #: The most characters of a record's id.
@@ -54,8 +54,8 @@ RECORD_ID = 120
 
 
 class _Fields:
-    """What has fields with values. `row` is the named tuple in which nodes tell each other of it:
-    it has what all have, and those fields that are `shown`. It is `wordy` if that has a text."""
+    """The base of all kinds. `row` is the named tuple in which nodes tell each other of one: what
+    all have, and the fields that are `shown`. A kind is `wordy` if one of these is a text."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
     shown: ClassVar[tuple[Field, ...]] = ()
@@ -82,13 +82,13 @@ class _Fields:
 
     @classmethod
     def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return what an older version of the game has put into the store as this one has it.
+        """Return what an older version of the game has put into the store, as this version has it.
 
-        `values` are the values of the fields that it had, by name: that may be any earlier version.
-        What is no field, or cannot be its value, is left out. It may not wait. It is called when
-        what an older version has put there is read; for what is kept of a square, if that does not
-        fit. If it fails, what does not fit has its lowest value. The store keeps what it had until
-        somebody changes it.
+        `values` has the values by the names of their fields, of any earlier version. Of what this
+        returns, names that are no field, and values that do not fit, are left out. It may not wait.
+        It is called when values of an older version are read; for what is kept of a square, if they
+        do not fit. If it fails, fields whose values do not fit get the lowest. The store keeps the
+        old values until somebody changes them.
 
             @classmethod
             def upgrade(cls, values):  # colour was a number
@@ -97,7 +97,7 @@ class _Fields:
         return values
 
     def _set(self, values: dict[str, Any]) -> None:
-        """Have the values of all fields: what is left out has the lowest. Raises ValueError."""
+        """Set all fields; those that are left out get their lowest values. Raises ValueError."""
         for field in self.fields:
             value = values.pop(field.name, field.lowest)
             setattr(self, field.name, allowed(type(self).__name__, field, value))
@@ -114,14 +114,14 @@ class _Fields:
         return [getattr(self, field.name) for field in self.shown]
 
     def named(self, name: str, instead: str) -> dict[str, Any]:
-        """Return what the fields have instead that have a name and can have another one."""
+        """Return `instead` by field, for each field that has the value `name` and allows it."""
         texts = [field.name for field in self.fields if field.allows(instead)]
         return {each: instead for each in texts if getattr(self, each) == name}
 
 
 class Event(_Fields):
-    """A kind of events: what happens to a player, and is over. Its fields are as those of a Thing.
-    Whoever sees the player's square is told of it, and nobody later."""
+    """A kind of events: something that happens to a player, and is then over. Its fields are as
+    those of a Thing. Whoever sees the player's square is told, and nobody later."""
 
     def __init_subclass__(cls) -> None:
         """Find the fields. Raises ValueError, with a sentence for its author."""
@@ -129,19 +129,19 @@ class Event(_Fields):
         cls._declare(_EVENT)
 
     def __init__(self, **values: Any) -> None:
-        """An event with the values of its fields: what is left out has the lowest. Raises
+        """Make an event with these values of its fields; those left out get their lowest. Raises
         ValueError."""
         self._set(values)
 
 
 class Kept(_Fields):
-    """What one node at a time keeps of each square that somebody sees, and all see there:
+    """What one node at a time keeps of each square that somebody sees, for all who see it:
 
         class Weather(Kept, every=2):
             rain = number(0, 9)
 
-    Its fields are declared as those of a Thing, with 300 characters in all texts. `every` is in
-    seconds, 0.1 to 3600, between two calls of the hook on_tick, which may set them.
+    Its fields are declared as those of a Thing, with 300 characters in all texts. `every` is the
+    time in seconds, 0.1 to 3600, between two calls of the hook on_tick, which may set the fields.
     """
 
     every: ClassVar[float] = 1
@@ -170,8 +170,8 @@ class Kept(_Fields):
         raise ValueError(f"{type(self).__name__} keeps its field {name}")
 
     def without(self, bad: Callable[[str], bool], instead: str) -> Self:
-        """Return the same with another text where one is bad, or with the lowest if that does not
-        fit."""
+        """Return a copy in which bad texts are replaced by `instead`, or by the lowest value if
+        that does not fit."""
         values = self.values
         for field in self.fields:
             if field.type is str and bad(values[field.name]):
@@ -185,15 +185,15 @@ class Thing(_Fields):
         class Mushroom(Thing, reach=1, lasts=3600):
             colour = number(0, 7)
 
-    A player touches one whose tile's middle is within `reach` tiles, 6 at most. After `lasts`
-    seconds it is gone, if nobody has taken or changed it before; None: it lies until somebody takes
-    it. Of those that players leave, so many can lie `per_square` and `per_owner`, up to 100: None
-    for any number, but 500 things in a square.
+    A player touches a thing if the middle of its tile is within `reach` tiles, 6 at most. After
+    `lasts` seconds a thing is gone, unless it was taken or changed before; None: it lies until
+    somebody takes it. `per_square` and `per_owner` limit how many of those that players leave can
+    lie there, up to 100; None: there is no limit but that of 500 things in a square.
 
     Its name, and those of its up to 16 fields, have 20 characters at most; all its texts have 2,000
     together. A field with a name that begins with an underscore is kept in the store and shown to
-    nobody. What lies of a kind that the game has no more stays in the store unseen. An object is
-    one thing as it lay there when it was read, and never changes: `tile`, `id` and `version`, which
+    nobody. Things of a kind that the game no longer has stay in the store unseen. An object is one
+    thing as it lay there when it was read, and never changes. It has `tile`, `id`, `version`, which
     grows whenever it is put somewhere, and the fields.
     """
 
@@ -225,8 +225,8 @@ class Thing(_Fields):
         cls.per_square, cls.per_owner = per_square, per_owner
 
     def __init__(self, tile: Tile, **values: Any) -> None:
-        """A thing that is to lie on a tile, with the values of its fields: what is left out has the
-        lowest. Raises ValueError."""
+        """Make a thing that is to lie on a tile, with these values of its fields; those left out
+        get their lowest. Raises ValueError."""
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
         self._set(values)
@@ -238,7 +238,7 @@ class Thing(_Fields):
 
     @classmethod
     def is_counted(cls) -> bool:
-        """Say whether there is a limit to it."""
+        """Return whether there is a limit to the number of these things."""
         return (cls.per_square, cls.per_owner) != (None, None)
 
     @property
@@ -248,8 +248,8 @@ class Thing(_Fields):
         return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
 
     def again(self, tile: Tile | None = None, after: float = 0, **values: Any) -> Self:
-        """Return what this thing becomes: it lies on another tile, or the same one, in `after`
-        seconds, with other values for some of its fields. Raises ValueError."""
+        """Return what this thing becomes: it lies on another tile, or the same one, `after` seconds
+        later, with other values of some of its fields. Raises ValueError."""
         if not isinstance(after, int | float) or not 0 <= after <= 10**9:
             raise ValueError(f"it cannot lie there again after {after!r} seconds")
         following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
@@ -260,13 +260,13 @@ class Thing(_Fields):
 
 
 class Record(_Fields):
-    """A kind of what the store has by an id. Its fields are declared as those of a Thing:
+    """A kind of records: what the store has by an id. Its fields are declared as those of a Thing:
 
         class Run(Record, lasts=30 * 24 * 3600):
             ms = number(0, 10**6)
 
-    After `lasts` seconds one is gone that nobody has changed; None: it stays. An object is one
-    record as it was read, and never changes.
+    After `lasts` seconds a record is gone, unless it was changed before; None: it stays. An object
+    is one record as it was read, and never changes.
     """
 
     lasts: ClassVar[float | None] = None
@@ -279,12 +279,12 @@ class Record(_Fields):
         cls.lasts = lasts
 
     def __init__(self, id: str, **values: Any) -> None:
-        """A record of an id, 1 to 120 characters, with the values of its fields: what is left out
-        has the lowest. What stands before a slash in the id is its group. Raises ValueError."""
+        """Make a record with an id, 1 to 120 characters, and values of its fields; those left out
+        get their lowest. What stands before a slash in the id is its group. Raises ValueError."""
         if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID or not id.isprintable():
             raise ValueError(f"a record has an id of 1 to {RECORD_ID} characters, and not {id!r}")
         self.id = id
-        #: What it is in the store, if it was read.
+        #: Its bytes in the store, if it was read from there.
         self.body = b""
         self._set(values)
 
@@ -298,18 +298,18 @@ class Record(_Fields):
 
 
 def _check_lasts(name: str, lasts: Any) -> None:
-    """Raise ValueError if nothing can last for so many seconds."""
+    """Raise ValueError if a kind cannot last for this many seconds."""
     if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
         raise ValueError(f"{name} must last a second or longer, or None: for ever")
 
 
-#: What an author meant who gave a field one of these, and what is said of a class in brackets.
+#: What an author meant by a field with a value of this type; and what a class takes in brackets.
 _INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
 _IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner", "every"}
 
 
 def _check_plain(name: str, having: Mapping[str, Any]) -> None:
-    """Raise ValueError if a class has what its author may take for a field."""
+    """Raise ValueError if a class has an attribute that its author may have meant as a field."""
     for key, value in having.items():
         if key[0] == "_" or not key.islower() or type(value) not in _INSTEAD:
             continue
@@ -324,8 +324,8 @@ def _check_plain(name: str, having: Mapping[str, Any]) -> None:
 def fields_of(
     kind: type[Any], taken: Collection[str], most: int, text_most: int
 ) -> tuple[Field, ...]:
-    """Return the fields that a class declares: `most` at most, with so many characters in all their
-    texts. Raises ValueError, with a sentence for its author."""
+    """Return the fields that a class declares: `most` at most, with `text_most` characters at most
+    in all their texts. Raises ValueError, with a sentence for its author."""
     name, own = kind.__name__, vars(kind).items()
     fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
     _check_plain(name, vars(kind))
@@ -341,8 +341,8 @@ def fields_of(
 
 
 def allowed(of: str, field: Field, value: Any) -> Any:
-    """Return a value as a field has it. Raises ValueError if `of` cannot have it there."""
-    # Others see it, as a chat text.
+    """Return a value as a field has it. Raises ValueError if the field of `of` cannot have it."""
+    # Others see it, as they see a chat text.
     shown = clean(value, field.high) if isinstance(value, str) and value else value
     if not field.allows(shown):
         raise ValueError(f"{of}: {field}, and not {value!r}")
@@ -350,7 +350,7 @@ def allowed(of: str, field: Field, value: Any) -> Any:
 
 
 def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some values that fields can have: an older version of the game may have had
+    """Return those values that their fields can have: an older version of the game may have had
     others, and whoever reaches the broker or the store may put anything there."""
     found = {}
     for field in fields:
@@ -362,8 +362,8 @@ def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]
 def stored(
     kind: type[_Fields], values: Mapping[str, Any], old: bool | None = None
 ) -> dict[str, Any]:
-    """Return those of the values in the store that a kind can have, upgraded if they are `old`, of
-    an earlier version of it; or, if that is not known, if they do not fit."""
+    """Return those of the values in the store that a kind can have. They are upgraded if they are
+    `old`, of an earlier version of it; or, if that is not known, if they do not fit."""
     fit = usable(kind.fields, values)
     if old is None:
         old = bool(values) and not len(fit) == len(kind.fields) == len(values)
@@ -381,7 +381,7 @@ def stored(
 
 
 def check_tile(tile: Any) -> Tile:
-    """Return a tile, (column, row). Raises ValueError if it is none."""
+    """Return a tile, (column, row). Raises ValueError if this is not one."""
     whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
     if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
         raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
@@ -389,7 +389,7 @@ def check_tile(tile: Any) -> Tile:
 
 
 def middle_of(tile: Any) -> tuple[int, int]:
-    """Return the middle of a tile, in units. Raises ValueError if it is none."""
+    """Return the middle of a tile, in units. Raises ValueError if this is not a tile."""
     column, row = check_tile(tile)
     return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
 
@@ -401,15 +401,15 @@ def declare(kind: type[Thing] | type[Event]) -> Kind:
 
 
 def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
-    """Return a thing that lies somewhere. What it has no value for has the lowest."""
+    """Return a thing that lies on a tile. Fields without a value get their lowest one."""
     thing = kind(tile, **values)
     thing.id, thing.version = id, version
     return thing
 
 
 def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
-    """Return a thing from what nodes tell each other of it: `row` is a tuple as in world/things.py,
-    and `side` that of squares in tiles."""
+    """Return the thing of which a node has told others by `row`, a tuple as in world/things.py.
+    `side` is that of squares in tiles."""
     tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
     values = dict(zip([field.name for field in kind.shown], row[len(_ALWAYS) :], strict=True))
     return read(kind, row.id, row.version, tile, usable(kind.fields, values))

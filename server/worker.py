@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("flatlands")
 
-#: The first character of a worker's line: it is ready for players, it is not, or it is shut, that
-#: is, it lets nobody in any more.
+#: The first character of a worker's line: it is ready for players; it is not; or it is shut, so
+#: that it lets nobody in any more.
 READY, UNREADY, SHUT = "+", "-", "."
 
-#: The commands: let newcomers in; let nobody in any more; read anew which parts of the game are off
-#: (hangs.py). The end of the pipe means that the
-#: supervisor has ended, in whatever way.
+#: The commands: let newcomers in; let nobody in any more; read again which parts of the game are
+#: off (hangs.py). The end of the pipe means that the supervisor has ended, in whatever way.
 OPEN, CLOSE, PARTS_OFF = b"o", b"c", b"x"
 
 #: Seconds between two lines.
@@ -36,13 +35,13 @@ REPORT_EVERY = 1
 
 
 def pack_load(load: Load) -> str:
-    """Return how busy a worker is, as its line has it: how busy, and perhaps axis and place of the
-    line that divides its players."""
+    """Return how busy a worker is, as its line has it: the number, and the axis and place of the
+    line that divides its players, if there is one."""
     return " ".join(map(str, (round(load.busy, 3), *(load.line or ()))))
 
 
 def read_load(text: str) -> Load | None:
-    """Return what `pack_load` has packed, or None if it was nothing."""
+    """Return what `pack_load` has packed, or None for an empty text."""
     if not text:
         return None
     busy, *line = text.split()

@@ -1,9 +1,9 @@
-// Loads the page again where it could not begin: while a new version is rolled out, the page may come
-// from one server, and one of its files be asked of another, which has not got it. It is no module, so
-// that it runs whatever becomes of those, and it knows nothing of the game.
+// Loads the page again if it could not begin: while a new version is rolled out, the page may come
+// from one server, and one of its files be asked of another, which does not have it. It is not a
+// module, so it runs even if a module cannot be loaded, and it knows nothing of the game.
 
 addEventListener('load', () => {
-  const MOST = 5, FIRST = 400;            // times; ms to the first one, and twice as many to each next
+  const MOST = 5, FIRST = 400;            // attempts; ms before the first, doubled each time
   const begun = 'begun' in document.documentElement.dataset, styled = document.styleSheets.length
     === document.querySelectorAll('link[rel=stylesheet]').length;
   if (begun && styled) return;

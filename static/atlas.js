@@ -21,19 +21,19 @@ import * as P from './protocol.js';
 
 /** @typedef {{ people: number, computers: number, squares: number | null, nodes: number,
  * broker: string, seed: number, side: number, names: string[], walked: number }} Totals  Of the whole
- * world; `squares` is null if the server does not know. `seed` is that of the ground, and a square has
- * `side` tiles at each side. So many people walked here within a day; `names` are some of theirs. */
+ * world; `squares` is null if the server does not know. `seed` is that of the ground, and a square is
+ * `side` tiles wide. `walked` is how many people walked here within a day, `names` some of theirs. */
 
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Area  In squares. */
 
-const MANY = 90;                          // others: the server knows of some more at the most
+const MANY = 90;                          // others: any more are "many"; the server knows of few more
 export const DOT_FADES = 600;             // ms
-export const CLOSEST = 180;               // css px per square: the map shows no more of one
+export const CLOSEST = 180;               // css px per square at the largest scale
 const LEVELS = 8;
 const PATCH = 4;                          // dots at each side of a patch
 const WORLD = 2 ** 31;                    // squares: more than there are to each side
 const ROOM = 1.25;                        // the whole world is shown with room around it
-const LEAST_SHOWN = 12;                   // squares: the map of a single one shows more than that
+const LEAST_SHOWN = 12;                   // squares that the map shows even of a smaller area
 const AROUND = 0.6;                       // share of the screen to each side of its middle
 const DRAWN = 9;                          // css px: finer dots are not worth drawing
 const WORTH = 20;                         // css px: finer dots are asked for from this size on
@@ -49,12 +49,12 @@ export function hueOf(node) {
 /** Squares between the corner of dot 0 and the origin, by level. */
 const SHIFTS = Array.from({ length: LEVELS }, (_, level) => 8 * (16 ** level - 1) / 15);
 
-/** Return the first square of a dot: of its column, or of its row. */
+/** Return the first square of a dot along one axis, by the dot's column or row. */
 export function firstOf(dot, grain) {
   return dot * 2 ** grain - SHIFTS[Math.floor(grain / 4)];
 }
 
-/** Return the dot that a square is in: its column for a column, its row for a row. */
+/** Return the column or row of the dot that a square is in, by the square's column or row. */
 export function dotOf(square, grain) {
   return Math.floor((square + SHIFTS[Math.floor(grain / 4)]) / 2 ** grain);
 }
@@ -63,7 +63,7 @@ export class Atlas {
   constructor() {
     /** @type {Totals | null} */
     this.totals = null;
-    /** @type {Map<string, Dot>} Also those that have become empty, until they are faded. */
+    /** @type {Map<string, Dot>} With those that have become empty, until they have faded. */
     this.dots = new Map();
     this.grain = 0;
     /** Performance time, ms, of the last message. */
@@ -166,8 +166,8 @@ export class Atlas {
   }
 }
 
-/** From where the map is looked at: the middle of the screen in squares, and css px per square. It
- * glides to where it shall be. */
+/** What of the map is in view: the middle of the screen in squares, and css px per square. It glides to
+ * where it should be. */
 export class Gaze {
   constructor() {
     this.x = this.y = 0.5;
@@ -175,17 +175,17 @@ export class Gaze {
     this.width = this.height = 1;
     /** Where it glides to, and the scale there. */
     this.to = { x: 0.5, y: 0.5, scale: CLOSEST };
-    /** Whether it shows the whole world, and follows as that grows. */
+    /** Whether it shows the whole world, and goes on doing so as that grows. */
     this.whole = true;
   }
 
-  /** The screen has this size in css px. */
+  /** Set the size of the screen in css px. */
   resize(width, height) {
     this.width = width;
     this.height = height;
   }
 
-  /** Stand still at a place, at a scale. */
+  /** Be at a place and a scale at once, without gliding. */
   put(x, y, scale) {
     this.x = x;
     this.y = y;
@@ -216,7 +216,7 @@ export class Gaze {
     this.whole = false;
   }
 
-  /** Move by so many css px: what is under a finger moves with it. */
+  /** Move by (dx, dy) css px: what is under a finger moves with it. */
   pan(dx, dy) {
     this.to.x -= dx / this.to.scale;
     this.to.y -= dy / this.to.scale;
@@ -234,7 +234,7 @@ export class Gaze {
     const part = lag > 0 ? 1 - Math.exp(-ms / lag) : 1, { to } = this;
     const before = this.scale;
     this.scale *= (to.scale / this.scale) ** part;
-    // While the scale changes, the way on the screen counts, and not the way in the world.
+    // While the scale changes, the distance on the screen counts, not that in the world.
     const done = Math.abs(to.scale / before - 1) < 1e-3 ? part
       : (1 / before - 1 / this.scale) / (1 / before - 1 / to.scale);
     this.x += (to.x - this.x) * Math.min(Math.max(done, part * 0.5), 1);
@@ -253,7 +253,7 @@ export class Gaze {
       y: this.y + (cssY - this.height / 2) / this.scale };
   }
 
-  /** Return what the screen shows where it glides to, with some room around it.
+  /** Return the area that the screen will show once it has glided, with some room around it.
    * @returns {Area} */
   area() {
     const { x, y, scale } = this.to, wide = this.width / scale * AROUND;
@@ -271,14 +271,14 @@ export const TOTALS_ONLY = { grain: 0, c0: 1, r0: 1, c1: 0, r1: 0 };
 /** The `watch` for the whole world. @type {Watch} */
 export const WHOLE_WORLD = { grain: 0, c0: -WORLD, r0: -WORLD, c1: WORLD, r1: WORLD };
 
-/** Return what is to be asked for next, or null if what was `asked` for last still serves.
+/** Return the `watch` to ask for next, or null if the last one, `asked`, still serves.
  * @param {Atlas} atlas @param {Gaze} gaze @param {Watch} asked @returns {Watch | null} */
 export function nextWatch(atlas, gaze, asked) {
   if (gaze.whole) return asked.c0 === WHOLE_WORLD.c0 ? null : WHOLE_WORLD;
   const { x, y, scale } = gaze.to, wide = gaze.width / scale, high = gaze.height / scale;
   const covered = x - wide / 2 >= asked.c0 && x + wide / 2 <= asked.c1 + 1
     && y - high / 2 >= asked.r0 && y + high / 2 <= asked.r1 + 1;
-  // Dots that are large on the screen may be finer in a smaller part of the world.
+  // Where dots are large on the screen, a `watch` of a smaller area may get finer ones.
   const coarse = atlas.grain > 0 && 2 ** atlas.grain * scale > WORTH
     && asked.c1 - asked.c0 > 1.7 * wide;
   if (covered && !coarse) return null;
@@ -316,7 +316,7 @@ export function dotLine({ col, row, grain, people, computers, node }, channels) 
   return `${where} · ${who} · server ${node + 1}`;
 }
 
-/** Return a line for who has not joined yet, and has the name `own`.
+/** Return a line for somebody who has not joined yet, and whose name is `own`.
  * @param {Totals} totals */
 export function invitingLine({ people, computers, names, walked }, own) {
   const others = names.filter((name) => name !== own);
@@ -332,8 +332,8 @@ export function invitingLine({ people, computers, names, walked }, own) {
   return before === '' ? `${are}: be the first to join.` : `${before} ${are}.`;
 }
 
-/** Return who is in view besides the own player: people by their names, and how many are clockwork, such as
- * "You, Ben and 9 others".
+/** Return a line that says who is in view: the player, other people by name, and how many are clockwork,
+ * such as "You, Ben and 9 others".
  * @param {string[]} people */
 export function companyLine(people, clockwork) {
   const [first, second] = people, machines = clockwork === 0 ? '' : ` and ${clockwork} clockwork`;

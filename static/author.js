@@ -1,5 +1,5 @@
 // Shows the author of a game, in the page, what has failed in it, and loads the page again when its files have
-// changed. Only `flatlands play` puts it into a page. It is no module, and knows nothing of the game.
+// changed. Only `flatlands play` puts it into a page. It is not a module, and knows nothing of the game.
 
 addEventListener('load', () => {
   const EVERY = 1000;                     // ms
@@ -27,7 +27,7 @@ addEventListener('load', () => {
   }
 
   async function look() {
-    // While the server starts anew nobody answers.
+    // Nobody answers while the server restarts.
     const answer = await fetch(address).then((each) => each.json()).catch(() => null);
     if (answer !== null && answer.version !== version) return location.reload();
     if (answer !== null) show(answer.faults);

@@ -12,7 +12,7 @@ export class Cells {
     this.side = 1;                        // of a square, in tiles
   }
 
-  /** Know which layers have walls, as the kinds of a welcome say. */
+  /** Learn from the kinds of a welcome which layers have walls. */
   learn(kinds) {
     this.solid = new Map(kinds.filter(([what]) => what === 'solid').map(([, layer, least]) => [layer, least]));
   }
@@ -23,14 +23,14 @@ export class Cells {
     return this.squares.get(`${layer}:${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
   }
 
-  /** Say whether a tile is a wall. */
+  /** Return whether a tile is a wall. */
   blocked(x, y) {
     for (const [layer, least] of this.solid) if (this.value(layer, x, y) >= least) return true;
     return false;
   }
 
-  /** Take a message: of the kinds CELLS, HELD and RESYNC, and others, which do not matter. `side` is
-   * the length of a square's side in tiles. */
+  /** Apply a message if it is a CELLS, HELD or RESYNC; ignore others. `side` is the length of a
+   * square's side in tiles. */
   apply(message, side) {
     this.side = side;
     if (message[0] === P.CELLS) this.#write(message, side);

@@ -1,12 +1,12 @@
-// Ground that a game makes by a function of its own: its pieces, which are asked of the server and kept by the
-// browser. It draws nothing.
+// Ground that a function of the game makes: its pieces, which the page asks of the server and the browser
+// keeps. It draws nothing.
 
 export const PIECE = 64, BARRED = 128;    // tiles at each side; the lowest value that bars players
-/** The `ground` of a welcome that says so. */
+/** The `ground` of a welcome to a world with such ground. */
 export const MADE = 1;
 
-const AROUND = 48;                        // tiles around a place of which the pieces are asked for
-const AGAIN = 3000;                       // ms after which a piece is asked for again that did not come
+const AROUND = 48;                        // tiles around a place whose pieces are asked for
+const AGAIN = 3000;                       // ms after which a piece that did not come is asked for again
 const KEPT = 256;                         // pieces
 
 export class Chunks {
@@ -20,7 +20,7 @@ export class Chunks {
     this.pieces = new Map();
   }
 
-  /** Ask for what is near to a place, in tiles, and is not there yet. */
+  /** Ask for the pieces near a place, in tiles, that have not been asked for. */
   look(x, y) {
     for (let col = Math.floor((x - AROUND) / PIECE); col <= Math.floor((x + AROUND) / PIECE); col++) {
       for (let row = Math.floor((y - AROUND) / PIECE); row <= Math.floor((y + AROUND) / PIECE); row++) {
@@ -29,7 +29,7 @@ export class Chunks {
     }
   }
 
-  /** Return the value of the tile of a place, or null if it is not known yet. */
+  /** Return the value of the tile at a place, or null if it is not known yet. */
   value(atX, atY) {
     const x = Math.floor(atX), y = Math.floor(atY);
     const col = Math.floor(x / PIECE), row = Math.floor(y / PIECE);
@@ -37,7 +37,7 @@ export class Chunks {
     return piece === null ? null : piece[(y - row * PIECE) * PIECE + x - col * PIECE];
   }
 
-  /** Say whether a tile bars players, as far as that is known. */
+  /** Return whether a tile bars players, as far as that is known. */
   blocked(x, y) {
     return (this.value(x, y) ?? 0) >= BARRED;
   }

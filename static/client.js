@@ -1,5 +1,5 @@
-// The client of any game: it lets the window's player play, predicts the own walk, and knows what there is:
-// players, things, cells, what is kept. It draws nothing, says nothing to the player, and knows no game.
+// The client of any game: it lets this window's player play, predicts that player's walk, and knows what is
+// around: players, things, cells, what is kept. It draws nothing, tells the player nothing, and knows no game.
 
 import { Cells } from './cells.js';
 import { Chunks, MADE } from './chunks.js';
@@ -15,24 +15,24 @@ import { sayable } from './texts.js';
 import { drawnAt, PACE, UNIT } from './track.js';
 import { Walk } from './walk.js';
 
-const SAID_FOR = 6000;                    // ms for which one sees what somebody has said
-const SIZE_MOST = 65535;                  // tiles of a screen that can be told
-const LOOK_AFTER = 300;                   // ms for which a screen keeps its size before the server is told
-const EXPIRE_EVERY = 1000;                // ms between two looks at what is to be forgotten
-const REST_FOR = 1000;                    // ms for which an action rests that was asked for too often
+const SAID_FOR = 6000;                    // ms for which what a player said is shown
+const SIZE_MOST = 65535;                  // tiles: the longest side of a screen that can be told
+const LOOK_AFTER = 300;                   // ms without a change of the screen's size before the server is told
+const EXPIRE_EVERY = 1000;                // ms between two removals of what has expired
+const REST_FOR = 1000;                    // ms for which an action that was asked for too often is not sent
 
 /**
- * A player as it is drawn now. `x` and `y` are in tiles, `look` is the number that it has chosen, `values` are
- * those that the game has of it, and `saying` is what it has said a moment ago, or null.
+ * A player as it is drawn now. `x` and `y` are in tiles, `look` is the number that it chose, `values` are
+ * what the game tells of it, and `saying` is what it said a moment ago, or null.
  * @typedef {{ id: number, name: string, look: number, own: boolean, x: number, y: number, values: Record<string, any>,
  * saying: string | null }} Player
  */
 
 /** @typedef {{ type: string, id: string, x: number, y: number, values: Record<string, any> }} Thing */
 
-/** @typedef {{ name?: string, look?: number, near?: string | number | null, ticket?: string }} Guest  The name
- * that it plays under, if not the one that its window has; its look, and an invitation, if the game has such;
- * and what the game lets it play by. */
+/** @typedef {{ name?: string, look?: number, near?: string | number | null, ticket?: string }} Guest  Who
+ * joins: its name, if not the one that its window has; its look; an invitation, if the game has them; and
+ * the ticket, if the game decides who may play. */
 
 /** Functions that are called by name. */
 class Listeners {
@@ -46,8 +46,8 @@ class Listeners {
     this.all.set(name, [...this.all.get(name) ?? [], call]);
   }
 
-  /** Call them all. A fault of one is told in the console, and stops neither the others nor what else has come
-   * from the server. */
+  /** Call all functions of a name. An error in one is shown in the console, and stops neither the others nor
+   * what else has come from the server. */
   tell(name, ...what) {
     for (const call of this.all.get(name) ?? []) {
       try {
@@ -66,12 +66,12 @@ class Layer {
     this.number = number;
   }
 
-  /** Return the value of the tile of a place: 0 if nobody has written there, or if it is far away. */
+  /** Return the value of the tile at a place: 0 if nobody has written there, or if it is far away. */
   at(x, y) {
     return this.cells.value(this.number, Math.floor(x), Math.floor(y));
   }
 
-  /** Call `each(x, y, value)` for the tiles of the held squares with values above 0. */
+  /** Call `each(x, y, value)` for each tile of the held squares with a value above 0. */
   each(each) {
     const { side } = this.cells;
     for (const [key, values] of this.cells.squares) {
@@ -85,13 +85,13 @@ class Layer {
 }
 
 export class Client {
-  /** `suggestLook` returns the number of a look for somebody new. */
+  /** `suggestLook` returns the number of a look for a new player. */
   constructor(suggestLook = () => 0) {
     this.clock = new Clock();
     this.replica = new Replica();
     this.layers = new Cells();
     this.walk = new Walk((x, y) => this.blocked(x, y));
-    /** The id of the own player, 0 before there is one. */
+    /** The id of this page's player, or 0 while there is none. */
     this.id = 0;
     /** @type {Terrain | Chunks | null} Null where everybody can walk everywhere. */
     this.ground = null;
@@ -99,16 +99,16 @@ export class Client {
     this.walking = 'free';
     /** @type {[string, number, any, string[]][]} What the game has declared, as the welcome tells it. */
     this.kinds = [];
-    this.ownSeq = -1;                     // of the own player's last event that the walk was compared to
-    /** @type {import('./replica.js').Player | undefined} The own player as it was known last. */
+    this.ownSeq = -1;                     // of the last event that the walk was compared to
+    /** @type {import('./replica.js').Player | undefined} This page's player as last known. */
     this.own = undefined;
-    this.goes = false;                    // whether the last intent was none to stand
-    /** @type {[number, number]} The screen in tiles. */
+    this.goes = false;                    // false if the last intent was to stand
+    /** @type {[number, number]} The size of the screen in tiles. */
     this.size = [0, 0];
     /** @type {number | undefined} */
     this.sizing = undefined;
-    /** @type {Map<string, number>} By actions: when they were asked for last, and until when they are not, in
-     * performance time, ms. */
+    /** @type {Map<string, number>} By action: when it was last asked for, and (`rests`) until when it is not
+     * sent, in performance time, ms. */
     this.asked = new Map();
     this.rests = new Map();
     /** @type {Map<number, { text: string, until: number }>} */
@@ -116,14 +116,14 @@ export class Client {
     this.listeners = new Listeners();
     const { listeners } = this, { replica } = this;
     /**
-     * What a page wants to know. Each takes a function: `told` and `event` with a name before it, `told` gets
+     * What a page can listen to. Each takes a function; `told` and `event` take a name before it. `told` gets
      * the fields, and `event` the player, if it is known, and the values. `said` gets the player and the text,
      * `error` a code and a sentence, and `line` what the player should read about its connection, or "".
-     * `begun` gets the welcome, `message` each message once it was applied, `lost` why the connection is, a
-     * sentence or null, `waiting` in how many ms it is tried again, 0 meanwhile, `quiet` whether an answer is
-     * overdue, and `ended` why nobody plays here any more, a sentence or null if another window does. `leapt`
-     * is called when the own player is suddenly elsewhere, `held` when what is held is to be obeyed again, and
-     * `moved` when it has gone on at another machine, which knows less of it.
+     * `begun` gets the welcome; `message` each message, after it was applied; `lost` a sentence that says why
+     * the connection was lost, or null; `waiting` the ms until the next attempt, 0 during one; `quiet` whether
+     * an answer is overdue; `ended` a sentence that says why nobody plays here any more, or null if another
+     * window does. `leapt` is called when the player is suddenly elsewhere, `held` when keys and fingers that
+     * are held are to be obeyed again, and `moved` when another machine, which knows less of it, serves it now.
      */
     this.on = {
       told: (name, call) => listeners.add(`told ${name}`, call),
@@ -193,11 +193,11 @@ export class Client {
       },
       waiting: (ms) => listeners.tell('waiting', ms),
     });
-    // Also in a hidden page, which has no frames.
+    // By a timer, because a hidden page has no frames.
     setInterval(() => replica.expire(this.clock.now()), EXPIRE_EVERY);
   }
 
-  /** Play, with a screen of so many tiles: as the player that this browser had, unless another window plays it.
+  /** Begin to play on a screen of this size in tiles: as this browser's player, unless another window plays it.
    * @param {Guest} guest */
   async open({ name = '', look = 0, near = null, ticket }, width, height) {
     const { identity } = this;
@@ -210,7 +210,7 @@ export class Client {
     this.net.open({ name: identity.name, look, width: columns, height: rows, near, place: null, ticket });
   }
 
-  /** Leave the world for good: whoever plays here next is somebody else. */
+  /** Leave the world for good: the next player in this window is a new one. */
   leave() {
     this.net.leave();
     this.identity.end();
@@ -221,7 +221,7 @@ export class Client {
     this.own = undefined;
   }
 
-  /** Have a screen of so many tiles from now on; the server is told once it stays so for a moment. */
+  /** Set the size of the screen in tiles; the server is told once it has not changed for a moment. */
   look(width, height) {
     const whole = [width, height].map((n) => Math.min(Math.max(Math.ceil(n), 1), SIZE_MOST));
     const size = /** @type {[number, number]} */ (whole);
@@ -235,14 +235,14 @@ export class Client {
     }, LOOK_AFTER);
   }
 
-  // What there is.
+  // What is around.
 
-  /** The own player, null until it is there for the first time. */
+  /** This page's player, or null until the server has first told of it. */
   get me() {
     return this.player(this.id);
   }
 
-  /** How many tiles a second the own player goes. */
+  /** The speed of this page's player in tiles per second. */
   get speed() {
     return this.replica.speed * this.walk.pace / PACE / UNIT;
   }
@@ -265,7 +265,7 @@ export class Client {
     return /** @type {Player[]} */ ([...this.replica.players.keys()].map((id) => this.player(id)));
   }
 
-  /** Return the things that lie near; only those of a kind, if there is its name.
+  /** Return the things that lie near: all, or only those of the kind with this name.
    * @returns {Thing[]} */
   things(type = '') {
     return [...this.replica.things.values()].flat().filter((thing) => type === '' || thing.type === type)
@@ -278,14 +278,14 @@ export class Client {
     return new Layer(this.layers, kind === undefined ? -1 : kind[1]);
   }
 
-  /** Return the values of what is kept of the square in which a tile is, or null.
+  /** Return the values that the game keeps, under this name, of the square that a tile is in, or null.
    * @returns {Record<string, any> | null} */
   kept(type, x, y) {
     const { side } = this.replica, key = `${Math.floor(x / side)}:${Math.floor(y / side)}`;
     return this.replica.kept.get(key)?.find((kept) => kept.type === type)?.values ?? null;
   }
 
-  /** Say whether nobody can enter the tile of a place, as far as is known. */
+  /** Return whether the tile at a place is known to be one that nobody can enter. */
   blocked(x, y) {
     const column = Math.floor(x), row = Math.floor(y);
     return this.layers.blocked(column, row) || (this.ground !== null && this.ground.blocked(column, row));
@@ -293,7 +293,7 @@ export class Client {
 
   // What the player does.
 
-  /** Follow an intent, from so many ms ago on (200 at most): null stands for a stop.
+  /** Follow an intent as of `ago` ms ago (200 at most); null means to stop.
    * @param {import('./track.js').Intent} intent */
   go(intent, ago = 0) {
     const numbers = intent === null ? [] : 'goal' in intent ? intent.goal : intent.heading;
@@ -310,13 +310,13 @@ export class Client {
     this.go({ goal: unitsAt(x, y) });
   }
 
-  /** Say something to all who are near. */
+  /** Say something to everybody near. */
   say(text) {
     const line = sayable(text);
     if (line !== '') this.net.act(P.SAY, line);
   }
 
-  /** Ask for an action, unless it was asked for too often a moment ago; return whether. */
+  /** Ask for an action and return true; or return false if it was asked for too often a moment ago. */
   #ask(action, fields) {
     const now = performance.now();
     if ((this.rests.get(action) ?? 0) > now) return false;
@@ -325,13 +325,13 @@ export class Client {
     return true;
   }
 
-  /** Too much was asked for: do without the actions of this moment for a while. Whoever goes on is sent away. */
+  /** Do not send the last moment's actions for a while: the server sends away a client that asks for too much. */
   #rest() {
     const now = performance.now();
     for (const [action, at] of this.asked) if (at > now - REST_FOR) this.rests.set(action, now + REST_FOR);
   }
 
-  /** Go on to the next frame: the own walk is where it is by now. */
+  /** Advance to the next frame: move the predicted walk on to now, and forget what has expired. */
   advance() {
     const now = this.clock.now();
     if (this.id === 0) return;
@@ -364,7 +364,7 @@ export class Client {
     this.listeners.tell('begun', welcome);
   }
 
-  /** Have the ground that a welcome tells: what is known of it stays if it is the same. */
+  /** Use the ground that a welcome tells; if it is the same as before, keep what is known of it. */
   #setGround(ground, seed, stamp) {
     const { ground: known } = this;
     if (ground === GROUND && known instanceof Terrain && known.seed === seed >>> 0) return;
@@ -388,8 +388,8 @@ export class Client {
       this.own = me;
       if (walk.reconcile(me, clock.now())) this.listeners.tell('leapt');
     }
-    // The server had received nothing for a while, or there may be a way where a wall was: go on with what is
-    // still held.
+    // The server ended the walk after receiving nothing for a while, or a wall that barred it may be gone:
+    // obey again what is still held.
     if (walk.ended || (walls && walk.arrived)) this.listeners.tell('held');
     walk.ended = false;
     this.listeners.tell('message', message);

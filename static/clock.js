@@ -4,7 +4,7 @@
 const SAMPLES = 8;                        // number of pings of which the quickest counts
 const SLEW = 0.1;                         // ms by which the clock is corrected per ms
 const STEP_OVER = 1000;                   // ms: if it is behind by more, as after a sleep, it is set at once,
-                                          // and what was measured before it does not count any more
+                                          // and earlier measurements no longer count
 
 export class Clock {
   constructor() {
@@ -23,13 +23,13 @@ export class Clock {
     this.last = -Infinity;
   }
 
-  /** Take that it was `answered` by node time when something came that was not asked for: that is too early by
-   * as long as it was on its way, and better than nothing until a ping is back. */
+  /** Begin with the node time `answered` of a message that was not a pong. It is too early by as long as the
+   * message was on its way, but better than nothing until a pong comes. */
   begin(answered, heard) {
     this.target = this.offset = answered - heard;
   }
 
-  /** Take the times of a ping in ms: when it was `sent` and its pong `heard` by performance.now(),
+  /** Add the times of a ping in ms: when it was `sent` and its pong `heard` by performance.now(),
    * and when it was `answered` by node time. */
   sample(sent, answered, heard) {
     const trip = heard - sent, offset = answered - (sent + heard) / 2;

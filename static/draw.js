@@ -1,5 +1,5 @@
-// Draws a game on a canvas: ground, cells, things and players, plainly, or as its page wants. All is in tiles:
-// what a page draws of a thing or a player begins at (0, 0), and is one tile large from -0.5 to 0.5.
+// Draws a game on a canvas: ground, cells, things and players, plainly, or by functions of its page. All is in
+// tiles: a page draws a thing or a player around (0, 0), where one tile reaches from -0.5 to 0.5.
 
 import { BARRED, Chunks } from './chunks.js';
 import { Terrain } from './terrain.js';
@@ -8,13 +8,13 @@ const FREE = '#2b2f36', LINE = '#343942', DARK = '#14161a';
 // By the kind of a tile of terrain(), DEEP to PLATEAU.
 const LAND = ['#1d3557', '#2a5078', '#7d7250', '#33502f', '#26402a', '#4c4f55', '#6b5f4a', '#6f5637', '#5c6a4a',
   '#3d5a38'];
-// The most tiles of which the server tells: 96 x 64, and those at the edges are whole.
+// The server tells of 96 x 64 tiles at most, and a tile that is seen in part counts as a whole one.
 const WIDEST = 95, HIGHEST = 63;
 const FONT = '13px system-ui, sans-serif', EDGE = 3;    // css px
 
 /** @typedef {CanvasRenderingContext2D} Ctx */
 
-/** Return a colour for a number, unlike those of its neighbours. */
+/** Return a colour for a number, unlike those of the numbers next to it. */
 export function coloured(number) {
   return `hsl(${(number * 137.5) % 360} 62% 62%)`;
 }
@@ -27,10 +27,10 @@ export class Draw {
     this.game = game;
     this.canvas = canvas;
     this.least = tile;
-    this.tile = tile;                     // css px: more if the screen would show more than the server tells
+    this.tile = tile;                     // css px: larger if the screen would show more than the server tells
     // Of the canvas, in css px: where it is in the window, and how large; and the px of a css px.
     this.box = { left: 0, top: 0, width: 0, height: 0, ratio: 0 };
-    /** What has failed. @type {Set<Function>} */
+    /** Functions of the page that have failed. @type {Set<Function>} */
     this.faulty = new Set();
     this.ctx = /** @type {Ctx} */ (canvas.getContext('2d'));
     /** The tiles at the left and at the top of the canvas. */
@@ -66,7 +66,7 @@ export class Draw {
     this.pieces.things.set(type, draw);
   }
 
-  /** Draw what is kept of squares, of one kind, by `draw(ctx, values, x, y, side)`: the first tile of a square, and the length of its side. */
+  /** Draw what is kept of squares under this name by `draw(ctx, values, x, y, side)`, with a square's first tile and its side's length. */
   kept(type, draw) {
     this.pieces.kept.set(type, draw);
   }
@@ -81,7 +81,7 @@ export class Draw {
     this.pieces.over = draw;
   }
 
-  /** Write a text over a place, from (0, 0) of what is drawn now, in tiles. */
+  /** Write a text at (x, y), in tiles from the (0, 0) of what is drawn now. */
   label(text, x = 0, y = 0) {
     const { ctx, tile } = this;
     if (text === '') return;
@@ -110,7 +110,7 @@ export class Draw {
     ctx.stroke();
   }
 
-  /** Return the place, in tiles, of one on the page, in css px. */
+  /** Return the place, in tiles, under a place on the page, in css px. */
   placeAt(x, y) {
     return [this.left + (x - this.box.left) / this.tile, this.top + (y - this.box.top) / this.tile];
   }
@@ -124,7 +124,7 @@ export class Draw {
     if (width !== before.width || height !== before.height || ratio !== before.ratio) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
-      // Where no style says how large it is, a canvas is as large as the px that it has.
+      // Without a size in its style, a canvas is as many css px large as it has px.
       if (canvas.getBoundingClientRect().width !== width) {
         Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
       }
@@ -192,7 +192,7 @@ export class Draw {
     this.ctx.restore();
   }
 
-  /** Draw something as the page wants. A fault is told in the console, once, and all else is drawn. */
+  /** Draw something by a function of the page. If it throws, the console shows that once, and all else is drawn. */
   #by(draw, ...what) {
     try {
       draw(this.ctx, ...what);
@@ -202,7 +202,7 @@ export class Draw {
     }
   }
 
-  /** Draw what is kept of each square, or write it down. */
+  /** Draw what is kept of each square, or write its values there. */
   #kept() {
     const { side } = this.game.replica;
     for (const [key, kept] of this.game.replica.kept) {

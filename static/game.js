@@ -1,5 +1,5 @@
-// What the page of any game begins with: `join` lets its player play, draws the game on a canvas, and lets it be
-// steered there. It knows no game.
+// Where the page of any game begins: `join` lets its player play, draws the game on a canvas, and steers the
+// player there. It knows no game.
 
 import { Client } from './client.js';
 import { Draw } from './draw.js';
@@ -10,12 +10,12 @@ import { sayable } from './texts.js';
 export const HINT = 'Walk with the arrow keys, or touch where you want to go.';
 
 /**
- * Let this window's player play, and return the game. With a `canvas` it is drawn there, its tiles `tile` css
- * px large, and the player walks by keys, mouse and touch. `keys` has what other keys do, by their codes, such
+ * Let this window's player play, and return the game. With a `canvas` it is drawn there, with tiles of `tile`
+ * css px, and the player walks by keys, mouse and touch. `keys` says what other keys do, by their codes, such
  * as { Space: () => game.do.jump() }; `tap(x, y)` is called for a click or touch at a place, in tiles, and
- * returns true if that is no walk. With `turns`, keys and touches turn the player along rows and columns, and
- * it goes on when they are let go. Without a canvas, call `game.open(guest, width, height)` and, for each
- * frame, `game.advance()`.
+ * returns true if the player is not to walk there. With `turns`, keys and touches turn the player along rows
+ * and columns, and it keeps walking when they are released. Without a canvas, call
+ * `game.open(guest, width, height)` and, for each frame, `game.advance()`.
  * @param {import('./client.js').Guest & { canvas?: HTMLCanvasElement, tile?: number, keys?: Record<string, () => void>,
  * tap?: (x: number, y: number) => boolean | void, turns?: boolean }} how
  */

@@ -1,6 +1,6 @@
 // Who plays in this window: its token, name, look and secret, and where they are kept. A browser keeps
-// one identity. A second window that plays at the same time has one of its own, which it keeps as long
-// as it is open. It never touches the page.
+// one identity. A second window that plays at the same time has another one, which it keeps as long as
+// it is open. It never touches the page.
 
 import { suggestName } from './names.js';
 
@@ -14,13 +14,13 @@ const ANSWER_WITHIN = 200;                // ms that another window may take to 
 
 export class Identity {
   /** `others` reaches the other windows of this browser; null if the browser cannot. `suggestLook` returns
-   * the number of a look for somebody new.
+   * the number of a look for a new player.
    * @param {Keep} browser @param {Keep} window @param {BroadcastChannel | null} others */
   constructor(browser, window, others, suggestLook = () => 0) {
     this.browser = browser;
     this.window = window;
     this.others = others;
-    // A window that had an identity of its own goes on with it.
+    // A window that already had its own identity keeps it.
     this.keep = window.get(TOKEN) === null ? browser : window;
     this.plays = false;
     this.suggested = suggestName();
@@ -47,26 +47,26 @@ export class Identity {
     await new Promise((resolve) => setTimeout(resolve, ANSWER_WITHIN));
   }
 
-  /** Play from now on: other windows of this browser that do not play yet get identities of their
+  /** Begin to play: this browser's other windows that do not play yet get identities of their
    * own. */
   begin() {
     this.plays = true;
     if (this.keep === this.browser) this.others?.postMessage('I do');
   }
 
-  /** Play no more. */
+  /** Stop playing. */
   end() {
     this.plays = false;
   }
 
-  /** Forget who this was: the next one is somebody new. */
+  /** Forget this player: the next one is new. */
   anew() {
     for (const key of [TOKEN, NAME, LOOK, SECRET]) this.keep.forget(key);
     this.suggested = suggestName();
     this.suggestedLook = this.suggestLook();
   }
 
-  /** The text with which a player comes back as itself; null if there is none yet.
+  /** The text by which the server knows a player that comes back; null if there is none yet.
    * @returns {string | null} */
   get token() {
     return this.keep.get(TOKEN);
@@ -96,7 +96,7 @@ export class Identity {
     this.keep.set(LOOK, String(look));
   }
 
-  /** The secret by which this player's gems are counted; the first time it is made. */
+  /** The secret by which this player's gems are counted; it is made when first needed. */
   get secret() {
     const known = this.keep.get(SECRET);
     if (known !== null && SECRET_FORM.test(known)) return known;

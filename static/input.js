@@ -13,7 +13,7 @@ export class Input {
   /** `on` has { heading(dx, dy), tap(cssX, cssY, byMouse), lead(place), canClick(cssX, cssY),
    * key(event), rest() }. They are called for a new direction that is held (0, 0: none), for a
    * click or touch, for the place { x, y } at which the mouse or a finger is held (null: no longer), to
-   * find out whether a click does something else there than walk, for any other key, and for whatever
+   * find out whether a click there does something other than walk, for any other key, and for whatever
    * must end a walk. */
   constructor(canvas, on) {
     this.on = on;
@@ -34,7 +34,7 @@ export class Input {
     });
     canvas.addEventListener('pointerdown', (event) => {
       if (!event.isPrimary || event.button !== 0) return;
-      // Whoever lets go over a panel lets go as well.
+      // So that a release over a panel counts too.
       canvas.setPointerCapture(event.pointerId);
       this.tap = { x: event.clientX, y: event.clientY, at: event.timeStamp };
       this.holding = setTimeout(() => this.#lead(this.tap), HOLD_AFTER);
@@ -58,14 +58,14 @@ export class Input {
     canvas.addEventListener('contextmenu', (event) => event.preventDefault());
   }
 
-  /** Take the direction of the on-screen stick: dx and dy are each -1, 0 or 1; 0, 0 if it is let
-   * go. */
+  /** Set the direction of the on-screen stick: dx and dy are each -1, 0 or 1; 0, 0 when it is
+   * released. */
   stick(dx, dy) {
     this.stickAt = [dx, dy];
     this.#turn();
   }
 
-  /** Forget all that is held, and end any walk. */
+  /** Forget everything that is held, and end any walk. */
   rest() {
     this.#letGo();
     this.held.clear();
@@ -74,7 +74,7 @@ export class Input {
     this.on.rest();
   }
 
-  /** The mouse or a finger leads to a place. */
+  /** Note that the mouse or a finger leads to a place. */
   #lead(place) {
     this.leads = true;
     this.on.lead(place);
@@ -88,7 +88,7 @@ export class Input {
     this.on.lead(null);
   }
 
-  /** Report the direction that is held once more, if there is one. */
+  /** Report the held direction again, if there is one. */
   repeat() {
     const [dx, dy] = this.heading;
     if (dx !== 0 || dy !== 0) this.on.heading(dx, dy);

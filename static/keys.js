@@ -4,8 +4,8 @@
 
 const PLACES = ['KeyW', 'KeyA', 'KeyS', 'KeyD'];
 
-/** Return the letter, a to z, of a keyboard event, or null. On a keyboard without Latin letters it is that
- * of the key's place.
+/** Return the letter, a to z, of a keyboard event, or null. On a keyboard without Latin letters, the key's
+ * place decides.
  * @param {{ key: string, code: string }} event */
 export function letterOf({ key, code }) {
   if (/^[a-z]$/i.test(key)) return key.toLowerCase();

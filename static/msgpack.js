@@ -53,7 +53,7 @@ function putLong(out, head, n) {
   for (let i = 0; i < 8; i++) out.push(view.getUint8(i));
 }
 
-/** Return the value in an ArrayBuffer. Bytes are a Uint8Array that looks into this buffer, and is no
+/** Return the value in an ArrayBuffer. Bytes become a Uint8Array that is a view of this buffer, not a
  * copy. Throws RangeError if it is not exactly one value. */
 export function decode(buffer) {
   const reader = new Reader(buffer);
@@ -123,7 +123,7 @@ class Reader {
   }
 
   array(length) {
-    // Each item has at least one byte: so a false length is found before memory is used for it.
+    // Each item has at least one byte, so a false length is found before memory is used for it.
     if (length > this.bytes.length - this.at) throw new RangeError('it ends too soon');
     const items = [];
     for (let i = 0; i < length; i++) items.push(this.take());

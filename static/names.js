@@ -11,8 +11,8 @@ export function suggestName() {
   return `${pick(FIRST)} ${pick(SECOND)}`;
 }
 
-/** Return a Map from id to the name that is shown. If several players have a name, a tag made from
- * the id follows it. */
+/** Return a Map from id to the name that is shown. If players share a name, a tag made from the id
+ * follows it. */
 export function tellApart(players) {
   const all = [...players], count = new Map(), shown = new Map();
   for (const { name } of all) count.set(name, (count.get(name) ?? 0) + 1);
@@ -23,7 +23,7 @@ export function tellApart(players) {
   return shown;
 }
 
-/** Say whether a text has a name in it, as words of their own. */
+/** Return whether a text contains a name as whole words. */
 export function isAddressed(text, name) {
   const words = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   return new RegExp(`(?<![\\p{L}\\p{N}])${words}(?![\\p{L}\\p{N}])`, 'iu').test(text);

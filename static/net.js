@@ -8,17 +8,17 @@ const TICK = 250;                         // ms between looks at the connection
 const PING_EVERY = 1000;                  // ms between pings while anything happens
 const PING_IDLE = 10000;                  // the longest pause when nothing happens
 const PING_HEARD = 5000;                  // ms between pings while flushes come, which need only an
-                                          // ack: the clock is still to be set now and then
+                                          // ack: the clock must still be set now and then
 const PING_HIDDEN = 20000;                // while the page is hidden
 const ACK_EVERY = 1000;                   // ms between acknowledgements of flushes
-const ACK_BYTES = 96 * 1024;              // received since the last one: then one is sent at once
+const ACK_BYTES = 96 * 1024;              // received since the last one, after which one is sent at once
 const FIRST_PINGS = 4;                    // pings right after the welcome, to set the clock
 const FIRST_PING_EVERY = 120;             // ms
-const QUIET_AFTER = 2500;                 // ms that a ping waits before the page says so
-const DEAD_AFTER = 8000;                  // ms that a ping waits before the connection is lost
+const QUIET_AFTER = 2500;                 // ms that a ping is unanswered before the page says so
+const DEAD_AFTER = 8000;                  // ms that a ping is unanswered before the connection is lost
 const WELCOME_WITHIN = 10000;             // ms from the first try to connect to the welcome
-const MOVE_WITHIN = 8000;                 // ms for which it tries to go on at another machine
-const SHOWN_WITHIN = 600;                 // ms from the welcome there until it goes on, whatever came
+const MOVE_WITHIN = 8000;                 // ms in which another machine must welcome the player
+const SHOWN_WITHIN = 600;                 // ms from that welcome to the change, whatever came until then
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
 const AT_ONCE = new Set([P.WALK, P.GO, P.HOME, P.PING, P.ACK]);
@@ -27,23 +27,23 @@ const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after 
 
 /** @typedef {{ name: string, look: number, width: number, height: number,
  * near: string | number | null, place: import('./track.js').Pair | null, ticket?: string }} Hello  The name
- * and the look, the viewport in tiles, an invitation, where the player stood, in units, when a connection was
- * lost, and what the game lets it play by. */
+ * and look, the viewport in tiles, an invitation, where the player stood, in units, when the connection was
+ * lost, and the ticket, if the game decides who may play. */
 
 /** @typedef {{ socket: WebSocket, greeted: boolean, heard: [any[], number, number][], later: any[][], left: number,
- * timer: number }} Next  The connection to another machine at which it is to go on: whether it has said hello
- * there, what has come, with bytes and performance times, what is to be sent there, and how many snapshots are
- * still to come. */
+ * timer: number }} Next  The connection to the machine that is to serve the player next: whether the hello
+ * was sent, what has come, with bytes and performance times, what is to be sent later, and how many snapshots
+ * are still to come. */
 
 export class Net {
   /** `clock` is set by pings; `identity` has the token. `on` has { welcome(message), message(message), error(code, sentence),
    * quiet(is), lost(why), waiting(ms), refused(code, sentence), takenOver(), moved() }. `welcome` also gets
-   * when the message came, in performance time, and if another machine serves the player from now on, the
-   * node time by the clock of the last one; then `moved` is called when all is told that is there. quiet(true) means
-   * that a ping waits for its answer, quiet(false) that an answer came. `why` is a sentence or null.
+   * the performance time at which the message came and, if another machine serves the player from now on, the
+   * node time by the last one's clock; `moved` is called once all that came from there was told. quiet(true)
+   * means that an answer is overdue, quiet(false) that one came. `why` is a sentence or null.
    * `ms` is the time until the next attempt to connect, or 0 during one. */
   constructor(url, clock, identity, on) {
-    this.home = this.url = url;           // where it begins, and where it is connected
+    this.home = this.url = url;           // the first server, and the one of this connection
     this.identity = identity;
     this.clock = clock;
     this.on = on;
@@ -124,8 +124,8 @@ export class Net {
     send(P.APPEAR, name, look);
   }
 
-  /** Say hello at another machine. It plays on here until it is shown there what there is; if that does not
-   * come to pass, nothing has happened. */
+  /** Say hello at another machine. The player stays at this one until the other has sent its snapshots; if it
+   * does not welcome the player, nothing changes. */
   #move(address) {
     let socket;
     try {
@@ -133,7 +133,7 @@ export class Net {
       if (this.next !== null || url.origin === new URL(this.url).origin) return;
       socket = new WebSocket(url.href, P.SUBPROTOCOL);
     } catch (error) {
-      if (error instanceof DOMException || error instanceof TypeError) return;    // this page may not
+      if (error instanceof DOMException || error instanceof TypeError) return;    // this page may not connect
       throw error;
     }
     socket.binaryType = 'arraybuffer';
@@ -163,7 +163,7 @@ export class Net {
     };
   }
 
-  /** Go on at the other machine. */
+  /** Change to the other machine. */
   #change({ socket, heard, later }) {
     const was = this.clock.now(), before = this.socket;
     this.#forget();
@@ -179,16 +179,16 @@ export class Net {
     this.on.moved();
   }
 
-  /** Stay where it is: nobody has let it in at the other machine. */
+  /** Stay at this machine: the other one did not let the player in. */
   #stay() {
     const { later } = /** @type {Next} */ (this.next);
     this.#forget()?.close();
     for (const message of later) this.send(...message);
-    // The last machine may have given the player up.
+    // This machine may have given the player up by now.
     if (this.socket?.readyState !== WebSocket.OPEN) this.#lose(null);
   }
 
-  /** Have no other connection any more. */
+  /** Forget the connection to the other machine, and return its socket. */
   #forget() {
     const { next } = this;
     this.next = null;
@@ -196,7 +196,7 @@ export class Net {
     return next?.socket;
   }
 
-  /** Begin to count what comes over a new connection. */
+  /** Reset what is counted and timed, for a new connection. */
   #begin() {
     this.flush = 0;
     this.acknowledged = 0;
@@ -208,15 +208,15 @@ export class Net {
     this.waited = 0;
   }
 
-  /** Leave for good: the server lets the player go at once. */
+  /** Leave for good: the server removes the player at once. */
   leave() {
     this.socket?.close(P.CLOSE_NORMAL);
     this.#abandon();
     this.lost = false;
   }
 
-  /** Send a message if the connection is open. What may be done once only waits while it goes to another
-   * machine, since the last one may not do it any more. */
+  /** Send a message if the connection is open. During a change to another machine, what must be done only
+   * once is sent later, since this machine may not do it any more. */
   send(...message) {
     if (this.next?.greeted && !AT_ONCE.has(message[0])) this.next.later.push(message);
     else if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
@@ -234,7 +234,7 @@ export class Net {
     this.busyAt = performance.now();
   }
 
-  /** Take a message that came at a performance time; `was` as in `welcome`. */
+  /** Handle a message that came at performance time `now`; `was` is the node time that `welcome` gets. */
   #heard(message, bytes, now, was = null) {
     this.received.bytes += bytes;
     this.waited = 0;
@@ -274,7 +274,7 @@ export class Net {
         this.clock.sample(message[1], message[2], now);
         break;
       case P.RESYNC:
-        // Flushes may be numbered anew: the player may have been passed to another process.
+        // Flush numbers may begin again: the player may have been passed to another process.
         this.flush = this.acknowledged = 0;
         this.on.message(message);
         break;
@@ -330,7 +330,7 @@ export class Net {
     this.on.quiet(is);
   }
 
-  /** Drop the present connection, and ignore what still comes over it. */
+  /** Drop the current connection, and ignore what still comes over it. */
   #abandon() {
     clearTimeout(this.retryTimer);
     this.retryAt = null;
@@ -343,9 +343,9 @@ export class Net {
   }
 
   #closed({ code, reason }) {
-    // The other machine has the player by now, or will have it in a moment; or it goes home.
+    // The other machine has the player, or soon will; if not, #stay connects to the first server again.
     if (this.next?.greeted && !REFUSED.has(code)) return;
-    // A refusal that has closed the connection begins with the reason for that; others were before.
+    // The sentence of the error that closed the connection begins with the close reason; others are older.
     const refusal = this.refusal?.sentence.startsWith(reason) ? this.refusal : null;
     const sentence = refusal?.sentence ?? reason;
     // A hello that came too late only means a slow connection.

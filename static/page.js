@@ -1,16 +1,16 @@
-// The page of a game that has none of its own: players walk and talk, and what the game has written on the
-// ground, lets lie there and keeps is drawn plainly, with its names. Whoever makes a page may begin with it.
+// The page of a game that brings none: players walk and talk, and the game's cells, things and what it keeps
+// of squares are drawn plainly, with their names. An author may begin a page with a copy of it.
 
 import { HINT, join } from './game.js';
 
-const SHOWN_FOR = 8000;                   // ms for which one sees what the game has told
+const SHOWN_FOR = 8000;                   // ms for which what the game tells is shown
 
-/** Return the page's element of a selector; it must be there. @returns {any} */
+/** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);
 const line = part('#line'), form = part('form'), words = part('#say');
 let fading = 0;
 
-/** Show a line: for a while, or until there is another one. */
+/** Show a line for a while, or until the next one if it `stays`. */
 function show(text, stays = false) {
   line.textContent = text === HINT ? `${HINT} Enter to talk.` : text;
   clearTimeout(fading);

@@ -1,9 +1,9 @@
-// The replica: what this client knows of the squares that it holds: the players in them, and the
-// things that lie there. It applies the server's messages by the rules of docs/protocol.md ("What a
-// client keeps"). It never touches the page.
+// The replica: what this client knows of the squares that it holds, such as the players and things in
+// them. It applies the server's messages by the rules of docs/protocol.md ("What a client keeps"). It
+// never touches the page.
 //
-// Hundreds of tracks may come between two frames. Therefore nothing is allocated for a track: it is
-// written over the one before.
+// Hundreds of tracks may come between two frames, so nothing is allocated for a track: it overwrites
+// the one before.
 
 import * as P from './protocol.js';
 import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
@@ -17,17 +17,17 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {string} name
  * @property {boolean} dimmed   true while its connection is lost
  * @property {number} look      as its player chose it, or 0
- * @property {import('./track.js').Track} track  the next one is written over it
+ * @property {import('./track.js').Track} track  the next one overwrites it
  * @property {number} pace      how fast it is, in percent
- * @property {object} values    what the game has of it, by the names of the fields
+ * @property {object} values    what the game tells of it, by the names of the fields
  * @property {[number, number]} square  column and row
- * @property {number} slot      by which tracks mean it in this square
- * @property {Slots | null} slots  where its slot leads to it; null while it goes from one held
+ * @property {number} slot      the number that names it in tracks of this square
+ * @property {Slots | null} slots  the map that has its slot; null while it goes from one held
  *                              square to another
- * @property {number} sketches  how often its track was told by a sketch, or exactly after one
+ * @property {number} sketches  grows with each sketch of its track, and when it is told exactly again
  * @property {boolean} rough    whether its track is from a sketch
- * @property {number | null} transitUntil  node time, ms, until which the player is drawn on while
- *                              it goes from one held square to another; null otherwise
+ * @property {number | null} transitUntil  node time, ms, until which the player is still drawn
+ *                              while it goes from one held square to another; null otherwise
  */
 
 /**
@@ -40,7 +40,7 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
  * @property {number} x         absolute position in units
  * @property {number} y
  * @property {string} type      the name of its kind
- * @property {Record<string, any>} values  what its kind has besides, by the names of the fields
+ * @property {Record<string, any>} values  its other fields, by their names
  */
 
 /** @typedef {Map<number, Player>} Slots  The players of one square and source, by their slots. */
@@ -53,11 +53,11 @@ import { DIAGONAL, durationOf, SPEED, stand, UNIT } from './track.js';
 
 const REMEMBERED = 10000;                 // ms for which the seq of a removed player is kept
 const IN_TRANSIT = 2000;                  // ms for which a player between two held squares
-                                          // is drawn on
+                                          // is still drawn
 const DROPPED_SHOWN = 2000;               // ms for which the overlay shows a dropped square
 const RATE_OVER = 3000;                   // ms over which messages of a square are counted
-const TRACK_NEWS = 250;                   // ms: the age of older tracks does not tell how late
-                                          // an event came
+const TRACK_NEWS = 250;                   // ms: tracks older than this do not count for how
+                                          // late a flush came
 const TRACK_BYTES = 12;                   // of a record of a track, after its slot
 const SKETCH_BYTES = 5;                   // of a sketch, after its slot
 const STEP = 64, NEAR = 64, COARSE = 8;   // units of a step of a sketch; from the step NEAR on, each
@@ -72,16 +72,16 @@ export class Replica {
     this.diagonal = DIAGONAL;
     /** Called with what a player says. @type {(player: Player, text: string) => void} */
     this.onSay = () => {};
-    /** Called with what happens to a player in a game: the name of its kind, the player's id, and what
-     * its fields are. @type {(type: string, id: number, values: object) => void} */
+    /** Called with an event of the game: the name of its kind, the id of the player it happened to,
+     * and its fields. @type {(type: string, id: number, values: object) => void} */
     this.onEvent = () => {};
     /** The names of the game's things and events, and of their fields, by 'thing 0' and the like.
      * @type {Map<string, { type: string, names: string[] }>} */
     this.kinds = new Map();
     /** Grows whenever a name is added or removed. */
     this.nameChanges = 0;
-    /** How late the last flush was: the most ms that passed since one of its events happened. Events
-     * of long ago, which were told late on purpose, do not count; -Infinity if there are no others. */
+    /** How late the last flush was: the age of its oldest event in ms. Events of long ago, which were
+     * told late on purpose, do not count; -Infinity if it had no others. */
     this.late = -Infinity;
     /** @type {Map<number, Player>} By id. */
     this.players = new Map();
@@ -91,7 +91,7 @@ export class Replica {
     /** @type {Map<number, { seq: number, until: number }>} By id: the seqs of removed
      * players, and the node times, ms, until which they are kept. */
     this.removed = new Map();
-    /** @type {Map<string, Thing[]>} By 'col:row': what lies in the squares of which that was
+    /** @type {Map<string, Thing[]>} By 'col:row': the things in the squares whose things were
      * told. */
     this.things = new Map();
     /** Grows whenever something about the things changes. */
@@ -104,8 +104,8 @@ export class Replica {
     /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': the node times,
      * ms, of recent messages and of the last one. */
     this.squares = new Map();
-    /** @type {{ col: number, row: number, at: number }[]} Squares that were let
-     * go recently, each at node time `at`, ms. */
+    /** @type {{ col: number, row: number, at: number }[]} Squares that were
+     * dropped recently, each at node time `at`, ms. */
     this.dropped = [];
   }
 
@@ -128,7 +128,7 @@ export class Replica {
     return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
   }
 
-  /** Take a message of the kinds HELD, SNAPSHOT, FLUSH, THINGS, KEPT and RESYNC; `now` is node time,
+  /** Apply a message if it is a HELD, SNAPSHOT, FLUSH, THINGS, KEPT or RESYNC; `now` is node time,
    * ms. */
   apply(message, now) {
     if (message[0] === P.FLUSH) this.#flush(message, now);
@@ -181,8 +181,8 @@ export class Replica {
     for (const crowd of crowds) this.#crowd(crowd, written, now);
   }
 
-  /** Take a batch of a flush that was written at node time `written`, ms. Its last items may be
-   * missing: then they are empty. */
+  /** Apply a batch of a flush that was written at node time `written`, ms. Its last items are left out
+   * if they are empty. */
   #batch([col, row, source, ago, tracks, others = [], , wide], written, now) {
     if (!this.holds(col, row)) return;
     const key = `${col}:${row}`, sent = written - ago;
@@ -208,15 +208,15 @@ export class Replica {
     if (others.length > 0) this.late = Math.max(this.late, now - sent);
   }
 
-  /** Take records of tracks: a slot of one byte or two (`slotBytes`), and TRACK_BYTES more.
+  /** Apply records of tracks, each a slot of `slotBytes` (1 or 2) bytes and TRACK_BYTES more.
    * @param {Slots} slots @param {Uint8Array} bytes */
   #tracks(col, row, slots, sent, bytes, slotBytes, now) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const span = this.side * UNIT, middle = span / 2;
     const last = view.byteLength - slotBytes - TRACK_BYTES;
     for (let at = 0; at <= last; at += slotBytes + TRACK_BYTES) {
-      // A slot that nobody has is that of a player whose enter was lost. Taking the seq of such a
-      // track would keep the repeated enter out.
+      // If nobody has the slot, its player's enter was lost. Were the seq of this track noted, the
+      // enter would be ignored when it is repeated.
       const known = slots.get(slotBytes === 1 ? view.getUint8(at) : view.getUint16(at, true));
       if (known === undefined) continue;
       const rest = at + slotBytes;
@@ -233,7 +233,7 @@ export class Replica {
     }
   }
 
-  /** Take the moves in a crowd, as they were at node time `written`, ms. */
+  /** Apply the moves of a crowd, as they were at node time `written`, ms. */
   #crowd([col, row, , ...bySource], written, now) {
     if (!this.holds(col, row)) return;
     const key = `${col}:${row}`;
@@ -245,7 +245,7 @@ export class Replica {
     this.late = Math.max(this.late, now - written);
   }
 
-  /** Take sketches of players of one source.
+  /** Apply sketches of one source's players.
    * @param {Slots} slots @param {Uint8Array} bytes */
   #sketches(col, row, slots, bytes, written) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -276,18 +276,18 @@ export class Replica {
     known.sketches++;
   }
 
-  /** Know the kinds of the game, as the welcome has them. */
+  /** Learn the kinds of the game from a welcome. */
   learn(kinds) {
     this.kinds = new Map(kinds.map(([what, number, type, names]) => [`${what} ${number}`, { type, names }]));
   }
 
-  /** Return the name of a kind, and what its fields are by theirs. */
+  /** Return the name of a kind, and these fields by their names. */
   #named(kind, fields) {
     const { type, names } = this.kinds.get(kind) ?? { type: '', names: [] };
     return { type, values: Object.fromEntries(names.map((name, i) => [name, fields[i]])) };
   }
 
-  /** Take everything that lies in a square now. */
+  /** Replace everything that lies in a square. */
   #lay([, col, row, things]) {
     if (!this.holds(col, row)) return;
     const span = this.side * 1024;
@@ -301,7 +301,7 @@ export class Replica {
     this.thingChanges++;
   }
 
-  /** Take what the game keeps of a square. */
+  /** Replace what the game keeps of a square. */
   #keep([, col, row, kept]) {
     if (!this.holds(col, row)) return;
     this.kept.set(`${col}:${row}`, kept.map((fields, n) => this.#named(`kept ${n}`, fields)));
@@ -326,7 +326,7 @@ export class Replica {
     const removed = this.removed.get(id);
     if (removed !== undefined && removed.until > now && seq <= removed.seq) return;
     let player = this.players.get(id);
-    // An entry of a snapshot also counts if its seq is the one known: it may tell more.
+    // In a snapshot an entry with the known seq counts too: it may tell more.
     if (player !== undefined && (seq < player.seq || (seq === player.seq && !again))) return;
     if (player?.name !== name) this.nameChanges++;
     const { values } = this.#named('player 0', fields);
@@ -357,7 +357,7 @@ export class Replica {
     return slots;
   }
 
-  /** From now on no track means this player. Its slot may be another's by now. */
+  /** Detach a player from its slot, which may be another's by now, so that no track moves it. */
   #freeSlot(player) {
     if (player.slots?.get(player.slot) === player) player.slots.delete(player.slot);
     player.slots = null;
@@ -430,12 +430,12 @@ export class Replica {
   }
 }
 
-/** The middle of one of the parts into which a side of a square, `span` units long, is divided. */
+/** Return the middle of one of the 256 parts of a square's side, which is `span` units long. */
 function middleOf(part, span) {
   return Math.floor((2 * part + 1) * span / 512);
 }
 
-/** The units that so many steps of a sketch stand for. */
+/** Return the units that a number of steps in a sketch stands for. */
 function wayOf(steps) {
   const size = Math.abs(steps);
   return Math.sign(steps) * (size <= NEAR ? size : NEAR + (size - NEAR) * COARSE) * STEP;

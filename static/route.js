@@ -1,11 +1,11 @@
 // The way to a goal that a straight walk does not reach: around water and rock, over bridges and up
-// ramps. It is looked for a little in each frame. It never touches the page and sends nothing.
+// ramps. Each frame searches for a little while. It never touches the page and sends nothing.
 
 import { leg, UNIT } from './track.js';
 
-const WIDE = 256;                         // tiles each way, around the start, in which a way is looked for
+const WIDE = 256;                         // tiles each way around the start that are searched
 const STRAIGHT = 10, ACROSS = 14;         // the cost of a step, and of a diagonal one
-const GREED = 1.25;                       // factor by which what is left counts: larger finds sooner
+const GREED = 1.25;                       // weight of what is left: a larger one finds a way sooner
 const LOOK_EVERY = 16;                    // steps between two looks at the clock
 const LEGS = 8;                           // of a straight walk that are looked at
 const SIGHT = 31 * UNIT;                  // the longest leg that is certain to be one
@@ -15,7 +15,7 @@ const STEPS = [[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [1, -1], [-1, 1], [-1, 
 /** @typedef {import('./track.js').Pair} Pair */
 /** @typedef {(column: number, row: number) => boolean} Blocked */
 
-/** Return where a straight walk that has a goal ends, or where it is after some legs, all in units.
+/** Return where a straight walk to a goal ends, or where it is after LEGS legs, all in units.
  * @param {Blocked} blocked @param {Pair} from @param {Pair} goal @returns {Pair} */
 export function endOf(blocked, [x, y], goal) {
   for (let i = 0; i < LEGS; i++) {
@@ -32,7 +32,7 @@ function far(one, other) {
   return Math.hypot(one[0] - other[0], one[1] - other[1]);
 }
 
-/** Say whether one leg leads from a place to another one, both in units.
+/** Return whether one leg leads from a place to another one, both in units.
  * @param {Blocked} blocked @param {Pair} from @param {Pair} to */
 function sees(blocked, [x, y], to) {
   const dx = to[0] - x, dy = to[1] - y;
@@ -54,13 +54,13 @@ class Search {
     this.toY = Math.floor(goal[1] / UNIT) - this.top;
     this.within = Math.min(this.toX, this.toY) >= 0 && Math.max(this.toX, this.toY) < WIDE;
     this.costs = new Int32Array(WIDE * WIDE).fill(2 ** 30);
-    this.steps = new Int8Array(WIDE * WIDE).fill(-1);    // by which each tile was come to
+    this.steps = new Int8Array(WIDE * WIDE).fill(-1);    // by which each tile was reached
     this.free = new Int8Array(WIDE * WIDE);              // 1: free, -1: blocked, 0: not looked at
     this.heap = [];                       // tiles to go on from, the most promising first, as [tile, rank]
     this.start = this.#tile(WIDE / 2, WIDE / 2);
-    this.best = this.start;               // the one that is nearest to the goal
+    this.best = this.start;               // the tile nearest to the goal so far
     this.least = Infinity;
-    this.reached = false;                 // true if the way leads to the goal, or out of what was searched
+    this.reached = false;                 // true if the way leads to the goal, or out of the searched area
     this.costs[this.start] = 0;
     this.#push(this.start);
   }
@@ -69,7 +69,7 @@ class Search {
     return y * WIDE + x;
   }
 
-  /** The least cost from a tile to the goal. */
+  /** Return the least cost from a tile to the goal. */
   #rest(tile) {
     const x = tile % WIDE, dx = Math.abs(x - this.toX), dy = Math.abs((tile - x) / WIDE - this.toY);
     return STRAIGHT * Math.max(dx, dy) + (ACROSS - STRAIGHT) * Math.min(dx, dy);
@@ -81,12 +81,12 @@ class Search {
     return this.free[tile] === 1;
   }
 
-  /** Search until performance time `until`, ms; return whether that was all. */
+  /** Search until performance time `until`, ms; return whether the search is over. */
   go(until) {
     for (let count = 1; this.heap.length > 0; count++) {
       if (count % LOOK_EVERY === 0 && performance.now() > until) return false;
       const [tile, rank] = this.#pop(), rest = this.#rest(tile);
-      if (rank > this.costs[tile] + GREED * rest) continue;    // it was come to by a better way since
+      if (rank > this.costs[tile] + GREED * rest) continue;    // a better way there was found since
       if (rest < this.least) {
         this.least = rest;
         this.best = tile;
@@ -166,16 +166,16 @@ export class Route {
     this.before = before;
     /** @type {Search | null} */
     this.search = new Search(blocked, from, goal);
-    /** @type {Pair[]} The way that is left, in units; nothing until it was found. */
+    /** @type {Pair[]} The rest of the way, in units; empty until it is found. */
     this.way = [];
-    this.whole = false;                   // true if that is all of it
+    this.whole = false;                   // true if nothing has to be added to it
     this.searches = 1;
     this.leads = true;                    // false if no way leads to the goal
     this.ended = false;                   // true once it leads no further
   }
 
   /** Return where to walk next, in units, or null if nothing is to be done now.
-   * @param {Pair} here  the own player, in units
+   * @param {Pair} here  where the player is, in units
    * @param {boolean} arrived  whether the walk leads no further
    * @param {number} until  performance time, ms, until which it may search
    * @returns {Pair | null} */

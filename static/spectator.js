@@ -4,7 +4,7 @@
 import { decode, encode } from './msgpack.js';
 import * as P from './protocol.js';
 
-const RETRY_FIRST = 2000, RETRY_FULL = 20000, RETRY_MOST = 60000;   // ms: the second one where there is no room
+const RETRY_FIRST = 2000, RETRY_FULL = 20000, RETRY_MOST = 60000;   // ms; RETRY_FULL where there is no room
 const SILENT = 20000;                     // ms without a message: the connection is dead
 
 export class Spectator {
@@ -21,7 +21,7 @@ export class Spectator {
     this.timer = undefined;
   }
 
-  /** Watch something, and connect if that is needed.
+  /** Watch an area, and connect if that is needed.
    * @param {import('./atlas.js').Watch} watch */
   watch({ grain, c0, r0, c1, r1 }) {
     this.asked = [grain, c0, r0, c1, r1];
@@ -29,7 +29,7 @@ export class Spectator {
     else this.#ask();
   }
 
-  /** Watch nothing any more, and hang up. */
+  /** Stop watching, and hang up. */
   stop() {
     this.asked = null;
     clearTimeout(this.timer);
@@ -37,7 +37,7 @@ export class Spectator {
     const { socket } = this;
     this.socket = null;
     if (socket === null) return;
-    // To close it while it connects would count as an error of the page.
+    // If it were closed while it connects, the browser would show an error.
     if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(P.CLOSE_NORMAL);
     else socket.close(P.CLOSE_NORMAL);
   }
@@ -63,7 +63,7 @@ export class Spectator {
     };
   }
 
-  /** Take the connection for lost if no message comes for a while. */
+  /** Give the connection up as lost if no message comes for a while. */
   #expect(socket) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {

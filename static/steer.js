@@ -1,12 +1,12 @@
-// Lets the own player of a game walk by keys, mouse and touch, as the game lets its players walk.
+// Lets this page's player walk by keys, mouse and touch, in the way that the game allows.
 
 import { Input } from './input.js';
 
-const NEAR = 0.3;                         // tiles: so near to where it was led a player stops
-const TOO_FAR = 0.5;                      // tiles beyond it from which one goes back
-const AGO_MOST = 200;                     // ms: from so long ago on a server obeys
+const NEAR = 0.3;                         // tiles: this near to where it was led, a player stops
+const TOO_FAR = 0.5;                      // tiles beyond it from which a player goes back
+const AGO_MOST = 200;                     // ms: the age of the oldest intent that a server obeys
 const LEAD_EVERY = 250;                   // ms between two goals while a finger leads
-const REPEAT_EVERY = 1000;                // ms between two times at which keys that are held are obeyed again
+const REPEAT_EVERY = 1000;                // ms after which keys that are still held are obeyed again
 
 export class Steer {
   /** `keys`, `tap` and `turns` are as `join` takes them.
@@ -18,16 +18,16 @@ export class Steer {
     this.ledAt = 0;                       // performance time, ms, of the last goal of a finger that leads
     /** @type {[number, number] | null} Where a walk along rows and columns is to end, in tiles. */
     this.aim = null;
-    /** @type {number | undefined} Which goes off where it is to turn. */
+    /** @type {number | undefined} Goes off when the player is to turn. */
     this.timer = undefined;
-    this.turns = [0, 0];                  // how often it may still set out along each axis
+    this.turns = [0, 0];                  // how many more times it may set out along each axis
     /** @type {[number, number]} */
-    this.before = [0, 0];                 // the heading of the keys before
+    this.before = [0, 0];                 // the last heading of the keys
     /** @type {[number, number]} */
     this.keys = [0, 0];                   // the direction that the keys have
     /** @type {{ x: number, y: number } | null} Where a finger leads, in css px. */
     this.led = null;
-    this.repeatedAt = -Infinity;          // performance time, ms, at which the keys were obeyed again
+    this.repeatedAt = -Infinity;          // performance time, ms, at which the keys were last obeyed again
     const input = new Input(canvas, {
       heading: (dx, dy) => this.#heading(dx, dy),
       tap: (x, y) => {
@@ -46,14 +46,14 @@ export class Steer {
       },
       rest: () => {
         this.aim = null;
-        // Also if the page takes the walk to be over: the server may not.
+        // Even if the walk is over for the page: it may not be for the server.
         if (game.goes) game.go(null);
       },
     });
     game.on.begun(() => {
       this.aim = null;
       input.repeat();
-      // Who goes on without keys does so also after it has come back.
+      // A player that keeps walking without keys also does so after a reconnect.
       if (this.goesOn && game.goes && this.before.some((n) => n !== 0)) game.go({ heading: this.before });
     });
     game.on.leapt(() => { this.aim = null; });
@@ -68,7 +68,7 @@ export class Steer {
     });
   }
 
-  /** Go on to where a finger leads. */
+  /** Keep walking to where a finger leads. */
   #lead() {
     const now = performance.now();
     if (this.led === null || now < this.ledAt + LEAD_EVERY) return;
@@ -80,7 +80,7 @@ export class Steer {
     this.aim = null;
     if (this.game.walking === 'none') return;
     if (this.goesOn && dx === 0 && dy === 0) return;
-    // Of two keys the later one counts, where one walks along rows and columns.
+    // Where players walk along rows and columns, the later of two keys counts.
     if ((this.game.walking === 'straight' || this.goesOn) && dx !== 0 && dy !== 0) {
       if (dx === this.keys[0] && dy === this.keys[1]) [dx, dy] = this.before;
       else {
@@ -108,16 +108,16 @@ export class Steer {
     if (stepX !== this.before[0] || stepY !== this.before[1] || game.walk.arrived) this.#heading(stepX, stepY);
   }
 
-  /** Go on along a row or a column to where a touch was: along the longer way first, and when that has been
-   * gone, or is barred, along the other one. */
+  /** Keep walking to where a touch was: first along the row or the column, whichever is longer, and along
+   * the other one when that is done or barred. */
   #turn() {
     const { game, turns } = this, { walk } = game;
     if (this.aim === null || game.walking !== 'straight') return;
     const place = walk.drawn(game.clock.now()), way = this.aim.map((at, axis) => at - place[axis]);
     const { intent } = walk, heading = intent !== null && 'heading' in intent ? intent.heading : [0, 0];
     if (!walk.arrived && heading.some((on, axis) => on * way[axis] > 0)) return;
-    // Where it has gone far enough it stops, at the moment at which it was there. It need not go back, unless frames
-    // are so rare that it has gone too far; where it was barred, it tries once more.
+    // The player stops as of the moment at which it had gone far enough, so it need not go back, unless frames are
+    // so rare that it has gone too far. Where it was barred, it tries once more.
     let ago = 0;
     heading.forEach((on, axis) => {
       if (on === 0 || walk.arrived) return;

@@ -6,11 +6,11 @@
 export const DEEP = 0, WATER = 1, SAND = 2, GRASS = 3, WOOD = 4, ROCK = 5, PATH = 6, BRIDGE = 7,
   PLAZA = 8, RAMP = 9, PLATEAU = 10;
 
-/** It grows whenever the same seed makes other ground. */
+/** The version of the ground: it grows whenever the same seed makes other ground. */
 export const GROUND = 3;
 
-export const CHUNK = 16;                  // tiles at each side of the pieces in which terrain
-                                          // is computed
+export const CHUNK = 16;                  // tiles at each side of a chunk, the piece in which
+                                          // terrain is computed
 export const LIMIT = 2 ** 30;             // there is ground from tile -LIMIT to LIMIT - 1
 const CACHED_CHUNKS = 4096;
 
@@ -48,7 +48,7 @@ function wildness(x, y) {
     / (CLEARING_ENDS ** 2 - CLEARING ** 2)), 0), 1024);
 }
 
-/** Return the kind of a tile on which no path is, and no ramp. */
+/** Return the kind of a tile without a path or a ramp. */
 function kindOf(height, wood) {
   if (height < DEEP_BELOW) return DEEP;
   if (height < WATER_BELOW) return WATER;
@@ -58,8 +58,8 @@ function kindOf(height, wood) {
   return wood >= WOOD_FROM ? WOOD : GRASS;
 }
 
-/** Call `mark` with each place of a strip of a chunk that is on a ramp. `levelAt` tells of a place whether
- * its whole width is low (-1), on a plateau (1), or neither (0). */
+/** Call `mark` with each place on a ramp in a strip of a chunk. `levelAt` returns whether the strip's whole
+ * width is low at a place (-1), on a plateau (1), or neither (0). */
 function findClimbs(levelAt, mark) {
   let last = CHUNK, before = 0;
   for (let i = 0; i < CHUNK; i++) {
@@ -78,8 +78,8 @@ export class Terrain {
   constructor(seed) {
     this.seed = Math.imul(seed, 1) >>> 0;
     this.salts = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((layer) => hash32(this.seed + hash32(layer)));
-    // When the newer half is full it becomes the older one, whose chunks are forgotten unless they
-    // are used again meanwhile.
+    // When the newer half is full it becomes the older one, and the chunks of the last older one that
+    // were not used meanwhile are forgotten.
     this.chunks = new Map();
     this.older = new Map();
   }
@@ -90,7 +90,7 @@ export class Terrain {
     return this.chunk(cx, cy).kinds[(y - cy * CHUNK) * CHUNK + x - cx * CHUNK];
   }
 
-  /** Say whether a tile blocks walkers. */
+  /** Return whether a tile blocks walkers. */
   blocked(x, y) {
     const kind = this.kind(x, y);
     return kind === DEEP || kind === WATER || kind === ROCK;
@@ -199,7 +199,7 @@ export class Terrain {
     return out;
   }
 
-  /** Return one of the numbers that #noise returns for a chunk: that of a tile. */
+  /** Return the number of one tile among those that #noise returns for its chunk. */
   #noiseAt(layer, length, x, y) {
     const smooth = SMOOTH[length], i = Math.floor(x / length), j = Math.floor(y / length);
     const a = this.#hash(layer, i, j) >>> 16, b = this.#hash(layer, i + 1, j) >>> 16;

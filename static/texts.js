@@ -8,11 +8,11 @@ const UNSAYABLE = new RegExp(`(?!${JOINER.source})[\\p{Default_Ignorable_Code_Po
   + '\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}]', 'gu');
 const MARK = /\p{M}/u, SPACING = /\p{Mc}/u;
 const MARKS = 3, JOINERS = 2;             // on a letter, at most
-// A text must have something else than these, the last of which are blank.
+// A text must have something other than these, the last four of which are blank.
 const SEEN = new RegExp(`(?!${JOINER.source})[^\\s\\p{M}\\u2800\\u{1d159}\\u{13441}\\u{13442}]`, 'u');
 
-/** Return a text as the server takes it: without what is not allowed, which may come with pasted text, and up to
- * `most` characters long; '' if nothing could be seen. */
+/** Return a text as the server accepts it: without what is not allowed but may have been pasted, and
+ * up to `most` characters long; '' if nothing of it could be seen. */
 export function sayable(text, most = TEXT_LIMIT) {
   const plain = text.replace(/\s+/gu, ' ').replace(UNSAYABLE, '').normalize('NFC');
   let marks = 0, joiners = 0;

@@ -6,7 +6,7 @@
 export const UNIT = 1024;                 // a position is a whole number of 1/UNIT tile
 const REACH = 32 * UNIT - 1;              // the longest leg along one axis: it fits 16 bits
 const GOAL_REACH = 256 * UNIT;            // a farther goal counts as this far, along each axis
-const ASIDE = 2;                          // tiles that one goes aside to get past what bars the way
+const ASIDE = 2;                          // tiles that a player goes aside to get past what bars the way
 export const SPEED = 5120, DIAGONAL = 3620;   // units per second: straight, and along each axis
                                           // of a diagonal
 export const PACE = 100;                  // how fast most players are, in percent of these
@@ -43,8 +43,8 @@ export function positionAt(track, t) {
     track.y + Math.floor(track.dy * passed / track.duration)];
 }
 
-/** Return the position [x, y] in tiles at any time, not rounded: for drawing only. So many ms `before` its
- * start the track led there in the same way.
+/** Return the position [x, y] in tiles at any time, not rounded: for drawing only. The track is extended
+ * backwards to `before` ms before its start.
  * @param {Track} track @returns {Pair} */
 export function drawnAt(track, t, before = 0) {
   const done = track.duration === 0 ? 1
@@ -52,7 +52,7 @@ export function drawnAt(track, t, before = 0) {
   return [(track.x + track.dx * done) / UNIT, (track.y + track.dy * done) / UNIT];
 }
 
-/** Return after how many ms a track first crosses a border along one axis, or null if it does not:
+/** Return the ms after which a track first crosses a border along one axis, or null if it does not:
  * see passing() in world/track.py. */
 export function passing(x, dx, duration, border) {
   if (dx > 0) {
@@ -88,7 +88,7 @@ export function leg(blocked, x, y, intent, start, pace = PACE) {
   return { x, y, dx, dy, start, duration: durationOf(dx, dy, pace) };
 }
 
-/** Say whether the rest of a way, from time `t` on, leads over a blocked tile.
+/** Return whether the rest of a way, from time `t` on, leads over a blocked tile.
  * @param {Track} track */
 export function isBarred(blocked, track, t, pace = PACE) {
   const [x, y] = positionAt(track, t), dx = track.x + track.dx - x, dy = track.y + track.dy - y;
@@ -110,7 +110,7 @@ function part(d, numerator, denominator) {
   return d < 0 && whole !== 0 ? -whole : whole;
 }
 
-/** Return how many ms a displacement in units takes at a pace, rounded up; 0 if it is none. */
+/** Return how many ms a displacement in units takes at a pace, rounded up; 0 if there is none. */
 export function durationOf(dx, dy, pace = PACE, speed = SPEED, diagonal = DIAGONAL) {
   const ax = Math.abs(dx), ay = Math.abs(dy);
   if (ax === ay) return Math.ceil(ax * 1000 / Math.floor(diagonal * pace / PACE));
@@ -177,7 +177,7 @@ function slide(blocked, x, y, farX, farY, barred) {
   return [along(x, farX, (c) => blocked(c, row), (c) => blocked(c, side)), 0];
 }
 
-/** Return the displacement aside from which a barred heading is free: see _aside() in world/track.py.
+/** Return the step aside after which a barred heading is free: see _aside() in world/track.py.
  * @param {Pair} heading @returns {Pair} */
 function aside(blocked, x, y, heading) {
   const [headX, headY] = heading;

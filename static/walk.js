@@ -1,10 +1,10 @@
-// The walk of the own player: it is predicted at once by the server's rules, and then corrected by
+// The walk of this page's player: it is predicted at once by the server's rules, and then corrected by
 // what the server says. It never touches the page and sends nothing.
 
 import { drawnAt, isBarred, leg, PACE, positionAt, stand } from './track.js';
 
 const EASE = 120;                         // ms in which an error of the prediction shrinks to a third
-const JUMP = 4;                           // tiles: a larger error is not eased, but a jump
+const JUMP = 4;                           // tiles: a larger error is not eased: the player jumps
 
 export class Walk {
   /** `blocked(column, row)` says whether a tile blocks walkers. */
@@ -15,8 +15,8 @@ export class Walk {
     this.intent = null;
     this.arrived = true;                  // true if the intent leads no further
     this.track = stand(0, 0, 0);
-    this.pace = PACE;                     // as the server has told it last
-    /** @type {import('./track.js').Pair} Tiles by which the own player is drawn beside
+    this.pace = PACE;                     // as the server last told it
+    /** @type {import('./track.js').Pair} Tiles by which the player is drawn away from
      * its track. */
     this.error = [0, 0];
     this.errorAt = 0;                     // performance time of `error`, ms
@@ -37,13 +37,13 @@ export class Walk {
     this.ended = false;
   }
 
-  /** Go on by another clock, which is so many ms ahead of the last one. */
+  /** Change to another clock, which is `ms` ahead of the last one. */
   shift(ms) {
     this.track = { ...this.track, start: this.track.start + ms };
     this.frozenAt += ms;
   }
 
-  /** Follow a new intent from node time `t`, a whole ms, on; return its number.
+  /** Follow a new intent from node time `t`, a whole ms; return its number.
    * @param {import('./track.js').Intent} intent */
   follow(intent, t) {
     this.advance(t);
@@ -56,7 +56,7 @@ export class Walk {
     return this.number;
   }
 
-  /** Go on to the leg that the player walks at node time `now`. */
+  /** Advance to the leg that the player walks at node time `now`. */
   advance(now) {
     now = this.time(now);
     while (!this.arrived && now >= this.track.start + this.track.duration) {
@@ -67,7 +67,7 @@ export class Walk {
     }
   }
 
-  /** Tiles have become barred: if the way leads over one, walk on from here as the server does. */
+  /** Plan the leg again from here, as the server does, if newly blocked tiles lie on the way. */
   replan(now) {
     const t = Math.floor(this.time(now));
     this.advance(t);
@@ -77,13 +77,13 @@ export class Walk {
     this.track = track ?? stand(x, y, t);
   }
 
-  /** Take what the server says of the own player. Returns true if that is a jump.
+  /** Correct the walk by what the server says of the player. Returns true if that is a jump.
    * @param {{ ack: number, pace: number, track: import('./track.js').Track }} player */
   reconcile(player, now) {
     this.pace = player.pace;
     if (player.ack !== this.number) return false;   // an intent is still on its way
     const before = this.drawn(now);
-    this.track = { ...player.track };     // the replica writes the next one over it
+    this.track = { ...player.track };     // the replica overwrites its own
     if (this.intent !== null && player.track.duration === 0) {
       const { x, y, start } = player.track;
       this.ended = leg(this.blocked, x, y, this.intent, start) !== null;
@@ -105,12 +105,12 @@ export class Walk {
     return jump;
   }
 
-  /** No answer comes from the server: stand still until one does, for the walk may have ended. */
+  /** Stand still until the server answers, since it may have ended the walk. */
   freeze(now) {
     this.frozenAt = Math.floor(now);
   }
 
-  /** An answer came: go to where the walk has led by now. Returns true if that is a jump. */
+  /** Go to where the walk has led by now, since an answer came. Returns true if that is a jump. */
   thaw(now) {
     const before = this.drawn(now);
     this.frozenAt = Infinity;
@@ -123,19 +123,19 @@ export class Walk {
     return positionAt(this.track, this.time(t));
   }
 
-  /** Return the node time up to which the walk goes at node time `now`. */
+  /** Return the node time up to which the walk has gone at node time `now`. */
   time(now) {
     return Math.min(now, this.frozenAt);
   }
 
-  /** The server did not obey an intent: follow the last track that it told. */
+  /** Follow the last track that the server told, since it did not obey an intent. */
   refused(player) {
     this.intent = null;
     this.arrived = true;
     this.track = { ...player.track };
   }
 
-  /** The connection is lost: stand still. */
+  /** Stand still, since the connection is lost. */
   halt(now) {
     this.advance(now);
     const t = Math.floor(this.time(now));
@@ -145,7 +145,7 @@ export class Walk {
     this.track = stand(...positionAt(this.track, t), t);
   }
 
-  /** Return where to draw the own player at node time `now`, in tiles.
+  /** Return where to draw the player at node time `now`, in tiles.
    * @returns {import('./track.js').Pair} */
   drawn(now) {
     const [x, y] = drawnAt(this.track, this.time(now));

@@ -1,12 +1,12 @@
-"""The contract that every store keeps; tests/stores/test_contract.py tests all of them for it.
+"""The contract that every store keeps; tests/stores/test_contract.py tests each of them.
 
-A store holds what lasts, and what must happen exactly once although whoever does it may die. It has
-queues of items, and boards of scores. One idea makes the queues: *an item's time is the moment from
-which somebody may have it next.* Delayed: that moment is in the future. Claimed: it is the end of
-the lease. Done: the item is gone. So nobody has to clean up after a node that died: the leases of
-its items end, and others may claim them.
+A store holds what lasts, and what must happen exactly once even if the node that does it dies. It
+has queues of items, and boards of scores. Queues rest on one idea: *an item's time is the moment
+from which somebody may have it next.* Delayed: that moment is in the future. Claimed: it is the end
+of the lease. Done: the item is gone. So nobody has to clean up after a node that died: the leases
+of its items end, and others may claim them.
 
-A store never looks inside a body, and publishes nothing: what players see comes by the broker.
+A store never looks inside a body, and publishes nothing: what players see comes through the broker.
 """
 
 import random
@@ -22,7 +22,7 @@ from flatlands.brokers.base import bare
 #: Bytes of a body, characters of a name or id, and items of one call, at most.
 BODY_LIMIT, NAME_LIMIT, BATCH_LIMIT = 16 * 1024, 200, 1000
 
-#: The delay of an item that nobody is to claim: some 35,000 years. `take` gets it all the same.
+#: The delay of an item that nobody should claim: some 35,000 years. `take` gets it all the same.
 NEVER = 2**50
 
 _T = TypeVar("_T")
@@ -31,13 +31,13 @@ _T = TypeVar("_T")
 class StoreError(Exception):
     """The store cannot do what it was asked, now; the text is a sentence for operators.
 
-    Whether it was done all the same is not known where a connection ended meanwhile.
+    If a connection ended meanwhile, nobody knows whether it was done all the same.
     """
 
 
 class Item(NamedTuple):
-    """Something in a queue: `delay` is in how many ms somebody may claim it, from 0 to NEVER;
-    `group` is a name by which all that belongs together is found, or empty."""
+    """Something in a queue: `delay` is the ms until somebody may claim it, from 0 to NEVER; `group`
+    is a name by which items that belong together are found, or empty."""
 
     id: str
     delay: int
@@ -63,8 +63,7 @@ class Score(NamedTuple):
 
 
 class Rank(NamedTuple):
-    """A place on a board, from 1, among `of` of them, with `n` points; equal points are equal
-    places."""
+    """A place on a board, from 1 to `of`, with `n` points; equal points share a place."""
 
     place: int
     of: int
@@ -87,8 +86,8 @@ class Size(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """An item that is put in place of the one with its id if that has the body `before`, or if
-    there is none and `before` is None; and the scores that are added if it is put."""
+    """An item that replaces the one with its id if that has the body `before`, or is put if there
+    is none and `before` is None; and the scores that are added if it is put."""
 
     before: bytes | None
     item: Item
@@ -96,8 +95,8 @@ class Swap(NamedTuple):
 
 
 class If(NamedTuple):
-    """Which items are removed: those that `holder` has claimed, and with the body `body`; any if
-    these are None."""
+    """Which items are removed: those that `holder` has claimed and that have the body `body`; None
+    stands for any."""
 
     holder: str | None = None
     body: bytes | None = None
@@ -161,9 +160,9 @@ class Backend(ABC):
 
 
 class Store(Backend):
-    """Every method waits for its answer, in a thread of its own: only the greenlet that calls it
-    waits, never the event loop. Any greenlet may call; calls are answered one by one. When one
-    fails, those that waited for it fail with it, so that none waits for many to fail in turn.
+    """A store runs in its own thread, and its methods wait for their answers: only the calling
+    greenlet waits, never the event loop. Any greenlet may call; calls are answered one by one. When
+    one fails, those that waited for it fail with it, so that none waits for many to fail in turn.
 
     All take effect as a whole or not at all. Each may raise StoreError, and ValueError for what is
     beyond the limits above. Times are the store's own, so the clocks of nodes need not agree.
@@ -174,29 +173,29 @@ class Store(Backend):
         self.world = world
         #: Who claims: this object, for as long as it lives.
         self._caller = f"{random.getrandbits(64):016x}"
-        #: A short text that is the same for all processes that use the same store, and another one
-        #: for what takes its place; "" before it was opened.
+        #: A short text that is the same for all processes that use the same store, and a different
+        #: one if another store takes its place; "" before it was opened.
         self.identity = ""
         self._thread = ThreadPool(1)
         self._closed = False
-        #: Why the last call failed that did, and when, in seconds of a clock that only rises.
+        #: Why and when a call last failed; the time is in seconds of a clock that only rises.
         self._failure, self._failed_at = "", 0.0
 
     def open(self) -> None:
-        """Open the store, as the first call does otherwise. Raises StoreError.
+        """Open the store; otherwise the first call does. Raises StoreError.
 
         A server that does not answer is tried for some seconds: it may be about to start.
         """
         self._wait(self._open)
 
     def put(self, queue: str, items: Iterable[Item]) -> int:
-        """Add items to a queue; return how many are new. An item whose id is there is left alone,
-        so that to put it again is harmless."""
+        """Add items to a queue; return how many are new. An item whose id is already there is left
+        alone, so putting it again is harmless."""
         return self._wait(self._put, _queue(queue), _items(items))
 
     def claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
-        """Return up to `most` items that are due, for `lease` ms nobody else's: the oldest first,
-        and of those due in the same millisecond in the order of their ids."""
+        """Claim up to `most` due items for `lease` ms, and return them: the oldest first, and those
+        due in the same millisecond in the order of their ids."""
         if not 0 < most <= BATCH_LIMIT:
             raise ValueError(f"claim 1 to {BATCH_LIMIT} items")
         _lease(lease)
@@ -211,7 +210,7 @@ class Store(Backend):
     ) -> int:
         """Remove items that this caller has claimed; return how many were still its own.
 
-        In the same step, if any was, put what follows, as (queue, item), and add scores.
+        If any was, put what follows, as (queue, item), and add scores, in the same step.
         """
         mine, following = If(holder=self._caller), _following(then, scores)
         return len(self._wait(self._remove, _queue(queue), _ids(ids), mine, following))
@@ -233,7 +232,7 @@ class Store(Backend):
         only: bytes | None = None,
     ) -> bytes | None:
         """Remove an item, due or not; return its body, or None if it is not there. Of any number of
-        callers exactly one gets it. What follows is put as by `done`, if it was there.
+        callers, exactly one gets it. If it was there, what follows is put as by `done`.
 
         If `only` is given, an item with another body counts as not there.
         """
@@ -242,8 +241,8 @@ class Store(Backend):
         return bodies[0] if bodies else None
 
     def swap(self, queue: str, swaps: Iterable[Swap]) -> list[bool]:
-        """Put items in place of others that are still as the caller has read them, all in one
-        step; return which were put. The others are left alone."""
+        """Replace items that are still as the caller has read them, all in one step; return which
+        were put. The others are left alone."""
         some = _few([_swap(swap) for swap in swaps])
         return self._wait(self._swap, _queue(queue), some) if some else []
 
@@ -254,11 +253,11 @@ class Store(Backend):
     def change(
         self, queue: str, id: str, make: Callable[[Item | None], Item | None], group: str = ""
     ) -> Item | None:
-        """Put what `make` makes of an item, or of None if it is not there, in its place; return
-        what is there then. If it makes None, all stays as it is.
+        """Replace an item with what `make` returns for it, or for None if it is not there; return
+        what is there then. If `make` returns None, nothing changes.
 
-        `group` is the item's group, "" if that has the item's id for a name. If somebody else is
-        faster, `make` is called again with what is there now.
+        `group` is the item's group; "" means the group that has the item's id as its name. If
+        somebody else is faster, `make` is called again with what is there now.
         """
         while True:
             before = next((item for item in self.group(queue, group or id) if item.id == id), None)
@@ -269,7 +268,7 @@ class Store(Backend):
                 return after
 
     def replace(self, queue: str, item: Item) -> None:
-        """Put an item, which has a group, in place of the one with its id, if that is there."""
+        """Put an item, which has a group, and replace the one with its id if there is one."""
         self.change(queue, item.id, lambda _old: item, item.group)
 
     def count(self, queue: str) -> int:
@@ -288,7 +287,7 @@ class Store(Backend):
         return self._wait(self._top, _queue(board), most, skip)
 
     def rank(self, board: str, id: str) -> Rank | None:
-        """Return the place of somebody on a board, None for who has no points there."""
+        """Return the place of somebody on a board, or None if they have no points there."""
         return self._wait(self._rank, _queue(board), _name(id))
 
     # For programs that look at everything there is.
@@ -300,10 +299,10 @@ class Store(Backend):
 
     def scan(self, queue: str, most: int, after: Item | None = None) -> list[Item]:
         """Return up to `most` items of a queue, in the order of their groups and then their ids,
-        those after the item `after` (None: from the first on).
+        beginning after the item `after` (None: with the first).
 
-        Items that are put, done or taken meanwhile may be among them or not. A claimed item has the
-        rest of its lease as its delay.
+        Items that are put, done or taken meanwhile may or may not be among them. A claimed item has
+        the rest of its lease as its delay.
         """
         if not 0 < most <= BATCH_LIMIT:
             raise ValueError(f"ask for 1 to {BATCH_LIMIT} items")
@@ -321,13 +320,13 @@ class Store(Backend):
         """Return the parts in which the backend keeps what it has, with their sizes.
 
         In a file these are tables and indexes, of all worlds together, in whole pages. In Redis
-        they are the keys of this world; a large one is sampled. To find out reads everything.
+        they are the keys of this world; a large one is sampled. Finding out reads everything.
         """
         return self._wait(self._sizes)
 
     def close(self) -> None:
-        """End the connection, at once: calls that wait fail. To close it again is no error; to use
-        it again is one."""
+        """End the connection, at once: calls that wait fail. Closing it again is no error; using it
+        again is one."""
         self._closed = True
         self._thread.apply(self._close)
 
@@ -340,8 +339,8 @@ class Store(Backend):
     def _answer(
         self, asked: float, call: Callable[..., _T], arguments: Any
     ) -> tuple[_T | None, str | None]:
-        """Return what a call returns, and the sentence of its StoreError: gevent prints what is
-        raised in a thread. `asked` is when it began to wait."""
+        """Return what a call returns, and the sentence of its StoreError, since gevent prints what
+        is raised in a thread. `asked` is when it began to wait."""
         if self._closed:
             return None, f"{bare(self.url)} was closed"
         if asked < self._failed_at:

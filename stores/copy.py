@@ -1,8 +1,8 @@
 """`python -m stores.copy FROM TO`: copies all that a world keeps from one store into another.
 
-The first store stays as it is. The second must keep nothing of the world. Afterwards both are read
-once more and compared. `--backup` copies the file of a store, as it is at one moment, while servers
-use it.
+The first store stays as it is. The second must not keep anything of the world yet. Afterwards both
+are read again and compared. `--backup` copies the file of a store, as it is at one moment, while
+servers use it.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def main() -> int:
 
 def backup(source: str, target: str) -> str:
     """Copy the file of a store into a new file; return a sentence about it. Raises StoreError, and
-    ValueError if these are no two files."""
+    ValueError if either URL is not that of a file."""
     for url in (source, target):
         if not url.startswith(FILE):
             raise ValueError(
@@ -107,8 +107,8 @@ def backup(source: str, target: str) -> str:
 
 
 def copy(source: Store, target: Store, say: Callable[[str], None] = lambda _text: None) -> None:
-    """Put everything that one store keeps into another; `say` is told of each part. Raises
-    StoreError, also if the other one keeps anything already, or the first one nothing.
+    """Put everything that one store keeps into another; `say` gets a text about each part. Raises
+    StoreError, also if the second already keeps something, or the first nothing.
 
     A claimed item becomes one that is due when its lease ends.
     """

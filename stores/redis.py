@@ -4,9 +4,9 @@ Each call is one Lua script, so that all of it happens at once, by the server's 
 three keys: a sorted set of ids by the ms from which they may be claimed, a hash of what they are,
 and a sorted set by which the ids of a group are found. All keys of a world have the same hash tag,
 so that one script may touch several queues and a board, in a cluster too. redis-py speaks to the
-server, in the store's thread. It never sends a call twice: whether the first one took effect is not
-known when a connection ends. Each world has an id there. If it is gone, or another one, the server
-has forgotten everything, or another one has its address.
+server, in the store's thread. It never sends a call twice: if a connection ends, nobody knows
+whether the first one took effect. Each world has an id on the server. If that is gone or has
+changed, the server has forgotten everything, or another server has its address.
 """
 
 import random
@@ -51,16 +51,16 @@ TIMEOUT = 2.0
 #: two tries.
 OPEN_WITHIN, OPEN_PAUSE = 10.0, 0.2
 
-#: Seconds after which a call asks first whether the server is still what it was.
+#: Seconds after which a call first checks that the server is still what it was.
 LOOK_EVERY = 3.0
 
-#: A part of the errors of TLS about a certificate.
+#: A part of every TLS error about a certificate.
 UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 
-#: The key of the world's id, without what all begin with.
+#: The key of the world's id, without the beginning that all keys have.
 ID = "id"
 
-#: Members of a key whose sizes are looked at, to tell that of all.
+#: Members of a key whose sizes are looked at, to estimate the size of all.
 SAMPLES = 200
 
 # Every script begins with this. An item in the hash is {group, holder, tries, body}.
@@ -219,7 +219,7 @@ class RedisStore(Store):
             raise ValueError("redis:// names one host; for a cluster write rediscluster://")
         self._client: Any = None
         self._scripts: dict[str, Any] = {}
-        #: The world's id there, None before it is known; and when to ask for it next.
+        #: The world's id on the server, None before it is known; and when to ask for it next.
         self._id: bytes | None = None
         self._look_at = 0.0
 
@@ -273,8 +273,8 @@ class RedisStore(Store):
         return Redis.from_url(url, **options)
 
     def _look(self, client: Any) -> None:
-        """Find out whether the server is fit for a store, and still has the world. Raises
-        StoreError and RedisError."""
+        """Check that the server is fit for a store, and still has the world. Raises StoreError and
+        RedisError."""
         _refuse_eviction(bare(self.url), client)
         key = f"{{{self.world}}}/{ID}"
         id = client.get(key)
@@ -381,7 +381,7 @@ class RedisStore(Store):
         return None if found is None else Rank(*map(int, found))
 
     def _every_key(self) -> list[str]:
-        """Return all keys of this world, without what they begin with."""
+        """Return all keys of this world, without the beginning that they share."""
         beginning = f"{{{self.world}}}/"
         special = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
         pattern = f"{beginning.translate(special)}*"
@@ -409,7 +409,7 @@ class RedisStore(Store):
 
         def ask(client: Any) -> tuple[int, int]:
             rows = client.hlen(key) if name.endswith("/items") else client.zcard(key)
-            # The key may be gone meanwhile.
+            # The key may be gone by now.
             return int(rows), int(client.memory_usage(key, samples=SAMPLES) or 0)
 
         return Size(name, *self._ask(ask))
@@ -444,8 +444,8 @@ def _scores(
 
 
 def _refuse_eviction(where: str, client: Any) -> None:
-    """Raise StoreError where the server may forget what it was given, if it tells. With a
-    policy for volatile keys it does not: those of a store never expire."""
+    """Raise StoreError if the server says that it may forget what it was given. With a policy for
+    volatile keys it does not, since a store's keys never expire."""
     told = client.info("memory") if isinstance(client, Redis) else {}
     policy = told.get("maxmemory_policy", "noeviction")
     if told.get("maxmemory") and policy.startswith("allkeys"):

@@ -1,4 +1,4 @@
-"""Which stores there are, by the schemes of their URLs, and how one is opened.
+"""The stores, by the schemes of their URLs, and how one is opened.
 
 A new backend is one file and one line in BACKENDS.
 """
@@ -26,9 +26,9 @@ BACKENDS = {
 def open_store(url: str, world: str, tls: str = VERIFIED) -> Store:
     """Return the store of a world at `url`; it connects when it is first used.
 
-    Of several URLs, separated by commas, as a ring of brokers has, one keeps the whole world: the
-    one that the world's name belongs to. `tls` is as in brokers.open_broker. Raises ValueError,
-    with a sentence for the user, when the URL names no store.
+    Of several URLs, separated by commas as for a ring of brokers, the one that the world's name
+    belongs to keeps the whole world. `tls` is as in brokers.open_broker. Raises ValueError, with a
+    sentence for the user, when the URL names no store.
     """
     members = {bare(member): member for member in members_of(url)}
     url = members[Circle(members).member(world)]

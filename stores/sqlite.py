@@ -1,12 +1,12 @@
 """A store in a file that all workers of one machine share, or in memory for one process.
 
-The file is a sqlite database with a write-ahead log. What was answered survives the end of every
-process, kill -9 too; a machine that loses its power may lose the last moments. Its clock is the
+The file is a sqlite database with a write-ahead log. What was answered survives the end of any
+process, even by kill -9; a machine that loses power may lose the last moments. Its clock is the
 machine's. A call waits for another process BUSY seconds at most; the first one, which opens the
 file, may wait longer.
 
-A process that has the file open would go on in it after it was deleted or replaced, while others
-open what is there now. Each call therefore looks first whether the file is still there.
+A process that has the file open would continue to use it after it was deleted or replaced, while
+others open what is there now. Each call therefore first checks that the file is still there.
 """
 
 import os
@@ -33,7 +33,7 @@ from flatlands.stores.base import (
     Then,
 )
 
-#: The version of the tables; it stands in the file.
+#: The version of the tables; the file has it.
 SCHEMA = 1
 
 #: Seconds that a call waits while another process writes.
@@ -63,8 +63,8 @@ CREATE TABLE score (
 CREATE INDEX score_n ON score (world, board, n, id);
 """
 
-#: What files of the same version have got since, so that older programs can use them too: the id
-#: of the file, and how many have how many points on a board, which the database itself keeps true.
+#: Additions since, without a new version, so that older programs can use the files too: the id of
+#: the file, and how many have how many points on a board, which triggers keep right.
 _ADDED = (
     "CREATE TABLE store (id TEXT)",
     "CREATE TABLE tally (world TEXT, board TEXT, n INTEGER, players INTEGER,"
@@ -83,7 +83,7 @@ _ADDED = (
 #: What the URL of a file begins with.
 FILE = "sqlite:///"
 
-#: What sqlite keeps beside a file, by the ends of their names.
+#: The ends of the names of what sqlite keeps beside a file.
 BESIDE = ("-wal", "-shm")
 
 #: Errors after which the file is opened again.
@@ -127,13 +127,13 @@ class SqliteStore(Store):
                 connection.close()
                 raise
             self._connection, self._files = connection, _on_disk(self._path)
-            # A copy of a file has its id, but not its number.
+            # A copy of a file has the same id, but another number.
             self.identity = short_hash(f"{socket.gethostname()} {id} {self._files[0]}")
         return self._connection
 
     def _leave(self) -> None:
-        """Close a file that has lost its name, and delete what sqlite still keeps of it beside the
-        name: it would be taken for a part of the file that has the name now."""
+        """Close a file that has lost its name, and delete what sqlite still keeps of it beside that
+        name: it would be taken for part of the file that has the name now."""
         (opened, *beside), (found, *found_beside) = self._files, _on_disk(self._path)
         for end, before, now in zip(BESIDE, beside, found_beside, strict=True):
             if found != opened and before == now:
@@ -149,7 +149,7 @@ class SqliteStore(Store):
 
     def _backup(self, path: str) -> None:
         try:
-            # Another file is never replaced.
+            # An existing file is never replaced.
             Path(path).touch(exist_ok=False)
         except FileExistsError:
             raise StoreError(f"{path} is there already: nothing was copied") from None
@@ -158,7 +158,7 @@ class SqliteStore(Store):
         try:
             with closing(sqlite3.connect(path)) as copy:
                 try:
-                    # In one step: with several, whatever is written in between begins it anew.
+                    # In one step: with several, whatever is written in between starts it over.
                     self._connect().backup(copy)
                     [found] = copy.execute("PRAGMA quick_check(1)").fetchone()
                 except sqlite3.Error as error:
@@ -175,7 +175,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[_Execute]:
-        """Yield what executes statements; they take effect together, or not at all."""
+        """Yield a function that executes statements; they take effect together, or not at all."""
         try:
             connection = self._connect()
             connection.execute(begin)
@@ -192,8 +192,8 @@ class SqliteStore(Store):
             raise StoreError(_sentence(self._path, error)) from error
 
     def _reading(self) -> AbstractContextManager[_Execute]:
-        """Yield what executes statements that only read, which no other process's writing delays:
-        they all see the same moment."""
+        """Yield a function for statements that only read: they all see the same moment, and no
+        other process's writing delays them."""
         return self._transaction("BEGIN DEFERRED")
 
     def _put(self, queue: str, items: Sequence[Item]) -> int:
@@ -347,7 +347,7 @@ class SqliteStore(Store):
 
     def _sizes(self) -> list[Size]:
         with self._reading() as execute:
-            # The virtual table dbstat is part of sqlite, but may be left out when that is built.
+            # The virtual table dbstat is part of sqlite, but a build may leave it out.
             found = execute(
                 "SELECT s.name, s.tbl_name, d.pgsize FROM dbstat d JOIN sqlite_schema s"
                 " USING (name) WHERE d.aggregate = TRUE ORDER BY s.name"
@@ -365,7 +365,7 @@ class SqliteStore(Store):
 
 
 def _on_disk(path: str) -> list[tuple[int, int] | None]:
-    """Return device and number of the file, and of what is beside it, as they are now on the
+    """Return the device and number of the file, and of what is beside it, as they are now on the
     disk; None for what is not there."""
     found: list[tuple[int, int] | None] = []
     for end in ("", *BESIDE):
@@ -379,8 +379,8 @@ def _on_disk(path: str) -> list[tuple[int, int] | None]:
 
 
 def _turn_to_wal(connection: sqlite3.Connection) -> None:
-    """Give the file a write-ahead log. sqlite itself does not wait for others who use it then,
-    such as workers that start together."""
+    """Give the file a write-ahead log. sqlite does not wait here for others that use the file, such
+    as workers that start together."""
     deadline = time.monotonic() + BUSY
     while True:
         try:

@@ -20,7 +20,7 @@ from flatlands.server.web.joined import join_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Tokens that no line of code consists of.
+#: Tokens that do not make a line count as code.
 _EMPTY = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -33,7 +33,7 @@ _EMPTY = {
 
 
 def code_lines(path: Path) -> int:
-    """Return how many lines of a Python file have code."""
+    """Return how many lines of a Python file contain code."""
     with path.open("rb") as file:
         tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _EMPTY]
     lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
@@ -44,7 +44,7 @@ def code_lines(path: Path) -> int:
 
 
 def text_lines(path: Path) -> int:
-    """Return how many lines a file has; none if it is not text, or written by a package manager."""
+    """Return how many lines a file has; 0 if it is not text, or written by a package manager."""
     if path.suffix == ".lock" or path.name == "package-lock.json":
         return 0
     try:
@@ -54,7 +54,7 @@ def text_lines(path: Path) -> int:
 
 
 def chosen(names: list[str], parts: str) -> list[str]:
-    """Return those of `names`, paths from the root, that lie in `parts`: "A B without C"."""
+    """Return the `names`, paths from the root, that lie in `parts`: "A B without C"."""
     wanted, _, unwanted = parts.partition(" without ")
 
     def within(name: str, some: str) -> bool:

@@ -1,6 +1,6 @@
-"""Whole servers in a thread of this process, for tests of what clients and strangers are answered.
+"""Whole servers in a thread of this process, for tests of how clients and strangers are answered.
 
-Who needs signals, a process's own limits or log, or several workers starts one of
+A test that needs signals, a process's own limits or log, or several workers starts one of
 tests/processes.py.
 """
 
@@ -26,7 +26,7 @@ from flatlands.server.web.joined import join_modules
 from flatlands.stores.registry import open_store
 from tests.processes import PATIENCE, Reached
 
-#: To join and to pack a page takes 0.13 s of CPU. It is done once for all servers in this process
+#: Joining and packing a page takes 0.13 s of CPU. It is done once for all servers in this process
 #: that have the same.
 _packed = cache(gzip.compress)
 _joined = cache(lambda modules, main: join_modules(dict(modules), main))
@@ -35,7 +35,7 @@ pages.join_modules = lambda modules, main: _joined(tuple(modules.items()), main)
 
 
 class Inside(Reached):
-    """A server as clients reach it, in a thread with an event loop of its own."""
+    """A server as clients reach it, in a thread with its own event loop."""
 
     def __init__(self, *options: str, **environment: str) -> None:
         environment = {"WALKERS": "0", "DEER": "0", "STORE_URL": "none", **environment}
@@ -68,7 +68,7 @@ class Inside(Reached):
             store = open_store(given.store, given.world) if given.store else None
             if store is not None:
                 store.open()
-            # Two servers in this process are two worlds, unless they name a broker.
+            # Two servers in this process have two worlds, unless they name a broker.
             broker = open_broker(given.broker or f"memory://{uuid.uuid4().hex}")
             server = Server(given, broker, store, open_broker)
             self.port = server.port
@@ -89,7 +89,7 @@ class Inside(Reached):
         return json.loads(self.get("stats"))["counted"]
 
     def errors(self) -> str:
-        """Return all that it has logged."""
+        """Return everything that it has logged."""
         return self._said.getvalue()
 
     def terminate(self) -> None:

@@ -1,4 +1,4 @@
-"""nginx with deploy/nginx.conf and what docs/operations.md adds to it, on ports of a test."""
+"""nginx with deploy/nginx.conf and what docs/operations.md adds to it, on a test's ports."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ CONFIGURATION = (ROOT / "deploy/nginx.conf").read_text()
 
 
 def in_words(beginning: str) -> str:
-    """Return a block that docs/operations.md shows, from the line that begins so."""
+    """Return the block in docs/operations.md whose first line starts with `beginning`."""
     lines = (ROOT / "docs/operations.md").read_text().splitlines()
     [first] = [at for at, line in enumerate(lines) if line.startswith(f"    {beginning}")]
     return "\n".join(takewhile(lambda line: line.startswith("    "), lines[first:]))
@@ -32,7 +32,7 @@ class Nginx:
 
 @contextmanager
 def nginx(folder: Path, *servers: int, output: int | None = None) -> Iterator[Nginx]:
-    """Run nginx in front of servers at some ports. It writes its errors to `output`."""
+    """Run nginx in front of servers at these ports. It writes its errors to `output`."""
     plain, secure = free_port(), free_port()
     (folder / "nginx.conf").write_text(_configuration(folder, servers, plain, secure))
     command = [find("nginx", "nginx"), "-c", str(folder / "nginx.conf"), "-e", "stderr"]

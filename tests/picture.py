@@ -7,10 +7,10 @@ from flatlands.world.grid import SIDE, Rect
 from flatlands.world.track import UNIT
 from tests.processes import ROOT
 
-#: Pixels of the drawing that are the side of a square.
+#: The side of a square in pixels of the drawing.
 SIDE_PX = 60
 
-#: Screens in tiles, width and height, that hold as many squares as those of the picture.
+#: Width and height, in tiles, of screens that hold as many squares as those in the picture.
 SIZES = {"red": (32, 32), "blue": (12, 50), "green": (62, 46)}
 
 
@@ -51,5 +51,5 @@ def screens() -> dict[str, Screen]:
 
 
 def later() -> tuple[int, int]:
-    """Return the place to which green walks, in units."""
+    """Return the place to which the green player walks, in units."""
     return _place(_elements()["green-later"])

@@ -27,13 +27,13 @@ __all__ = [
     "serving",
 ]
 
-#: Seconds that a server may take to start or to stop, also on a very busy machine.
+#: Seconds that a server may take to start or to stop, even on a very busy machine.
 PATIENCE = 60
 
 
 def python(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run Python until it has ended, in ROOT unless `cwd` is given; return its exit code, and what
-    it has said as text. Raises TimeoutExpired."""
+    """Run Python until it ends, in ROOT unless `cwd` is given; return its exit code, and what
+    it printed as text. Raises TimeoutExpired."""
     usual = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": PATIENCE}
     return subprocess.run([sys.executable, *arguments], **{**usual, **more})
 
@@ -49,7 +49,7 @@ class Reached:
             return answer.read()
 
     def reasons(self) -> list[str]:
-        """Return why it is not ready; an empty list if it is."""
+        """Return the reasons why the server is not ready; an empty list if it is."""
         try:
             return json.loads(self.get("readyz"))["reasons"]
         except urllib.error.HTTPError as refused:
@@ -62,7 +62,7 @@ class ServerProcess(Reached, Program):
 
     `module` is another module to run, and `before` are arguments before the options. `descriptors`
     is its limit of file descriptors: a number, or (the limit, how far it may raise it). `folder` is
-    where it is started. It has computer players only if it is told to.
+    where it is started. It has computer players only if the options ask for them.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess
 class Proxy:
     """A TCP proxy on loopback, with a thread for each direction of a connection.
 
-    While it is stalled nothing goes through, and neither side can know that, as on a dead link.
+    While it is stalled, nothing goes through and neither side can know that, as on a dead link.
     """
 
     def __init__(self, to_port: int) -> None:
@@ -166,7 +166,7 @@ class Proxy:
             return
 
     def stall(self) -> None:
-        """Let nothing through, and keep what comes."""
+        """Let nothing through, but keep what comes."""
         self._flows.clear()
 
     def flow(self) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.reference`: write the reference of all that games, their tests and their bots
+"""`python -m tests.reference`: write the reference of everything that games, their tests and bots
 may use, from the docstrings, as pages into build/reference/, and the list of all modules there.
 """
 
@@ -11,7 +11,7 @@ from tests.processes import ROOT
 
 FOLDER = ROOT / "build" / "reference"
 
-#: The modules that are described, and no others below them.
+#: The modules that are described, without those below them.
 PUBLIC = ("flatlands", "flatlands.bot", "flatlands.testkit")
 
 #: The folders whose modules are listed.
@@ -20,7 +20,7 @@ FOLDERS = "world brokers stores server games static flatlands loadtest bench".sp
 
 def modules() -> Iterator[tuple[str, str]]:
     """Yield the path of each module from the root, and the first sentence of what it says of
-    itself; nothing of __init__.py, which is about a folder."""
+    itself. Leave out __init__.py, which is about a folder."""
     for path in sorted(each for folder in FOLDERS for each in (ROOT / folder).rglob("*.[jp][sy]")):
         if not {"servers", "node_modules", "tests", "__init__.py"} & {*path.parts}:
             said = re.match(r'(?:"""|// )(.+?)(?:\.\s|\n\n|\.?""")', path.read_text(), re.S)
@@ -32,7 +32,7 @@ def main() -> None:
     """Write the pages, and print where they are."""
     import pdoc
 
-    # What a module loads when it is asked for is loaded before it is looked at.
+    # Names that a module loads on demand are loaded before the module is described.
     for name in flatlands.__all__:
         setattr(flatlands, name, getattr(flatlands, name))
     pdoc.render.configure(

@@ -1,8 +1,8 @@
 """`python -m tests.runs`: run `make test` several times in a row, and write down how each went.
 
 A line for each run is added to tests/output/runs.jsonl: the commit, when it began, how long it took
-in seconds, whether a process beside it took a core, and the exit code. It stops at the first run
-that fails. Runs of a commit in several sittings count together. It needs a tree without changes.
+in seconds, whether another process kept a core busy, and the exit code. It stops at the first run
+that fails. Runs of a commit at different times count together. It needs a tree without changes.
 """
 
 import argparse
@@ -19,7 +19,7 @@ RUNS = ROOT / "tests" / "output" / "runs.jsonl"
 
 
 def take_a_core() -> None:
-    """Compute until somebody ends this process."""
+    """Keep a core busy until this process is ended."""
     while True:
         pass
 
@@ -42,7 +42,7 @@ def run(commit: str, busy: bool) -> int:
 
 
 def git(*command: str) -> str:
-    """Return what a command of git prints."""
+    """Return what a git command prints."""
     return subprocess.run(
         ["git", *command], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()

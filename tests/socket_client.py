@@ -13,12 +13,12 @@ import msgpack
 from flatlands.testkit.model import Model
 from tests.server.client_frames import client_frame
 
-#: Seconds that anything may take, also on a machine that is busy with other things.
+#: Seconds that anything may take, even on a machine that is busy with other things.
 PATIENCE = 30.0
 
 
 class SocketClient:
-    """A client after its handshake. `model` is what it believes about the world."""
+    """A client after its handshake. `model` is what the client believes about the world."""
 
     #: The sockets of all clients. conftest.py closes those that a test has left open.
     sockets: ClassVar[set[socket.socket]] = set()
@@ -97,7 +97,7 @@ class SocketClient:
 
     def at(self, id: int | None = None) -> tuple[int, int]:
         """Return where this player, or another one, is believed to be now: (x, y) in units. After a
-        resync it is known in a moment."""
+        resync, wait until it is known."""
         who = self.model.id if id is None else id
         self.until(lambda: who in self.model.players)
         return self.model.players[who].at(self.now())
@@ -106,7 +106,7 @@ class SocketClient:
         return other.model.id in self.model.players
 
     def pump(self, seconds: float = 0.0) -> None:
-        """Receive for so many seconds, and acknowledge flushes."""
+        """Receive for some seconds, and acknowledge flushes."""
         until = time.monotonic() + seconds
         while self.closed is None:
             left = max(until - time.monotonic(), 0)
@@ -143,7 +143,7 @@ class SocketClient:
         return self.closed
 
     def close(self, code: int | None = 1000) -> None:
-        """Send a close frame with a code, or none, and hang up."""
+        """Send a close frame, with a code or without, and hang up."""
         if code is not None and self.closed is None and self.socket.fileno() >= 0:
             self.frame(code.to_bytes(2, "big"), 8)
         self.socket.close()
@@ -175,7 +175,7 @@ class SocketClient:
 def together(
     clients: Iterable[SocketClient], condition: Callable[[], Any], seconds: float = PATIENCE
 ) -> None:
-    """Let all clients receive until a condition is true: one that does not is lagging soon."""
+    """Let all clients receive until a condition is true: one that does not would soon lag."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came"

@@ -1,4 +1,4 @@
-"""The command `flatlands`: what it lays into a folder, what it looks at, and what it refuses."""
+"""The command `flatlands`: what it puts into a folder, what it watches, and what it refuses."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from flatlands.server import games
 
 ENDED = subprocess.CompletedProcess([], 0)
 
-#: A command line that cannot be obeyed, and what is said of it.
+#: Command lines that cannot be obeyed, and what is said of them.
 WRONG = [
     (["dance"], "there is no command 'dance': see flatlands --help"),
     (["compile", "--help"], "there is no command 'compile --help'"),
@@ -62,7 +62,7 @@ def test_a_game_whose_secret_cannot_be_kept_is_not_served(tmp_path, capsys):
     assert "nothing can be kept beside the game" in capsys.readouterr().err
 
 
-def test_one_file_of_the_tests_is_run(tmp_path, monkeypatch):
+def test_one_file_of_the_tests_can_be_run(tmp_path, monkeypatch):
     folder, ran = tmp_path / "mygame", []
     assert main(["new", str(folder)]) == 0
     file = folder / "tests" / "test_game.py"

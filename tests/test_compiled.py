@@ -59,7 +59,7 @@ def test_compiled_modules_that_fit_are_found_before_their_sources(tree, at):
         lambda monkeypatch, tree: (compiled.FOLDERS[0] / compiled.STAMP).write_text(""),
     ],
 )
-def test_compiled_modules_that_do_not_fit_are_left_aside(tree, monkeypatch, change):
+def test_compiled_modules_that_do_not_fit_are_ignored(tree, monkeypatch, change):
     compile_it()
     change(monkeypatch, tree)
     before = list(sys.meta_path)
@@ -74,7 +74,7 @@ def test_modules_that_fit_are_not_compiled_again(tree, capsys):
     assert [path.name for path in folder.iterdir()] == [compiled.STAMP]
 
 
-def test_a_folder_that_may_not_be_written_is_told_in_a_sentence(tree):
+def test_a_folder_that_may_not_be_written_gets_a_sentence(tree):
     for folder in compiled.FOLDERS:
         folder.parent.touch()
     with pytest.raises(SystemExit, match="set XDG_CACHE_HOME to another place"):
@@ -90,19 +90,19 @@ def test_an_installed_package_is_compiled_beside_it_or_for_its_user(tree, monkey
     assert compiled._folders() == [tree / "build" / "fast"]
 
 
-def test_they_can_be_switched_off(tree, monkeypatch):
+def test_compiled_modules_can_be_switched_off(tree, monkeypatch):
     compile_it()
     monkeypatch.setenv(compiled.SWITCH, "no")
     compiled.use()
     assert not compiled.used() and not compiled.stale()
 
 
-def test_all_that_is_compiled_has_a_source():
+def test_every_compiled_module_has_a_source():
     assert all(compiled._source(name).is_file() for name in compiled.MODULES)
 
 
 @pytest.mark.process
-def test_a_server_says_what_it_uses_and_that_what_is_stale_is_left_aside(tmp_path):
+def test_a_server_says_what_it_uses_and_that_stale_modules_are_ignored(tmp_path):
     for name in ("world", "brokers", "stores", "server", "games", "static"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "flatlands", tmp_path / "flatlands", symlinks=True)

@@ -29,7 +29,7 @@ def server():
 
 @pytest.fixture
 def bot(server):
-    """Start a bot; it must not have ended, nor complained, at the end."""
+    """A function that starts a bot, which at the end must not have stopped or complained."""
     with bots() as start:
         yield lambda name: start(f"examples.{name}", server)
 
@@ -123,7 +123,7 @@ def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
     assert not is_near() and max(map(abs, ada.at(duckling))) > 3 * 1024
 
 
-def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_begins_anew_after_a_resync(
+def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_after_a_resync(
     monkeypatch,
 ):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
@@ -221,7 +221,7 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
         bot.leave()
         assert not list(bot.events()), "it has left for good"
         assert watcher.wait(lambda: bot.id not in seen)
-        # Its clock is set by its pings, wherever it stood.
+        # The bot's clock is set by its pings, whatever it showed before.
         assert watcher.wait(lambda: watcher._trip < math.inf)
         drift, watcher._trip = watcher._offset, math.inf
         watcher._offset += 500
@@ -238,7 +238,7 @@ def test_a_bot_says_where_it_can_play(url):
 
 
 def refuse(server):
-    """Let nobody in who connects to a server."""
+    """Refuse everybody that connects to a server."""
     with server.accept()[0] as connection:
         connection.sendall(BUSY)
 

@@ -1,4 +1,4 @@
-"""The files from which others build and start this, and what these find on a machine."""
+"""The files from which others build and start the project, and what these find on a machine."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ def name_of(text):
 
 
 def pins(name):
-    """Return the exact versions in a file of requirements; every line must have one."""
+    """Return the exact versions in a requirements file; every line must have one."""
     lines = (line.strip() for line in (ROOT / name).read_text().splitlines())
     found = [Requirement(line) for line in lines if line and line[0] not in "#-"]
     assert all(str(each.specifier).startswith("==") for each in found), name
@@ -40,7 +40,7 @@ def pins(name):
 @pytest.mark.parametrize(
     "name", ["requirements.txt", "requirements-loadtest.txt", "requirements-dev.txt"]
 )
-def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
+def test_the_lock_has_every_package_that_is_asked_for_and_what_it_needs(name):
     lock, asked = pins("requirements.lock"), pins(name)
     assert asked
     for package, (version, _) in asked.items():
@@ -81,7 +81,7 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_that_needs(name):
     ],
 )
 def test_a_command_without_its_packages_says_in_a_sentence_what_to_do(command, target):
-    # Without -S Python would find them.
+    # Without -S, Python would find the packages.
     ended = python("-S", *command.split(), env=clean_environment())
     assert ended.returncode == 1
     assert re.fullmatch(
@@ -103,13 +103,13 @@ def test_the_files_that_the_dockerfile_copies_are_enough_to_serve(tmp_path):
                     shutil.copytree(ROOT / source, tmp_path / goal, symlinks=True)
                 else:
                     shutil.copy(ROOT / source, tmp_path / goal)
-                # What the build is sent at all.
+                # What is sent to the build at all.
                 assert f"!{source}" in (ROOT / ".dockerignore").read_text().splitlines()
     [command], [check] = (
         [rest for instruction, rest in steps if instruction == wanted]
         for wanted in ("CMD", "HEALTHCHECK")
     )
-    # Nobody has named a commit with --build-arg.
+    # No commit was named with --build-arg.
     named = [rest.replace("$COMMIT", "") for instruction, rest in steps if instruction == "ENV"]
     environment = {
         **clean_environment(),
@@ -175,7 +175,7 @@ def test_the_store_outlasts_a_container_and_a_dyno():
 
 
 @pytest.mark.parametrize("name", ["compose.yaml", "app.json", "docs/operations.md"])
-def test_variables_that_a_deployment_sets_are_the_servers(name):
+def test_variables_that_a_deployment_sets_are_known_to_the_server(name):
     named = set(re.findall(r"^ *\"?([A-Z][A-Z_]{3,})\"?[:=]", (ROOT / name).read_text(), re.M))
     assert named and named <= set(settings.variables()), named - set(settings.variables())
 
@@ -186,7 +186,7 @@ def test_a_server_that_is_started_here_has_no_options_but_those_it_is_given():
 
 @pytest.mark.process
 def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
-    # A machine with next to nothing, where nothing can be installed.
+    # A machine with next to no programs, where nothing can be installed.
     for program in ("grep", "id"):
         (tmp_path / program).symlink_to(shutil.which(program))
     bare = {"PATH": str(tmp_path)}
@@ -214,7 +214,7 @@ def test_the_package_the_changelog_and_stats_have_one_version():
         assert json.loads(server.get("stats"))["version"] == newest
 
 
-def test_each_place_where_something_is_decided_has_the_names_that_it_is_said_to_have():
+def test_each_file_where_something_is_decided_has_the_names_that_the_page_gives():
     text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where is it decided?\n")[1]
     rows = re.findall(r"^\| .*\? \| (.*) \|$", text.split("\n## ")[0], re.M)
     assert len(rows) > 30

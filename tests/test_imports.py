@@ -1,4 +1,4 @@
-"""The rules of who may import whom, as ARCHITECTURE.md gives them."""
+"""The rules of what may import what, as ARCHITECTURE.md gives them."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"world", "brokers", "stores", "server", "games", "loadtest", "tests", "compiled"}
 
-# Of loadtest/ only the benchmarks of brokers and of work queues, in folders of their own, may know
+# In loadtest/, only the benchmarks of brokers and of work queues, in their own folders, may know
 # the brokers and the stores.
 MAY_IMPORT = {
     "world": {"world"},
@@ -42,7 +42,7 @@ ROOMS = {
     "query": set("atlas game games node messages squares loop settings".split()),
 }
 
-# What would make the rules of the world depend on when, where or by what chance they run.
+# Modules that would make the rules of the world depend on the time, the machine or chance.
 IMPURE = {"gevent", "time", "datetime", "random", "os", "sys", "socket", "threading", "secrets"}
 
 # The browser's modules that know neither the page nor the network.
@@ -56,7 +56,7 @@ PAGE = re.compile(r"\b(document|window|canvas|WebSocket|localStorage|sessionStor
 
 
 def named_modules(path):
-    """Yield what a file imports, also for its types only: what a module may be, with its dots."""
+    """Yield what a file imports, even for types only: dotted names that may be modules."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -66,7 +66,7 @@ def named_modules(path):
 
 
 def imported_modules(path):
-    """Return what a file imports, our own modules without the package's name."""
+    """Return what a file imports, with our own modules named without the package."""
     return [name.removeprefix("flatlands.") for name in named_modules(path)]
 
 
@@ -75,15 +75,15 @@ def imported(path):
 
 
 def circle(left):
-    """Return those who cannot be put in an order in which each comes after all that it imports:
-    `left` says what each imports."""
+    """Return the modules that cannot be put in an order in which each comes after all its imports:
+    `left` has the imports of each."""
     while free := {name for name, found in left.items() if not found & left.keys()}:
         left = {name: found for name, found in left.items() if name not in free}
     return set(left)
 
 
 def sources(folder, pattern="**/*.py"):
-    """Return the Python files of a folder, without those that are tests of a game."""
+    """Return the Python files of a folder, except the tests of games."""
     paths = sorted((ROOT / folder).glob(pattern))
     return [path for path in paths if "tests" not in path.relative_to(ROOT).parts[1:]]
 
@@ -98,7 +98,7 @@ def test_a_folder_imports_only_what_it_may(folder):
 
 
 def test_random_worlds_need_no_package_of_the_swarm():
-    """Whoever has installed flatlands[test] alone can run flatlands simulate."""
+    """A user that has installed flatlands[test] alone can run flatlands simulate."""
     left, seen, packages = {"testkit.simulate"}, set(), set()
     while left:
         name = left.pop()
@@ -111,8 +111,8 @@ def test_random_worlds_need_no_package_of_the_swarm():
     assert "gevent" in packages and not packages & {"numpy", "matplotlib", "psutil", "rich"}
 
 
-def test_nothing_outside_of_games_knows_one():
-    """A game is loaded by its name, and knows no other, but parts that any game may have."""
+def test_nothing_outside_games_knows_a_game():
+    """A game is loaded by its name, and knows no other game, except parts that any may have."""
     parts = {path.stem for path in ROOT.glob("games/*.py")}
     for folder in ("world", "brokers", "stores", "server", "flatlands", "loadtest"):
         for path in (ROOT / folder).glob("**/*.py"):
@@ -124,7 +124,7 @@ def test_nothing_outside_of_games_knows_one():
 
 
 @pytest.mark.parametrize(("folder", "command"), [("queues", "two_queues"), ("work", "work_queues")])
-def test_nothing_else_in_loadtest_gets_at_brokers_or_stores_by_way_of_a_benchmark(folder, command):
+def test_nothing_else_in_loadtest_reaches_brokers_or_stores_through_a_benchmark(folder, command):
     for path in (ROOT / "loadtest").rglob("*.py"):
         if path.parent.name != folder and path.name != f"{command}.py":
             assert f"loadtest.{folder}." not in path.read_text(), path
@@ -150,7 +150,7 @@ def test_no_client_is_known_below_the_rooms_of_clients():
     for room in ("squares", "players"):
         for path in (ROOT / "server" / room).glob("*.py"):
             named = {name for name in imported_modules(path) if name.startswith("server.websocket")}
-            # What goes to screens is framed once for all of them.
+            # Messages to screens are framed once for all of them.
             assert named <= {"server.websocket.frames.frame"}, path.name
 
 
@@ -162,7 +162,7 @@ def test_no_import_leads_back_to_where_it_began(folder, one):
     }
     left = {}
     for name, path in files.items():
-        # Of a module, or of what it has in it.
+        # An import of a module, or of a name in it.
         found = {n if n in files else n.rpartition(".")[0] for n in imported_modules(path)}
         left[name] = found & files.keys()
     assert len(left) > 40 and left[f"{folder}.{one}"]
@@ -190,7 +190,7 @@ def test_a_module_of_the_browsers_that_should_not_know_the_page_does_not(name):
 
 
 def script(name):
-    """Return the file of a module of Flatlands' page, which is laid over static/."""
+    """Return the file of a module of Flatlands' page, which takes precedence over static/."""
     own = PAGE_FOLDER / f"{name}.js"
     return own if own.exists() else ROOT / f"static/{name}.js"
 

@@ -1,4 +1,4 @@
-"""The page's pure modules under node: in a second what tests of browsers try in Chromium."""
+"""The page's pure modules under node: in a second, what the browser tests try in Chromium."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""docs/make-a-world.md: each snippet is what it says, and runs."""
+"""docs/make-a-world.md: each snippet does what the page says, and runs."""
 
 import re
 
@@ -23,7 +23,7 @@ def snippets(language, page=PAGE):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder that somebody has who has followed the page to its end."""
+    """The folder of an author that has followed the page to its end."""
     folder = tmp_path / "coins"
     assert main(["new", str(folder)]) == 0
     game, tests = snippets("python")

@@ -1,4 +1,4 @@
-"""nginx as deploy/nginx.conf and docs/operations.md have it: what it keeps, and whom it lets in."""
+"""nginx as deploy/nginx.conf and docs/operations.md set it up: what it caches, whom it lets in."""
 
 import http.client
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.outside
 
 OPERATIONS = (ROOT / "docs/operations.md").read_text()
 
-#: Modifier, path or expression, and content of each location.
+#: The modifier, the path or expression, and the content of each location.
 LOCATIONS = re.findall(
     r"^    location (?:(=|\^~|~) )?(\S+) {\n(.*?)^    }$", CONFIGURATION, re.M | re.S
 )
@@ -37,7 +37,7 @@ def location_of(path):
 
 
 def operators():
-    """Return a path of each page that is not a file."""
+    """Return one path for each page that is not a file."""
     pages = make_pages(dict, operator_pages(None, None, None, None, None))
     rules = [rule.rule for rule in pages._application.url_map.iter_rules()]
     assert {"/healthz", "/stats"} < set(rules)
@@ -61,7 +61,7 @@ def test_nginx_gives_the_page_to_all_and_all_else_to_this_machine_and_keeps_only
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Says for whom an answer is, and that everybody may keep it."""
+    """Says for whom an answer is, and that anybody may cache it."""
 
     protocol_version = "HTTP/1.1"
 
@@ -79,7 +79,7 @@ class Upstream(BaseHTTPRequestHandler):
 
 
 def get(front, path, host="127.0.0.1", **headers):
-    """Return status and text of an answer of nginx to a client on a loopback address."""
+    """Return the status and the text of nginx's answer to a client on a loopback address."""
     connection = http.client.HTTPSConnection(
         "localhost",
         front.secure,
@@ -110,7 +110,7 @@ def test_nginx_gives_nobody_else_what_it_gave_an_operator(tmp_path):
             assert get(front, "/ws")[0] == 200
             assert all(scheme == "https" for _, scheme in upstream.asked)
             asked = len(upstream.asked)
-            # This one is kept, for strangers; an operator gets its own.
+            # This answer is cached for strangers; an operator gets its own.
             assert get(front, "/v/1/main.js", "127.0.0.2") == (200, "a stranger")
             assert len(upstream.asked) == asked
             assert get(front, "/v/1/main.js", Authorization="x") == (200, "x")
@@ -124,7 +124,7 @@ def test_nginx_does_not_shut_out_a_server_that_has_just_restarted():
     servers = [line for block in blocks for line in re.findall(r"server [\d.:]+[^;]*;", block)]
     assert len(blocks) == 2 and len(servers) >= 3
     assert all(line.endswith(" max_fails=0;") for line in servers), servers
-    # One that is drained answers 503.
+    # A server that is drained answers 503.
     assert "proxy_next_upstream error timeout http_503;" in location_of("/ws")
 
 

@@ -1,4 +1,4 @@
-"""The package: one name for all of it, wherever it is installed, and no module under two names."""
+"""The package: one name for all of it wherever it is installed, and no module with two names."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ from tests.test_imports import named_modules, sources
 PARTS = ("brokers", "games", "loadtest", "server", "static", "stores", "world")
 USERS = ("bench", "flatlands", "tests")
 
-#: Python runs this in each process whose path has it: what a process has loaded, when it ends.
+#: Python runs this in each process whose path has it. It notes, at the end, what was loaded.
 LOADED = """
 import atexit, json, os, sys
 
@@ -46,21 +46,21 @@ def test_every_import_of_a_part_names_the_package(folder):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_an_init_that_a_command_may_load_under_another_name_has_only_a_docstring(part):
-    # `python -m server` loads the folder server/ itself, too, by its own name.
+    # `python -m server` also loads the folder server/ itself, by its own name.
     for path in sources(part, "**/__init__.py"):
         [docstring] = ast.parse(path.read_text()).body
         assert isinstance(docstring.value, ast.Constant), path
 
 
 @pytest.mark.process
-def test_to_import_the_package_patches_opens_and_starts_nothing():
+def test_importing_the_package_patches_opens_and_starts_nothing():
     code = "import sys; before = {*sys.modules}; import flatlands; print(*{*sys.modules} - before)"
     assert python("-c", code, check=True).stdout.split() == ["flatlands"]
 
 
 @pytest.fixture
 def watched(tmp_path):
-    """The path of a process that tells what it has loaded, and where it tells it."""
+    """The path of processes that note what they have loaded, and the folder with these notes."""
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "sitecustomize.py").write_text(LOADED)
     (tmp_path / "told").mkdir()
@@ -68,7 +68,7 @@ def watched(tmp_path):
 
 
 def told(folder):
-    """Return what each process has loaded, as lists of (name, file)."""
+    """Return what each process has loaded: a list of (name, file) for each."""
     return [json.loads(path.read_text()) for path in folder.iterdir()]
 
 
@@ -106,7 +106,7 @@ def test_a_server_loads_no_module_of_a_game_but_the_one_it_plays(watched):
 
 @pytest.mark.outside
 @pytest.mark.process
-def test_the_wheel_serves_in_a_folder_with_names_of_its_own(tmp_path, watched):
+def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_path, watched):
     path, folder = watched
     source, own = tmp_path / "source", tmp_path / "own"
     source.mkdir()

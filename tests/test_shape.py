@@ -1,4 +1,4 @@
-"""How large functions, classes and constructors may be: the numbers are what there is, and fall."""
+"""How large functions, classes and constructors may be: the limits are today's, and fall."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ MANY_BRANCHES, MANY_METHODS, MANY_ARGUMENTS = 4, 0, 1
 
 
 def code():
-    """Yield (file, definition) for each function and class of the server and what it stands on."""
+    """Yield (file, definition) for each function and class of the server and what it builds on."""
     for folder in ("server", "world", "brokers", "stores", "games"):
         for path in sources(folder):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -25,7 +25,7 @@ def code():
 
 
 def branches(function):
-    """Return how many decisions a function takes, without those of functions in it."""
+    """Return how many decisions a function makes, without those of functions in it."""
     count, inside = 0, list(ast.iter_child_nodes(function))
     while inside:
         node = inside.pop()
@@ -41,7 +41,7 @@ def branches(function):
     return count
 
 
-#: What is called back and cannot be given to a constructor, since the objects refer to each other:
+#: Callbacks that cannot be given to a constructor, since the objects refer to each other:
 #: attribute -> the class that has it. ARCHITECTURE.md says what each is for.
 CALLED_BACK = {
     "on_message": "Connection",
@@ -57,7 +57,7 @@ CALLED_BACK = {
 
 def called_back(one):
     """Yield the attributes of a class that hold a function, or an object of one of our protocols:
-    those that its constructor annotates, or takes as they are."""
+    those that its constructor annotates, or takes unchanged."""
     for made in one.body:
         if isinstance(made, ast.FunctionDef) and made.name == "__init__":
             given = [*made.args.args, *made.args.kwonlyargs]
@@ -84,7 +84,7 @@ def set_from_outside(function):
 def test_few_callbacks_are_set_after_the_constructor():
     classes = [one for _, one in code() if isinstance(one, ast.ClassDef)]
     protocols = {one.name for one in classes if "Protocol" in map(ast.unparse, one.bases)}
-    # Its screen comes and goes with the connection of a player: it is a part of its state.
+    # A resident's screen comes and goes with the player's connection, and is part of its state.
     kinds = "|".join(["Callable", *protocols - {"Screen"}])
     found = {
         attribute: one.name

@@ -1,4 +1,4 @@
-"""flatlands.testkit, as the author of a game uses it: tests/server/ uses the harness below it."""
+"""flatlands.testkit as the author of a game uses it; tests/server/ uses the harness below it."""
 
 import argparse
 import re
@@ -112,7 +112,7 @@ def test_a_game_finds_who_is_near_at_all_nodes():
             near((0, 0), wrong)
 
 
-def test_a_name_that_the_game_does_not_have_is_no_empty_answer():
+def test_a_name_that_the_game_does_not_have_is_an_error_and_not_empty():
     ada = World(Hunt).join("Ada", at=(9, 9))
     assert ada.cell("floor", 0, 0) == 0 and ada.things("Coin") and ada.things()
     for what in (lambda: ada.cell("flor", 0, 0), lambda: ada.tiles("flor")):
@@ -180,7 +180,7 @@ class Pit(Hunt):
         return (5, 5)
 
 
-def test_a_player_begins_where_the_test_wants_it_and_one_can_stand():
+def test_a_player_begins_where_the_test_wants_it_if_one_can_stand_there():
     world = World(Pit)
     assert world.join("Ada").tile == (5, 5)
     assert world.join("Bob", at=(9, 2)).tile == (9, 2) and world.join("Cy").tile == (5, 5)
@@ -244,7 +244,7 @@ def test_a_world_takes_a_name_or_a_path_of_a_game():
 
 @pytest.mark.process
 def test_the_tests_of_a_new_game_pass(tmp_path):
-    """As `flatlands test` runs them, in a folder that knows nothing of this one."""
+    """Run as `flatlands test` does, in a folder that knows nothing of this one."""
     here = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT)}, "timeout": None}
     python("-m", "flatlands", "new", "mygame", check=True, **here)
     ran = python("-m", "flatlands", "test", "mygame", "-q", **here)
@@ -261,7 +261,7 @@ class Fragile(Hunt):
 
 
 def count_twice(monkeypatch):
-    """A store gives points twice."""
+    """A store adds points twice."""
     take = SqliteStore.take
 
     def faulty(self, queue, id, then=(), scores=(), *, only=None):
@@ -319,7 +319,7 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
     assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]
 
 
-def test_a_player_that_may_leave_nothing_more_leaves_nothing():
+def test_a_player_that_may_leave_no_more_things_leaves_none():
     world = World("flatlands", nodes=1)
     ada = world.join("Ada", at=(30, 30))
     for _ in range(3):

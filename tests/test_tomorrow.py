@@ -1,5 +1,5 @@
-"""What a later version of the server may send: docs/protocol.md has clients ignore it, and every
-reader of this project does. The page's own are tested in games/flatlands/tests/js."""
+"""What a later version of the server may send: docs/protocol.md says to ignore it, and every
+reader in this project does. Those of the page are tested in games/flatlands/tests/js."""
 
 import multiprocessing
 from dataclasses import replace
@@ -21,11 +21,11 @@ from tests.loadtest.test_generator import PLAN
 from tests.server.test_protocol_page import table
 from tests.vectors.make import sequences
 
-#: Items that are appended: so many that each array has a longer head.
+#: Items that are appended: so many that each array gets a longer head.
 MORE = ["more", 7, None, [1, 2], b"bytes", *range(11)]
 
 #: Messages, events and things of kinds that do not exist, the first ones as short as can be. They
-#: have items that those of today have elsewhere, such as the id and the seq of a player.
+#: have items that today's have elsewhere, such as the id and the seq of a player.
 OTHERS = [
     [99],
     [6, 1, 2**40, 30, 2],
@@ -60,8 +60,8 @@ def _batch(batch, bare):
 
 
 def stream(messages):
-    """Yield times and messages as they are today, and as they will be: those without others, and
-    these with messages of other kinds between."""
+    """Return times and messages, as they are today and as they may be: the former alone, and
+    the latter with messages of other kinds in between."""
     today = [(now, [message]) for now, message in messages]
     later = [(now, [*OTHERS, of_tomorrow(message)]) for now, message in messages]
     return today, later
@@ -69,7 +69,7 @@ def stream(messages):
 
 KINDS = [["cells", 0, "floor", []]]
 
-#: All that a client is told that is in no sequence of random messages, before these.
+#: Messages to a client that no random sequence has; they come before it.
 FIRST = [
     [16, 3, 7, 10_000, 2013, 1, 1, 16, 5120, 3620, 4096, 8192, 40, 25, 3, KINDS],
     [17, "a token"],
@@ -110,7 +110,7 @@ def model(told):
 
 
 def swarm(told):
-    """What a bot of the swarm knows and has noted: it observes."""
+    """Return what an observing bot of the swarm knows and has noted."""
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
         generator = Generator(theirs, replace(PLAN, indices=range(1), sample=1))
@@ -126,7 +126,7 @@ def swarm(told):
         generator.sockets.epoll.close()
         life = player.life(0)
         seen = life.pop("observed")
-        # How many events a batch has counts those of any kind.
+        # The number of events in a batch counts those of any kind.
         seen["rows"] = seen["rows"][:, [0, 1, 2, 4]]
         tally = generator.tally
         return (
@@ -138,7 +138,7 @@ def swarm(told):
 
 
 def bot(told):
-    """What flatlands.Bot knows."""
+    """Return what a flatlands.Bot knows."""
     it = Bot.__new__(Bot)
     it._trip = 0.0
     it.players, it._called, it._things, it._cells, it._kept, it._kinds = {}, {}, {}, {}, {}, {}
@@ -153,7 +153,7 @@ def bot(told):
 
 
 def idle(told):
-    """What a connection of bench.walkers knows, which is one of the scenario idle too."""
+    """Return what a connection of bench.walkers knows, which the scenario idle uses too."""
     game, talk = Walker("localhost", "/ws"), Talk()
     came = [game.came(talk, b"HTTP/1.1 101\r\n\r\n")[0]]
     for _, messages in told:
@@ -169,7 +169,7 @@ def visitor(told):
 
 
 def floods(told):
-    """What a player of bench/floods.py knows."""
+    """Return what a player of bench/floods.py knows."""
     field, player = Field.__new__(Field), type("Player", (), {})()
     field.pongs, field.moves, field.gap, field.pong_at = [], [], 0.0, 0.0
     player.id = player.ahead = player.flush = 0
@@ -181,7 +181,7 @@ def floods(told):
 
 
 @pytest.mark.parametrize("reader", [model, swarm, bot, idle, visitor, floods])
-def test_items_and_kinds_that_are_not_of_today_change_nothing(reader, capsys):
+def test_items_and_kinds_of_later_versions_change_nothing(reader, capsys):
     for sequence in sequences(10):
         today, later = stream(whole(sequence))
         assert reader(today) == reader(later)
@@ -190,5 +190,5 @@ def test_items_and_kinds_that_are_not_of_today_change_nothing(reader, capsys):
 
 def test_the_readers_are_told_all_that_there_is():
     told = {message[0] for sequence in sequences(3) for _, message in whole(sequence)}
-    # All but the one that has clients connect elsewhere: server/test_machines.py.
+    # All but the one that sends clients elsewhere: see server/test_machines.py.
     assert told | {48} == {int(kind) for kind, *_ in table(3)}

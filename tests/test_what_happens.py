@@ -1,4 +1,4 @@
-"""docs/what-happens.md: what a game notices of each fault is what the page says."""
+"""docs/what-happens.md: a game notices of each fault exactly what the page says."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from flatlands.testkit import World
 
 
 class Coin(Thing, reach=1):
-    """The only one."""
+    """The only coin of the world."""
 
 
 class Hill(Kept):
@@ -22,7 +22,7 @@ class Walker(Me):
 class Game(Engine):
     ground, things, me, keeps = plain(), (Coin,), Walker, (Hill,)
     floor, firm, worn = Cells(), Cells("first", kept="first"), Cells("sum")
-    #: What all nodes have noticed, and how often they were called.
+    #: What all nodes have noticed, and how often their hooks were called.
     noticed, ticks = [], []
 
     def plant(self, cell):
@@ -70,7 +70,7 @@ def noticed():
 
 @pytest.fixture
 def ada(world, noticed):
-    """Somebody who has the coin."""
+    """A player that has the coin."""
     ada = world.join("Ada", 0, at=(0, 0))
     world.run(1)
     ada.go(3.5, 0.5)

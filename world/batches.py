@@ -32,17 +32,17 @@ from flatlands.world.track import Track, duration
 RECORD: Final = struct.Struct("<BBBhhhhh")
 WIDE: Final = struct.Struct("<HBBhhhhh")
 
-#: The most writes in one message: they fit a broker's payload beside all else that it may have.
+#: The most writes in one message, so that they fit a broker's payload with everything else in it.
 WRITES: Final = 500
 
-#: Slots below it fit one byte.
+#: Slots below this fit in one byte.
 NARROW: Final = 256
 
-#: A record can tell of a seq that has risen by so much, and of an ack.
+#: The most by which a seq or an ack may have risen for a record to tell it.
 FOLLOWED: Final = 127
 
-#: A slot names nobody else in its square until so many ms after its player has left. Who may have
-#: missed that long ago who has which slot must not read records.
+#: A slot names nobody else in its square until this many ms after its player has left. A node that
+#: may have missed, that long ago, who has which slot must not read records.
 SLOT_RESTS: Final = 12_000
 
 
@@ -50,7 +50,7 @@ class Content(NamedTuple):
     """What a batch says: records of tracks, all other events, and records with slots of two bytes.
 
     `replaced` is the number of older events that these have replaced. `writes` has what a game
-    wrote on tiles, for nodes only: number of a layer, writes (tiles.py), number of a layer ...
+    wrote on tiles, for nodes only: alternately the number of a layer and its writes (tiles.py).
     """
 
     tracks: bytes
@@ -61,7 +61,7 @@ class Content(NamedTuple):
 
     @property
     def events(self) -> int:
-        """The number of events in it."""
+        """The number of events in this content."""
         records = len(self.tracks) // RECORD.size + len(self.wide) // WIDE.size
         return records + len(self.others)
 
@@ -69,8 +69,8 @@ class Content(NamedTuple):
 class Corner:
     """Converts positions and times to those in the messages of one square, and back.
 
-    `span` is the length of a square's side in units, and `sent` the time in ms before which ages
-    are counted.
+    `span` is the length of a square's side in units, and `sent` the time in ms from which ages are
+    counted back.
     """
 
     __slots__ = ("x", "y", "middle_x", "middle_y", "sent")
@@ -137,8 +137,8 @@ _pack_wide: Callable[..., bytes] = WIDE.pack
 class Batch:
     """The events of one square that are published together.
 
-    It has at most one event of each player, since a newer one replaces an older one, and all chat
-    messages and events of the game; and what it wrote on tiles.
+    It has at most one event of each player, since a newer one replaces an older one; all chat
+    messages and events of the game; and what the game wrote on tiles.
     """
 
     __slots__ = ("corner", "enters", "_replaced", "_states", "_said", "_writes")
@@ -156,16 +156,16 @@ class Batch:
         self._writes: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def enter(self, p: Player) -> None:
-        """Add that a player came into the square, or has changed in more than its track."""
+        """Add the enter of a player that came into the square or changed in more than its track."""
         self.enters = True
         self._put(p.id, self.corner.enter(p))
 
     def track(self, p: Player, replaces: int = 0, leaps: bool = False) -> None:
-        """Add a player's new track, which replaces so many that were never added.
+        """Add a player's new track, which replaces `replaces` tracks that were never added.
 
-        It becomes an enter if an enter is already in the batch, if something about it does not fit
-        a record, and if its seq or ack may have risen by more than a record can tell: `leaps` says
-        that numbers of intents were left out.
+        It becomes an enter if the batch already has the player's enter, if something does not fit a
+        record, or if its seq or ack may have risen by more than a record can tell. `leaps` says
+        that numbers of intents were skipped.
         """
         replaced = self._replaced.get(p.id, 0) + replaces
         if replaces:
@@ -176,13 +176,13 @@ class Batch:
         self._put(p.id, self.corner.enter(p) if record is None else record)
 
     def leave(self, p: Player, to: Square) -> None:
-        """Add that a player went to the square `to`."""
+        """Add the event that a player went to the square `to`."""
         self._put(p.id, LeaveEvent(LEAVE, p.id, p.seq, *to))
 
     def gone(self, id: int, seq: int) -> None:
-        """Add that a player left the game, or that its node has it no longer.
+        """Add the event that a player left the game, or that its node no longer has it.
 
-        It may have come back to the node since, and left the square: then that is newer.
+        If the player has since come back to the node and left the square, that newer event stays.
         """
         known = self._states.get(id)
         if known is None or isinstance(known, bytes) or known.seq < seq:
@@ -193,16 +193,16 @@ class Batch:
         self._said.append(SayEvent(SAY, p.id, text))
 
     def tell(self, event: Event) -> None:
-        """Add an event of a kind that the game has."""
+        """Add an event of a kind that the game declares."""
         self._said.append(event)
 
     def write(self, layer: int, tile: int, value: int, stamp: int, instead: bool) -> None:
-        """Add what a game writes on a tile of a layer, by its number: see tiles.py; `instead` of
-        what it wrote there before."""
+        """Add what a game writes on a tile of the layer with this number (tiles.py); if `instead`,
+        it replaces what the batch has for that tile."""
         self._writes[layer, tile, 0 if instead else stamp] = value, stamp
 
     def tells_of(self, id: int) -> bool:
-        """Say whether it has an event of a player."""
+        """Return whether the batch has an event of a player."""
         return id in self._states or any(event[1] == id for event in self._said)
 
     def _put(self, id: int, event: Change | bytes) -> None:
@@ -211,7 +211,7 @@ class Batch:
         self._states[id] = event
 
     def parts(self, most: int) -> Iterator[Content]:
-        """Yield what it says in parts of at most `most` events."""
+        """Yield the content of the batch in parts of at most `most` events."""
         states, said = list(self._states.items()), self._said
         writes = self._some_writes() if self._writes else []
         events = len(states) + len(said)
@@ -235,7 +235,7 @@ class Batch:
             yield Content(b"".join(tracks), others, replaced, b"".join(wide), wrote)
 
     def _some_writes(self) -> list[list[Any]]:
-        """Return the writes, as Content has them, in pieces that fit a message each."""
+        """Return the writes, as Content has them, in pieces that each fit a message."""
         by_layer: dict[int, list[tuple[int, int, int]]] = {}
         for (layer, tile, _), (value, stamp) in self._writes.items():
             by_layer.setdefault(layer, []).append((tile, value, stamp))

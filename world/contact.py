@@ -1,6 +1,6 @@
-"""When two players touch: computed from their tracks, so that nobody has to look again and again.
+"""When two players touch: computed from their tracks, so that nobody has to check again and again.
 
-This module never knows who they are, nor what follows from it.
+This module never knows who they are, nor what follows from a touch.
 """
 
 from itertools import pairwise
@@ -12,9 +12,9 @@ def first_contact(a: Track, b: Track, reach: int, start: int, until: int) -> int
     """Return the first time from `start` to `until`, in ms, at which two players on the tracks `a`
     and `b` are within `reach` units of each other; None if there is none.
 
-    Between the times at which a track begins or ends both go straight on or stand, so the square of
-    their distance is a parabola in time. Its lowest point says whether they come near enough, and
-    the moment is found between there and the beginning.
+    Between the times at which a track begins or ends, both players go straight on or stand, so the
+    square of their distance is a parabola in time. Its lowest point says whether they come near
+    enough; if so, the first contact is found between the beginning and that point.
     """
     if _away2(a, b, start) <= reach * reach:
         return start
@@ -39,8 +39,8 @@ def _nearest(a: Track, b: Track, begin: int, end: int) -> int:
 
 
 def _first_within(a: Track, b: Track, reach: int, far: int, near: int) -> int:
-    """Return the first time after `far`, when they are too far from each other, at which they are
-    within `reach`, as they are at `near`; they come nearer all the time."""
+    """Return the first time after `far` at which they are within `reach` of each other. They are
+    not at `far`, they are at `near`, and in between they come nearer all the time."""
     while near - far > 1:
         middle = (near + far) // 2
         if _away2(a, b, middle) <= reach * reach:

@@ -49,7 +49,7 @@ class LeaveEvent(NamedTuple):
 
 
 class GoneEvent(NamedTuple):
-    """A player left the game, or its node has it no longer."""
+    """A player left the game, or its node no longer has it."""
 
     kind: int
     id: int
@@ -67,7 +67,7 @@ class SayEvent(NamedTuple):
 #: The events, other than tracks, that change something about a player, and therefore have a seq.
 Change = EnterEvent | LeaveEvent | GoneEvent
 
-#: Any event, also one of a kind that a game has: its second item is the id of a player.
+#: Any event, including those that a game declares: its second item is the id of a player.
 Event = tuple[Any, ...]
 
 #: The fields of an EnterEvent as a plain tuple. It costs a third of a named tuple, and is enough
@@ -87,11 +87,11 @@ class Player:
     """What everybody may know about a player.
 
     `node` is the node that hosts it, and `slot` its number among that node's players in its square;
-    -1 while it is in none. `seq` grows with every change, from one incarnation to the
-    next too. `ack` is the number of the last intent that was obeyed. `dimmed` says that the
-    player's connection is lost. `look` is how its client wants it to be drawn, a number that no
-    server knows the meaning of. `pace` is how fast it is (track.py), and `values` are those of the
-    fields that the game has declared for players.
+    -1 while it is in none. `seq` grows with every change, also from one incarnation to the next.
+    `ack` is the number of the last intent that was obeyed. `dimmed` says that the player's
+    connection is lost. `look` is how its client wants it to be drawn, a number whose meaning no
+    server knows. `pace` is how fast it is (track.py), and `values` are those of the fields that the
+    game has declared for players.
     """
 
     __slots__ = (

@@ -12,12 +12,12 @@ SIDE: Final = 16
 SIDES: Final = range(8, 65)
 
 #: The two margins around a viewport are a side divided by these. A square is held once the viewport
-#: and the lead margin touch it, and let go once the viewport and the larger drop margin do not. So
-#: a player that walks to and fro on a border changes nothing.
+#: with the lead margin touches it, and dropped once the viewport with the larger drop margin does
+#: not. So a player that walks back and forth over a border changes nothing.
 LEAD_SHARE: Final = 4
 DROP_SHARE: Final = 2
 
-#: The least and the most tiles that a viewport may show: others are clamped.
+#: The least and the most tiles that a viewport may show: other sizes are clamped.
 WIDTHS: Final = (8, 96)
 HEIGHTS: Final = (8, 64)
 
@@ -33,7 +33,7 @@ class Rect(NamedTuple):
     r1: int
 
     def holds(self, square: Square) -> bool:
-        """Say whether a square is one of them."""
+        """Return whether a square is one of them."""
         return self.c0 <= square[0] <= self.c1 and self.r0 <= square[1] <= self.r1
 
     def squares(self) -> list[Square]:
@@ -92,7 +92,7 @@ class Grid:
         self, track: Track, square: Square, held: Rect | None, view: Viewport | None
     ) -> int | None:
         """Return the time in ms at which a player on `track` first leaves `square`, or its screen
-        first holds other squares than `held`.
+        first holds squares other than `held`.
 
         Returns None if the track ends before that. Without a screen (`held` or `view` is None),
         only the square counts.

@@ -1,12 +1,12 @@
 """Many whole numbers in one: Python then computes with all of them at once.
 
 A Python integer may have any number of bits. An integer of 10,240 bits has room for 256 *lanes* of
-40 bits, one for each tile of a chunk, and to add two such integers costs as much as to add a few
+40 bits, one for each tile of a chunk, and adding two such integers costs as much as adding a few
 small ones. The technique is that of L. Lamport, "Multiple byte processing with full-word
 instructions" (Communications of the ACM 18, 1975).
 
-Integers of lanes may be added, and multiplied by a small number. A lane may be negative meanwhile.
-Whoever looks at single lanes (`at_least`, shifts, masks) must know that each lane's value fits.
+Integers of lanes may be added, and multiplied by a small number. A lane may be negative in between.
+Code that looks at single lanes (`at_least`, shifts, masks) must know that each lane's value fits.
 This module knows nothing of terrain.
 """
 
@@ -20,7 +20,7 @@ WIDTH: Final = 40
 _HALF: Final = 1 << WIDTH - 1
 _SIZE: Final = WIDTH // 8
 
-#: A factor that turns a number into lanes that all have this number.
+#: A factor that turns a number into lanes that all have it as their value.
 ALL: Final = sum(1 << WIDTH * lane for lane in range(COUNT))
 
 #: The highest bit of each lane: the flag that `at_least` sets.
@@ -49,7 +49,7 @@ def at_least(lanes: int, bound: int) -> int:
 def between(lanes: int, first: int, end: int) -> int:
     """Set the flag of each lane whose value is `first` or more, and less than `end`.
 
-    The same holds as for `at_least`. `first` is not more than `end`.
+    The limits of `at_least` apply, and `first` must not be more than `end`.
     """
     return at_least(lanes, first) ^ at_least(lanes, end)
 

@@ -7,7 +7,7 @@ from flatlands.world.terrain import GRASS
 
 class Plain:
     """A plain: ground on which everybody can walk everywhere, and which looks the same everywhere.
-    `seed` is that of the world: a plain has no use for it.
+    `seed` is that of the world; a plain does not use it.
     """
 
     #: See Terrain: clients need not know it.
@@ -17,11 +17,11 @@ class Plain:
         self.seed = seed
 
     def blocked(self, _x: int, _y: int) -> bool:
-        """Say whether nobody can stand on a tile."""
+        """Return whether nobody can stand on a tile."""
         return False
 
     def free(self, _x0: int, _y0: int, _x1: int, _y1: int) -> bool:
-        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        """Return whether no tile is blocked in the box with these opposite corners."""
         return True
 
     def kind(self, _x: int, _y: int) -> int:

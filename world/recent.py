@@ -1,4 +1,4 @@
-"""A bounded cache: what has not been used for longest is forgotten."""
+"""A bounded cache, which forgets what has not been used for the longest time."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
@@ -10,9 +10,9 @@ V = TypeVar("V")
 class Recent(dict[K, V]):
     """The results of a function by its argument, of which at most `most` are kept.
 
-    `recent[key]` computes what is missing. What was used lately is in the dictionary itself, so to
-    find it costs nothing more. When that half is full it becomes the older half; the one before is
-    forgotten, except what was used meanwhile.
+    `recent[key]` computes a missing result. What was used lately is in the dictionary itself, so
+    finding it costs nothing more. When this half is full, it becomes the older half; the previous
+    older half is forgotten, except for what was used since.
     """
 
     def __init__(self, function: Callable[[K], V], most: int) -> None:

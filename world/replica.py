@@ -1,7 +1,7 @@
 """The replica of a square: its players, as the batches and full states on its channel make them.
 
-It also keeps what all replicas of a node know together: where a player is, and who was removed not
-long ago.
+The module also has what all replicas of a node share: which of them know a player, and which
+players were removed recently.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,8 +12,8 @@ from flatlands.world.events import EnterEvent, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Track, duration
 
-#: The seq of a removed player is remembered for so many ms. This is two seconds longer than clients
-#: remember it: so a node knows of every event that a client may still ignore as too old.
+#: The seq of a removed player is remembered for this many ms. That is two seconds longer than
+#: clients remember it, so a node knows of every event that a client may still ignore as too old.
 REMEMBERED: Final = 12_000
 
 #: The highest whole number that JavaScript holds exactly.
@@ -21,7 +21,7 @@ _NUMBER: Final = 2**53 - 1
 
 
 class Departed:
-    """The players that events have removed from replicas not long ago, and these events' seqs.
+    """The players that events have recently removed from replicas, and the seqs of these events.
 
     An older event that comes late must not bring a player back. All replicas of a node share one
     Departed, since clients remember removed players in the same way, over all squares.
@@ -33,7 +33,7 @@ class Departed:
     def note(self, id: int, seq: int, now: int) -> None:
         """Remember that a player was removed by an event with this seq, at the node time `now`."""
         removed = self._removed
-        # The dict is in the order of time, so this loop ends at the first that is still remembered.
+        # The dict is in order of time, so this loop ends at the first one that is still remembered.
         while removed:
             oldest = next(iter(removed))
             if removed[oldest][1] > now:
@@ -49,8 +49,8 @@ class Departed:
 
 
 class Whereabouts:
-    """Which replicas of a node know a player. All of them share one, so that a player is found
-    without a look at every square."""
+    """Which replicas of a node know a player. All replicas share one, so that a player is found
+    without looking at every square."""
 
     def __init__(self) -> None:
         #: Player -> the replicas that know it: nearly always one. Unknown players are left out.
@@ -61,7 +61,7 @@ class Whereabouts:
         self._replicas[id] = (*self._replicas.get(id, ()), replica)
 
     def remove(self, id: int, replica: "Replica") -> None:
-        """Note that a replica, which knew a player, does not know it any more."""
+        """Note that a replica no longer knows a player that it knew before."""
         others = tuple([other for other in self._replicas[id] if other is not replica])
         if others:
             self._replicas[id] = others
@@ -74,11 +74,11 @@ class Whereabouts:
 
 
 class Moved:
-    """The players of a replica that have moved, until screens are told of it.
+    """The players of a replica that have moved and whose moves screens have not been told yet.
 
     `before` is player -> its seq and ack before the first of these moves. `jumped` and `passed`
-    count events of which the batch that was applied last tells nothing: those that its records have
-    replaced, and moves in `before` that something newer in it has replaced.
+    count events that the last applied batch does not tell: those that its records have replaced,
+    and moves in `before` that something newer in it has replaced.
     """
 
     __slots__ = ("before", "jumped", "passed")
@@ -132,7 +132,7 @@ class Replica:
         return gone
 
     def _move(self, node: int, corner: Corner, records: Iterable[tuple[Any, ...]]) -> None:
-        """Let the players whom a node's records name follow their new tracks.
+        """Give the players that a node's records name their new tracks.
 
         A record that names nobody changes nothing: the enter was lost, and will be asked for.
         """
@@ -186,27 +186,27 @@ class Replica:
         return [player.id for player in gone]
 
     def hosts(self, node: int) -> bool:
-        """Say whether a node hosts any of the players."""
+        """Return whether a node hosts any of the players."""
         return node in self._named
 
     def end(self) -> None:
-        """Let nobody find a player here any more, because the node does not follow the square."""
+        """Take the players out of the whereabouts: the node no longer follows the square."""
         for id in self.players:
             self._whereabouts.remove(id, self)
 
     def snapshot(self, sent: int, source: Callable[[int], int]) -> list[tuple[Any, ...]]:
-        """Return an entry for each player, with ages in ms before `sent`, each after what `source`
-        returns for the player's node."""
+        """Return an entry for each player, with ages in ms before `sent`, each preceded by what
+        `source` returns for the player's node."""
         corner = Corner(self.square, self._span, sent)
         return [(source(p.node), *corner.entry(p)) for p in self.players.values()]
 
     def _enter(
         self, node: int, corner: Corner, entry: EnterEvent, now: int, gone: list[int]
     ) -> bool:
-        """Enter a player, unless it was removed by a newer event, and say whether it was done.
+        """Enter a player, unless a newer event has removed it; return whether it was entered.
 
-        The id of the player that had the slot is appended to `gone`: it has left, or its node would
-        not have given the slot to another one, and the event that said so was lost.
+        If another player had the slot, its id is appended to `gone`: it must have left, or its node
+        would not have reused the slot, and the event that said so was lost.
         """
         id, seq, slot = entry.id, entry.seq, entry.slot
         if seq <= self._departed.seq(id, now):

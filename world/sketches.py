@@ -1,7 +1,7 @@
-"""Sketches: tracks as clients are told them in a crowd, in six bytes and roughly.
+"""Sketches: rough tracks in six bytes, as clients are told them in a crowd.
 
 A sketch says where a player is at one moment, and where its track ends. docs/protocol.md explains
-the fields. This module never decides which tracks are told in this way.
+the fields. This module never decides which tracks are told this way.
 """
 
 import struct
@@ -15,14 +15,14 @@ from flatlands.world.track import UNIT
 #: A square is this many parts wide and high; a sketch says in which of them its player is.
 PARTS: Final = 256
 
-#: How far a track leads is told in steps of STEP units. From NEAR steps on, COARSE of them count as
-#: one more: so a byte suffices for the longest leg.
+#: How far a track leads is told in steps of STEP units. Beyond NEAR steps, COARSE of them count as
+#: one, so that a byte suffices for the longest leg.
 STEP: Final = UNIT // 16
 NEAR: Final = 64
 COARSE: Final = 8
 
-#: The part of seq and of ack that a sketch has, and by how much a seq may have risen that it tells
-#: of: what seems to be more is old.
+#: The bits of seq and of ack that a sketch has, and the most by which a seq may have risen for a
+#: sketch to tell it: what seems to be more is old.
 MARK: Final = 15
 RISES: Final = 7
 
@@ -31,7 +31,7 @@ _pack: Callable[..., bytes] = _SKETCH.pack
 
 
 def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
-    """Return the sketch of a player at the time `now`, in ms, without its first byte: or None if
+    """Return the sketch of a player at the time `now`, in ms, without its first byte, or None if
     the player is outside the square, which is `span` units wide."""
     track = player.track
     x, y = track.at(now)
@@ -49,7 +49,7 @@ def sketch(player: Player, square: Square, span: int, now: int) -> bytes | None:
 
 
 def _steps(way: int) -> int:
-    """Return how a sketch tells of a way along one axis, in units."""
+    """Return a way along one axis, given in units, as the steps of a sketch."""
     steps = (abs(way) + STEP // 2) // STEP
     if steps > NEAR:
         steps = NEAR + (steps - NEAR + COARSE // 2) // COARSE
@@ -57,11 +57,11 @@ def _steps(way: int) -> int:
 
 
 def join(sketches: Iterable[tuple[int, bytes]]) -> bytes:
-    """Join sketches of one source to the bytes of a message.
+    """Join sketches of one source into the bytes of a message.
 
-    They are (slot, sketch), and no two have one slot. Before each stands by how much its slot is
-    higher than the one before it, the first one counted from -1: a byte, after a 0 for every 255
-    that do not fit it.
+    They are (slot, sketch), and no two have the same slot. Each is preceded by the difference
+    between its slot and the one before, which is -1 for the first: a byte, after a 0 for every 255
+    that do not fit in it.
     """
     parts: list[bytes] = []
     before = -1

@@ -1,8 +1,8 @@
 """Terrain as a function of the world's seed and a tile: it needs no file, and is never sent.
 
 static/terrain.js is this module's twin; tests/vectors/terrain.json holds both to the same digits.
-Only + - *, floor division and 32-bit multiplication are used, so that both languages agree. It
-never uses a float, and keeps nothing except bounded caches.
+Only + - *, floor division and 32-bit multiplication are used, so that both languages agree. The
+module never uses a float, and keeps nothing except bounded caches.
 
 The ground has three layers. Value noise over lattices of 64, 32 and 16 tiles makes the height: low
 ground is water, high ground is plateaus, and the slope below each of them is a rim of rock. A
@@ -10,15 +10,15 @@ second noise turns some of the grass between into woods. A waypoint in each cell
 the paths: each is joined to some of its neighbours, so that all are connected, and a third noise
 bends the paths. They lead over everything, so a player that follows them can walk on for ever.
 
-One climbs a plateau on a path, or by a ramp. Each chunk of 16 by 16 tiles has two strips, one along
-its rows and one along its columns. Wherever a strip leads over a rim, from ground that is low in
-its whole width to a plateau, the rock in it is a ramp. So a ramp is never a dead end, and a chunk
-knows its ramps from its own heights.
+A plateau is climbed on a path or by a ramp. Each chunk of 16 by 16 tiles has two strips, one along
+its rows and one along its columns. Wherever a strip leads over a rim, from ground that is low
+across its whole width to a plateau, the rock in it is a ramp. So a ramp is never a dead end, and a
+chunk knows its ramps from its own heights.
 
-`Terrain.tile` says all this for one tile, and takes its time. Walks ask only which tiles are
-blocked, often on ground that nobody has seen yet, so this is computed for the 256 tiles of a chunk
-at once (world/lanes.py), and only as far as it decides: if the height blocks no tile of the chunk,
-nobody looks for paths.
+`Terrain.tile` computes all this for one tile, and is slow. Walks ask only which tiles are blocked,
+often on ground that nobody has seen yet, so this is computed for the 256 tiles of a chunk at once
+(world/lanes.py), and only as far as needed: if the height blocks no tile of the chunk, paths are
+not looked for.
 """
 
 from bisect import bisect
@@ -33,8 +33,8 @@ from flatlands.world.recent import Recent
 
 DEEP, WATER, SAND, GRASS, WOOD, ROCK, PATH, BRIDGE, PLAZA, RAMP, PLATEAU = range(11)
 
-#: It grows whenever the same seed makes other ground: a page then knows that it has to be loaded
-#: again, and so must the version of the messages between nodes.
+#: Grows whenever the same seed makes different ground, so that a page knows that it must be loaded
+#: again. The version of the messages between nodes must then grow too.
 GROUND: Final = 3
 
 #: The kinds of tiles that nobody can stand on.
@@ -44,7 +44,7 @@ BLOCKED: Final = frozenset((DEEP, WATER, ROCK))
 #: be reached is put on them.
 HIGH: Final = frozenset((RAMP, PLATEAU))
 
-#: The side, in tiles, of the pieces in which blocked tiles are computed. (They are no squares.)
+#: The side, in tiles, of the pieces in which blocked tiles are computed. (They are not squares.)
 CHUNK: Final = 16
 
 #: Tiles from -LIMIT to LIMIT - 1 have ground; all beyond is deep water.
@@ -64,8 +64,8 @@ _ALL_BLOCKED: Final = _BOX[-1][-1]
 # Heights and woods are 0..65535.
 DEEP_BELOW, WATER_BELOW, SAND_BELOW, ROCK_FROM = 19500, 23500, 25500, 43500
 _LOW: Final = (DEEP_BELOW, WATER_BELOW)
-#: The height from which on a plateau is. Outside the clearing, heights of tiles side by side differ
-#: by less than a rim is high (2634 at most), so no rim has a gap.
+#: The height at which plateaus begin. Outside the clearing, the heights of adjacent tiles differ by
+#: less than the height of a rim (2634 at most), so no rim has a gap.
 PLATEAU_FROM: Final = 46140
 WOOD_FROM: Final = 35000
 MEADOW: Final = 33000
@@ -127,9 +127,9 @@ _SMOOTH: Final = {length: _smooth(length) for length in (16, 32, 64)}
 
 
 def _weights(length: int, left: int, top: int) -> tuple[int, int, int, int]:
-    """Return what each corner of a cell of a lattice counts for the tiles of a chunk in it.
+    """Return the weight of each corner of a lattice's cell for the tiles of a chunk in it.
 
-    These are lanes, in 1/2^20; `left` and `top` are the chunk's first column and row in the cell.
+    Weights are lanes, in 1/2^20; `left` and `top` are the chunk's first column and row in the cell.
     """
     across = _SMOOTH[length][left : left + CHUNK] * CHUNK
     down = [part for part in _SMOOTH[length][top : top + CHUNK] for _ in range(CHUNK)]
@@ -152,8 +152,8 @@ _WEIGHTS: Final = {
 _COLUMNS: Final = lanes.pack([i % CHUNK * 16 for i in range(CHUNK * CHUNK)])
 _ROWS: Final = lanes.pack([i // CHUNK * 16 for i in range(CHUNK * CHUNK)])
 
-# The middle of all places in 1/16 tile, from WARP before the chunk's corner, to which bending may
-# move its tiles, and how far from there along an axis a path may run that is wide enough.
+# The middle of all places to which bending may move the chunk's tiles, in 1/16 tile from WARP
+# before its corner; and how far from there, along an axis, a path that reaches them may run.
 _MIDDLE: Final = (CHUNK * 16 + 2 * WARP) // 2
 _NEAR: Final = _MIDDLE + PATH_WITHIN + 1
 
@@ -187,7 +187,7 @@ class Terrain:
         self._chunks = Recent(self._blocked_tiles, CACHED_CHUNKS)
         self._cells = Recent(self._joined, CACHED_CELLS)
         #: The column and row of the chunk in which `blocked` looked last, and that chunk's tiles.
-        #: At first it is one far beyond LIMIT.
+        #: Initially that is a chunk far beyond LIMIT.
         self._column = self._row = LIMIT
         self._octets = _Chunk(_ALL_BLOCKED).octets
 
@@ -196,7 +196,7 @@ class Terrain:
         return self.tile(x, y)[0]
 
     def blocked(self, x: int, y: int) -> bool:
-        """Say whether nobody can stand on the tile."""
+        """Return whether nobody can stand on the tile."""
         column, row = x // CHUNK, y // CHUNK
         # A walk asks for many tiles of one chunk in a row.
         if column != self._column or row != self._row:
@@ -207,9 +207,9 @@ class Terrain:
         return octets[tile >> 3] >> (tile & 7) & 1 == 1
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked in the box of which two tiles are opposite corners.
+        """Return whether no tile is blocked in the box with these opposite corners.
 
-        Chunks are looked at from (x0, y0) on, until one of them decides.
+        Chunks are checked from (x0, y0) on, until one of them decides.
         """
         cx, cy, last_cx, last_cy = x0 // CHUNK, y0 // CHUNK, x1 // CHUNK, y1 // CHUNK
         first_cy = cy
@@ -290,15 +290,15 @@ class Terrain:
     def edges(self, i: int, j: int) -> Sequence[tuple[int, int, int, int]]:
         """Return the paths, as tiles (x0, y0, x1, y1), that may pass through cell (i, j).
 
-        Each four cells are a block. Three of the four pairs of neighbours in it are joined, and one
-        of the two pairs that it has in common with each block beside it: so everything is
-        connected, and nothing looks like a grid. The origin is joined to all its neighbours.
+        Every four cells form a block. Three of the four pairs of neighbours in it are joined, and
+        one of the two pairs across its border with each adjacent block, so everything is connected
+        and nothing looks like a grid. The origin is joined to all its neighbours.
         """
         return self._cells[i, j]
 
     def middle(self, px: int, py: int) -> tuple[int, int]:
-        """Return the tile that is nearest to a point of a path, which is given in 1/16 tile as if
-        no noise bent the path."""
+        """Return the tile nearest to a point of a path. The point is given in 1/16 tile, as if no
+        noise bent the path."""
         x, y, best, least = px // 16, py // 16, (0, 0), LIMIT
         for _ in range(MIDDLE_STEPS):
             bend_x, bend_y = [self._noise(layer, length, x, y) for layer, length in _BEND]
@@ -321,16 +321,16 @@ class Terrain:
         return edges
 
     def _joins_right(self, i: int, j: int) -> bool:
-        """Say whether a path joins the waypoints of the cells (i, j) and (i + 1, j)."""
+        """Return whether a path joins the waypoints of the cells (i, j) and (i + 1, j)."""
         if j == 0 and -1 <= i <= 0:
             return True
-        # Of a block's hash, two bits say which pair in it is not joined, and one each with which of
-        # its rows and columns it is joined to the next blocks.
+        # Two bits of a block's hash say which pair in it is not joined, and one bit each says in
+        # which of its rows and columns it is joined to the next blocks.
         h = self._hash(_BLOCKS, i // 2, j // 2)
         return h >> 2 & 1 == j % 2 if i % 2 else h & 3 != j % 2
 
     def _joins_down(self, i: int, j: int) -> bool:
-        """Say whether a path joins the waypoints of the cells (i, j) and (i, j + 1)."""
+        """Return whether a path joins the waypoints of the cells (i, j) and (i, j + 1)."""
         if i == 0 and -1 <= j <= 0:
             return True
         h = self._hash(_BLOCKS, i // 2, j // 2)
@@ -388,7 +388,7 @@ class Terrain:
         return _Chunk(bits)
 
     def _ramps(self, low: int, high: int, cx: int, cy: int) -> int:
-        """Return the tiles of a chunk's ramps, and of others that are not blocked.
+        """Return the tiles of a chunk's ramps, among others that are not blocked.
 
         `low` and `high` are its free tiles below rims, and its plateaus, as in a _Chunk. Water is
         never beside a rim.
@@ -404,7 +404,7 @@ class Terrain:
     def _noises(self, noises: _Noises, left: int, top: int) -> Iterator[int]:
         """Yield for each noise (layer, length) its lanes for the tiles of a chunk, as in _noise.
 
-        It adds the corners' values by their weights, which is the same whole number.
+        It adds the corners' values times their weights, which gives the same whole number.
         """
         corners = self._corners(noises, left, top)
         for (a, b, c, d), (_, length) in zip(corners, noises, strict=True):
@@ -430,13 +430,13 @@ class Terrain:
         return _FOUR_CORNERS.iter_unpack(hashes.to_bytes(words.size, "little"))
 
     def _without_paths(self, blocked: int, left: int, top: int) -> int:
-        """Take the flags of those tiles away that are within PATH_WITHIN of a path.
+        """Clear the flags of the tiles that are within PATH_WITHIN of a path.
 
-        All these paths pass through the chunk's cell: bending and half a path's width are less than
-        8 tiles, and STRAY keeps other paths 8 tiles away from the cell.
+        All these paths pass through the chunk's cell: bending and half a path's width together are
+        less than 8 tiles, and STRAY keeps other paths 8 tiles away from the cell.
         """
         i, j = _cell(left), _cell(top)
-        # In 1/16 tile from the corner to which bending moves what it moves farthest back.
+        # In 1/16 tile, from where the chunk's corner is if bending moves it farthest back.
         x, y = left * 16 - WARP, top * 16 - WARP
         paths = [
             (x0 * 16 - x, y0 * 16 - y, (x1 - x0) * 16, (y1 - y0) * 16)
@@ -455,12 +455,12 @@ class Terrain:
 
 
 def _cell(tile: int) -> int:
-    """Return the column or row of the cell that has a column or row of tiles."""
+    """Return the column or row of the cell in which a column or row of tiles lies."""
     return (tile + CELL // 2) // CELL
 
 
 def _wild(x: int, y: int) -> int:
-    """Return how much of its own height and wood a tile has, in 1/1024: less in the clearing."""
+    """Return how much of its own height and wood a tile keeps, in 1/1024: less in the clearing."""
     if abs(x) >= CLEARING_ENDS or abs(y) >= CLEARING_ENDS:
         return 1024
     wild = (x * x + y * y - CLEARING**2) * 1024 // (CLEARING_ENDS**2 - CLEARING**2)
@@ -477,7 +477,7 @@ def _cleared(heights: int, left: int, top: int) -> int:
 
 
 def _rows(bits: int, row: int) -> int:
-    """Return in which columns all tiles of a strip are set that begins at a row of a chunk."""
+    """Return the columns in which a strip that begins at a row of a chunk has all tiles set."""
     bits >>= row * CHUNK
     for _ in range(RAMP_WIDTH - 1):
         bits &= bits >> CHUNK
@@ -485,7 +485,7 @@ def _rows(bits: int, row: int) -> int:
 
 
 def _columns(bits: int, column: int) -> int:
-    """Return in which rows all tiles of a strip are set that begins at a column of a chunk."""
+    """Return the rows in which a strip that begins at a column of a chunk has all tiles set."""
     bits >>= column
     for _ in range(RAMP_WIDTH - 1):
         bits &= bits >> 1
@@ -508,7 +508,7 @@ def _climbs(lows: int, highs: int) -> Iterator[int]:
 
 
 def _is_near(ax: int, ay: int, dx: int, dy: int) -> bool:
-    """Say whether a path from (ax, ay) by (dx, dy) may be so near that a tile is on it."""
+    """Return whether a path from (ax, ay) by (dx, dy) may be near enough to have a tile on it."""
     # From here on, the middle is the origin.
     ax, ay = ax - _MIDDLE, ay - _MIDDLE
     return (

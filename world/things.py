@@ -1,8 +1,8 @@
 """Things that lie in a square, and what a node knows of them.
 
 A thing has an id, and a version that grows whenever something about it changes. Of two things with
-one id the one with the higher version is true, so news may come twice and in any order. This module
-never reads a store, and packs and sends nothing.
+the same id, the one with the higher version counts, so news may come twice and in any order. This
+module never reads a store, and packs and sends nothing.
 """
 
 from collections.abc import Iterable
@@ -38,26 +38,26 @@ class _Note(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """What is higher for the newer of two notes: that a version is gone is newer than it."""
+        """Higher for the newer of two notes: the end of a version is newer than the version."""
         return self.version, self.thing is None
 
 
 class Things:
     """The things of one square, as news and reads of the store make them.
 
-    News come from nodes that have changed something. A read of the store gives everything. Times
+    News comes from nodes that have changed something. A read of the store gives everything. Times
     are node time in ms.
     """
 
     def __init__(self) -> None:
         self._notes: dict[str, _Note] = {}
-        #: Whether anything lies there.
+        #: Whether anything lies in the square.
         self.any = False
 
     def change(self, things: Iterable[Thing], gone: Iterable[tuple[str, int]], now: int) -> bool:
         """Apply news: things that are new or changed, and (id, version) of those that are gone.
 
-        Returns whether anything else lies in the square now.
+        Returns whether what lies in the square has changed.
         """
         before = self.all()
         for thing in things:
@@ -74,8 +74,8 @@ class Things:
     def replace(self, things: Iterable[Thing], begun: int) -> bool:
         """Apply everything that the store had in this square at some moment after `begun`.
 
-        News that have come since `begun` may be newer, and count by their versions. Returns whether
-        anything else lies in the square now.
+        News that has come since `begun` may be newer, and counts by its versions. Returns whether
+        what lies in the square has changed.
         """
         before = self.all()
         later = [(id, note) for id, note in self._notes.items() if note.at >= begun]

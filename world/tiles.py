@@ -1,7 +1,7 @@
-"""What a game has written on the tiles of one square: a byte for each tile, and the time of it.
+"""What a game has written on the tiles of one square: a byte for each tile, and its time.
 
-Of two writes to a tile a rule says which one counts, and every node has the same rule. So all end
-with the same bytes, in whatever order they hear of writes, and however often. This module never
+A rule says which of two writes to a tile counts, and every node has the same rule. So all nodes end
+with the same bytes, in whatever order and however often they hear of writes. This module never
 publishes anything, and never asks who wrote.
 """
 
@@ -14,27 +14,27 @@ from typing import Final
 #: the value; and the stamp.
 WRITE: Final = struct.Struct("<HBQ")
 
-#: A stamp is the time of the write in ms, and so many bits of the id of the node that wrote.
+#: A stamp is the time of a write in ms, followed by this many bits of the id of its node.
 NODE_BITS: Final = 22
 
-#: A stamp may be so many ms ahead of a node's clock: whoever writes after it has one that is later
-#: still. A clock that is more than a day fast is no clock.
+#: A stamp may be this many ms ahead of a node's clock, since a write after it gets a stamp that is
+#: later still. A clock that is more than a day fast is taken for broken.
 AHEAD: Final = 24 * 3600 * 1000
 
-#: The rules: the last write counts, the first one, or the one with the highest value; or all are
-#: added up. Then it is the store that adds, and of two sums the last one counts.
+#: The rules: the last write counts, or the first one, or the one with the highest value; or all are
+#: added up. In that case the store adds, and of two sums the last one counts.
 LAST, FIRST, MOST, SUM = range(4)
 RULES: Final = ("last", "first", "most", "sum")
 
 
 def next_stamp(ms: int, node: int, known: int) -> int:
     """Return the stamp of a write at a time, in ms, by the node with this id. It is later than the
-    stamp `known`, however wrong the clock is of whoever wrote that."""
+    stamp `known`, however wrong the clock of its writer is."""
     return max(ms, (known >> NODE_BITS) + 1) << NODE_BITS | node & ((1 << NODE_BITS) - 1)
 
 
 def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
-    """Say whether of two writes to a tile, each (value, stamp), the new one counts. A stamp of 0
+    """Return whether the new one of two writes to a tile, each (value, stamp), counts. A stamp of 0
     stands for a tile on which nobody has written."""
     (value, at), (before, known_at) = new, known
     if rule == MOST:
@@ -44,15 +44,15 @@ def counts(rule: int, new: tuple[int, int], known: tuple[int, int]) -> bool:
     return (at, value) > (known_at, before)
 
 
-#: A stamp is lower, so that there is one after each.
+#: Every stamp is lower than this, so that there is a later one.
 _LAST: Final = ((1 << 42) - 2) << NODE_BITS
 
 
 class Tiles:
-    """What a game has written on the tiles of one square: a byte for each tile, and the time of it.
+    """What a game has written on the tiles of one square: a byte for each tile, and its time.
     `count` is the number of tiles, and `rule` one of RULES, by its number.
 
-    `values` has a byte for each tile; a 0 that was never written is the same as one that was.
+    `values` has a byte for each tile; a 0 that was never written looks like one that was.
     """
 
     __slots__ = ("values", "_rule", "_stamps")
@@ -91,8 +91,8 @@ class Tiles:
         return changed
 
     def pack(self, since: int = 0, before: int | None = None) -> bytes:
-        """Return the writes that count, as `apply` takes them: those from a time on, and before
-        another one, in ms."""
+        """Return the writes that count, as `apply` takes them: those from the time `since` on, and
+        before the time `before`, in ms."""
         first = since << NODE_BITS or 1
         last = (1 << 64) - 1 if before is None else max(before << NODE_BITS, first) - 1
         return b"".join(
@@ -114,12 +114,12 @@ def pack(writes: Iterable[tuple[int, int, int]]) -> bytes:
 
 
 def fit(writes: bytes, count: int) -> bool:
-    """Say whether writes, in whole records, are to tiles of a square that has `count` of them."""
+    """Return whether writes, in whole records, are valid for a square of `count` tiles."""
     return all(tile < count and 0 < at < _LAST for tile, _value, at in _unpack(writes))
 
 
 def between(writes: bytes, first: int, last: int) -> bytes:
-    """Return those of some writes that have times from `first` to `last`, in ms."""
+    """Return the writes whose times are from `first` to `last`, in ms."""
     least, most = first << NODE_BITS, (last + 1) << NODE_BITS
     if all(least <= at < most for _tile, _value, at in _unpack(writes)):
         return writes

@@ -29,13 +29,13 @@ PACE_MOST: Final = 400
 #: chain of legs.
 REACH: Final = 32 * UNIT - 1
 
-#: A goal counts as no farther than this, in units along each axis.
+#: A goal that is farther than this, in units along an axis, counts as this far away.
 GOAL_REACH: Final = 256 * UNIT
 
-#: Whoever is barred straight ahead goes aside by at most so many tiles to get past.
+#: A player that is barred straight ahead steps aside by at most this many tiles to get past.
 ASIDE: Final = 2
 
-#: A leg is checked in pieces of about so many columns or rows, since many are free as a whole.
+#: A leg is checked in pieces of about this many columns or rows, since many are free as a whole.
 PIECE: Final = 8
 
 #: ms: a time that no track reaches.
@@ -46,29 +46,29 @@ class Ground(Protocol):
     """The ground on which a walk is planned; world/terrain.py implements it."""
 
     def blocked(self, x: int, y: int) -> bool:
-        """Say whether nobody can stand on the tile in column `x`, row `y`."""
+        """Return whether nobody can stand on the tile in column `x`, row `y`."""
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked in the box of which two tiles are opposite corners.
+        """Return whether no tile is blocked in the box with these opposite corners.
 
-        The ground at (x0, y0) is looked at first, and no more of it than decides. It may also
-        return False if that is not known.
+        The ground is looked at from (x0, y0) on, and no further than needed. An implementation may
+        also return False if it does not know.
         """
 
 
-#: To a Terrain, compiled code finds a faster way than to other grounds, which only tests have.
+#: Compiled code calls a Terrain faster than other grounds, which only tests have.
 Land = Terrain | Ground
 
 
-# Tracks and intents are no named tuples: the compiled code gets attributes of its own classes many
-# times faster than those of tuples, and the interpreter no slower.
+# Tracks and intents are not named tuples: compiled code reads attributes of its own classes many
+# times faster than those of tuples, and the interpreter is no slower.
 
 
 class Track:
     """A segment from (x, y) by (dx, dy), in units, from the time `start` for `duration`, in ms.
 
     The player is at (x, y) before the start, and stays at the segment's end after it. A track
-    without length and duration stands for a player that stands still. It never changes.
+    without length and duration stands for a player that stands still. A track never changes.
     """
 
     __slots__ = ("x", "y", "dx", "dy", "start", "duration")
@@ -88,7 +88,7 @@ class Track:
         return f"Track{self.numbers()}"
 
     def numbers(self) -> tuple[int, int, int, int, int, int]:
-        """Return the numbers of which such a track is made."""
+        """Return the numbers that make up the track."""
         return self.x, self.y, self.dx, self.dy, self.start, self.duration
 
     @property
@@ -149,8 +149,8 @@ def passing(x: int, dx: int, duration: int, border: int) -> int | None:
     """Return after how many ms a track first passes a border along one axis, or None.
 
     The border lies between the units `border` - 1 and `border`. A track that goes up has passed it
-    at `border` or above; one that goes down, below `border`. The result is 0 if it has passed the
-    border at its start already.
+    at `border` or above; one that goes down, below `border`. The result is 0 if it has already
+    passed the border at its start.
     """
     if dx > 0:
         if x >= border:
@@ -172,8 +172,8 @@ def tile_at(track: Track, t: int) -> Tile:
 
 
 def tiles_between(track: Track, since: int, until: int) -> list[Tile]:
-    """Return the tiles to which a track leads after the time `since` and by the time `until`, one
-    after the other. Who passes two borders in the same millisecond comes to the tile behind both.
+    """Return, in order, the tiles that a track enters after the time `since` and by the time
+    `until`. A player that passes two borders in the same millisecond enters the tile behind both.
     """
     (col, row), last = tile_at(track, since), tile_at(track, until)
     step_x, step_y = (1 if track.dx > 0 else -1), (1 if track.dy > 0 else -1)
@@ -201,9 +201,9 @@ def next_tile_at(track: Track, after: int) -> int | None:
 def leg(ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PACE) -> Track | None:
     """Return the next track of a player at (x, y) with an intent, from the time `start`.
 
-    It goes straight on as far as possible; if the way straight on is barred at once, it goes along
-    the obstacle until that ends. Whoever walks along one axis also goes aside a little to get past
-    it. Returns None if there is nowhere to go: the goal is reached, or all ways are barred.
+    It goes straight on as far as possible; if the way ahead is barred at once, it goes along the
+    obstacle until that ends. A player that walks along one axis also steps aside a little to get
+    past it. Returns None if there is nowhere to go: the goal is reached, or all ways are barred.
     """
     if intent is None:
         return None
@@ -226,7 +226,7 @@ def leg(ground: Land, x: int, y: int, intent: Intent, start: int, pace: int = PA
 
 
 def is_barred(ground: Land, track: Track, t: int, pace: int) -> bool:
-    """Say whether the rest of a way, from the time `t` on, leads over a blocked tile."""
+    """Return whether the rest of a track, from the time `t` on, leads over a blocked tile."""
     x, y = track.at(t)
     dx, dy = track.x + track.dx - x, track.y + track.dy - y
     return (dx != 0 or dy != 0) and _first_block(ground, x, y, dx, dy, pace) is not None
@@ -248,7 +248,7 @@ def _part(d: int, numerator: int, denominator: int) -> int:
 def duration(dx: int, dy: int, pace: int = PACE) -> int:
     """Return how many ms a displacement takes at a pace, rounded up; 0 for none.
 
-    No message has a duration: whoever reads a track computes it.
+    No message has a duration: the reader of a track computes it.
     """
     ax, ay = abs(dx), abs(dy)
     if ax == ay:
@@ -353,7 +353,7 @@ def _first_block_between(
         side_x = corner and ground.blocked(next_col, row)
         if ground.blocked(next_col, next_row) or (side_x and ground.blocked(col, next_row)):
             return ("x", col) if side_x or next_row == row else ("y", row)
-        # Only an axis along which it goes on has a new border, and a new time.
+        # Only an axis along which the track went on has a new border, and a new time.
         if next_col != col:
             col = next_col
             at_x = _next_border(x, dx, lasts, col, last_col)
@@ -364,7 +364,7 @@ def _first_block_between(
 
 
 def _next_border(at: int, d: int, lasts: int, tile: int, last: int) -> int:
-    """Return when a track leaves a column or row: in ms of its `lasts`, NEVER for its `last`."""
+    """Return after how many ms a track leaves a column or row; NEVER if that is its `last`."""
     passes = passing(at, d, lasts, (tile + (d > 0)) * UNIT) if tile != last else None
     return NEVER if passes is None else passes
 
@@ -385,10 +385,10 @@ def _slide(ground: Land, x: int, y: int, far_x: int, far_y: int, barred: str) ->
 
 
 def _aside(ground: Land, x: int, y: int, heading: Heading) -> tuple[int, int]:
-    """Return the displacement aside from which a barred heading along one axis is free, or (0, 0).
+    """Return the step aside after which a barred heading along one axis is free, or (0, 0).
 
-    So one slides along what is slanted, such as the railing of a bridge. From there at least one
-    tile ahead is free: nobody goes to and fro.
+    So players slide along slanted obstacles, such as the railing of a bridge. From there, at least
+    one tile ahead is free, so nobody goes back and forth.
     """
     blocked = ground.blocked
     col, row = x // UNIT, y // UNIT
@@ -405,8 +405,8 @@ def _to_gap(p: int, ahead: Callable[[int], bool], beside: Callable[[int], bool])
     """Return how far it is from `p` along one axis to the nearest tile beside which there is a gap.
 
     That tile is at most ASIDE tiles away, and all tiles up to it are free; otherwise the result is
-    0. `ahead` and `beside` are as for _along. Of two tiles as near the one with the lower number is
-    taken.
+    0. `ahead` and `beside` are as for _along. Of two equally near tiles, the one with the lower
+    number is taken.
     """
     tile = p // UNIT
     nearest = 0

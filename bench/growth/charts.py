@@ -13,7 +13,7 @@ from flatlands.loadtest.kit.charts import Line, line_chart
 def draw(run: dict[str, Any], folder: Path) -> None:
     """Draw the charts of a run into a folder, each as PNG and as SVG, with logarithms on both axes.
 
-    What is not valid, or has a whole core, is drawn as an outline: the laws are without it.
+    Points that are not valid, or use a whole core, are drawn as outlines: the laws omit them.
     """
 
     def curve(

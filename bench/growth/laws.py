@@ -10,7 +10,7 @@ from bench.growth import sizes
 #: The share of a core by which two measurements of one process differ anyway.
 NOISE = 0.005
 
-#: A share of a core from which on a process cannot use more: its growth is no law any more.
+#: The share of a core above which a process cannot use more: its growth no longer follows a law.
 FULL = 0.95
 
 #: A row of a series, see the functions that yield them. `size` is its place on the x axis, and

@@ -1,7 +1,7 @@
-"""The series of nodes: one node of more and more, most of which one process publishes, or all real.
+"""The series of nodes: one among more and more, all real or most of them published by one process.
 
 The other nodes are those of bench/others.py, and the players of a server those of
-bench/walkers.py. Each function yields the points of a series, and calls `note` with what goes on.
+bench/walkers.py. Each function yields the points of a series, and calls `note` with what happens.
 """
 
 import json
@@ -29,11 +29,11 @@ WORKER_ROOM = 1.2
 #: heartbeat; and until walking players have fallen into step.
 KNOWN, IN_STEP = 25.0, 2.0
 
-#: ms: a run is not valid if one request in a hundred is sent later, and the share of a core from
-#: which on the process of the other nodes, or that of the players, is what is measured.
+#: ms: a run is not valid if one request in a hundred is sent later than this; and the share of a
+#: core above which the process of the other nodes, or that of the players, measures itself.
 LATE, BUSY = 50.0, 0.9
 
-#: ms: a node that answers pings later is overloaded, or has too small a part of a core.
+#: ms: a node that answers pings later than this is overloaded, or has too small a part of a core.
 SLOW = 250.0
 
 #: Seconds within which a process answers an order.
@@ -65,12 +65,12 @@ class Players:
         self._number = 0
 
     def join(self, number: int) -> None:
-        """Let so many players join."""
+        """Make `number` players join."""
         self._number = number
         self._clients.join(number)
 
     def walk(self) -> dict[str, Any]:
-        """Let all walk for some seconds; return what was measured.
+        """Make all players walk for some seconds; return what was measured.
 
         "cpu" is the share of a core that each process of the server used, on average, "received"
         the messages a second that each received, "p99" the ms until a ping was answered, and
@@ -90,16 +90,16 @@ class Players:
 
 
 def _spread(nodes: int) -> int:
-    """Return the squares of a world of so many nodes."""
+    """Return the number of squares of a world with this many nodes."""
     return math.ceil(nodes * sizes.PLAYERS / sizes.TOGETHER)
 
 
 def nodes(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each number of nodes, of which one is real. Raises Trouble and Interrupted.
 
-    `cpu` is the share of a core that the real node uses. `heartbeats` is what it uses more when the
-    others have come and their players stand than when it is alone, and `rest` is all but that; of
-    one node alone all is `rest`. `received` are the messages a second that it receives, `beats` the
+    `cpu` is the share of a core that the real node uses. `heartbeats` is how much more it uses when
+    the others have come, and their players stand, than when it is alone; `rest` is all but that, so
+    all of it for one node alone. `received` are the messages a second that it receives, `beats` the
     heartbeats among them and `beats_bytes` their bytes. `near` nodes have players that it hears.
     """
     for number in sizes.NODES:
@@ -199,7 +199,7 @@ def _among(
 def real(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each number of nodes that are all real. Raises Trouble and Interrupted.
 
-    `cpu`, `received` and `p99` are as those of `nodes`, the mean of all nodes; `made_cpu` and
+    `cpu`, `received` and `p99` are like those of `nodes`, means over all nodes; `made_cpu` and
     `made_received` are those of one real node among as many of which one process publishes.
     """
     for number in sizes.REAL:

@@ -7,7 +7,7 @@ from flatlands.loadtest.kit.study import Column
 
 
 def _percent(name: str) -> Any:
-    """Return what gives a share of a core in percent."""
+    """Return a function that gives a share of a core in percent."""
     return lambda row: None if row[name] is None else row[name] * 100
 
 

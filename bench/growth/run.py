@@ -38,7 +38,7 @@ class Growth(Study):
         return {"series": list(SERIES)}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure all series."""
+        """Yield all series to be measured."""
         # The largest crowd has more sockets than a process usually may.
         raise_descriptor_limit()
         for name, points in SERIES.items():

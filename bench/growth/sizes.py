@@ -30,8 +30,8 @@ MACHINES = 4
 #: The share of a core that hearing a thousand nodes may take.
 TARGET_NODES = {1000: 0.02}
 
-#: Players in one square, moves a second of each, and the seconds in which they join: everybody who
-#: comes is shown to all who are there. One process of bots cannot read what
+#: Players in one square, moves a second of each, and the seconds in which they join: each newcomer
+#: is shown to all that are there already. One process of bots cannot read what
 #: 5,000 are told.
 CROWDS = 625, 1250, 2500, 5000
 CROWD_MOVES, CROWD_JOINS = 1.0, 10.0

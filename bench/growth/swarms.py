@@ -1,7 +1,7 @@
 """The series that the swarm measures: the same players on more and more workers, on machines with
 and without addresses, and crowds.
 
-Each function yields the points of a series, and calls `note` with what goes on.
+Each function yields the points of a series, and calls `note` with what happens.
 """
 
 import json
@@ -24,7 +24,7 @@ from flatlands.loadtest.swarm.run import run as run_swarm
 def workers(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each number of workers, in each scenario. Raises Trouble and Interrupted.
 
-    `us` are those of CPU for each delivery, `times` what that is of one worker's; `cpu` and
+    `us` is the CPU time of a delivery, `times` how many times one worker's that is; `cpu` and
     `broker` are shares of a core, latencies are in ms, and `bytes_event` is what a player gets for
     each event that it is told.
     """
@@ -64,7 +64,7 @@ def workers(note: Callable[[str], None]) -> Iterator[Point]:
 
 
 #: How many times its share of the players a machine has room for: with nine tenths of that it is
-#: busy. With less room, most players who are asked to go find the other machine full, and stay.
+#: busy. With less room, most players that are asked to go find the other machine full, and stay.
 MACHINE_ROOM = 1.8
 
 
@@ -72,9 +72,9 @@ def machines(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for machines of one world without addresses, and one with: then players of one
     district go to one machine. Raises Trouble and Interrupted.
 
-    `heard` are the squares that each machine hears, in the mean, `most` those of the one that hears
+    `heard` are the squares that a machine hears on average, `most` those of the one that hears the
     most. `received` are the messages a second that all receive, `batches` those that all publish,
-    and `times` the former for each of the latter, heartbeats and signs included.
+    and `times` how many are received for each one published, heartbeats and signs included.
     """
     for addresses in (False, True):
         name = f"{sizes.MACHINES} machines {'with' if addresses else 'without'} addresses"
@@ -139,9 +139,9 @@ def _all_counted(servers: list[targets.Target]) -> tuple[int, int, list[int]]:
 def crowds(note: Callable[[str], None]) -> Iterator[Point]:
     """Yield a point for each crowd in one square. Raises Trouble and Interrupted.
 
-    `told` and `replaced` are events a second that the node published, and those that newer ones
-    have replaced before that; `bytes_each` is what each player gets in a second. `lagging` counts
-    how often a player had to be told everything anew.
+    `told` are the events a second that the node published, and `replaced` those that newer ones
+    replaced before that; `bytes_each` is what each player gets in a second. `lagging` counts how
+    often a player had to be told everything again.
     """
     for number in sizes.CROWDS:
         options = Options(

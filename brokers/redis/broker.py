@@ -1,7 +1,7 @@
 """`redis://[[user]:password@]host[:port][/db]`: Redis publish-subscribe; `rediss://` is the same
 over TLS; `valkey://` and `valkeys://` are aliases of the two.
 
-A server speaks RESP3 with a link, as Redis does from version 6 on: so one connection publishes and
+A link speaks RESP3, which Redis knows from version 6 on, so that one connection both publishes and
 is subscribed. Certificates are checked as `open_broker` describes, unless the URL says otherwise:
 `?ssl_cert_reqs=none` accepts any certificate, and `?ssl_ca_certs=PATH` trusts those in the file. In
 Redis, channels do not belong to a db: brokers of one server receive each other's messages whatever
@@ -52,7 +52,7 @@ class RedisLink(StreamLink):
         b"PUBLISH", b"SUBSCRIBE", b"UNSUBSCRIBE", b"subscribe", b"unsubscribe", b"message", 512
     )
 
-    #: Each message has a reply of its own.
+    #: Each message has its own reply.
     batches_end_with_ping = False
 
     _parse = staticmethod(wire.parse)
@@ -63,9 +63,9 @@ class RedisLink(StreamLink):
         self._wanted: dict[bytes, str] = {}
         #: Channels that were subscribed on this connection and that the server has not dropped.
         self._asked: set[bytes] = set()
-        #: Channels in which the two may differ, in the order of the changes.
+        #: Channels in which these two may differ, in the order of the changes.
         self._changed: dict[bytes, None] = {}
-        #: Wanted channels whose messages were missed: their confirmations bring a Reset.
+        #: Wanted channels that may have missed messages: their confirmations bring a Reset.
         self._missed: set[bytes] = set()
         #: The changes that are still to be answered, in order, as (channel, how many messages were
         #: sent before on this connection); and how many were sent until now.
@@ -120,8 +120,8 @@ class RedisLink(StreamLink):
     def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
         old = [n for n in changed if n in self._asked and n not in self._wanted]
-        # A channel that was let go and taken again in one turn is subscribed to once more: nothing
-        # is lost by that, and the server may have lost the subscription.
+        # A channel that was removed and added again in one turn is subscribed to once more: that
+        # loses nothing, and the server may have lost the subscription.
         new = [n for n in changed if n in self._wanted]
         self._asked.difference_update(old)
         self._asked.update(new)
@@ -191,7 +191,7 @@ class RedisLink(StreamLink):
         self._dropped()
 
     def _dropped(self) -> None:
-        """Do what is to be done after the server dropped subscriptions: subscribe again."""
+        """React when the server has dropped subscriptions: subscribe again."""
         self.ask_again()
 
     def _not_changed(self, name: bytes, error: str) -> None:

@@ -28,15 +28,15 @@ log = logging.getLogger("flatlands")
 
 SLOTS = 16384
 
-#: Seconds between two questions to the cluster which master has which slot, if nothing has moved.
+#: Seconds between two requests for the table of masters and slots, if nothing has moved.
 REFRESH_EVERY = 10
 
-#: The least seconds between two such questions.
+#: The least seconds between two such requests.
 REFRESH_PAUSE = 0.1
 
 
 def slot_of(channel: bytes) -> int:
-    """Return the slot of a channel. If its name holds `{...}`, only the text between is hashed."""
+    """Return the slot of a channel. If its name holds `{...}`, only what is inside is hashed."""
     before, _, rest = channel.partition(b"{")
     inside, closed, _ = rest.partition(b"}")
     return crc_hqx(inside if inside and closed else channel, 0) % SLOTS
@@ -150,14 +150,14 @@ class RedisClusterBroker(LinkedBroker):
             self._stale.clear()
             self._refresh()
             self._attempted.set()
-            # Slots move one after the other: the pause gathers several moves into one question.
+            # Slots move one after the other: the pause gathers several moves into one request.
             gevent.sleep(REFRESH_PAUSE)
             for _ in range(REFRESH_EVERY):
                 if self._stale.wait(1.0) or not self._is_whole():
                     break
 
     def _is_whole(self) -> bool:
-        """Say whether every slot has a master, and all links are connected."""
+        """Return whether every slot has a master, and all links are connected."""
         return None not in self._table and all(link.connected for link in self._links())
 
     def _refresh(self) -> None:

@@ -35,7 +35,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
 
 
 def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
-    """Send one command and return its reply. Raises OSError, also for a reply that is an error."""
+    """Send one command and return its reply. Raises OSError, also if the reply is an error."""
     connection.send(pack(command))
     reply = next(replies)
     if isinstance(reply, ReplyError):

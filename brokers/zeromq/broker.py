@@ -25,15 +25,15 @@ from flatlands.brokers.zeromq.wire import END, MESSAGE, Addresses, addresses_of,
 #: further pause is twice as long.
 PROVE_S, PROVE_PAUSE_S = 3.0, 0.01
 
-#: The most seconds that the opening of a broker waits for its first link.
+#: The most seconds that opening a broker waits for its first link.
 OPEN_S = 1.0
 
 
 class ZeroMQLink(Link):
     """A link to a forwarder; it publishes and is subscribed."""
 
-    #: So a link ends after three seconds without an echo. That is more than the forwarder's LATE_S,
-    #: so messages that were sent on a dead link never arrive after its end.
+    #: A link ends after three seconds without an echo. That is more than the forwarder's LATE_S, so
+    #: messages that were sent on a dead link never arrive after its end.
     probes_limit = 2
 
     def __init__(self, url: str, counters: Counters, inbox: Inbox) -> None:
@@ -124,7 +124,7 @@ class ZeroMQLink(Link):
 
 
 class ZeroMQBroker(LinkedBroker):
-    """The broker of zeromq://, and its link."""
+    """The broker of zeromq://; see the module."""
 
     def __init__(self, url: str) -> None:
         """Open the link; wait until the forwarder has answered, for OPEN_S at most."""

@@ -1,9 +1,9 @@
 """The forwarder of zeromq://: it receives messages of all brokers and sends them to subscribers.
 
 It receives on a PULL socket and sends on a PUB socket. With XSUB and XPUB the publishers would
-filter by subscriptions, which reach each of them at another time; then a probe that comes back to
-one broker would say nothing about the others. The forwarder holds no state that matters: it may be
-killed and started again, and the brokers reconnect.
+filter by subscriptions, which reach each of them at a different time; then a probe that comes back
+to one broker would say nothing about the others. The forwarder holds no state that matters: it may
+be killed and started again, and the brokers reconnect.
 
 It never forwards a late message. A publisher's queue, the network or a stopped forwarder can all
 delay a message until its publisher has already reported it as lost. So each message carries its
@@ -42,16 +42,16 @@ SUBSCRIBER_LIMIT = 100_000
 #: Seconds between two frames with the number of overflows, and two signs of life to a parent.
 BEAT_S = 1.0
 
-#: Messages of one publisher that may wait for this process. Few, because they had better wait at
-#: the publisher, which counts what it drops.
+#: Messages of one publisher that may wait for this process. Few, because it is better that they
+#: wait at the publisher, which counts what it drops.
 PUBLISHER_LIMIT = 1_000
 
 #: Seconds by which a message may be later than the quickest one of its link. It is less than the
 #: time after which a broker gives a link up, so nothing that was sent on a dead link comes later.
 LATE_S = 2.0
 
-#: Seconds that one clock may lose against another in each second: the quickest message is no
-#: measure for ever.
+#: Seconds that one clock may lose against another in each second, so the quickest message does not
+#: remain the measure for ever.
 DRIFT = 0.001
 
 #: Seconds without a probe after which a broker is forgotten.
@@ -61,10 +61,10 @@ FORGET_S = 60.0
 #: Its machine is gone, or it reads nothing, and it costs up to SUBSCRIBER_LIMIT messages of memory.
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
 
-#: Seconds of silence after which the kernel looks whether a publisher's machine is still there.
+#: Seconds of silence after which the kernel checks whether a publisher's machine is still there.
 KEEPALIVE_S = 60
 
-#: The longest wait for a message, in milliseconds; timed work may be late by as much.
+#: The longest wait for a message, in milliseconds; timed work may be late by that much.
 WAIT_MS = 250
 
 
@@ -75,7 +75,7 @@ class _Link:
 
     def __init__(self, epoch: int, offset: float, now: float) -> None:
         self.epoch = epoch
-        #: Seconds: our time minus the sender's, of the message that came quickest.
+        #: Seconds: our time minus the sender's, for the message that came quickest.
         self.offset = offset
         self.probed = now
 
@@ -138,7 +138,7 @@ class Relay:
 
 
 class _Out:
-    """The PUB socket. A subscriber that missed messages can know it by the number of overflows."""
+    """The PUB socket. The number of overflows tells a subscriber whether it missed messages."""
 
     def __init__(self, pub: "zmq.Socket[bytes]") -> None:
         self._pub = pub
@@ -193,8 +193,8 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
             sock.ipv6 = "[" in addresses.pull
         pub.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
         pub.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
-        # It has no heartbeats: libzmq 4.3 aborts the process at the next heartbeat if the peer is
-        # lost while its messages wait. A PUB socket never lets its peers wait.
+        # The PULL socket has no heartbeats: libzmq 4.3 aborts the process at the next heartbeat if
+        # the peer is lost while its messages wait. A PUB socket never lets its peers wait.
         pull.setsockopt(zmq.TCP_KEEPALIVE, 1)
         pull.setsockopt(zmq.TCP_KEEPALIVE_IDLE, KEEPALIVE_S)
         pull.rcvhwm = PUBLISHER_LIMIT
@@ -283,7 +283,7 @@ def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, p
             relay.forget(now)
             sweep = now + FORGET_S
         if now >= report:
-            # A signal may come within print: with one piece it writes no half of a line.
+            # A signal may interrupt print: in one piece, the line is never written by half.
             print(f"{_counts(relay, out)}\n", end="", flush=True)
             report = now + stats
 
@@ -342,7 +342,7 @@ def main(arguments: list[str] | None = None) -> int:
         default=SUBSCRIBER_LIMIT,
         help="number of messages that may wait for one subscriber (%(default)s)",
     )
-    # The id of the process that started this one, with which it is to end.
+    # The id of the process that started this one, which ends with it.
     parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument(
         "--stats",

@@ -1,7 +1,7 @@
 """A pair of sockets that join a zeromq:// broker to its forwarder, watched by the event loop.
 
 ZeroMQ signals on a socket's descriptor only after the socket was read until it was empty, so that
-is what happens here. Nothing here ever waits or switches to another greenlet.
+is done here. Nothing here ever waits or switches to another greenlet.
 """
 
 import logging
@@ -36,8 +36,8 @@ log = logging.getLogger("flatlands")
 SEND_LIMIT = 65_536
 
 #: Messages that may wait in ZeroMQ to be received. ZeroMQ drops in silence, so this is far more
-#: than the inbox holds, which reports its drops and to which the messages are moved in each turn of
-#: the loop. It is bounded for a process whose loop is stuck.
+#: than the inbox holds: that reports its drops, and gets the messages in each turn of the loop. The
+#: limit is for a process whose loop is stuck.
 RECEIVE_LIMIT = 1_000_000
 
 #: Messages that are moved to the inbox at a time, before other callbacks of the loop run.
@@ -254,7 +254,7 @@ class Pair:
             self._drain_soon()
 
     def close(self) -> None:
-        """Close the connections and discard what waits in them. To do it again is no error."""
+        """Close the connections and discard what waits in them. Doing it again is no error."""
         self._closed = True
         self.in_use = False
         for watcher in self._watchers:

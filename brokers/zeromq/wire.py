@@ -30,7 +30,7 @@ TRAILER = struct.Struct("<8sId")
 OVERFLOW = b"!" + END
 OVERFLOW_NUMBER = struct.Struct("<?Q")
 
-#: Bytes that a frame may have: who sends a larger one is disconnected. It is twice a payload,
+#: Bytes that a frame may have: whoever sends a larger one is disconnected. It is twice a payload,
 #: since a frame also holds the channel's name and a seal.
 FRAME_LIMIT = 2 * PAYLOAD_LIMIT
 

@@ -1,7 +1,7 @@
-"""A kit to test games: worlds of one or more nodes, in a time that only the test moves.
+"""A kit to test games: worlds of one or more nodes, on a clock that only the test moves.
 
-All of the server is real, but sockets, links and clock: a minute takes a moment, and a test can cut
-a link in it or kill a node. It needs no browser, no broker and no free port.
+All of the server is real except sockets, links and clock: a minute takes a moment, and a test can
+cut a link or kill a node. It needs no browser, no broker and no free port.
 """
 
 import logging
@@ -41,7 +41,7 @@ READY = 1.5
 #: Milliseconds of a second.
 SECOND = 1000
 
-#: Seconds after which a screen that is still wrong about the same is wrong for ever.
+#: Seconds after which a screen that is still wrong about the same thing is wrong for ever.
 LASTS = 2
 
 #: ms by which nodes may be wrong about each other's clocks, when messages took long.
@@ -49,8 +49,8 @@ CLOCKS = 1000
 
 
 class Player(Playing):
-    """Somebody who plays in a World: it walks, speaks and does what the game lets players do, and
-    knows what its screen is told, as `flatlands.Bot` does.
+    """A player in a World: it walks, speaks and does what the game lets players do, and knows what
+    its screen is told, as `flatlands.Bot` does.
 
     `heard` has all that happened in its view, as `Bot.events` yields it: (what, player, more).
     """
@@ -67,7 +67,7 @@ class Player(Playing):
         self._greet(*size)
 
     def _receive(self) -> None:
-        """Take what has come since."""
+        """Apply the messages that have come since the last call."""
         messages = self._client.connection.messages
         while self._read < len(messages):
             message = messages[self._read]
@@ -119,13 +119,13 @@ class Player(Playing):
         return why if code in (1008, 4001) else ""
 
     def told(self, name: str) -> Any:
-        """Return the fields that the game has told it last under a name, or None."""
+        """Return the fields that the game has last told it under a name, or None."""
         found = [more[1] for what, _, more in self.heard if what == "told" and more[0] == name]
         return found[-1] if found else None
 
     def tiles(self, name: str) -> dict[Tile, int]:
-        """Return the values above 0 of a layer of cells, by tiles, as far as it sees. Raises
-        ValueError if the game has no such."""
+        """Return the values above 0 of a layer of cells, by tile, as far as it sees. Raises
+        ValueError if the game has no such layer."""
         self._check_name("cells", name, "layer of cells")
         return {
             (column, row): value
@@ -140,8 +140,8 @@ class Player(Playing):
         return [more[1] for what, _, more in self.heard if what == "error"]
 
     def _shown(self) -> Iterator[tuple[str, Any]]:
-        """Yield what lies in each square that it holds, and the value of each tile, with words for
-        where that is."""
+        """Yield what lies in each square that it holds, and the value of each tile, each after
+        words that say where."""
         c0, r0, c1, r1 = self._client.model.held or (0, 0, -1, -1)
         layers = {n: name for (what, n), (name, _) in self._kinds.items() if what == "cells"}
         for square in ((c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)):
@@ -157,13 +157,13 @@ class Player(Playing):
 
     def things(self, type: str = "") -> list[Thing]:
         """Return the things in view: all, or those of a kind. Raises ValueError if the game has no
-        such."""
+        such kind."""
         self._check_name("thing", type or None, "kind of things")
         return super().things(type)
 
     def cell(self, name: str, column: int, row: int) -> int:
         """Return the value of a tile in a layer of cells: 0 if nobody has written there. Raises
-        ValueError if the game has no such."""
+        ValueError if the game has no such layer."""
         self._check_name("cells", name, "layer of cells")
         return super().cell(name, column, row)
 
@@ -188,15 +188,15 @@ class Player(Playing):
 
 
 class World:
-    """A world in which a game is played: its class, the name of one that is shipped, or the path of
-    a folder or file. It has so many nodes, with the numbers from 0 on, whose clocks are each `skew`
-    seconds ahead of the one before, and which share a store, unless `store` is false. `options` are
-    those of the game, as the server makes them. The same `seed` makes the same chances of the
-    links. Raises games.Unfit if there is no such game, or if it does not load.
+    """A world in which a `game` is played: its class, the name of a shipped one, or the path of a
+    folder or file. It has this many `nodes`, numbered from 0 on, each with a clock that is `skew`
+    seconds ahead of the one before. They share a store, unless `store` is false. `options` are
+    those of the game, as the server makes them. The same `seed` makes links behave the same. Raises
+    games.Unfit if there is no such game, or if it does not load.
 
-    Whatever a method of the game raises meanwhile, where a server would only log it, is raised by
-    what lets it happen: `run`, `join`, or what a player does. So is a RuntimeError where it waits
-    and may not.
+    Whatever a method of the game raises, where a server would only log it, is raised by the call
+    during which it happens: `run`, `join`, or what a player does. So is a RuntimeError if the
+    method waits where it must not.
     """
 
     def __init__(
@@ -228,12 +228,12 @@ class World:
         )
         #: Whether the store answers nobody.
         self._away = False
-        #: Whether something happens now, and how many hooks that may wait.
+        #: Whether something is happening now, and how many hooks that may wait are running.
         self._moves, self._waiting = False, 0
         self._hosts = list(self._harness.hosts)
         for host in self._hosts:
             self._guard(host)
-        #: Whether it keeps anything; and all who have ever joined.
+        #: Whether it has a store; and all who have ever joined.
         self.keeps = store
         self.players: list[Player] = []
         #: The things that were taken, as they lay there; and the points for them.
@@ -251,7 +251,7 @@ class World:
         ticket: str = "",
     ) -> Player:
         """Let somebody play at a node, from the tile `at` or from where the game lets newcomers
-        begin, with a screen of so many tiles. Raises ValueError if nobody can stand there."""
+        begin, with a screen of `size` tiles. Raises ValueError if nobody can stand there."""
         player, here = Player(self, name, ticket), self._alive(node).node
         begin = here.play.begin
         if at is not None and here.terrain.blocked(*at):
@@ -276,23 +276,23 @@ class World:
         return self._hosts[0].node.play.actions
 
     def run(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Let this many seconds pass."""
         with self._moving():
             self._harness.run(round(seconds * SECOND))
 
     # What may go wrong.
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes hear nothing of each other any more."""
+        """Let two nodes hear nothing more of each other."""
         links = self._alive(one).broker, self._alive(other).broker
         self._harness.network.cuts |= {links, links[::-1]}
 
     def delay(self, seconds: float) -> None:
-        """Let what a node publishes take up to so many seconds until others have it."""
+        """Let what a node publishes take up to this many seconds to reach others."""
         self._harness.network.delay = round(seconds * SECOND)
 
     def lose_store(self) -> None:
-        """Let the store answer nobody any more, as one that cannot be reached."""
+        """Let the store answer nobody from now on, as if it could not be reached."""
         self._away = True
         self._reach_store()
 
@@ -307,7 +307,7 @@ class World:
         self._harness.kill(self._alive(node))
 
     def stop(self, node: int) -> None:
-        """Stop a node as a server stops that gets SIGTERM."""
+        """Stop a node as a server stops at SIGTERM."""
         with self._moving():
             self._harness.stop(self._alive(node))
 
@@ -328,12 +328,12 @@ class World:
 
     def check(self) -> None:
         """Raise AssertionError unless what must hold in every quiet world holds: each screen shows
-        the players whom it should, all screens show the same things and cells, the store's
-        counts of cells are those of its cells, and boards have the points that were given. That
-        nobody takes what another one has taken is looked at whenever somebody takes something.
+        the players whom it should, all screens show the same things and cells, the store's counts
+        of cells are those of its cells, and boards have the points that were given. Whenever
+        somebody takes something, it is checked that nobody has taken it before.
 
         A world is quiet some seconds after the last step: `run(5)`, and after a cut `run(60)`. What
-        else must hold in a game stands in its tests/rules.py, which `flatlands simulate` asks too:
+        else must hold in a game is in its tests/rules.py, which `flatlands simulate` checks too:
 
             def check(world):
                 for player in world.players:
@@ -341,7 +341,7 @@ class World:
         """
         assert any(player.playing for player in self.players), "nobody plays"
         if wrong := self._wrong():
-            # What happens now is under way to some screens.
+            # What happened last may still be under way to some screens.
             self.run(LASTS)
             lasts = [f"{what}{more}" for what, more in self._wrong().items() if what in wrong]
             assert not lasts, "; ".join(lasts)
@@ -354,7 +354,7 @@ class World:
             assert has == points, f"on the board {board} {owner} has {has} points, and not {points}"
 
     def _wrong(self) -> dict[str, str]:
-        """Return in what screens are wrong now, and what they should show, as words."""
+        """Return, in words, what screens show wrongly now -> what they should show."""
         wrong: dict[str, str] = {}
         seen: dict[Any, Any] = {}
         for player in (player for player in self.players if player.playing):
@@ -405,12 +405,12 @@ class World:
         if queue.startswith(lying.QUEUE):
             for board, owner, points in scores:
                 self._points[board, owner] += points
-            # What only counts things of an owner is put and taken with each try to leave one.
+            # What only counts an owner's things is put and taken with each try to leave one.
             assert id.startswith(lying.OF) or (id, body) not in self._taken, f"{id} was taken twice"
             self._taken.add((id, body))
 
     def _guard(self, host: Host) -> None:
-        """Let nothing wait at a node that a server would not let wait."""
+        """Make waiting at a node fail wherever a server forbids it."""
         spawn, wait = host.spawn, host.node.keeper.wait
 
         def spawned(call: Callable[..., object], *arguments: Any) -> None:

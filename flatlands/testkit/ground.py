@@ -9,7 +9,7 @@ from flatlands.world.terrain import Terrain
 class Ground:
     """Terrain in which a function of column and row says which tiles are blocked.
 
-    Otherwise it is the real one. It never says that a box is free, so each tile of a walk is
+    Otherwise it is real terrain. It never says that a box is free, so each tile of a walk is
     checked.
     """
 

@@ -1,4 +1,4 @@
-"""Nodes with their sessions, over simulated links and in a time that only the test moves.
+"""Nodes with their sessions, over simulated links and on a clock that only the test moves.
 
 Everything is real except sockets, links and clock: clients send bytes, and get the frames that
 sessions write. It knows no game.
@@ -54,7 +54,7 @@ class ManualLoop:
         self.measured = 0.0
         #: ms for which this node has just stood still, as `late` returns it.
         self.stood = 0
-        #: When it turned last, and the last turn before it stood still, with when that was over.
+        #: When it turned last; its last turn before it stood still, and when that was over.
         self._turned: int | None = None
         self._slept: int | None = 0
         self._phase = self.now() % 1000
@@ -65,7 +65,7 @@ class ManualLoop:
         self.chance: random.Random | None = None
         #: Whether failures are only counted, as in the real loop.
         self.forgiving = False
-        #: Called after whatever the node does at once: a callback, or taking a message.
+        #: Called after each thing that the node does: a callback, or taking a message.
         self.on_done: Callable[[], None] = lambda: None
         self._soon: list[Callable[[], object]] = []
         self._alarms: list[ManualAlarm] = []
@@ -116,7 +116,7 @@ class ManualLoop:
         return self._alarms[-1]
 
     def keep_running(self, name: str, run: Callable[[], None]) -> None:
-        """Leave it to the harness to receive."""
+        """Do nothing: the harness receives instead."""
 
     every = Loop.every
     in_turns = Loop.in_turns
@@ -155,7 +155,7 @@ class ManualAlarm:
 
 
 class FakeConnection:
-    """A server.websocket.connection.Connection without a socket: a client's model gets all.
+    """A server.websocket.connection.Connection without a socket: a client's model gets everything.
 
     While it is `stuck`, the first write becomes a remainder, and later ones are refused. While it
     is `dead`, nothing that the client sends arrives, not even pongs.
@@ -317,8 +317,8 @@ class Link(Broker):
         self.channels: set[str] = set()
         #: Channels whose subscriptions are lost without anybody noticing.
         self.lost: set[str] = set()
-        #: Channels of which nothing comes until the link is made anew; or not even then, if it is
-        #: `forbidden`. How often it was made anew.
+        #: Channels on which nothing comes until the link is renewed; or not even then, if that is
+        #: `forbidden`. How often it was renewed.
         self.dead: set[str] = set()
         self.forbidden = False
         self.renewals = 0
@@ -428,7 +428,7 @@ class Host:
         #: The links from which it receives: two while it changes its broker.
         self.links = [self.broker]
         self._harness = harness
-        #: The store's answers are waited for, so that they come in a time that the test moves.
+        #: It calls at once, so that answers of the store come in the time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         free = harness.free
         terrain = Ground(lambda _x, _y: False, seed) if free else harness.play.ground(seed)
@@ -481,7 +481,7 @@ class Host:
         return session
 
     def forget(self, session: Session) -> None:
-        """Forget a session that goes on at another worker."""
+        """Forget a session that continues at another worker."""
         self.sessions.discard(session)
 
     def freeze(self) -> None:
@@ -490,7 +490,7 @@ class Host:
             self.frozen, self._frozen_at = True, self.loop.time
 
     def thaw(self, suspended: bool = False) -> None:
-        """Let it go on. If its whole machine was `suspended`, its clock stood still too."""
+        """Let it run again. If its whole machine was `suspended`, its clock stood still too."""
         self.frozen = False
         if suspended:
             self.loop.skew -= self.loop.time - self._frozen_at
@@ -499,7 +499,7 @@ class Host:
             self._read(client, messages)
 
     def deliver(self, client: "Client", payload: bytes, opcode: int) -> None:
-        """Deliver what a client has sent, now or when the process goes on."""
+        """Deliver what a client has sent, now or when the process continues."""
         if self.frozen:
             self._unread.setdefault(client, []).append((opcode, payload))
         else:
@@ -584,7 +584,7 @@ class Client:
         return self.model.id
 
     def at(self, other: "Client | None" = None) -> tuple[int, int]:
-        """Return where the client believes itself, or another one, to be now: (x, y) in units."""
+        """Return where the client believes that it, or another one, is now: (x, y) in units."""
         return self.model.players[(other or self).id].at(self.now())
 
     def sees(self, other: "Client") -> bool:
@@ -594,7 +594,7 @@ class Client:
 class ClockStore(SqliteStore):
     """A store in memory and in a harness's time, which several nodes share.
 
-    It answers without a thread of its own, or nobody while it is `away`.
+    It answers without its own thread, and not at all while it is `away`.
     """
 
     away = False
@@ -633,14 +633,14 @@ class ClockStore(SqliteStore):
 
 class _Shared(sqlite3.Connection):
     """A connection that is closed with the last of the stores that share it, in whichever thread
-    that is noticed: Python 3.13 warns of one that nobody closes."""
+    that is noticed: Python 3.13 warns of one that is never closed."""
 
     def __del__(self) -> None:
         self.close()
 
 
 def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
-    """Return what opens a node's store, so that all nodes share one, in a harness's time."""
+    """Return a function that opens a node's store; all nodes share one, in a harness's time."""
     shared = sqlite3.connect(
         ":memory:", isolation_level=None, factory=_Shared, check_same_thread=False
     )
@@ -649,11 +649,11 @@ def clock_stores(clock: Clock) -> Callable[[], ClockStore]:
 
 
 class Harness:
-    """Nodes with their sessions, over simulated links and in a time that only the test moves. The
-    nodes `play` a class of a game, with these `options` of it. `free`: the ground has no obstacles;
-    otherwise it is that of the game. The clock of each node is `skew` ms ahead of the last one's,
-    and they are machines with these `addresses`. `stores` opens the store of each node. A crowd is
-    of `crowd_from` players. If it is `ready`, it has run until all nodes are.
+    """Nodes with their sessions, over simulated links and on a clock that only the test moves. The
+    nodes `play` this class of a game, with its `options`. `free`: the ground has no obstacles;
+    otherwise it is that of the game. Each node's clock is `skew` ms ahead of the one before, and
+    the nodes are machines with these `addresses`. `stores` opens the store of each node. A square
+    with `crowd_from` players is a crowd. `ready`: run until all nodes are ready.
     """
 
     def __init__(
@@ -685,7 +685,7 @@ class Harness:
         self.loop, self.node, self.broker = first.loop, first.node, first.broker
         self.clients: list[Client] = []
         self._acknowledge = 0
-        #: Whether hooks of the game wait, in greenlets of their own.
+        #: Whether hooks of the game wait, in their own greenlets.
         self.waits = False
         self.settle()
         if ready:
@@ -706,11 +706,11 @@ class Harness:
         return self.hosts[-1]
 
     def game_of(self, host: Host | None = None) -> Any:
-        """Return what is played on a node: on the first one."""
+        """Return the game on a node, by default the first one."""
         return (host or self.hosts[0]).node.game
 
     def game(self, node: Node) -> Any:
-        """Return what is played on a node."""
+        """Make the game that is played on a node."""
         return self.play(node, self.options, True)
 
     def kill(self, host: Host) -> None:
@@ -755,7 +755,7 @@ class Harness:
             if self.waits:
                 gevent.sleep(0)
             for host in self.awake():
-                # What another one has just done may have killed it.
+                # What another node has just done may have killed this one.
                 if host not in self.hosts:
                     continue
                 busy |= host.loop.turn()
@@ -790,7 +790,7 @@ class Harness:
         self.kill(host)
 
     def run(self, ms: int) -> None:
-        """Let so many ms pass. Clients acknowledge flushes once a second."""
+        """Let this many ms pass. Clients acknowledge flushes once a second."""
         until = self.clock.time + ms
         while True:
             self.settle()
@@ -864,13 +864,13 @@ def less_roughly(
     client: Client,
     slack: int = 0,
 ) -> dict[int, tuple[Any, ...]]:
-    """Return a belief with the true tracks in place of those that are from sketches and as close to
-    them as docs/protocol.md promises, if the clocks of nodes are known to `slack` ms."""
+    """Return a belief in which true tracks replace those that are from sketches and as close as
+    docs/protocol.md promises, if the clocks of nodes are known to within `slack` ms."""
     exact = dict(belief)
     for id, known in client.model.players.items():
         if known.rough and id in truth:
             x, y, dx, dy, start, lasts = truth[id][4]
-            # How far the sketch is on the real way, and so when it would be there.
+            # How far along the real way the sketch is, and so when the player would be there.
             ahead = (known.track[0] - x) * dx + (known.track[1] - y) * dy
             late = known.track[4] - start - ahead * lasts // (dx * dx + dy * dy or 1)
             late = max(-slack, min(late, slack))
@@ -881,7 +881,7 @@ def less_roughly(
 
 
 def is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
-    """Say whether a sketch is right to 1/32 of a tile when it was made, and then to half a tile."""
+    """Return whether a sketch was right to 1/32 tile when it was made, and to half a tile later."""
     real_track, sketched, begun = Track(*real), Track(*sketch), sketch[4]
     return all(
         abs(p - q) <= (33 if t == begun else 512)
@@ -891,7 +891,7 @@ def is_close(real: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
 
 
 def alike(real: tuple[Any, ...], believed: tuple[Any, ...], now: int, slack: int) -> bool:
-    """Say whether two records of a player are the same.
+    """Return whether two records of a player are the same.
 
     The starts of tracks may differ by `slack` ms, or by any time if both tracks are over.
     """

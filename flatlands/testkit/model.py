@@ -39,7 +39,7 @@ def sketches(data: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def units(steps: int) -> int:
-    """Return the way that so many steps of a sketch are, in units."""
+    """Return how far this many steps of a sketch lead, in units."""
     far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
     return far * 64 if steps >= 0 else -far * 64
 
@@ -109,10 +109,9 @@ class Model:
     host: tuple[str, bool] | None = None
     #: Square -> what lies in it, as arrays.
     things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
-    #: (column, row, layer) -> the values of its tiles; and the last of what the game told under
-    #: each name.
+    #: (column, row, layer) -> the values of its tiles.
     cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
-    #: Square -> the values of each kind that is kept of it.
+    #: Square -> the values of each kind that is kept of it; name -> what the game told last.
     kept: dict[tuple[int, int], list[list[Any]]] = field(default_factory=dict)
     told: dict[str, list[Any]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
@@ -172,7 +171,7 @@ class Model:
             self.cells.clear()
             self.kept.clear()
             self.held = None
-            # Flushes may be numbered anew: the player may have been passed to another worker.
+            # Numbers of flushes may start over: the player may have been passed to another worker.
             self.flush = self.acknowledged = 0
             self.resyncs += 1
         elif kind == 24:
@@ -228,7 +227,7 @@ class Model:
                     self.dots[dot] = people, computers, node
 
     def expire(self, now: int) -> None:
-        """Forget what counts only until a node time in ms."""
+        """Forget what counts only until this node time in ms."""
         for player in list(self.players.values()):
             if player.transit is not None and player.transit <= now:
                 del self.players[player.id]
@@ -275,7 +274,7 @@ class Model:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
             elif kind == 5:
-                # In another game than Flatlands it is another event.
+                # In other games than Flatlands it is another event.
                 if known is not None and len(event) > 2:
                     self.emotes.append((known.name, event[2]))
             elif kind in (2, 3) and (known is None or event[2] > known.seq):

@@ -24,7 +24,7 @@ SHORT = 15
 #: Seconds that shrinking one plan may take.
 SHRINK_WITHIN = 60
 
-#: The deed after which what must hold is looked at.
+#: The deed after which what must hold is checked.
 QUIET = "quiet"
 
 
@@ -93,7 +93,7 @@ class Search(Generic[_P]):
         return 0
 
     def fails(self, plan: _P) -> str:
-        """Play a world; return what goes wrong in one line, or an empty text."""
+        """Play a world; return in one line what goes wrong, or an empty text."""
         try:
             self._play(plan)
         except Exception as error:
@@ -116,7 +116,7 @@ class Search(Generic[_P]):
                 break
         plan = self._leave_out(plan, until, 1)
         if len(plan.deeds) > SHORT:
-            # Without a deed all after it is drawn differently, so several seeds are tried.
+            # Without a deed, all after it is drawn differently, so several seeds are tried.
             plan = self._leave_out(plan, until, 5)
         return self._hasten(plan, until)
 
@@ -161,7 +161,7 @@ def _show(plan: Plan) -> None:
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:
-    """Return what reads the command line of `python -m program`.
+    """Return a parser of the command line of `python -m program`.
 
     The process is started again with a fixed hash seed if it has none, so that the order of sets,
     and with it each round, is the same in every run.
@@ -180,7 +180,7 @@ def parser(program: str, description: str | None) -> argparse.ArgumentParser:
 def rounds(given: argparse.Namespace, progress: Callable[[int], str]) -> Iterator[int]:
     """Yield seeds for as long as the command line says, and print the progress.
 
-    `progress` returns a text about it after so many rounds.
+    `progress` returns a text about it after a number of rounds.
     """
     shown = started = time.monotonic()
     first = given.first if given.seed is None else given.seed

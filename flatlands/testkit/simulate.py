@@ -26,13 +26,13 @@ from flatlands.testkit.search import QUIET, Deed, Search, parser
 #: The most nodes and players that a world has at a time.
 NODES_MOST, PLAYERS_MOST = 4, 8
 
-#: Seconds after which all screens are right when nothing goes wrong any more.
+#: Seconds after which all screens are right once nothing more goes wrong.
 QUIET_FOR = 65
 
 #: The least and the most deeds of an episode, which ends with quiet.
 EPISODE = 5, 25
 
-#: Tiles around a player within which it goes, if nothing lies around that draws it.
+#: Tiles around a player within which it goes, when it does not go to something in view.
 AROUND = 12
 
 #: Sizes of screens, in tiles.
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
 
 
 class NobodyMay(Exception):
-    """Nobody was let in, so that nothing was tried."""
+    """Nobody was let in, so nothing was tried."""
 
 
 class Story:
@@ -68,14 +68,14 @@ class Story:
     world when it is quiet."""
 
     def __init__(self, game: Kind, plan: Plan, rules: Callable[[World], object]) -> None:
-        # Games draw from Python's own chances.
+        # Games use Python's own random numbers.
         random.seed(plan.seed)
         self.world = World(game, plan.nodes, skew=plan.skew, store=plan.store, seed=plan.seed)
         self._rules, self._names = rules, 0
         self._turn, self._ticket = (None, "") if isinstance(game, type) else bots_of(str(game))
         self._nodes = list(range(plan.nodes))
         self.player_ms = 0
-        #: Why the last one who came was not let in, or "".
+        #: Why the last player to come was not let in, or "".
         self.refused = ""
 
     def play(self, deed: Deed) -> None:
@@ -181,7 +181,7 @@ class Story:
         self.world.heal()
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
-        """Let all stand and nothing go wrong any more, and look at what must hold."""
+        """Let all players stand and nothing more go wrong, and check what must hold."""
         self.world.heal()
         for player in self._playing():
             player.walk(0, 0)
@@ -191,7 +191,7 @@ class Story:
             self._rules(self.world)
 
 
-#: The deeds, and about how often there is each.
+#: The deeds, and about how often each is done.
 _SHARES: dict[Callable[..., None], int] = {
     Story.join: 6,
     Story.walk: 12,
@@ -250,7 +250,7 @@ def play(game: Kind, rules: Callable[[World], object], plan: Plan) -> int:
 
 
 def rules_of(game: Path) -> Callable[[World], object]:
-    """Return the function `check` of a game's tests/rules.py, or one that looks at nothing."""
+    """Return the function `check` of a game's tests/rules.py, or one that checks nothing."""
     path = (game if game.is_dir() else game.parent) / "tests" / "rules.py"
     if not path.exists():
         return lambda world: None
@@ -261,8 +261,8 @@ def rules_of(game: Path) -> Callable[[World], object]:
 
 
 def search(game: Path, rules: Callable[[World], object] = lambda world: None) -> Search[Plan]:
-    """Return what plays the worlds of a game, and looks at `rules` besides what must hold. Raises
-    games.Unfit."""
+    """Return a search that plays the worlds of a game, and checks `rules` as well as what must
+    hold. Raises games.Unfit."""
     path = str(game.resolve())
     games.kind_of(path)
     of = "" if game.resolve() == Path.cwd() else f"{game} "
@@ -275,7 +275,7 @@ def main() -> int:
     options.prog = "flatlands simulate"
     options.add_argument("game", type=Path, help="the path of the game")
     given = options.parse_args()
-    # Failures are seen, and nothing else.
+    # Show failures, and nothing else.
     logging.disable(logging.WARNING)
     try:
         return search(given.game, rules_of(given.game)).run(given)

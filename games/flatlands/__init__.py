@@ -1,1 +1,1 @@
-"""Flatlands itself: gems, cairns, the ember, landmarks, and those who walk there by clockwork."""
+"""Flatlands itself: gems, cairns, the ember, landmarks, and computer players."""

@@ -1,5 +1,5 @@
-"""A player of Flatlands that is a bot: it goes to gems and twin stones, takes the ember, races from
-signpost to signpost, plants what it has found gems for, dances, and leaves cairns.
+"""A bot that plays Flatlands: it goes to gems and twin stones, takes the ember, races from signpost
+to signpost, plants something for the gems it has found, dances, and leaves cairns.
 
 python -m flatlands.games.flatlands.bot http://localhost:8000
 """
@@ -9,16 +9,16 @@ import random
 from flatlands.bot import Playing, play, turns
 
 #: The chances, at each turn of the bot, that it sets out somewhere, does something, and begins to
-#: dance: for so many turns, with the emote DANCE in one of EVERY.
+#: dance. It dances for TURNS turns, and makes the emote DANCE in one turn of EVERY.
 SETS_OUT, DOES, DANCES = 0.15, 0.3, 0.002
 TURNS, EVERY, DANCE = 48, 10, 4
 
-#: How far it walks where nothing lies, in tiles, and how far a twin stone is from its gem.
+#: How far it strolls along each axis, and how far a twin stone is from its gem, in tiles.
 FAR, STONE = 12, 2
 
 
 def turn(bot: Playing) -> None:
-    """Do something."""
+    """Go on dancing, or set out somewhere, do something, or both, by chance."""
     x, y = bot.place()
     left = bot.notes.get("dances", 0) or TURNS * (random.random() < DANCES)
     if left > 0:

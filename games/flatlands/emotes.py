@@ -1,4 +1,4 @@
-"""Emotes: what a player shows without words. What each number looks like, only pages know."""
+"""Emotes: what a player shows without words. Only pages know what each number looks like."""
 
 from flatlands import Me, Part, action, number
 from flatlands.games.flatlands.events import Emote

@@ -1,4 +1,4 @@
-"""What happens in Flatlands beside what happens in every game."""
+"""The events of Flatlands, in addition to those of every game."""
 
 from flatlands import Event, number
 

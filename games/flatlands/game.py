@@ -1,4 +1,4 @@
-"""Flatlands: puts its parts together, and knows the names of those who play."""
+"""Flatlands: puts the parts of the game together, and keeps the names that the title shows."""
 
 from flatlands.games.flatlands.blooms.blooms import Blooms
 from flatlands.games.flatlands.book.almanac import Almanac
@@ -42,7 +42,7 @@ class Game(game.Game):
         Search,
     )
     wild_from = DEER_FROM
-    #: All computer players, of which the part Walkers lets this node keep some.
+    #: All computer players, some of which this node may keep; set by the part Walkers.
     herd: Herd
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
@@ -54,7 +54,7 @@ class Game(game.Game):
         return self.today.walked()
 
     def renamed(self, player: int, name: str, owner: str) -> None:
-        """Let the title have a player's present name."""
+        """Give the title a player's present name, if the player has a key."""
         if owner:
             self.today.note(player, name)
 

@@ -1,4 +1,4 @@
-"""The options of Flatlands, besides those of every server."""
+"""The options of Flatlands, in addition to those of every server."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from flatlands.server.settings import option, seconds, whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Their values; see `python -m server --help`."""
+    """The values of the options; see `python -m server --help`."""
 
     walkers: int = option(
         "number of computer players that wander near the plaza, in the whole world: the same "
@@ -20,7 +20,7 @@ class Options:
         whole(0, 10_000),
         8,
     )
-    # A part has 100 things at most.
+    # A part of the world has 100 things at most.
     gems: int = option(
         "number of gems in each part of the world, of 64 x 64 tiles, that somebody came near",
         whole(0, 60),

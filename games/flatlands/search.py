@@ -1,7 +1,7 @@
 """What a page finds by a few letters: players of all nodes, cairns, and landmarks that somebody has
-found. Those around, found or not, the page knows itself.
+found. The page itself knows the landmarks around its player, found or not.
 
-This module never tells of anybody more than server/players/names.py does.
+This module never tells more about anybody than server/players/names.py does.
 """
 
 from heapq import nsmallest
@@ -17,16 +17,16 @@ from flatlands.server.game import Game
 from flatlands.server.players.names import folded, matches
 from flatlands.world.track import UNIT
 
-#: The most letters that are asked for, and the most cairns and landmarks in an answer.
+#: The most letters in a question, and the most cairns, and the most landmarks, in an answer.
 LETTERS, MOST = 40, 10
 
-#: ms for which what was read is good.
+#: ms for which what was read from the store is used.
 KEPT_FOR = 30_000
 
-#: So many landmarks are named each time, at a ms each or two, and so many are known at most.
+#: The most landmarks that one reading names, at a ms or two each, and the most that are known.
 NAMED, NAMED_MOST = 200, 10_000
 
-#: The tile, or the place in it, of something that has a name.
+#: Where something with a name is: its tile, or the place within the tile.
 _Place = tuple[float, float]
 
 
@@ -35,18 +35,18 @@ class Search(Part):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        #: Texts -> where that is: builder's name and line of cairns, and the names of landmarks
-        #: that somebody has found, which are 480 at most.
+        #: Texts -> the places that have them: the builder's name and the line of a cairn; the name
+        #: of a landmark that somebody has found. There are 480 different names at most.
         self._cairns: dict[tuple[str, ...], list[_Place]] = {}
         self._marks: dict[tuple[str, ...], list[_Place]] = {}
-        #: The parts of the world of these landmarks.
+        #: The parts of the world whose landmarks these are.
         self._named: set[str] = set()
         self._landmarks = Landmarks(self.node.terrain)
         self._read_at = -KEPT_FOR
 
     @action(rate=4, burst=8, address=(10, 60))
     def seek(self, me: Me, words: str = text(1, LETTERS)) -> None:
-        """Tell a player who and what is called so: people in squares, cairns, and landmarks."""
+        """Tell a player who and what matches: people with their squares, cairns, and landmarks."""
         wanted, (x, y) = folded(words), me.tile
         if not wanted:
             return
@@ -66,13 +66,13 @@ class Search(Part):
             words,
             x * UNIT,
             y * UNIT,
-            # Whoever has asked may have left.
+            # The player that asked may have left.
             lambda people: me.tell("sought", words, people, cairns, marks) if me.here else None,
         )
 
     def _read(self) -> None:
-        """Read the cairns and which landmarks were found, if that was long ago. It waits for the
-        store."""
+        """Read the cairns and the landmarks that were found, if the last reading is too old. It
+        waits for the store."""
         if self.now() < self._read_at + KEPT_FOR:
             return
         self._read_at = self.now()
@@ -83,7 +83,7 @@ class Search(Part):
                 lambda store: [item.id for item in islice(store.each(queue), NAMED_MOST)]
             )
         except Away:
-            # Those of before are found, and people.
+            # What was read before is still searched, and people are.
             return
         self._cairns = {}
         for *texts, x, y in rows:

@@ -1,4 +1,4 @@
-"""The tables that Flatlands adds to those that can be asked: gems, cairns, scores, landmarks, and
+"""The tables that Flatlands adds to those that can be queried: gems, cairns, scores, landmarks, and
 the lines of books."""
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ from flatlands.stores.base import BATCH_LIMIT, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 
-#: The name of the game, as it is in those of queues and boards.
+#: The name of the game in the names of queues and boards.
 GAME = "flatlands"
 
-#: So many parts of the world each way around the plaza are looked at for landmarks.
+#: How many parts of the world, each way from the plaza, are searched for landmarks.
 AROUND = 3
 
 
 def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, dict[str, Any]]]:
-    """Yield each item of a kind of things, and what it has: its version, its place, whether it
-    waits, and its values."""
+    """Yield each item of a kind of thing, with its version, its place, whether it waits, and its
+    values."""
     for item in items(source, f"{QUEUE} {GAME} {source.ground}"):
         if item.id.startswith(f"{kind}:"):
             version, column, row, waits, values, *_ = msgpack.unpackb(item.body)
@@ -40,7 +40,7 @@ def _things(source: Source, kind: str) -> Iterator[tuple[Item, int, Row, bool, d
 
 def _gems(source: Source) -> Iterator[Row]:
     for item, version, where, waits, _values in _things(source, "Gem"):
-        # Nobody is to know where it will lie.
+        # Nobody may know where it will lie.
         shown = (None,) * len(where) if waits else where
         yield item.id, "ripening" if waits else "lying", version, *shown, item.delay
 
@@ -48,7 +48,7 @@ def _gems(source: Source) -> Iterator[Row]:
 def _cairns(source: Source) -> Iterator[Row]:
     for item, version, where, _waits, values in _things(source, "Cairn"):
         says = [values[name] for name in ("player", "name", "text", "stones")]
-        # Its version is node time at first, and one more with each stone.
+        # Its version begins as node time, and grows by one with each stone.
         yield item.id, *where, *says, item.delay, version
 
 
@@ -72,7 +72,7 @@ def _landmarks(source: Source) -> Iterator[Row]:
     near = [(i, j) for i in range(-AROUND, AROUND) for j in range(-AROUND, AROUND)]
     found = [tuple(map(int, name.split(":"))) for name in counts]
     for i, j in sorted({*near, *found}):
-        # To find out where one stands takes some ms.
+        # Finding out where one stands takes a few ms.
         gevent.sleep(0)
         name, tile = f"{i}:{j}", marks.of(i, j)
         if tile is not None:
@@ -89,7 +89,7 @@ def _scores(source: Source) -> Iterator[Row]:
         skip += len(some)
 
 
-#: Their names -> what they are. docs/query.md explains the columns.
+#: The tables by their names. docs/query.md explains the columns.
 TABLES = {
     "gem": Table(
         "id, state, version, x, y, col, row, due_ms", "every gem, lying or ripening", _gems

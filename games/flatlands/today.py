@@ -1,8 +1,8 @@
 """Who has walked here within the last day, by name: the newest MOST people, for the title.
 
-All of them are one item in the store. Each node notes who comes, and writes the names that are new
-a little later, and reads those of others while somebody looks. Without a store a node knows its own
-only. Whoever is sent away or muted by an operator is taken out. This module never knows
+The names are one item in the store. Each node notes who comes, writes the new names a little later,
+and reads those of other nodes while somebody looks at them. Without a store a node knows only its
+own. A player that an operator sends away or mutes is taken out. This module never knows
 connections.
 """
 
@@ -14,18 +14,18 @@ from flatlands.server.game import Walked
 from flatlands.server.node import Node
 from flatlands.stores.base import NEVER, Item, Store
 
-#: The name of the queue in the store begins with it, and that of the ground follows. Its only item
-#: is a group of its own.
+#: What the name of the queue in the store begins with, before the name of the ground; and the id of
+#: its only item, which is also the name of the item's group.
 QUEUE, ITEM = "today", "today"
 
 #: ms for which somebody is remembered, and the most people who are.
 DAY: Final = 24 * 3600 * 1000
 MOST: Final = 100
 
-#: ms from a new name until it is written, and between two times that names are read.
+#: ms from a new name until it is written, and between two readings of the names.
 EVERY: Final = 5000
 
-#: So many are told by name.
+#: How many people are told by name.
 NAMED: Final = 3
 
 
@@ -72,7 +72,7 @@ class Today:
         self._known = _merged(self._known, {id: (name, now)}, now)
 
     def _ask(self) -> None:
-        """Write the names that are new, and read the others."""
+        """Write the new names, and read the others."""
         new, self._read_at = dict(self._new), self._loop.now()
 
         def answered(known: _Names) -> None:
@@ -92,7 +92,7 @@ class Today:
             self._keeper.ask(lambda store: self._write(store, new), answered, again)
 
     def _write(self, store: Store, new: _Names) -> _Names:
-        """Return all names, after these were added. It waits for the store."""
+        """Add new names to the item, and return all that it then has. It waits for the store."""
 
         def add(item: Item | None) -> Item | None:
             names = _merged(_read(item), new, self._loop.now())

@@ -1,1 +1,1 @@
-"""Paint the floor: who walks paints, and a board counts the tiles."""
+"""Paint the floor: players paint the tiles that they walk on, and a board counts them."""

@@ -1,4 +1,4 @@
-"""Paint the floor: each tile keeps the colour of who walked there last, and a board counts them."""
+"""Paint the floor: each tile keeps the colour of its last visitor, and a board counts the tiles."""
 
 import random
 
@@ -12,21 +12,21 @@ COLOURS = 8
 
 
 class Painter(Me):
-    """A player, whose colour everybody sees: 0 before it has one."""
+    """A player, whose colour everybody sees: 0 until it has one."""
 
     colour = number(0, COLOURS)
 
 
 class Game(Engine):
-    """Paint the floor: each tile keeps the colour of who walked there last, and a board counts
-    them.
+    """Paint the floor: each tile keeps the colour of its last visitor, and a board counts the
+    tiles.
     """
 
     ground, page, me, parts = plain(), "page", Painter, (Mushrooms,)
     floor = Cells()
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
-        """Paint the tiles to which a player has come."""
+        """Paint the tiles that a player has come to."""
         me.write(self.floor, tiles, me.colour)
 
     @action(rate=0.2, burst=1)
@@ -37,8 +37,8 @@ class Game(Engine):
         me.write(self.floor, [(column + x, row + y) for x in around for y in around], me.colour)
 
     def on_join(self, me: Painter, back: bool) -> None:
-        """Give a newcomer one of the colours that have the fewest tiles, and tell it the board,
-        without waiting for the next time."""
+        """Give a newcomer one of the colours with the fewest tiles, and tell it the board at once,
+        before the next `tell`."""
         if me.colour == 0:
             counts, colours = self.floor.counts(), random.sample(range(1, COLOURS + 1), COLOURS)
             me.colour = min(colours, key=lambda colour: counts.get(colour, 0))
@@ -50,6 +50,6 @@ class Game(Engine):
         self.tell_all("board", self.board())
 
     def board(self) -> list[list[int]]:
-        """Return colours with the numbers of their tiles, the most first."""
+        """Return [colour, number of its tiles] for each colour, the most tiles first."""
         counts = sorted(self.floor.counts().items(), key=lambda count: -count[1])
         return list(map(list, counts))

@@ -1,1 +1,1 @@
-"""A world in which players meet, and nothing else is there: the least that a game can be."""
+"""A world in which players meet, and nothing else: the least that a game can be."""

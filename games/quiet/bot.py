@@ -1,4 +1,4 @@
-"""A bot that keeps people company: it comes near, and tells them who is here.
+"""A bot that keeps people company: when asked who is here, it comes near and tells them.
 
 python -m flatlands.games.quiet.bot http://localhost:8000
 """
@@ -7,7 +7,7 @@ from flatlands.bot import Bot, play
 
 
 def main(bot: Bot) -> None:
-    """Play until the program is ended."""
+    """Play until the program ends."""
     for what, player, more in bot.events():
         if what == "said" and more.lower() == "who is here?":
             names = sorted(one.name for one in bot.players.values() if one.id != bot.id)

@@ -1,1 +1,1 @@
-"""Snake: who eats grows, and who runs into another one falls apart."""
+"""Snake: a snake that eats grows, and one that runs into another falls apart."""

@@ -1,4 +1,4 @@
-"""A snake that is a bot: it goes to the nearest food, and turns away from bodies.
+"""A bot that plays snake: it goes to the nearest food, and turns away from bodies.
 
 python -m flatlands.games.snake.bot http://localhost:8000
 """
@@ -12,14 +12,14 @@ AHEAD = 3
 
 
 def is_free(bot: Playing, dx: int, dy: int) -> bool:
-    """Say whether no other snake lies ahead in a direction."""
+    """Return whether no other snake lies ahead in a direction."""
     column, row = map(math.floor, bot.place())
     ahead = [bot.cell("bodies", column + n * dx, row + n * dy) for n in range(1, AHEAD + 1)]
     return set(ahead) <= {0, bot.id % 255 + 1}
 
 
 def way(bot: Playing) -> tuple[int, int] | None:
-    """Return the best of the ways that are free: along the longer way to the nearest food first."""
+    """Return the free direction that leads best towards the nearest food; None if none is free."""
     x, y = bot.place()
     food = min(bot.things(), key=lambda one: math.dist((one.x, one.y), (x, y)), default=None)
     dx, dy = (0, 0) if food is None else (food.x - x, food.y - y)
@@ -28,7 +28,7 @@ def way(bot: Playing) -> tuple[int, int] | None:
 
 
 def turn(bot: Playing) -> None:
-    """Begin anew, or go the best way."""
+    """Begin again after a fall, or go the best way."""
     if bot.me is not None and bot.me.values["fallen"]:
         bot.do("again")
         bot.notes["gone"] = None

@@ -1,6 +1,6 @@
-"""Snake, in a field without end: who eats gets faster and longer, and who runs into another one
-falls apart into food. A body is what a snake has written on the ground in the last seconds. Each
-head is judged by its own node, by what everybody is shown."""
+"""Snake, in a field without end: a snake that eats gets faster and longer, and one that runs into
+another falls apart into food. A body is what a snake has written on the ground in the last few
+seconds. Each head is judged by its own node, from what everybody is shown."""
 
 import random
 
@@ -8,9 +8,9 @@ from flatlands import Cells, Event, Me, Thing, action, flag, number, plain
 from flatlands import Game as Engine
 from flatlands.world.track import Tile
 
-#: How many seconds a body is long, how much faster a bite makes a snake, and up to how many bites;
-#: how much food lies in a cell of 64 x 64 tiles, and after how many seconds it is there again; and
-#: how many colours there are, from 1 on: snakes of one colour pass through each other.
+#: The length of a body, in seconds; how much faster a bite makes a snake, and the most bites that
+#: do; the food in a cell of 64 x 64 tiles, and the seconds until it comes back; and the number of
+#: colours, which count from 1: snakes of the same colour pass through each other.
 LONG, FASTER, BITES, PER_CELL, AGAIN, COLOURS = 3, 0.04, 30, 48, 10, 255
 
 
@@ -21,22 +21,22 @@ class Snake(Me):
 
 
 class Food(Thing, reach=1):
-    """It lies in another place after a while when somebody has eaten it."""
+    """Food, which comes back in another place a while after somebody has eaten it."""
 
 
 class Crumb(Thing, reach=1, lasts=60):
-    """What a snake has fallen apart into."""
+    """A piece of a snake that has fallen apart."""
 
 
 class Fell(Event):
-    """A snake has run into one that has this colour."""
+    """A snake has run into one of this colour."""
 
     colour = number(1, COLOURS)
 
 
 class Game(Engine):
-    """Snake, in a field without end: who eats gets faster and longer, and who runs into another one
-    falls apart into food.
+    """Snake, in a field without end: a snake that eats gets faster and longer, and one that runs
+    into another falls apart into food.
     """
 
     ground, page, me, walking = plain(), "page", Snake, "straight"
@@ -47,7 +47,7 @@ class Game(Engine):
         return [Food(tile) for _ in range(PER_CELL) if (tile := self.somewhere(cell))]
 
     def on_step(self, me: Snake, tiles: list[Tile]) -> None:
-        """Let a head go on, or fall."""
+        """Let a snake go on, or fall if its head has run into another one."""
         own = me.id % COLOURS + 1
         hit = [body for tile in tiles if (body := self.bodies[tile]) not in (0, own)]
         if hit and not me.fallen:
@@ -67,7 +67,7 @@ class Game(Engine):
 
     @action(rate=1, burst=2)
     def again(self, me: Snake) -> None:
-        """Let one that has fallen leave what it has eaten, and begin anew elsewhere."""
+        """Let a fallen snake leave behind what it has eaten, and begin again elsewhere."""
         if me.fallen:
             x, y = me.tile
             around = random.sample(range(49), me.eaten + 3)

@@ -1,1 +1,1 @@
-"""Does faults to a server under a swarm, and checks what docs/operations.md promises of each."""
+"""Inflicts faults on a server under a swarm; checks what docs/operations.md promises about each."""

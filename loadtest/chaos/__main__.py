@@ -1,6 +1,6 @@
-"""`python -m loadtest.chaos`: does faults to servers under a few hundred bots, and soaks one.
+"""`python -m loadtest.chaos`: inflicts faults on servers under a few hundred bots, and soaks one.
 
-Each fault is done to a server of its own while bots walk about. The oracle finds out when all
+Each fault is inflicted on a new server while bots walk about. The oracle finds out when all
 screens were right again, which bots came back as which players, and what was wrong at the end. This
 is compared with what docs/operations.md promises. Of the server it uses only the processes, the
 pages and the protocol, never the code.
@@ -31,7 +31,7 @@ with packages("swarm"):
 #: Seconds of measured time before the fault, and after the promised time.
 BEFORE, AFTER = 3.0, 3.0
 
-#: How often a fault is tried at most: a run that is not valid is repeated.
+#: The most times that a fault is tried: a run that is not valid is repeated.
 TRIES = 3
 
 #: Bots for each square in which newcomers begin.
@@ -46,7 +46,7 @@ was too slow to tell, 130 after Ctrl-C."""
 
 @dataclass
 class Outcome:
-    """The result of a fault. `right`: seconds after its end when all screens were right again.
+    """The result of a fault. `right`: seconds from its end until all screens were right again.
 
     `broken` are the promises that were not kept, and `invalid` the reasons why the run does not
     count.
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def try_fault(name: str, bots: int, display: show.Display) -> Outcome:
-    """Do one fault to a server of its own, under so many bots."""
+    """Inflict one fault on a new server, under a number of bots."""
     fault = FAULTS[name]
     seconds = BEFORE + fault.seconds + fault.promise + AFTER
     options = Options(bots=bots, seconds=seconds, sample=30, late=500.0, pin=False)

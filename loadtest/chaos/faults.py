@@ -24,7 +24,7 @@ Deed = Callable[[Ground], int]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and what is promised of it.
+    """A fault, and what is promised about it.
 
     `about` describes it in a few words. After its end all screens are right again within `promise`
     seconds. `seconds` is about how long it takes, and `cuts` says whether clients may lose their
@@ -166,7 +166,7 @@ def _hang_up_before_handover(ground: Ground) -> int:
         with contextlib.suppress(OSError):
             with Visitor(ground.target.address) as visitor:
                 token = visitor.hello().token()
-            # Any worker may accept it: about half of these are not the one that has the player.
+            # Any worker may accept it: in about half of the cases not the one with the player.
             for _ in range(3):
                 with Visitor(ground.target.address) as visitor:
                     visitor.hello(token).reset()

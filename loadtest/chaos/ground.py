@@ -1,4 +1,4 @@
-"""The server and broker that faults are done to, and the ways of harming them."""
+"""The server and broker on which faults are inflicted, and the ways of harming them."""
 
 import contextlib
 import secrets
@@ -18,8 +18,8 @@ RESTART_WITHIN = 60.0
 class Ground:
     """A server with its broker, for faults. `field` is set while bots play.
 
-    `broker` is the broker's URL, or empty for the server's own; newcomers begin in so many
-    `squares`.
+    `broker` is the broker's URL, or empty for the server's own; `squares` is the number of squares
+    in which newcomers begin.
     """
 
     def __init__(

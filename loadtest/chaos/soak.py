@@ -1,6 +1,6 @@
 """A soak: bots come and go for a long time under faults that end no process.
 
-Afterwards the server must need no more memory, descriptors and entries than before.
+Afterwards the server must need no more memory, descriptors or entries than before.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ WARM_UP = 100.0
 #: the system.
 MORE, MORE_MB = 0.10, 8.0
 
-#: How many descriptors a process may have gained: a connection to the broker may be made anew.
+#: How many descriptors a process may have gained: a connection to the broker may be made again.
 MORE_FDS = 2
 
 #: Numbers of /stats, and by how much each may grow, since a node's own activity varies.
@@ -46,11 +46,11 @@ class Soaked:
 
 
 def soak(seconds: float, bots: int, display: show.Display) -> Soaked:
-    """Let bots come and go for so many seconds; compare the server before and after."""
+    """Make bots come and go for `seconds`; compare the server before and after."""
     found = Soaked()
     with contextlib.ExitStack() as stack:
         ground = Ground(stack, "redis://", 2, max(bots // 20, 1))
-        # Afterwards everything that is made only once exists, and queues have had their peaks.
+        # After this, everything that is made only once exists, and queues have had their peaks.
         _play(ground, bots, min(WARM_UP, seconds), display, found)
         signals.sleep(REST)
         before = _measure(ground)

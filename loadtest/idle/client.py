@@ -14,7 +14,7 @@ It exchanges lines of JSON with its parent:
 Times are us of the run's clock, which begins at `epoch` of the monotonic clock. In an open loop
 this process sends a request every `every` us, the first at `first`, however late the answers are;
 the latency of each counts from when it was due. In a closed loop each connection sends its next
-request when the answer to the last one is there. The process says how late it was itself.
+request when the answer to the last one has come. The process reports how late it was itself.
 """
 
 import gc
@@ -61,7 +61,7 @@ AT_ONCE = 64
 #: A socket can be read or written later.
 LATER = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
 
-#: The kernel chooses a port when it knows both addresses, so one address has all ports for each.
+#: Makes the kernel choose a port only when it knows both addresses: each pair can use all ports.
 BIND_ADDRESS_NO_PORT = 24
 
 
@@ -78,13 +78,13 @@ class Link(Talk):
 
 class Client:
     """Connections that mostly wait, and how late they are answered. It speaks a `dialect`. With
-    `keeps_lost` a connection that is lost keeps its place in the order of requests: they count as
-    sent."""
+    `keeps_lost` a connection that is lost keeps its place in the order of requests, and its
+    requests count as sent."""
 
     keeps_lost = False
 
     def __init__(self, config: dict[str, Any], parent: Parent, dialect: Dialect) -> None:
-        # It comes first, so that its number is low enough for select().
+        # It is opened first, so that its number is low enough for select().
         self._epoll = select.epoll()
         self._parent = parent
         self._dialect = dialect
@@ -97,13 +97,13 @@ class Client:
         #: The connections on which requests are sent. How many were ever opened, and were ready.
         self._ready: list[Link] = []
         self._opened = self._succeeded = 0
-        #: How many were lost after they were ready, by why; and how many were refused for a while.
+        #: How many were lost once ready, by reason; and how many were refused for the time being.
         self._lost: Counter[str] = Counter()
         self._later, self._why = 0, "nothing answers"
         #: Connections that owe an acknowledgement, in the order in which they came to owe it.
         self._owing: dict[Link, None] = {}
         self._next_round = self._now() + ROUND
-        # The loop that goes on: its name and request; and for an open loop what is due next.
+        # The current loop: its name and request; and for an open loop what is due next.
         self._loop = self._request = ""
         self._every = self._due = 0.0
         self._begin = self._end = self._sent = self._open = 0
@@ -187,11 +187,11 @@ class Client:
     def _measure(
         self, loop: str, request: str, begin: int, end: int, every: float, first: float
     ) -> None:
-        """Run a loop until `end`, and send the figures of what belongs to its measured time.
+        """Run a loop until `end`, and send the figures of its measured time.
 
-        That is in an open loop what was due from `begin` on, and in a closed loop what was answered
-        from then on. `open` are requests without an answer, `cpu` is the share of a core that this
-        process used, and `lost` has the connections lost since the last loop, by why.
+        They count what was due, or in a closed loop what was answered, from `begin` on. `open` is
+        how many requests have no answer, `cpu` is the share of a core that this process used, and
+        `lost` has the connections lost since the last loop, by reason.
         """
         self._latency, self._late = Histogram(), Histogram()
         self._loop, self._request = loop, request
@@ -204,7 +204,7 @@ class Client:
         self._until(begin)
         began, used = self._now(), time.process_time()
         self._until(end)
-        # What was due while this process had no core is sent all the same.
+        # What was due while this process had no core is sent nevertheless.
         self._send_due()
         share = (time.process_time() - used) / max(self._now() - began, 1) * SECOND
         self._loop = ""
@@ -260,7 +260,7 @@ class Client:
     # The event loop.
 
     def _turn(self, until: int) -> None:
-        """Send what is due and read what has come; wait for either until a time at most."""
+        """Send what is due and read what has come; wait for either at most until a time."""
         self._send_due()
         if self._loop == "open" and self._ready:
             until = min(until, int(self._due))
@@ -293,7 +293,7 @@ class Client:
             self._go_round()
 
     def _secure(self, link: Link) -> None:
-        """Go on with the handshake of TLS."""
+        """Continue the handshake of TLS."""
         assert self._tls is not None
         fd = link.socket.fileno()
         try:
@@ -402,7 +402,7 @@ def _listed(histogram: Histogram) -> list[list[int]]:
 
 
 def work(config: dict[str, Any], parent: Parent) -> None:
-    """Be a process with its share of the connections, for ever. Raises Trouble."""
+    """Run a process with its share of the connections, for ever. Raises Trouble."""
     raise_descriptor_limit()
     Client(config, parent, dialect(config)).run()
 

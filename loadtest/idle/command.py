@@ -51,7 +51,7 @@ def _spread(row: Point) -> str | None:
 
 
 class Idle(Study):
-    """How late connections are answered that mostly wait. A point is a step of the ramp, and has a
+    """How late connections that mostly wait are answered. A point is a step of the ramp, and has a
     row for each loop."""
 
     program = "loadtest/bots.py"
@@ -76,7 +76,7 @@ class Idle(Study):
             Column("in a worker", _spread),
         )
     }
-    # Closed loops are as slow as they can be: thresholds are of open ones.
+    # Closed loops are always as slow as they can be, so thresholds are for open ones.
     figures = {
         **{"server": "server", "swarm": "clients"},
         **{name: f"latency/{name}" for name in Histogram().summary()},
@@ -102,7 +102,7 @@ class Idle(Study):
         return {"target": self._target, **told, "levels": LEVELS}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure all steps."""
+        """Yield the only job, which measures all steps."""
         yield NAME, partial(ramp, self.chosen, self._descriptors, self._say)
 
     def _say(self, sentence: str) -> None:

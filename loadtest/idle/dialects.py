@@ -10,7 +10,7 @@ import msgpack
 
 from flatlands.loadtest.swarm import wire
 
-#: The least screen there is, in tiles: it shows few others.
+#: The smallest screen, in tiles: it shows few other players.
 SCREEN = 8
 
 #: The name under which players join.
@@ -64,15 +64,15 @@ class Dialect(Protocol):
         """Return a request that is due at a time."""
 
     def came(self, talk: Talk, data: bytes) -> tuple[list[int], bytes]:
-        """Return the times at which the requests were due that are answered now, and what must be
-        sent at once. Raises Refused."""
+        """Return when the requests that are answered now were due, and what must be sent at once.
+        Raises Refused."""
 
     def acknowledge(self, talk: Talk) -> bytes:
-        """Return what a connection sends that owes an acknowledgement."""
+        """Return the acknowledgement that a connection owes."""
 
 
 class Game:
-    """A player of Flatlands who stands still. `host`, `path` and `login` are those of its
+    """A player of Flatlands that stands still. `host`, `path` and `login` are those of its
     WebSocket, and its screen is `screen` tiles wide and high."""
 
     requests: tuple[str, ...] = ("ping",)
@@ -137,7 +137,7 @@ class Game:
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:
         kind = wire.kind(payload)
         if kind == wire.PONG:
-            # An acknowledgement was sent at no time.
+            # A ping that only acknowledges a flush carries the time 0.
             if due := msgpack.unpackb(payload)[1]:
                 dues.append(due)
         elif kind == wire.FLUSH:
@@ -181,7 +181,7 @@ class Redis:
         return self._begin
 
     def ask(self, talk: Talk, request: str, due: int) -> bytes:
-        """See Dialect. No connection asks for something else while an answer is open."""
+        """See Dialect. No connection asks for something else while it waits for an answer."""
         if talk.dues is None:
             talk.dues = deque()
         talk.dues.append(due)

@@ -37,29 +37,29 @@ SECOND = 1_000_000
 #: Players in each square, once all have joined.
 SHARE = 4
 
-#: What the server that is started is told: it must not limit the rate of pings.
+#: Options of the server that is started: it must not limit the rate of pings.
 SERVER = ("--any-rate", "1")
 
-#: Seconds of a loop before its measured time: a second, and one more for so many connections, for
-#: in a closed loop all of them must have been answered once.
+#: Seconds of a loop before its measured time: WARM_UP, and one more for each WARM_UP_EACH
+#: connections, since in a closed loop all of them must have been answered once.
 WARM_UP, WARM_UP_EACH = 1.0, 8192
 
-#: Seconds after the connections of a step are there until they are measured.
+#: Seconds from when all connections of a step are made until they are measured.
 SETTLE = 3.0
 
-#: Connections a second that join at least, and seconds until a process has answered an order.
+#: The fewest connections that join in a second, and seconds in which a process answers an order.
 LEAST_JOINS, ANSWER = 100, 60.0
 
-#: Seconds between two sentences about who joins.
+#: Seconds between two sentences about how many have joined.
 SAY_EVERY = 2.0
 
-#: The share of a core from which on a process of the clients is what is measured.
+#: The share of a core above which a process of the clients measures itself.
 BUSY = 0.9
 
 #: The percentiles that are kept of each loop.
 LEVELS = (*range(100), *(99 + n / 10 for n in range(1, 10)), *(n / 100 for n in range(9991, 10000)))
 
-#: Called with a sentence about what goes on.
+#: Called with a sentence about what is happening.
 Say = Callable[[str], None]
 
 
@@ -84,7 +84,7 @@ class Ground:
         return [self.program.process, *children(self.program.process)] if self.program else []
 
     def descriptors(self) -> list[int]:
-        """Return how many descriptors each of them has."""
+        """Return how many descriptors each worker has."""
         return [process.num_fds() for process in self.workers()]
 
     def memory(self) -> dict[str, float]:
@@ -103,7 +103,7 @@ class Ground:
             raise Trouble(died)
 
     def workers(self) -> list[psutil.Process]:
-        """Return those of them that have the connections."""
+        """Return the processes of the server that have the connections."""
         if self.program is None:
             return []
         found = children(self.program.process).items()
@@ -112,7 +112,7 @@ class Ground:
 
 
 def is_redis(url: str | None) -> bool:
-    """Say whether a URL names a Redis."""
+    """Return whether a URL names a Redis."""
     return (url or "").startswith(("redis://", "rediss://"))
 
 
@@ -125,7 +125,7 @@ def check_room(options: Any, descriptors: int) -> str:
 def ramp(options: Any, descriptors: int, say: Say) -> Iterator[dict[str, Any]]:
     """Measure one step after the other, and yield the figures of each.
 
-    Raises Trouble and Interrupted. Everything that was started has ended then, or at the end.
+    Raises Trouble and Interrupted. By then, or at the end, everything that was started has ended.
     """
     with ExitStack() as stack:
         to = _redis if is_redis(options.url) else _game
@@ -172,7 +172,7 @@ def _game(options: Any, _: int) -> Iterator[Ground]:
 
 
 def ground_of(target: Target, name: str, cpus: Sequence[int]) -> Ground:
-    """Return what is measured of a server of the game, whose name is for people."""
+    """Return the ground of a server of the game; `name` is what people call it."""
     host = wire.host(target.name, target.address[1], bool(target.tls))
     config = {"kind": "game", "host": host, "path": target.path, "login": target.login}
     config |= {"tls": target.tls, "name": target.name}
@@ -185,7 +185,7 @@ def _redis(options: Any, descriptors: int) -> Iterator[Ground]:
         url, program = options.url, None
         cpus: Sequence[int] = ()
         if url == "redis://":
-            # It keeps 32 descriptors for itself.
+            # Redis keeps 32 descriptors for itself.
             url, [program] = brokers.redis(stack, "--maxclients", str(descriptors - 32))
             if options.pin is not False:
                 own, cpus = shared_out()
@@ -249,7 +249,7 @@ class Clients:
             command = [sys.executable, "-m", module, json.dumps({**shared, "number": number})]
             name = f"process {number + 1} of the clients"
             self._all.append(family.worker(name, command, ground.cpus))
-        #: How many connections there are to be, and those of each that are ready, as it has said.
+        #: How many connections there shall be, and how many each process has said are ready.
         self._count = 0
         self._ready: dict[Program, int] = {}
 
@@ -259,7 +259,7 @@ class Clients:
             yield client, len(range(number, self._count, len(self._all)))
 
     def join(self, count: int, say: Say = lambda _: None) -> None:
-        """Let there be so many connections. Raises Trouble and Interrupted."""
+        """Connect until there are `count` connections. Raises Trouble and Interrupted."""
         self._count, told = count, time.monotonic()
         for client, share in self._shares():
             client.send({"join": share})
@@ -287,8 +287,8 @@ class Clients:
     def loop(
         self, loop: str, request: str, rate: float, warm_up: float, seconds: float, late: float
     ) -> tuple[dict[str, Any], dict[str, float]]:
-        """Do one loop, "open" or "closed", after some seconds in which nothing is measured; return
-        its figures, and what grew of that for which the ground looks, a second.
+        """Do one loop, "open" or "closed", after `warm_up` seconds in which nothing is measured;
+        return its figures, and by how much a second each number in `used` of the ground grew.
 
         `rate` is in requests a second, and `late` is that of figures(). Raises Trouble and
         Interrupted.

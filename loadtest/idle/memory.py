@@ -17,7 +17,7 @@ SOCKETS = Path("/proc/net/sockstat")
 #: KB of a page, as SOCKETS counts them.
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 
-#: Connections below which what one of them takes is lost in what everything else takes.
+#: With fewer connections, what each of them takes is lost in what everything else takes.
 ENOUGH = 1000
 
 
@@ -46,7 +46,7 @@ def each(
 ) -> dict[str, float] | None:
     """Return the KB of each connection; None if there are fewer than ENOUGH.
 
-    `before` is what there was without any.
+    `before` is what there was without connections.
     """
     if connections < ENOUGH:
         return None

@@ -1,4 +1,4 @@
-"""Whether so many connections are possible here: descriptors, ports, and source addresses.
+"""Whether a number of connections is possible here: descriptors, ports, and source addresses.
 
 It counts, and opens nothing.
 """
@@ -10,7 +10,7 @@ from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS
 #: Where Linux says which ports connections come from.
 PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
-#: That range, where there is no such file.
+#: The number of these ports where there is no such file.
 USUAL_PORTS = 28_232
 
 
@@ -23,14 +23,14 @@ def ports(path: Path = PORT_RANGE) -> int:
 
 
 def processes_for(connections: int, descriptors: int) -> int:
-    """Return how many processes have descriptors for so many connections."""
+    """Return how many processes are needed to have descriptors for this many connections."""
     return -(-connections // (descriptors - SPARE_DESCRIPTORS))
 
 
 def sources(connections: int, ports: int) -> list[str]:
     """Return the addresses that connections to loopback come from, to be used in turn.
 
-    No address gives more than half of its ports, because the kernel looks long for one of the last.
+    No address uses more than half of its ports: the kernel takes long to find one of the last.
     """
     return [f"127.0.0.{1 + n}" for n in range(-(-connections // max(ports // 2, 1)))]
 
@@ -42,7 +42,7 @@ def why_not(
     descriptors: int,
     ports: int | None,
 ) -> str:
-    """Return a sentence that says what is lacking for so many connections, or an empty text.
+    """Return a sentence that says what is lacking for this many connections, or an empty text.
 
     `processes` are those of the clients, and `workers` those of the server, or None if it is not
     started here. `descriptors` is what each of them may have. `ports` are those of the only source

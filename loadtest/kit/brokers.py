@@ -46,8 +46,8 @@ def open_redis(url: str, **options: Any) -> Any:
 def start(stack: ExitStack, url: str) -> Started:
     """Start the broker that a URL without a host names; return its URL and the programs.
 
-    A URL with a host is returned as it is, without programs. Several URLs, separated by commas, are
-    a ring. The programs end with the stack. Raises Trouble and Interrupted.
+    A URL with a host is returned unchanged, without programs. Several URLs, separated by commas,
+    are a ring. The programs end with the stack. Raises Trouble and Interrupted.
     """
     urls, programs = [], []
     for one in re.split(r",(?=[a-z+]+://)", url):
@@ -66,8 +66,8 @@ def start(stack: ExitStack, url: str) -> Started:
 
 
 def free_ports(number: int) -> list[int]:
-    """Return ports of loopback on which nobody listens, and which Linux gives to nobody who asks
-    for any."""
+    """Return loopback ports on which nobody listens, and which Linux does not give to programs that
+    ask for any port."""
     found: list[int] = []
     while len(found) < number:
         port = SystemRandom().randrange(20_000, 32_000)

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-#: Those of matplotlib.
+#: The types of matplotlib.
 Figure = Axes = Any
 
 #: One colour per backend; variants of a backend have a `tint` of it.
@@ -235,8 +235,8 @@ def blank(title: str, y: str, height: float = SIZE[1]) -> tuple[Figure, Axes]:
 
 
 def _label_ends(figure: Figure, axes: Axes, lines: Sequence[Line]) -> None:
-    """Write the labels of all curves behind the longest one, each as high as the last point of its
-    curve; labels that would overlap move apart."""
+    """Write the labels of all curves to the right of the longest one, each at the height of the
+    last point of its curve; labels that would overlap move apart."""
     figure.draw_without_rendering()
     points_a_pixel = 72 / figure.dpi
     right = max(line.xs[-1] for line in lines)

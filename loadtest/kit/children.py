@@ -1,4 +1,4 @@
-"""The programs of one point, brokers and workers. While one is waited for, the end of any is seen.
+"""The programs of one point: brokers and workers. A wait for one notices the end of any.
 
 A point is one series measured with one number of clients.
 """
@@ -44,15 +44,15 @@ class Children:
         return program
 
     def kill(self, worker: Program) -> None:
-        """Kill a worker, which is no trouble then; what it has written can still be read."""
+        """Kill a worker, without raising Trouble later; what it has written can still be read."""
         self._all.remove(worker)
         worker.process.kill()
         worker.process.wait()
 
     def wait(self, done: Callable[[], bool], seconds: float, missing: str) -> None:
-        """Wait until `done()` is true. After so many seconds raise Trouble with the text `missing`.
+        """Wait until `done()` is true. After `seconds`, raise Trouble with the text `missing`.
 
-        Raises Trouble also when a program ends, and Interrupted.
+        Also raises Trouble when a program ends, and Interrupted.
         """
         deadline = time.monotonic() + seconds
         while not done():
@@ -84,7 +84,7 @@ class Children:
     def answers(self, workers: list[Program], seconds: float) -> list[dict[str, Any]]:
         """Wait for a line of JSON from each worker, and return what they say, in their order.
 
-        Raises Trouble after so many seconds, and when a worker reports trouble.
+        Raises Trouble after `seconds`, and when a worker reports trouble.
         """
         found: dict[Program, dict[str, Any]] = {}
 

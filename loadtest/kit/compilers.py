@@ -31,7 +31,7 @@ def build_go(source: Path, program: Path, name: str) -> None:
 
     Raises Trouble and Interrupted.
     """
-    # So it needs neither a C compiler nor git.
+    # With these options it needs neither a C compiler nor git.
     command = [find_go(), "build", "-buildvcs=false", "-o", str(program), "."]
     missing = "Go is not installed (Debian: apt-get install golang-go)"
     _build(command, source, name, missing, {"CGO_ENABLED": "0"})

@@ -1,6 +1,6 @@
 """Ends programs whose starter has ended, even if the starter was killed.
 
-It runs as a process of its own. The starter writes "+ PID" to its standard input for each program
+It runs as a separate process. The starter writes "+ PID" to its standard input for each program
 that it starts, and "- PID" when that program has ended. When its input is closed, it ends the
 programs that are left. It never starts a program.
 """
@@ -23,12 +23,12 @@ _watcher: "subprocess.Popen[str] | None" = None
 
 
 def watch(pid: int) -> None:
-    """Have a program ended when this process ends. It must lead a process group of its own."""
+    """Arrange that a program ends when this process does. It must lead its own process group."""
     _write(f"+ {pid}")
 
 
 def forget(pid: int) -> None:
-    """Stop watching a program that has ended: its process id may be another one's soon."""
+    """Stop watching a program that has ended: its process id may soon be another one's."""
     _write(f"- {pid}")
 
 

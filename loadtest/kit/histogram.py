@@ -35,7 +35,7 @@ class Histogram:
         return Histogram(self.counts - other.counts)
 
     def sparse(self) -> tuple[Any, Any]:
-        """Return the classes that are not empty, and their counts: two arrays of one length."""
+        """Return the classes that are not empty, and their counts: two arrays of equal length."""
         found = np.flatnonzero(self.counts)
         return found, self.counts[found]
 
@@ -52,7 +52,7 @@ class Histogram:
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float:
-        """Return the value in ms that so many percent of the values do not exceed; 0 if empty."""
+        """Return the value in ms that `percent` % of the values do not exceed; 0 if empty."""
         total = self.total
         if not total:
             return 0.0

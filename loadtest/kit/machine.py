@@ -54,11 +54,11 @@ def output_of(program: str, option: str) -> str:
 
 
 def pinned(pin: bool | None, workers: int, processes: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the cores for a server of so many workers, and those for so many client processes.
+    """Return the cores for a server of `workers`, and those for `processes` of its clients.
 
-    With `pin` there are as many cores as workers and processes, and none is both; raises ValueError
-    with a sentence if there are too few. None pins a server of one worker if there is a second
-    core, and False nobody: then both are empty, which stands for all cores.
+    With `pin` each worker and each process has a core to itself; raises ValueError with a sentence
+    if there are too few. With None, a server of one worker is pinned if there is a second core;
+    with False, nothing is. Both are empty if nothing is pinned, which stands for all cores.
     """
     if pin is None:
         return shared_out() if workers == 1 else ((), ())

@@ -25,7 +25,7 @@ def bare(text: str) -> str:
 def option(flag: str, convert: Any, default: Any, metavar: str, about: str, **more: Any) -> Any:
     """Return a field of a dataclass of options, which users set by a flag.
 
-    `convert` makes its value of a text; without one it is a switch. `more` is for add_argument().
+    `convert` makes its value from a text; without one it is a switch. `more` is for add_argument().
     """
     shown = "" if not default or "(" in about else f" ({default})"
     more |= {"help": about + shown}
@@ -116,7 +116,7 @@ def names(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def endpoint(text: str) -> tuple[str, int]:
-    """Return HOST and PORT of HOST:PORT, or of PORT, which is one of this machine alone."""
+    """Return HOST and PORT of HOST:PORT, or of PORT, for which HOST is this machine's loopback."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise ArgumentTypeError(f"{text!r} is not like HOST:PORT")

@@ -47,7 +47,7 @@ class Parent:
         print(json.dumps(what), flush=True)
 
     def stay(self) -> None:
-        """Wait for the end. A worker never ends by itself, for that would be trouble: its parent
+        """Wait for the end. A worker never ends by itself, since that would be trouble: its parent
         ends it, or the thread that reads from the parent does."""
         threading.Event().wait()
 
@@ -59,8 +59,8 @@ def work(
 ) -> int:
     """Do the task of a worker, with the configuration in its only argument; return the exit status.
 
-    What it returns is said to the parent. So is Trouble, and what else may fail, in a sentence that
-    begins with what the configuration has by the name `where`.
+    What the task returns is sent to the parent. So are Trouble and the `failures` that it may
+    raise, as a sentence that begins with the value that the configuration has for `where`.
     """
     config, parent = json.loads(sys.argv[1]), Parent()
     try:

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: Seconds that a program may take to start and to end, on a busy machine.
 START, PARTING = 30.0, 10.0
 
-#: File descriptors that a process needs besides the sockets of its clients.
+#: File descriptors that a process needs in addition to its clients' sockets.
 SPARE_DESCRIPTORS = 64
 
 #: The environment variables that a program inherits. No option of the server may be among them:
@@ -59,7 +59,7 @@ class Trouble(Exception):
 def clean_environment() -> dict[str, str]:
     """Return the environment variables that a program gets, unless it is given others.
 
-    A server keeps nothing: it would write a file into whatever folder it is started in.
+    A server is told to store nothing: it would write a file into the folder it is started in.
     """
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return {**kept, "STORE_URL": "none"}
@@ -76,7 +76,7 @@ def find(program: str, package: str) -> str:
 
 @contextlib.contextmanager
 def on_cores(cpus: Sequence[int]) -> Iterator[None]:
-    """Let this process run on these cores (none given: all) while the block runs."""
+    """Run this process on these cores (none given: all) while the block runs."""
     before = os.sched_getaffinity(0)
     if cpus:
         os.sched_setaffinity(0, cpus)
@@ -112,7 +112,7 @@ class Program:
         #: Number of bytes of its output that were read.
         self._at = 0
         try:
-            # It inherits the cores: given to it later, they would not be those of threads that it
+            # It inherits the cores: if they were set later, they would not apply to threads that it
             # has by then.
             with on_cores(cpus):
                 self.process = psutil.Popen(
@@ -141,7 +141,7 @@ class Program:
     def line(self, seconds: float = 0.0) -> str | None:
         """Return the next line of its standard output.
 
-        Returns None if no line comes within so many seconds, or the program has ended. Raises
+        Returns None if no line comes within `seconds`, or the program has ended. Raises
         Interrupted.
         """
         until = time.monotonic() + seconds
@@ -159,7 +159,7 @@ class Program:
     def ready(self, pattern: str, seconds: float = START) -> re.Match[str]:
         """Wait for a line of its standard output that matches a pattern; return the match.
 
-        Raises Trouble if no such line comes within so many seconds, and Interrupted.
+        Raises Trouble if no such line comes within `seconds`, and Interrupted.
         """
         until = time.monotonic() + seconds
         while (line := self.line(until - time.monotonic())) is not None:
@@ -170,13 +170,13 @@ class Program:
     def send(self, what: dict[str, Any]) -> None:
         """Write a line of JSON to its standard input. Does nothing if it has ended."""
         assert self.process.stdin is not None
-        # Its end is noticed and reported by whoever waits for its answer.
+        # Its end is noticed and reported where its answer is awaited.
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(what).encode() + b"\n")
             self.process.stdin.flush()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; return False if it does not end within so many seconds.
+        """Wait for its end; return False if it does not end within `seconds`.
 
         Raises Interrupted.
         """
@@ -246,8 +246,8 @@ def _best_line(text: str) -> str:
 
 
 def children(process: psutil.Process) -> dict[psutil.Process, list[str]]:
-    """Return the command lines of all that a process has started, and that those have, the eldest
-    first. One that has just ended has none any more, and is left out."""
+    """Return the command lines of all processes that a process has started, or that those have, the
+    oldest first. One that has just ended no longer has one, and is left out."""
     found = {}
     with contextlib.suppress(psutil.NoSuchProcess):
         for child in sorted(process.children(recursive=True), key=psutil.Process.create_time):

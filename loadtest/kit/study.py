@@ -37,9 +37,9 @@ CODES = {"failed": 1, "not valid": 3, "crossed": CROSSED}
 class Column:
     """A column of the table of a study.
 
-    `of` is where a row has the value, names with a slash between them, or returns it; `form` is how
-    it is written, see format(). The terminal has it in `width` characters, on the left if negative;
-    with 0 only the page has it.
+    `of` is where a row has the value (names with slashes between them), or a function that returns
+    it; `form` is how it is written, see format(). The terminal shows it in `width` characters,
+    left-aligned if that is negative; with 0 only the page shows it.
     """
 
     heading: str
@@ -65,13 +65,13 @@ def at(row: Point, of: str | Callable[[Point], Any]) -> Any:
 
 
 class Study:
-    """What measures points one after the other, and writes table, page and JSON. An object of it
-    is one run, with the options of the user.
+    """Measures points one after the other, and writes a table, a page and JSON. An instance is one
+    run, with the user's options.
 
-    What follows are names that a study has. `program` is what follows "python" on the command line;
-    `title` and `note` are the page's heading, and HTML below its charts. `options` is the dataclass
-    of the options, see kit.options.option. `columns` has a table for each kind of row. `figures`
-    says where rows have those of which --fail-if knows. `sentences` stand above tables in the
+    A study sets these names: `program` is what follows "python" on the command line; `title` and
+    `note` are the page's heading, and HTML below its charts. `options` is the dataclass of the
+    options, see kit.options.option. `columns` has a table for each kind of row. `figures` says
+    where rows have the figures that --fail-if knows. `sentences` stand above tables in the
     terminal, and `key` is the name of the points in the JSON.
     """
 
@@ -95,7 +95,7 @@ class Study:
         return ""
 
     def facts(self) -> dict[str, Any]:
-        """Return what is kept with a run besides what all have."""
+        """Return what is kept with a run in addition to what all runs have."""
         return {"options": {name: _bare(value) for name, value in vars(self.chosen).items()}}
 
     def machine(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Study:
         return {figure: at(row, of) for figure, of in self.figures.items()}
 
     def end(self, run: dict[str, Any], code: int) -> int:
-        """Say what is to be said at the end; return the exit code."""
+        """Print what there is to say at the end; return the exit code."""
         return code
 
     def shown(self, run: dict[str, Any]) -> list[Point]:
@@ -141,7 +141,7 @@ class Study:
         """Return the charts of a run: name of the file -> figure."""
         return {}
 
-    # What all have.
+    # What all studies have.
 
     @classmethod
     def parser(cls) -> Parser:

@@ -5,7 +5,7 @@ from rich.table import Table
 
 from flatlands.loadtest.kit.options import bare
 
-#: Characters that a line may have if standard output is no terminal.
+#: Characters that a line may have if standard output is not a terminal.
 WIDTH = 250
 
 

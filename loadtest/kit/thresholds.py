@@ -1,7 +1,7 @@
 """Thresholds: what a figure must not be, written as "p99 > 100". It never knows what is measured.
 
-What crosses one is told in a sentence, and so is a figure that is not known: nobody is to believe
-that it was looked at.
+A figure that crosses one is reported in a sentence, and so is one that is not known: nobody is to
+believe that it was checked.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""The client that measures all peers alike: some thousand players in one event loop.
+"""The client that measures all peers alike: thousands of players in one event loop.
 
 The load is an open loop: a move is sent when it is due, whether or not the last one has come back,
 and its latency counts from that time. The loop is that of loadtest/idle/client.py; what comes is
@@ -105,7 +105,7 @@ class Crowd:
         self.at = 0
 
     def wait(self, squares: Sequence[Square]) -> None:
-        """Let players come to these squares."""
+        """Note the squares in which the next players will join."""
         self._waiting = list(zip(squares, self._audiences(squares), strict=True))[::-1]
 
     def begin(self, talk: Talk) -> bytes:
@@ -166,9 +166,9 @@ class Crowd:
 
 class Client(Loop):
     """A process with many clients of one server, which count what they hear. Times are in us of
-    the run's clock. It must be closed in the end."""
+    the run's clock. It must be closed at the end."""
 
-    #: Players who are lost keep their place in the order of moves.
+    #: Players that are lost keep their place in the order of moves.
     keeps_lost = True
 
     def __init__(self, target: Target, dialect: Dialect) -> None:
@@ -182,12 +182,12 @@ class Client(Loop):
         super().__init__(config, parent, self._crowd)
 
     def join(self, squares: Sequence[Square]) -> None:
-        """Let a player join in each of these squares. Raises Trouble and Interrupted."""
+        """Make a player join in each of these squares. Raises Trouble and Interrupted."""
         self._crowd.wait(squares)
         self._join(len(squares))
 
     def measure(self, seconds: float, cost: Callable[[], Cost]) -> dict[str, Any]:
-        """Let all players move for WARM_UP, then measure for so many seconds; return the figures.
+        """Make all players move for WARM_UP, then measure for `seconds`; return the figures.
 
         `cost` returns what the server has used until now. "seconds" is the actual length of the
         window. "arrived" are the deliveries in it, and "delivered" those of moves that were due in

@@ -1,16 +1,16 @@
 """Dialects: what a client says to a server to join, to move and to stay connected.
 
-A dialect is a file of Python, one of dialects/ or one of a user's own, with these names:
+A dialect is a Python file, one of those in dialects/ or a user's own, with these names:
 
     lines(square)          the lines with which a player joins in a square, (column, row)
-    move(x, y, marker)     a move within the square, with the marker in it as it is
+    move(x, y, marker)     a move within the square, with the marker in it unchanged
     path(address, square)  the path at which a player connects, if it is not that of the URL
-    HEARTBEAT              (payload of one byte, its answer), if the server sends such
+    HEARTBEAT              (payload of one byte, its answer), if the server sends heartbeats
     audiences(squares)     how many hear a move of each player, if it is not all in the 3x3 squares
                            around its own
 
 Each line is (bytes to wait for, message to send then); either may be empty. A player plays when all
-its lines are done. A message that is text goes as a frame of text, and bytes as a binary one. What
+its lines are done. A message that is a str is sent as a text frame, and bytes as a binary one. What
 a server sends is never decoded: its answers are recognised by a few of their bytes.
 """
 
@@ -32,7 +32,7 @@ Lines = Sequence[tuple[bytes, Message]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is in such a file, see the module. `path` raises Refused."""
+    """What the file of a dialect contains, see the module. `path` raises Refused."""
 
     lines: Callable[[Square], Lines]
     move: Callable[[int, int, str], Message]

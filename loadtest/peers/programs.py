@@ -12,7 +12,7 @@ from flatlands.loadtest.peers.dialect import Address
 
 SERVERS = Path(__file__).resolve().parent / "servers"
 
-#: The peers in Python have a virtual environment of their own, apart from the project's.
+#: The peers in Python have a separate virtual environment, not the project's.
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 #: Those in Go and in Rust are built into this folder.

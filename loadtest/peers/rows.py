@@ -19,11 +19,11 @@ FLATLANDS = "flatlands"
 #: Players in each square, as in the swarm's scenario "mill".
 SHARE = 20
 
-#: The client was too slow to be believed if it sent one move in a hundred later than so many ms, or
-#: if it used a larger share of its core.
+#: The client was too slow to be believed if it sent one move in a hundred later than LATE ms, or if
+#: it used a larger share of its core than BUSY.
 LATE, BUSY = 50.0, 0.95
 
-#: Seconds that a run of the swarm may take besides measuring.
+#: Seconds that a run of the swarm may take in addition to measuring.
 SWARM_EXTRA = 180
 
 
@@ -60,7 +60,7 @@ def _noted(row: Row) -> Iterator[None]:
 
 
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
-    """Start a peer, measure it for so many seconds, and stop it."""
+    """Start a peer, measure it for `seconds`, and stop it."""
     row = Row(peer.name, peer.title, players)
     server_cpus, client_cpus = shared_out()
     with _noted(row), programs.started(programs.command(peer), server_cpus) as server:

@@ -137,7 +137,7 @@ notes about these figures.</p>"""
         return {**machine(), **_versions()}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Let all servers take turns, with each number of players."""
+        """Yield the runs: all servers take turns, with each number of players."""
         chosen = self.chosen
         if chosen.url:
             for players in chosen.players * chosen.repeat:
@@ -225,7 +225,7 @@ notes about these figures.</p>"""
                 if row["share"] is not None and row["share"] < 0.99:
                     text += f", {percent(row['share'])} delivered"
                 colour = OURS if row["name"] == FLATLANDS else THEIRS
-                # What a row has notes of is not to be believed without them.
+                # The figures of a row with notes are not to be believed without these.
                 bar = Bar(row["title"], colour, row["per_cpu_second"], text, bool(row["notes"]))
                 bars.setdefault(row["players"], []).append(bar)
         x = "deliveries per CPU second of the server"

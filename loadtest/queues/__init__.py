@@ -1,5 +1,5 @@
 """Two queues, again: measures how much the brokers carry without the game.
 
-Besides loadtest/kit/ it imports brokers/ only. The processes that measure are its own children, and
-what they have counted never travels over the broker that is measured.
+Apart from loadtest/kit/ it imports only brokers/. The processes that measure are its own children,
+and what they have counted never travels over the broker that is measured.
 """

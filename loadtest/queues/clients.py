@@ -26,8 +26,8 @@ GONE_S = 3.0
 
 
 class Client:
-    """A connection that publishes, and may also subscribe. It is made of a worker's configuration,
-    see worker.py, and has then connected."""
+    """A connection that publishes, and may also subscribe. It is made from a worker's
+    configuration, see worker.py, and is then connected."""
 
     #: Sends or queues a payload on a channel; returns False if that is impossible now.
     publish: Callable[[str, bytes], bool]
@@ -55,7 +55,7 @@ class Client:
         return 0
 
     def sleep(self, seconds: float) -> None:
-        """Wait for some seconds, and send what is buffered for long enough."""
+        """Wait for some seconds, and send what has been buffered for long enough."""
         time.sleep(seconds)
 
     def trouble(self) -> str:
@@ -192,8 +192,8 @@ class ZeroMQ2013(Client):
     """ZeroMQ as the article describes it, for the broker in broker_2013.py.
 
     A message is one frame: the channel's name, a space, the payload. So a subscription to "1" also
-    receives "10". All limits of queues are those of the library: messages that are too many for a
-    queue to a subscriber are dropped, and nobody is told.
+    receives "10". All queues have the library's limits: messages that do not fit into a queue to a
+    subscriber are dropped, and nobody is told.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ PUBLISHERS: dict[str, type[Client]] = {
     "zeromq-2013": ZeroMQ2013,
 }
 
-#: The same for its subscribers. Whoever is not named has the game's.
+#: The same for its subscribers. Clients that are not named here have the game's.
 SUBSCRIBERS: dict[str, type[Client]] = {
     "redis-2013": Redis2013,
     "zeromq-2013": ZeroMQ2013,

@@ -8,7 +8,7 @@ It is pure arithmetic. Each message that a broker accepted is due at each subscr
 counted; the rest is `lost`. A broker that cannot count the messages of a gap reports the gap by a
 Reset: `silent` says that a subscriber lost messages and got no Reset. `unfinished` subscribers were
 still receiving when they had to stop, so what they had not received may not be lost. `adds_up` says
-that no message came which nobody sent, and that no broker counted more drops than there were.
+that no message came that nobody sent, and that no broker counted more drops than there were.
 """
 
 from collections.abc import Iterable
@@ -97,7 +97,7 @@ def costs(point: dict[str, Any]) -> dict[str, float | None]:
     """Return the CPU time of one message in microseconds, from a point with "cpu".
 
     For publishers and brokers it is that of a message that is published, for subscribers that of
-    one that is delivered. It is None for those without a process of their own.
+    one that is delivered. It is None for kinds without a separate process.
     """
     cpu, published, delivered = point["cpu"], point["publishes"], point["deliveries"]
     messages = {"publishers": published, "subscribers": delivered, "brokers": published}

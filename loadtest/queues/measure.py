@@ -19,7 +19,7 @@ from flatlands.loadtest.queues.series import GO_2013, PYTHON_2013, Series
 from flatlands.loadtest.queues.stamp import SECOND
 from flatlands.loadtest.queues.worker import DRAIN_S
 
-#: Seconds between the message to the workers when to begin, and the beginning.
+#: Seconds from when the workers are told when to begin, until they begin.
 LEAD_S = 0.15
 
 #: Seconds by which a worker's answer may be late on a machine with fewer cores than workers.
@@ -70,7 +70,7 @@ def jobs_of(series: Series, clients: int, go: str) -> list[Job]:
 
 
 def kind_of(url: str) -> str:
-    """Return the scheme under which a broker is started that speaks as the one at a URL does."""
+    """Return the scheme by which to start a broker that speaks as the one at a URL does."""
     scheme = url.partition("://")[0]
     return {"rediss": "redis", "tls": "nats", "mqtts": "mqtt"}.get(scheme, scheme)
 
@@ -113,7 +113,7 @@ def measure(series: Series, clients: int, options: Any, go: str = "") -> dict[st
 def run(
     jobs: list[Job], url: str, options: Any, children: Children, brokers: list[Program]
 ) -> dict[str, Any]:
-    """Let workers publish and receive; return the figures of the window that all have measured."""
+    """Make workers publish and receive; return the figures of the window that all have measured."""
     config = {
         "url": url,
         "clients": sum(len(job.publishers) for job in jobs),
@@ -162,7 +162,7 @@ def _cpu(
 ) -> dict[str, float | None]:
     """Wait for the end of the window; return for each kind of process how many cores it used.
 
-    A kind without a process here has None. `window` is (start, stop) in nanoseconds of
+    A kind without a process here is None. `window` is (start, stop) in nanoseconds of
     CLOCK_MONOTONIC.
     """
     kinds: dict[str, list[psutil.Process]] = {}

@@ -19,8 +19,8 @@ class Series:
     """One curve of the charts.
 
     `broker` is the scheme of its brokers, PYTHON_2013 or GO_2013, and `brokers` how many there are.
-    The curve has the colour of a backend, of which variants have tints, and a marker. `client` is
-    how it publishes: a key of clients.PUBLISHERS, or "go" for the worker that is written in Go. Its
+    The curve has the colour of its backend, or for a variant a tint of it, and a marker. `client`
+    is how it publishes: a key of clients.PUBLISHERS, or "go" for the worker written in Go. Its
     clients run `together` in one process, or each has two. `is_told` says whether a subscriber that
     loses messages must be told of it. `past` is the label of its curve in the article, and for each
     of PAST_CLIENTS the thousands of messages a second per client that were read from it.

@@ -15,7 +15,7 @@ from flatlands.loadtest.kit.histogram import Histogram
 STAMP = struct.Struct("<QHHQ")
 _STAMPS = np.dtype([("sent", "<u8"), ("publisher", "<u2"), ("run", "<u2"), ("number", "<u8")])
 
-#: The publisher in messages by which a subscriber proves that it receives a channel.
+#: The publisher's number in messages by which a subscriber proves that it receives a channel.
 HELLO = 0xFFFF
 
 #: No publisher reaches this number: a billion messages take hours.

@@ -27,7 +27,7 @@ CLIENTS_LIMIT = 1000
 #: A point is drawn hollow if a larger share of its messages was not delivered.
 LOSSY = 0.01
 
-#: It is drawn pale if its processes used so much of all cores: clients or broker had none left.
+#: It is drawn pale if its processes used this share of all cores: clients or broker had none left.
 FULL = 0.95
 
 
@@ -110,7 +110,7 @@ def _missing(point: Point) -> float:
 
 
 def _is_full(point: Point, cores: int) -> bool:
-    """Say whether a point shows how many clients the machine carries, and not its broker."""
+    """Return whether a point shows how many clients the machine carries, and not its broker."""
     used = sum(cpu for cpu in point["cpu"].values() if cpu is not None)
     return bool(used >= FULL * cores or point["account"]["unfinished"])
 
@@ -178,7 +178,7 @@ for each that is delivered.</p>"""
         return {**machine(), "go": output_of(find_go(), "version")}
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure each series with one number of clients after the other."""
+        """Yield each series, to be measured with one number of clients after the other."""
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="two-queues-"))
         build = functools.cache(lambda: build_worker(Path(folder)))
 
@@ -194,8 +194,8 @@ for each that is delivered.</p>"""
         return f"{row['series']} with {row['clients']} clients"
 
     def faults(self, row: Point) -> Iterator[tuple[str, str]]:
-        """Raise Trouble if the account of a point's messages shows a fault. That messages were lost
-        in silence is none of a series that promises nothing else."""
+        """Raise Trouble if the account of a point's messages shows a fault. Silent losses are not a
+        fault of a series that promises nothing else."""
         account, wrong = row["account"], ""
         if not account["adds_up"]:
             wrong = f"the account does not add up: {account}"

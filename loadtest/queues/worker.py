@@ -114,7 +114,7 @@ class Subscribing:
         self._number, self._config = number, config
 
     def prove(self) -> None:
-        """Subscribe, and wait until an own message has come back on every channel."""
+        """Subscribe, and wait until one of its messages has come back on every channel."""
         run, size = self._config["run"], self._config["size"]
         channels = [str(n) for n in range(self._config["channels"])]
         self.client.subscribe(channels)
@@ -181,7 +181,7 @@ def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
 
 
 def results(greenlets: list[Any]) -> list[Any]:
-    """Wait for greenlets, and return the same of them."""
+    """Wait for greenlets, and return their results in order; raise the first exception of any."""
     # The list that joinall() returns is in the order in which they ended.
     gevent.joinall(greenlets, raise_error=True)
     return [greenlet.get() for greenlet in greenlets]

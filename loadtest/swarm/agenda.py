@@ -18,7 +18,7 @@ class Agenda:
         #: (due, a rising number, deed, bot, argument). The number keeps deeds of one time in order.
         self._heap: list[tuple[int, int, Deed, Bot, Any]] = []
         self._order = 0
-        #: The same without the number, in order: the acks, and the moves after the first of a bot.
+        #: The same without the number, in order: the acks, and each bot's moves after its first.
         self.acks: deque[tuple[int, Deed, Bot, Any]] = deque()
         self.moves: deque[tuple[int, Deed, Bot, Any]] = deque()
 
@@ -35,9 +35,9 @@ class Agenda:
         bot: Bot,
         argument: Any = None,
     ) -> None:
-        """Do the same at a lower cost, by one of the queues.
+        """Do the same at a lower cost, with one of the queues.
 
-        It may be put into the heap all the same, if a deed in the queue is due later.
+        If the last deed in the queue is due later, this one goes into the heap nevertheless.
         """
         if queue and queue[-1][0] > due:
             self.put(due, what, bot, argument)

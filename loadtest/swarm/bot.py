@@ -1,8 +1,8 @@
 """One bot: a WebSocket client that plays as docs/protocol.md describes.
 
-It is called when bytes have come for it, and when a deed of it is due. It never decides what to do:
-loadtest/swarm/scenarios.py does, or the bot of a game. For these it is a player as `flatlands.Bot`
-is; what others do it follows only if it `sees`, since that costs as much as all the rest.
+It is called when bytes have come for it, and when one of its deeds is due. It never decides what to
+do: loadtest/swarm/scenarios.py does, or the bot of a game, to which it looks like `flatlands.Bot`.
+It follows what others do only if it `sees`, since that costs as much as all the rest.
 """
 
 import random
@@ -26,8 +26,8 @@ from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.wire import Square
 
-#: A flush is acknowledged after so many us, or after so many bytes: by a ping if the last one is so
-#: many us ago. A quiet connection is pinged after so many us.
+#: A flush is acknowledged after ACK_AFTER us or ACK_BYTES bytes: by a ping, if the last ping was
+#: PING_EVERY us ago. A quiet connection is pinged after PING_ANYWAY us.
 ACK_AFTER, ACK_BYTES, PING_EVERY, PING_ANYWAY = 850_000, 90_000, 5_000_000, 10_000_000
 
 #: us: an acknowledgement that is due sooner goes with a move.
@@ -42,8 +42,8 @@ DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
 #: Units of a tile.
 TILE = 1024
 
-#: Bytes of the receive buffer of a bot that does not read. Over loopback it would have megabytes,
-#: which a machine far away has not.
+#: Bytes of the receive buffer of a bot that does not read. Over loopback it would be megabytes,
+#: unlike that of a machine far away.
 DEAF_BUFFER = 16 * 1024
 
 
@@ -78,14 +78,14 @@ class Bot(Connection, Playing):
         #: What is known of the players in the squares that it holds.
         self.view = world.view()
         self.held: tuple[int, int, int, int] | None = None
-        #: How many times bytes were read of it that wait to be processed.
+        #: How many reads of its socket wait to be processed.
         self.waiting = 0
-        #: Three values for the scenario: where the bot began, in tiles, its heading, and how often
-        #: it turned.
+        #: Three values for the scenario: where the bot began, in tiles, its heading, and how many
+        #: turns it has had.
         self.home = (0.0, 0.0)
         self.heading = (1, 0)
         self.turn = 0
-        #: All that it chooses is drawn from here: its process seeds it.
+        #: All its choices are drawn from here; its process seeds it.
         self.random = random.Random(index)
         #: When its next move is due, and how the game lets players walk.
         self.due, self.walking = 0, "free"
@@ -94,8 +94,8 @@ class Bot(Connection, Playing):
         self.deaf = self.rude = False
         self.lives: list[dict[str, Any]] = []
         self.asked = 0
-        #: The player's id for which the token to come back with stands, and how often it has tried
-        #: to come back.
+        #: The id of the player that its token stands for, or 0, and how often it has tried to come
+        #: back.
         self.former = self.tries = 0
         self.course = Course()
         #: The address to which it was asked to go, and the socket of the machine that asked.
@@ -115,7 +115,7 @@ class Bot(Connection, Playing):
         self.missing: set[tuple[int, int]] | None = None
         self.flush = 0
         self._unread = 0
-        #: Whether a flush is to be acknowledged, and until when.
+        #: Whether a flush is to be acknowledged, and by when.
         self.ack_due, self.ack_by = False, 0
         self.pinged = now
         #: The time at which the oldest ping without a pong was sent, or 0.
@@ -169,7 +169,7 @@ class Bot(Connection, Playing):
             self._go_over(now)
 
     def _go_over(self, now: int) -> None:
-        """Go on at another machine. The connection to the last one is kept until that is done."""
+        """Continue at another machine; keep the connection to the last one until that is done."""
         door, self._asked_to = self.world.door_at(self._asked_to), ""
         if door is None or self.deaf or self.rude:
             return
@@ -179,13 +179,13 @@ class Bot(Connection, Playing):
         self.connect(now)
 
     def _let_go(self) -> None:
-        """Let go of the machine from which it has gone."""
+        """Give up the connection to the machine that it has left."""
         if self._last is not None:
             self._sockets.parting.append(self._last)
             self._last = None
 
     def _resync(self, now: int) -> None:
-        """Forget what is known, for everything is told again, and perhaps by another node."""
+        """Forget what is known: everything is told again, perhaps by another node."""
         self._tally.resyncs += 1
         self._forget_all()
         self._anew = _squares(self.held)
@@ -198,9 +198,9 @@ class Bot(Connection, Playing):
             self.observer.resync(now)
 
     def hears(self, flush: Flush, now: int) -> bool:
-        """Process a flush at once that was all that was read at the time `now`.
+        """Note a flush at once that was all that was read at the time `now`, if that is enough.
 
-        Returns False, and does nothing, if that is more than to note it, or other bytes come first.
+        Returns False, and does nothing, if it takes more than that, or other bytes come first.
         """
         if self.waiting or self._rest or flush.view is not self.view:
             return False
@@ -278,8 +278,8 @@ class Bot(Connection, Playing):
         self.hang_up(heard=heard)
 
     def look(self) -> None:
-        """Note what lies on the ground that it sees, and what is written there, for ground.py; of
-        several looks the last two are kept."""
+        """Note what lies, and what is written, on the ground that it sees, for ground.py; only the
+        last two looks are kept."""
         layers = [number for what, number in self._kinds if what == "cells"]
         blank = bytes(self.side**2)
         seen: Look = {}
@@ -293,15 +293,15 @@ class Bot(Connection, Playing):
         self._looked = [*self._looked[-1:], seen]
 
     def hold_nothing(self) -> None:
-        """Let go of all squares, because it reads nothing more of them for now."""
+        """Hold no square any more, because it reads nothing more of them for now."""
         self.view.hold(_squares(self.held), set())
         self.held = None
 
     def life(self, left: int, why: str = "") -> dict[str, Any]:
         """Return what this bot did since it joined, and if it observes, what it was told.
 
-        `left` is the time of its end and `why` the reason, empty if it said goodbye. `former_seq`
-        is the last seq of its life before. Bots with one `node` are connected to one node.
+        `left` is the time at which this life ended and `why` the reason, empty if it said goodbye.
+        `former_seq` is the last seq of its life before. Bots on one node have the same `node`.
         """
         return {
             "index": self.index,
@@ -349,7 +349,7 @@ class Bot(Connection, Playing):
     def _move(self, kind: int, *fields: int) -> None:
         if self.walking != "none":
             last = self.course.intents[-1] if self.course.intents else 0
-            # What is due names a move: no two are due at one time.
+            # The time at which a move is due identifies it: no two are due at one time.
             self.intend(max(self.due, last + 1), self.world.now(), kind, *fields)
             self._tally.moves += 1
 
@@ -388,18 +388,18 @@ class Bot(Connection, Playing):
 
     @property
     def unanswered(self) -> bool:
-        """Whether no event of its own has answered its last move yet."""
+        """Whether its last move has not yet been answered by an event of its own."""
         return bool(self.ready_at) and not self.course.answered
 
     def _node_time(self, now: int) -> int:
         return round(now / 1000 + self.offset)
 
     def now(self) -> float:
-        """Return node time in ms, about."""
+        """Return the node's time in ms, approximately."""
         return self._node_time(self.world.now())
 
     def place(self, id: int | None = None) -> tuple[float, float]:
-        """Return where it is, by what it was told, or a player whom it sees: (x, y) in tiles."""
+        """Return where it, or a player that it sees, is by what it was told: (x, y) in tiles."""
         if id not in (None, self.id):
             return super().place(id)
         x, y = self.course.at(self._node_time(self.world.now()))
@@ -407,11 +407,11 @@ class Bot(Connection, Playing):
 
     @property
     def halted(self) -> bool:
-        """Whether its way was over or blocked where it was told of it."""
+        """Whether its walk was over or blocked, by what it was last told of it."""
         return self.course.position[2] == self.course.position[3] == 0
 
     def stands(self, now: int) -> bool:
-        """Say whether its last move is answered, and over."""
+        """Return whether its last move is answered, and over."""
         return not self.unanswered and self.course.over(self._node_time(now))
 
     # What it receives.
@@ -453,7 +453,7 @@ class Bot(Connection, Playing):
             self._hold(tuple(message[1:5]), now)
             self._apply(message)
         elif kind in (wire.THINGS, wire.CELLS, wire.KEPT):
-            # Those who observe are asked in the end what lies where.
+            # Observers are asked at the end what lies where.
             if self.sees or self.observer is not None:
                 self._apply(msgpack.unpackb(payload))
         elif kind == wire.PONG:

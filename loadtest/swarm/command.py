@@ -123,7 +123,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"the bot.py of the game {given.game} fails: {what}") from error
-    # Brokers are measured by walks, and the bot of Flatlands itself does much else.
+    # Without --game bots only walk, to measure brokers: Flatlands' own bot does much else.
     given.scenario = given.scenario or (OWN if turn and given.game else "wander")
     scenario(given.scenario, given.game)
     starts = given.compare or given.broker or given.store
@@ -164,7 +164,7 @@ def _plans(given: argparse.Namespace) -> list[Options]:
 
 
 def _check_lead(given: argparse.Namespace) -> None:
-    """Raise ValueError with a sentence if generators elsewhere cannot play by the options."""
+    """Raise ValueError with a sentence if generators elsewhere cannot play with these options."""
     if not given.url:
         raise ValueError("--lead needs a --url that the generators can reach")
     if scenario(given.scenario, given.game).lockstep:
@@ -335,14 +335,14 @@ def _ramp(text: str) -> list[int]:
     first, last, number = map(int, parts)
     if not 1 <= first < last <= 100_000 or not 2 <= number <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} must rise, from 1 to 100000, in 2 to 100 steps")
-    # The steps are equal factors, rounded to two digits, for a logarithmic axis.
+    # The counts grow by a constant factor, rounded to two digits, for a logarithmic axis.
     factor = (last / first) ** (1 / (number - 1))
     counts = [float(f"{first * factor**step:.2g}") for step in range(number)]
     return sorted({first, *(round(count) for count in counts[1:-1]), last})
 
 
 def _token(text: str) -> str:
-    # The sentence does not contain the text, which is a secret.
+    # The error does not quote the text, which is a secret.
     if not text or not text.isascii() or not text.isprintable():
         raise argparse.ArgumentTypeError("an admin token has only printable ASCII characters")
     return text

@@ -19,10 +19,10 @@ from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.kit.thresholds import CROSSED
 from flatlands.loadtest.swarm.show import FIGURES, shown
 
-#: The figures of which more is better. Rates are given by the load.
+#: The figures of which more is better; and those, set by the load, of which neither is.
 MORE_IS_BETTER, NEITHER = ("per CPU s",), ("moves/s", "deliveries/s")
 
-#: Facts about a machine that are those of the moment.
+#: Facts about a machine that hold only at the moment.
 _MOMENTARY = ("date", "load_before")
 
 #: The fewest runs of each file that show a spread, and the least change, as a share. Of three runs
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def verdict(figure: str, before: Values, after: Values) -> str:
-    """Return "better", "worse", or "differs" for a figure of which neither is better; an empty text
-    if it does not differ beyond the spread, or that is not known."""
+    """Return "better", "worse", or "differs" for a figure that cannot be either; an empty text if
+    it does not differ beyond the spread, or if that is not known."""
     if min(len(before), len(after)) < FEWEST:
         return ""
     more, middle = min(after) > max(before), statistics.median(before)
@@ -101,7 +101,7 @@ def _kept(text: str) -> dict[str, Any]:
 
 
 def _groups(kept: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return name -> the figures of each run of it that is to be believed."""
+    """Return name -> the figures of each run of that name that was measured and is valid."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for run in kept["runs"]:
         options = run["options"]

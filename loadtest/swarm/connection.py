@@ -72,7 +72,7 @@ class Connection:
             self.lose(f"cannot connect: {error.strerror}")
 
     def writable(self) -> None:
-        """Go on now that the socket can be written to."""
+        """Continue now that the socket can be written to."""
         if self.state == CONNECTING:
             error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if error:
@@ -146,7 +146,7 @@ class Connection:
 
     def hang_up(self, *, heard: bool | None) -> None:
         """Close the socket. `heard`: the server is to read what was written to it last; with None
-        the socket stays open, and nothing is read of it any more."""
+        the socket stays open, and nothing more is read from it."""
         self._sockets.unregister(self)
         if heard:
             with contextlib.suppress(OSError):

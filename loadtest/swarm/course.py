@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from flatlands.loadtest.swarm.wire import Square
 
-#: us: a move that is sent later after it was due is not judged, for the bot was elsewhere by then.
+#: us: a move sent later than this after it was due is not judged: the bot was elsewhere by then.
 TOO_LATE = 500_000
 
 
@@ -52,9 +52,9 @@ class Course:
         `ack` is a number of an intent, and `track` is as `position` has it.
         """
         if seq <= self.former:
-            # Other bots are told late of its last life: this one did not begin with that.
+            # Another bot was told late of its last life, which is no part of this one.
             return
-        # What came of its last life has numbers that this one has not reached yet.
+        # Events of its last life may have numbers that this one has not reached yet.
         due = self.intents[ack - 1] if 0 < ack <= len(self.intents) else 0
         row = seq, due, *square, *track
         timeline = self.timeline
@@ -85,5 +85,5 @@ class Course:
         return x + dx * gone // duration, y + dy * gone // duration
 
     def over(self, node_now: int) -> bool:
-        """Say whether its last track is over."""
+        """Return whether its last track is over."""
         return node_now >= self.position[4] + self.position[5]

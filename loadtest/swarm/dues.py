@@ -15,13 +15,13 @@ KEPT = 256
 
 
 def room(bots: int) -> Any:
-    """Return the memory for so many bots. It may be handed to a process as it is started."""
+    """Return the memory for this many bots. It may be handed to a process that is being started."""
     return RawArray(c_longlong, bots * (1 + KEPT))
 
 
 class Dues:
     """When the intents of all bots were due, in memory that all processes of a run share. `memory`
-    is what `room` returned for so many bots; `elsewhere`: there are more at other machines.
+    is what `room` returned for `bots`; `elsewhere`: more bots play on other machines.
     """
 
     def __init__(self, memory: Any, bots: int, elsewhere: bool = False) -> None:
@@ -30,7 +30,7 @@ class Dues:
         #: The id of each bot's player, by the bot's index; 0 if it has none yet.
         self._ids = np.frombuffer(cells[:bots], dtype=np.int64)
         self._cells = cells[bots:]
-        #: A player's id -> where its bot's row begins, or -1 if it is no bot.
+        #: A player's id -> where its bot's row begins, or -1 if it is not a bot.
         self._rows: dict[int, int] = {}
 
     def name(self, index: int, id: int) -> None:
@@ -38,7 +38,7 @@ class Dues:
         self._ids[index] = id
 
     def knows(self, id: int) -> bool:
-        """Say whether a player is a bot of this run."""
+        """Return whether a player is a bot of this run."""
         return bool((self._ids == id).any())
 
     def put(self, index: int, number: int, due: int) -> None:
@@ -48,16 +48,16 @@ class Dues:
     def get(self, id: int, number: int) -> int:
         """Return when the intent with this number of a player was due.
 
-        It is 0 for the number 0, for players that are no bots, and for intents of a bot that were
-        not noted. If there are bots elsewhere, it is the number below 0 for players that are none
-        here.
+        That is 0 for the number 0, for players that are not bots, and for intents of a bot that
+        were not noted. If there are bots elsewhere, it is the negated number for players that are
+        not bots here.
         """
         if not number:
             return 0
         row = self._rows.get(id)
         if row is None:
             found = np.flatnonzero(self._ids == id)
-            # A bot is named before its first intent, so who is no bot now never will be.
+            # A bot is named before its first intent, so a player that is no bot now never will be.
             row = self._rows[id] = int(found[-1]) * KEPT if len(found) else -1
         if row < 0:
             return -number if self._elsewhere else 0

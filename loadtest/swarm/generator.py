@@ -67,7 +67,7 @@ def main(pipe: Any, plan: Plan) -> None:
     raise_descriptor_limit()
     if plan.cpus:
         os.sched_setaffinity(0, plan.cpus)
-    # By it the bots of a game choose, which know none of their own.
+    # The bots of a game draw from the module `random`, since they know no seed.
     random.seed(f"{plan.seed} {plan.indices.start}")
     generator = Generator(pipe, plan)
     try:
@@ -135,7 +135,7 @@ class Generator:
                 counting = self.tally.count()
 
     def serve(self, bot: Bot, mask: int) -> None:
-        """Read and write as a bot's socket is ready to; `mask` is from epoll."""
+        """Read and write what a bot's socket is ready for; `mask` is from epoll."""
         if bot.state == CONNECTING:
             bot.writable()
             return
@@ -166,7 +166,7 @@ class Generator:
             self._wait(bot, data, now)
 
     def _wait(self, bot: Bot, data: bytes, now: int) -> None:
-        """Have bytes processed that were read at the time `now`."""
+        """Queue bytes that were read at the time `now`, to be processed."""
         bot.waiting += 1
         self._received.append((bot, bot.socket, data, now))
 
@@ -192,8 +192,8 @@ class Generator:
         return order != "end"
 
     def _keep_house(self) -> None:
-        # What was ready at the last round is counted at the latest now: a swarm that is never idle
-        # would seem to receive nothing.
+        # What was ready at the last round is counted now at the latest: otherwise a swarm that is
+        # never idle would seem to receive nothing.
         while self.tally.count():
             self._agenda.do(self.now())
         self.tally.turn()
@@ -222,7 +222,7 @@ class Generator:
             "ready": sum(bot.ready_at > 0 for bot in playing),
             "cpu": time.process_time(),
             "away": len(self.play.away),
-            # It matters only once nobody moves any more.
+            # This matters only once no bot moves any more.
             "unanswered": 0 if self.play.moving else sum(bot.unanswered for bot in playing),
         }
 

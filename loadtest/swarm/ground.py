@@ -1,7 +1,7 @@
 """Judges what screens showed of things and cells: where two hold a square, they show the same.
 
-Each observer looks twice, a few seconds apart, when the bots have stopped. What differs in both
-looks in the same way is wrong, and not only under way. It knows no server, and no game.
+Each observer looks twice, a few seconds apart, when the bots have stopped. What differs in the same
+way in both looks is wrong, and not just still under way. It knows no server, and no game.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from typing import Any
 
 from flatlands.loadtest.swarm.oracle import Verdict
 
-#: So many differences are told in words.
+#: The most differences that are described in words.
 TOLD = 100
 
 #: A look: what lies in each held square, as hashable descriptions, and the bytes of each layer of
@@ -19,7 +19,7 @@ Look = dict[tuple[Any, ...], Any]
 
 
 def compare(lives: list[dict[str, Any]], verdict: Verdict) -> None:
-    """Compare the looks of those who observed to the end, and note in a verdict what differs."""
+    """Compare the looks of bots that observed to the end, and note in a verdict what differs."""
     looks = [life["looked"] for life in lives if not life["left"] and len(life["looked"]) == 2]
     holders: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for at, (first, last) in enumerate(looks):
@@ -41,7 +41,7 @@ def compare(lives: list[dict[str, Any]], verdict: Verdict) -> None:
 
 
 def _differences(one: Any, other: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield in what two looks at a square differ: things that only one shows, or (tile, value,
+    """Yield how two looks at a square differ: things that only one shows, or (tile, value,
     other value)."""
     if isinstance(one, bytes):
         if one != other:

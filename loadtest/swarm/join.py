@@ -1,7 +1,7 @@
 """`bots.py join HOST:PORT`: plays a part of the swarm that a leader on another machine leads.
 
-Its processes are those of any swarm. This one passes on what they and the leader tell each other,
-and answers which time it is. It measures and judges nothing.
+Its processes are those of any swarm. This program passes on what they and the leader tell each
+other, and answers what time it is. It measures and judges nothing.
 """
 
 import socket
@@ -68,8 +68,8 @@ def knock(address: tuple[str, int], name: str, processes: int) -> Line:
 
 
 def play(line: Line) -> bool:
-    """Wait for a run, and play in it; return False if there is none any more. Raises Trouble, of
-    which the leader is told."""
+    """Wait for a run, and play in it; return False if there are no more. Raises Trouble, after the
+    leader was told of it."""
     pipes: list[Connection] = []
     with ExitStack() as stack:
         try:

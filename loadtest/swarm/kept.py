@@ -46,8 +46,8 @@ def _screens(result: Result) -> dict[str, Any] | None:
 
 
 def as_json(done: Sequence[Result], token: str = "") -> dict[str, Any]:
-    """Return the results of all runs as a value for JSON, with the command and the machine. No
-    password is in it, nor an admin `token` that the command has."""
+    """Return the results of all runs as a value for JSON, with the command and the machine. It
+    contains no password, and not the admin `token` that the command has."""
     command = [bare(word).replace(token or "\0", "TOKEN") for word in sys.argv]
     return {
         "command": shlex.join(["python", *command]),
@@ -82,7 +82,7 @@ def write_csv(path: Path, done: Sequence[Result]) -> None:
             rows.writerow(found)
 
 
-#: Figure -> its name for Prometheus, and how many of its units are one there.
+#: Figure -> its name for Prometheus, and the factor by which it is multiplied there.
 METRICS = {
     "moves/s": ("moves_per_second", 1),
     "deliveries/s": ("deliveries_per_second", 1),
@@ -96,8 +96,8 @@ METRICS = {
 
 
 def write_prometheus(path: Path, done: Sequence[Result]) -> None:
-    """Write the figures of runs as Prometheus reads them, of several with one name those of the
-    last one. What is not known is left out. Whoever reads the file meanwhile sees it whole."""
+    """Write the figures of runs as Prometheus reads them; of several with one name, those of the
+    last one. What is not known is left out. No reader ever sees a part of the file."""
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
 
@@ -125,7 +125,7 @@ def write_prometheus(path: Path, done: Sequence[Result]) -> None:
 
 
 def telling(path: Path, further: Show) -> Show:
-    """Return a function that writes a run's progress for Prometheus, and shows it further."""
+    """Return a function that writes a run's progress for Prometheus, and passes it to `further`."""
 
     def tell(progress: Progress) -> None:
         write_prometheus(path, [progress.so_far])
@@ -154,7 +154,7 @@ def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:
 def run_apart(options: Sequence[str], seconds: float) -> list[dict[str, Any]]:
     """Run bots.py with these options; return the results of its runs, as `as_dict` makes them.
 
-    Raises Trouble if it has not ended after so many seconds or has measured nothing, and
+    Raises Trouble if it has not ended after `seconds` or has measured nothing, and
     Interrupted.
     """
     with tempfile.TemporaryDirectory(prefix="flatlands-swarm-") as folder:

@@ -1,9 +1,9 @@
 """The leader of a swarm on several machines: it admits generators, and compares their clocks.
 
-A generator's processes get plans as those of one machine do, and tell the same progress and
-reports, on the leader's clock: so there is one result, and one oracle that judges everybody. How
-long a move was under way is measured where its own bot is, by one clock. What observers elsewhere
-were told names a move by its number, and the leader finds out when that was due.
+A generator's processes get plans, and send progress and reports by the leader's clock, as those of
+a swarm on one machine do: there is one result, and one oracle that judges everybody. How long a
+move was under way is measured where its own bot is, by one clock. Observers elsewhere report a move
+by its number, and the leader finds out when it was due.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ from flatlands.loadtest.swarm.wire import TRACK
 #: Seconds within which all generators must have joined, and after which a silent one is given up.
 JOIN_WITHIN, SILENT = 60.0, 15.0
 
-#: Messages there and back by which a clock is compared: the quickest counts.
+#: Round trips by which the clocks are compared: the quickest counts.
 TRIPS = 50
 
 
 def book(name: str, game: str) -> str:
-    """Return a short text that differs if the code does by which bots play a scenario or game."""
+    """Return a digest of the code by which bots play a scenario or game."""
     return digest([Path(scenario(name, game).move.__code__.co_filename)])
 
 
@@ -47,7 +47,7 @@ class Hand(Line):
     """A generator that has joined.
 
     `clocks` has (its clock minus the leader's, by how much that may be wrong), in us, before and
-    after a run. `heard` is when it was heard last, in seconds.
+    after a run. `heard` is when its last message came, in seconds.
     """
 
     def __init__(self, end: socket.socket, names: Sequence[str]) -> None:
@@ -61,13 +61,13 @@ class Hand(Line):
         self._plays = False
 
     def recv(self) -> Any:
-        """Return what the next message is, its content, and the number of its process."""
+        """Return the next message: its kind, its content, and the number of its process."""
         told = super().recv()
         self.heard = time.monotonic()
         return told
 
     def begin(self, plans: Sequence[Plan], playbook: str) -> None:
-        """Let its processes begin a run, each by a plan whose `epoch` is of the leader's clock."""
+        """Make its processes begin a run, each by a plan whose `epoch` is on the leader's clock."""
         self.clocks = [self._compare()]
         told = []
         for plan in plans:
@@ -97,7 +97,7 @@ class Hand(Line):
         return offset, trip // 2 + 1
 
     def told(self) -> dict[str, Any]:
-        """Return what JSON has of it: its times may be wrong by half a trip, and by how far its
+        """Return what --json says of it. Its times may be wrong by half a trip plus how far its
         clock has moved."""
         (before, trip), (after, back) = self.clocks[0], self.clocks[-1]
         trip = max(trip, back)
@@ -110,7 +110,7 @@ class Hand(Line):
 def gathered(
     address: tuple[str, int], count: int, say: Callable[[str], None], patience: float = JOIN_WITHIN
 ) -> Iterator[list[Hand]]:
-    """Wait until so many generators have joined, and yield them; they end with the block.
+    """Wait until `count` generators have joined, and yield them; they end with the block.
 
     Raises Trouble, and Interrupted.
     """
@@ -149,16 +149,16 @@ def gathered(
         yield hands
         for hand in hands:
             with contextlib.suppress(Trouble):
-                # Who has ended was told already.
+                # That a generator has ended was reported already.
                 hand.send(("over",))
 
 
 def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Histogram:
-    """Write into reports when the moves were due of which observers at other generators were told,
-    where these have a number below 0, and tell nodes of different generators apart.
+    """Write into reports when moves that observers at other generators saw were due.
 
-    Returns how long the moves of the time `measured`, in us, were under way to them, as far as
-    batches told of them by tracks.
+    Until then a move's number, negated, stands there. Also tells nodes of different generators
+    apart. Returns how long the moves of the time `measured`, in us, took to reach those observers,
+    as far as batches told of them by tracks.
     """
     lives: dict[int, list[dict[str, Any]]] = defaultdict(list)
     took: list[int] = []
@@ -183,7 +183,7 @@ def settle(reports: Sequence[dict[str, Any]], measured: tuple[int, int]) -> Hist
             news[row, 2] = when = due(id, -number, at)
             if measured[0] <= when < measured[1] and (id, when) not in first:
                 first.add((id, when))
-                # Who comes into view is told with its last move, whenever that was.
+                # A player that comes into view is told with its last move, whenever that was.
                 if news[row, 3] == TRACK and news[row, 4] >= 0:
                     took.append(at - when)
         for row in np.flatnonzero(beliefs[:, 2] < 0).tolist():

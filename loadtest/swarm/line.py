@@ -1,6 +1,6 @@
 """Messages between the leader of a swarm and a generator: MessagePack over TCP.
 
-Arrays of whole numbers and sets stay what they are, and lists come as tuples. Both ends prove that
+Arrays of whole numbers and sets arrive as such, and lists as tuples. Both ends prove that
 they know the same secret, and never send it. Nothing that comes is ever run.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 
 from flatlands.loadtest.kit.processes import Trouble
 
-#: Bytes of a message at most, and seconds that the other end may take in the middle of one.
+#: The most bytes of a message, and seconds that the other end may take in the middle of one.
 MOST, PATIENCE = 2**28, 10
 
-#: The variable that has the secret.
+#: The environment variable that holds the secret.
 SECRET = "SWARM_SECRET"
 
 _ARRAY, _SET = 1, 2
@@ -34,9 +34,9 @@ def secret() -> bytes:
 
 
 class Line:
-    """One end of a connection; `who` is at the other one, as sentences have it.
+    """One end of a connection; `who` is what sentences call the other end.
 
-    Its methods raise Trouble if that has ended, or sends "trouble" with a sentence.
+    Its methods raise Trouble if the other end has hung up, or sends "trouble" with a sentence.
     """
 
     def __init__(self, end: socket.socket, who: str, *, leads: bool) -> None:
@@ -59,7 +59,7 @@ class Line:
             raise Trouble(f"{who} has hung up, or says nothing, before a run") from error
 
     def send(self, message: tuple[Any, ...]) -> None:
-        """Send a message: what it is, as a word, and what belongs to it."""
+        """Send a message: a word that says what it is, and its content."""
         try:
             self._end.send_bytes(msgpack.packb(message, default=_pack))
         except OSError as error:
@@ -95,7 +95,7 @@ def _unpack(code: int, data: bytes) -> Any:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Return a short text that differs if files do."""
+    """Return a short digest of the contents of files."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 

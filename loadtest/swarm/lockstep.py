@@ -1,4 +1,4 @@
-"""Lockstep, for the scenario `life`: a bot steps once it was told of its neighbours' last steps.
+"""Lockstep, for the scenario `life`: a bot steps once told of its neighbours' last steps.
 
 A single lost message stops a bot, and then its neighbours.
 """
@@ -20,8 +20,8 @@ AGAIN = 2000
 
 
 class Lockstep:
-    """Lockstep, for the scenario `life`: a bot steps once it was told of its neighbours' last
-    steps. Times are in us of the run's clock.
+    """Lockstep, for the scenario `life`: a bot steps once told of its neighbours' last steps. Times
+    are in us of the run's clock.
     """
 
     def __init__(self, plan: Plan, agenda: Agenda, tally: Tally) -> None:
@@ -39,7 +39,7 @@ class Lockstep:
         self._agenda.put(now + SECOND, self._step, bot, (bot.asked, 0))
 
     def stop(self, now: int) -> None:
-        """Let no bot step any more."""
+        """Stop all bots from stepping."""
         self._stopped = now
 
     def stalled(self) -> list[int]:

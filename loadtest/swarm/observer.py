@@ -34,11 +34,11 @@ REMEMBERED = 10_000_000
 SHOWN = 9
 
 #: ms by which a batch of another node may seem to be older than the one before it, because the
-#: bot's node has estimated the other's clock anew.
+#: bot's node has estimated the other's clock again.
 ADJUSTED = 100
 
 
-#: A player that comes to another node begins there with the next multiple of it among seqs, plus
+#: The seqs of a player that comes to another node begin there at the next multiple of this, plus
 #: one (docs/nodes.md, incarnations).
 INCARNATION = 2**24
 
@@ -50,8 +50,8 @@ class Belief:
     `ack` is the number of the last intent that its node had obeyed. `track` is (x, y, dx, dy,
     start, duration): absolute positions in 1/1024 tile, times in ms of the clock of the bot's node.
     `until` is the time at which the player is removed because its enter has not come, or None.
-    `over` is the time at which it was told in full anew, or removed, or None. `rough`: the track is
-    from a sketch. `pace` is how fast it is.
+    `over` is the time at which it was told in full again, or removed, or None. `rough`: the track
+    is from a sketch. `pace` is how fast it is.
     """
 
     id: int
@@ -72,16 +72,16 @@ Place = tuple[Square, int, int]
 class Observer:
     """The beliefs and the log of one observing bot. Times are in us of the run's clock.
 
-    In the log a move has no number, but the time at which it was due: 0 if the event acknowledges
-    none.
+    The log names a move not by its number, but by the time at which it was due: 0 if the event
+    acknowledges none.
     """
 
     def __init__(self, dues: Dues) -> None:
         self._dues = dues
         self.rules: Rules
         self.players: dict[int, Belief] = {}
-        #: Who was last told in full to have a place. One who has left it stays for REMEMBERED, for
-        #: what it did there may come after what it did in the next square.
+        #: The player that was last told in full to have a place. It stays for REMEMBERED when it
+        #: leaves: what it did there may come after what it did in the next square.
         self._places: dict[Place, Belief] = {}
         self.held: tuple[int, int, int, int] | None = None
         self._removed: dict[int, tuple[int, int]] = {}
@@ -89,8 +89,8 @@ class Observer:
         #: batch.
         self._begun: dict[tuple[Square, int], int] = {}
         self._seqs: dict[tuple[Square, int], int] = {}
-        #: Squares that were a crowd. There the server makes batches of its own, of moves that it
-        #: tells exactly, and these are begun when they are written: others are begun before.
+        #: Squares that were a crowd. For these the server itself makes batches of moves that it
+        #: tells exactly. It begins them when it writes them, and other batches before.
         self._crowds: set[Square] = set()
         # The log has a row for each event or snapshot's entry of a player ...
         self._ids, self._acks, self._at = array("q"), array("q"), array("q")
@@ -98,7 +98,7 @@ class Observer:
         # ... and one for each batch: (time, column, row, number of events, replaced events).
         self._rows: list[tuple[int, int, int, int, int]] = []
         self.duplicate = self.reordered = 0
-        #: Records whose slot nobody had whom it knew.
+        #: Records whose slot no player had that it knew.
         self.lacking = 0
         #: For each resync: the time of the last message before it, and its own time.
         self.behind: list[tuple[int, int]] = []
@@ -116,7 +116,7 @@ class Observer:
         self.last = now
         square, source = batch.square, batch.source
         before = self._begun.get((square, source), batch.sent)
-        # A batch of the own node is begun when the one before it has been published.
+        # The bot's own node begins a batch when the one before it has been published.
         late = batch.sent < before - (ADJUSTED if source else 0) and square not in self._crowds
         if batch.sent > before or (square, source) not in self._begun:
             self._begun[square, source] = batch.sent
@@ -136,8 +136,8 @@ class Observer:
                 ack = known.ack - (known.ack - record[2] & 255)
             if self._heard(square, known.id, seq, late=late):
                 self._note(known.id, ack, TRACK, now, row, seq)
-                # The enter of one who is drawn on was lost. To note this seq would keep it out when
-                # the enter comes again.
+                # A player that is kept without its enter has lost that. If this seq were noted, the
+                # enter would be refused when it comes again.
                 there = known.until is None and known.over is None
                 if there and known.square == square and seq > known.seq:
                     known.seq, known.ack = seq, ack
@@ -146,13 +146,13 @@ class Observer:
         for event in batch.others:
             kind = event[0]
             if kind not in (ENTER, LEAVE, GONE):
-                # It changes nothing of the player, or is of a kind that is not known.
+                # It changes nothing about the player, or its kind is unknown.
                 continue
             id, seq = event[1], event[2]
             known = self.players.get(id)
             newest = max(self._seqs.get((square, id), 0), known.seq if known else 0)
             if kind == GONE and seq // INCARNATION < newest // INCARNATION:
-                # The node that handed it over says so last, for whoever has not heard the next one.
+                # The node that handed it over says so last, for clients that missed its next node.
                 continue
             if self._heard(square, id, seq, late=late):
                 self._note(id, event[3] if kind == ENTER else 0, kind, now, row, seq)
@@ -175,7 +175,7 @@ class Observer:
             if known is None:
                 continue
             risen = sketch[1] - known.seq & 15
-            # Its own moves, and those that a snapshot has shown, it knows already.
+            # It already knows its own moves, and those that a snapshot has shown.
             if 0 < risen < 8:
                 seq, ack = known.seq + risen, known.ack + ((sketch[1] >> 4) - known.ack & 15)
                 self._heard(square, known.id, seq, late=False)
@@ -185,7 +185,7 @@ class Observer:
                     known.track = self.rules.sketched(square, crowd.sent, sketch, known.pace)
 
     def _named(self, place: Place, now: int) -> Belief | None:
-        """Return who a record or a sketch names by a place; if that is nobody, count it."""
+        """Return the player that a record or sketch names by a place; count it if there is none."""
         known = self._places.get(place)
         if known is None or (known.over is not None and known.over + REMEMBERED < now):
             self.lacking += 1
@@ -193,13 +193,13 @@ class Observer:
         return known
 
     def _heard(self, square: Square, id: int, seq: int, *, late: bool) -> bool:
-        """Count an event of a batch; say whether it is another than the last of its player."""
+        """Count an event of a batch; return False if it repeats the last one of its player."""
         before = self._seqs.get((square, id), -1)
         if seq == before:
             self.duplicate += 1
             return False
-        # A node that did not hear in time that a player went elsewhere may tell of it once more:
-        # screens take no event of an earlier incarnation.
+        # A node that heard too late that a player went elsewhere may tell of it once more: screens
+        # ignore events of an earlier incarnation.
         if late or seq < before and seq // INCARNATION == before // INCARNATION:
             self.reordered += 1
         self._seqs[square, id] = max(seq, before)

@@ -14,7 +14,7 @@ A move that an observer must be told of is *delivered* if its own number came. O
 replaced: see loadtest/swarm/replaced.py), *skipped* (the server said that this observer lagged),
 *unheld* (the server was late, and sent the square's snapshot only afterwards) or *dropped* (at that
 time the server or its broker counted losses, and no other observer at the same node was told of it,
-so the batch has not come to the node). Otherwise it is *missing*. Unless
+so the batch did not reach the node). Otherwise it is *missing*. Unless
 
     expected = delivered + replaced + skipped + unheld + dropped
 
@@ -42,7 +42,7 @@ from flatlands.loadtest.swarm.world import (
     World,
 )
 
-#: us: a move is stale if it is delivered later after it was due.
+#: us: a move is stale if it is delivered later than this after it was due.
 STALE = 2 * SECOND
 
 #: us within which a player that left is gone from all screens, and the last moves are delivered.
@@ -54,10 +54,10 @@ DIMMED = 10 * SECOND
 #: Units by which a sketch may miss the place of a player, in squares of up to 64 tiles.
 ROUGH = 129
 
-#: us: a client that lagged has missed events of at most so long before the resync.
+#: us: a client that lagged has missed events of at most this time before the resync.
 BEHIND = 5 * SECOND
 
-#: The counts that must be 0, besides those of missing moves: what tables call each.
+#: The counts that must be 0, apart from `missing`: (what tables call it, its name).
 FAULTS = (
     ("heard from too far away", "foreign"),
     ("duplicate", "duplicate"),
@@ -105,7 +105,7 @@ class Verdict:
     misplaced: int = 0
     #: Records of batches whose slot nobody had, as far as the observer knew. They are no faults.
     lacking: int = 0
-    #: Heard from too far away of a server that was late a moment ago.
+    #: Heard from too far away, from a server that was late a moment before.
     lingering: int = 0
     stalled: int = 0
     unanswered: int = 0
@@ -178,7 +178,7 @@ def _judge_one(world: World, life: dict[str, Any]) -> Verdict:
     if len(rows):
         allowed = interest.may(rows[:, 0], rows[:, 1], rows[:, 2])
         for at, _, _, events, _ in rows[~allowed].tolist():
-            # A server that is late lets go of squares late, too.
+            # A server that is late also stops telling of squares late.
             if world.was_late(at - LINGERS, at):
                 verdict.lingering += events
             else:
@@ -246,7 +246,7 @@ def _account(
     for id, several in by_player.items():
         news = _in_order(several)
         hidden += _hidden(world, interest, id, news, untold.pop(id, []))
-    # Of these players nothing was ever told.
+    # Nothing was ever told of these players.
     verdict.missing += sum(len(numbers) for numbers in untold.values())
     left = []
     for some in hidden:
@@ -284,7 +284,7 @@ def _account(
 def _passed_on(
     world: World, interest: Interest, life: dict[str, Any], id: int, number: int
 ) -> bool:
-    """Say whether the observer's node told another one of a move in a square that this one held."""
+    """Return whether others at the node were told of a move in a square that the observer held."""
     return any(
         other is not life and interest.must(np.array([at]), column, row, column, row)[0]
         for other, at, column, row in world.told.get((life["node"], id, number), ())
@@ -292,7 +292,7 @@ def _passed_on(
 
 
 def _in_order(news: list[News]) -> list[News]:
-    """Return news in the order of seq. Of two with one seq, that of a batch is kept."""
+    """Return news in the order of seq. Of two with the same seq, the one from a batch is kept."""
     found: dict[int, News] = {}
     for some in sorted(news):
         if some.seq not in found or found[some.seq].row < 0:
@@ -303,9 +303,9 @@ def _in_order(news: list[News]) -> list[News]:
 def _hidden(
     world: World, interest: Interest, id: int, news: list[News], numbers: list[int]
 ) -> list[Hidden]:
-    """Return the events of a player that an observer was not told, between those that it was told.
+    """Return a player's events of which an observer was not told, between those that it was told.
 
-    `numbers` are the player's moves, among those that must be told, that were not.
+    `numbers` are the player's moves that had to be told and were not.
     """
     found = []
     at = 0
@@ -344,9 +344,9 @@ def _hidden(
 
 def _untold(before: News, between: list[News]) -> int:
     """Return how many events of a player there were, at least, from `before` to the last of
-    `between`, besides these.
+    `between`, not counting these.
 
-    How many it did at the node that it has left since, after `before`, is not known.
+    How many there were after `before` at a node that the player has left since is not known.
     """
     last = between[-1].seq
     begun = max(before.seq, last // INCARNATION * INCARNATION)
@@ -354,7 +354,7 @@ def _untold(before: News, between: list[News]) -> int:
 
 
 def _surely_held(world: World, interest: Interest, id: int, before: News, after: News) -> bool:
-    """Say whether all that a player did between two news of it had to be told."""
+    """Return whether everything that a player did between two news of it had to be told."""
     lives = world.by_id.get(id)
     if lives is None or len(lives) > 1 or before.row < 0 or after.row < 0:
         return False
@@ -363,8 +363,8 @@ def _surely_held(world: World, interest: Interest, id: int, before: News, after:
     there = begin > interest.begin and after.at < interest.end - GONE_WITHIN
     if not there or not interest.always(id, world, begin, after.at):
         return False
-    # A server that is late takes a player on along its track, perhaps over a border, and back when
-    # the intent comes that was due before.
+    # A server that is late takes a player further along its track, perhaps over a border, and back
+    # when an intent that was due before that comes.
     path = world.paths[id]
     first, end = np.searchsorted(path.timeline[:, 0], (before.seq, after.seq), side="right")
     rows = np.arange(max(int(first) - 1, 0), int(end))
@@ -382,7 +382,7 @@ def _surely_held(world: World, interest: Interest, id: int, before: News, after:
 
 
 def _held_late(holds: Any, some: Hidden) -> bool:
-    """Say whether squares became held between the last news before and the snapshot after."""
+    """Return whether squares became held between the last news before and the snapshot after."""
     return bool(((holds[:, 0] >= some.after) & (holds[:, 0] <= some.before)).any())
 
 
@@ -401,7 +401,7 @@ def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: 
         if not other["ready"] or other["ready"] > world.ended - GONE_WITHIN:
             continue
         if other is life and len(other["intents"]):
-            # A player is at least told of its own moves itself.
+            # A player must at least be told of its own moves.
             verdict.unanswered += int(timeline[-1, 1] != other["intents"][-1])
         column, row = timeline[-1, 2:4]
         here = interest.must(last, column, row, column, row)[0]
@@ -411,7 +411,7 @@ def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: 
             covered = interest.must(last, known[3], known[4], known[3], known[4])[0]
             verdict.ghosts += int(covered)
         elif here:
-            # What was told its own client in the last second may still be on its way to this one.
+            # What its own client was told in the last second may still be on its way to this one.
             told = int(np.searchsorted(other["told_at"], world.ended - SECOND, side="right"))
             news = other["timeline"][max(told - 1, 0) :].tolist()
             if not any(_is_believed(known, truth) for truth in news):
@@ -423,9 +423,9 @@ def _judge_end(world: World, interest: Interest, life: dict[str, Any], verdict: 
 
 
 def _is_believed(known: list[int], truth: list[int]) -> bool:
-    """Say whether a belief is what was true.
+    """Return whether a belief is what was true.
 
-    The starts of tracks are left out, for the clocks of two nodes differ by some ms.
+    The starts of tracks are left out, since the clocks of two nodes differ by some ms.
     """
     if known[11]:
         return known[1:5] == truth[:4] and _is_sketch(known[5:9], truth[4:8])
@@ -433,8 +433,8 @@ def _is_believed(known: list[int], truth: list[int]) -> bool:
 
 
 def _is_sketch(sketch: list[int], track: list[int]) -> bool:
-    """Say whether a track (x, y, dx, dy) that a sketch told begins on a true one, to ROUGH units,
-    and ends where that does, to half a tile."""
+    """Return whether a track (x, y, dx, dy) of a sketch begins on the true one, within ROUGH units,
+    and ends where that does, within half a tile."""
     return all(
         min(at, at + way) - ROUGH <= begin <= max(at, at + way) + ROUGH
         and abs(begin + on - at - way) <= TILE // 2

@@ -68,7 +68,7 @@ def page(done: Sequence[Result], machine: dict[str, Any], command: str, draw: Dr
 
 def _judgement(done: Sequence[Result]) -> str:
     lines = []
-    # What the medians cross is told of the last run of several.
+    # Thresholds that the medians cross are shown with the last run of each group.
     limits = {id(runs[-1]): crossed(runs) for runs in grouped(done).values()}
     for result in done:
         whys = [("Failed", why) for why in result.faults]
@@ -228,7 +228,7 @@ def _known(value: float | None) -> float:
 
 def _surface(bots: list[int], found: list[dict[str, float]], doubtful: Sequence[bool]) -> Figure:
     """Return a chart of latency by percentile and number of bots, as coloured cells; those of runs
-    that are `doubtful` are named so."""
+    that are `doubtful` are labelled as not valid."""
     grid = np.array([[max(row[p] or 0, 0.1) for row in found] for p in PERCENTILES])
     with rc_context(charts.STYLE):
         figure, axes = charts.blank("Latency by percentile and concurrency", "ms")

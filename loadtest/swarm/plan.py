@@ -10,14 +10,13 @@ class Plan:
     """The plan of a process of the swarm: all that it needs to know at its start.
 
     `address` is (IP address, port) and `name` the server's name; `tls` is "", "checked" or
-    "unchecked", and `login` what a proxy before it asks for. `game` has the bots, if they are its
-    own. `rate` is in moves a second of each bot,
-    `joins` in bots a second. `viewports` are in tiles, and bots have them in equal shares.
-    `indices` are the process's bots; one bot in `sample` observes. `epoch` is the reading of the
-    monotonic clock, in us, at which the run's clock is 0. `returns` says that bots which are cut
-    off come back. The run has so many `bots` in all processes, and `dues` is the memory for their
-    due times, see dues.py; `elsewhere`: some of them are at other machines. Each bot chooses by the
-    `seed` and its index.
+    "unchecked", and `login` what a proxy in front of it asks for. `game` is the one whose own bots
+    play, if the scenario is that. `rate` is in moves a second of each bot, `joins` in bots a
+    second. `viewports` are in tiles, and bots have them in equal shares. `indices` are the
+    process's bots; one bot in `sample` observes. `epoch` is the reading of the monotonic clock, in
+    us, at which the run's clock is 0. `returns`: bots that are cut off come back. `bots` is the
+    number of bots in all processes, and `dues` the memory for their due times, see dues.py;
+    `elsewhere`: some of them are on other machines. Each bot chooses by `seed` and its index.
     """
 
     address: tuple[str, int]

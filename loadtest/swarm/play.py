@@ -27,8 +27,8 @@ SECOND = 1_000_000
 #: us after which a bot that has left joins again.
 AWAY = SECOND // 2
 
-#: us after which a bot that was cut off tries again: twice as many each time up to the second
-#: number, and between half and all of that at random. After these close codes it never tries again.
+#: us after which a bot that was cut off tries again: doubled each time up to the second number, and
+#: then drawn between half and all of that. After these close codes it never tries again.
 BACK_AFTER, BACK_AFTER_MOST = 400_000, 8 * SECOND
 NEVER_BACK = (1002, 1003, 1007, 1008, 1009, 4001)
 
@@ -81,7 +81,7 @@ class Play:
     # Orders.
 
     def join(self, *, early: bool) -> None:
-        """Let the bots join that come early, or those that come late."""
+        """Make the bots that come early join, or those that come late."""
         now, late = self.now(), self._scenario.late
         bots = [bot for bot in self.bots if (bot.index % 100 >= late * 100) == early]
         pause = 1 / self._plan.joins if early or not late else JOIN_WITHIN / max(len(bots), 1)
@@ -89,7 +89,7 @@ class Play:
             self._agenda.put(now + round(turn * pause * SECOND), self._join, bot)
 
     def move(self) -> None:
-        """Let all bots move that are ready, and the others as soon as they are."""
+        """Make all bots that are ready move, and the others as soon as they are."""
         self.moving = True
         now = self.now()
         for bot in self.bots:
@@ -97,7 +97,7 @@ class Play:
                 self._begin(bot, now)
 
     def stop(self) -> None:
-        """Let all bots stand, so that the last beliefs of observers can be compared."""
+        """Make all bots stand, so that the last beliefs of observers can be compared."""
         self.moving = False
         now = self.now()
         self.lockstep.stop(now)
@@ -106,20 +106,20 @@ class Play:
                 bot.intend(now, now, wire.WALK, 0, 0)
 
     def look(self) -> None:
-        """Let observers look at the ground."""
+        """Make observers look at the ground."""
         for bot in self.bots:
             if bot.observer is not None and bot.state == PLAYING and bot.ready_at:
                 bot.look()
 
     def close(self, code: int, share: float) -> None:
-        """Let a share of the bots close their connections with a code, and come back."""
+        """Make a share of the bots close their connections with a code, and come back."""
         for bot in self.bots:
             if bot.state == PLAYING and random.random() < share:
                 bot.leave(code)
                 self._come_back(bot)
 
     def end(self) -> None:
-        """Let all bots leave for good."""
+        """Make all bots leave for good."""
         self._returns = False
         for bot in self.bots:
             bot.leave()
@@ -134,8 +134,8 @@ class Play:
         return self._rules
 
     def door_at(self, address: str) -> Door | None:
-        """Return the door of another machine of the world, by its address; None if there is none
-        that leads there."""
+        """Return the door of another machine of the world, by its address; None if its host is not
+        found."""
         if address not in self._doors:
             self._doors[address] = _door_at(address, self.door)
         return self._doors[address]
@@ -152,7 +152,7 @@ class Play:
         self.tally.counted["joins"] += 1
 
     def forget(self, bot: Bot) -> None:
-        """Note that a bot is no player any more."""
+        """Note that a bot is no longer a player."""
         self.tally.players.pop(bot.former or bot.id, None)
 
     def ready(self, bot: Bot, now: int) -> None:
@@ -169,7 +169,7 @@ class Play:
             self._begin(bot, now)
 
     def lost(self, bot: Bot, why: str, code: int, played: bool) -> None:
-        """Note that a bot's connection has ended, not by its own will.
+        """Note that a bot's connection has ended, and not by its own doing.
 
         `why` is a sentence, `code` that of a close frame or 0; `played`: it had been welcomed.
         """
@@ -205,7 +205,7 @@ class Play:
             bot.ack_by = now + ACK_AFTER
             self._agenda.append(self._agenda.acks, bot.ack_by, self._acknowledge, bot)
         else:
-            # All get their first one at the same time, and would ping at the same time ever after.
+            # All bots get their first flush at one time, and would ping at one time ever after.
             bot.ack_by = now + random.randrange(ACK_AFTER)
             self._agenda.put(bot.ack_by, self._acknowledge, bot)
 
@@ -217,7 +217,7 @@ class Play:
             bot.connect(self.now())
 
     def _acknowledge(self, bot: Bot, due: int, _: Any) -> None:
-        # It may have gone with a move, and the next one be due later.
+        # The acknowledgement may have gone with a move, and the next one be due later.
         if bot.ack_due and bot.ack_by <= due and bot.state == PLAYING:
             bot.acknowledge(self.now())
 
@@ -289,7 +289,7 @@ def _break_a_rule(bot: Bot) -> None:
 
 
 def _door_at(address: str, home: Door) -> Door | None:
-    """Return the door of another machine; `home` is that of the one at which the swarm began."""
+    """Return the door of another machine; `home` is the one at which the swarm began."""
     parts = urlsplit(address)
     tls = (home.tls or wire.tls("checked")) if parts.scheme == "https" else None
     name, port = parts.hostname or "", parts.port or (443 if tls else 80)

@@ -1,8 +1,8 @@
 """Splits received bytes into messages, and decodes flushes: once for all bots of a process.
 
 A flush is the same bytes for all clients of a node that hold the same squares, and a batch is the
-same in all flushes of one number. So flushes are looked up by their bytes, and batches by what
-stands in them. It never knows bots, only their views.
+same in all flushes of one number. So flushes are looked up by their bytes, and batches by their
+content. The reader knows no bots, only their views.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.views import View
 from flatlands.loadtest.swarm.wire import Batch, Crowd
 
-#: Turns for which a batch is remembered after it was read. A flush is for two.
+#: Turns for which a batch is remembered after it was read. A flush is remembered for two.
 REMEMBERED = 20
 
 #: Batches that are forgotten at once. While bots join, there are tens of thousands in a turn.
@@ -23,7 +23,7 @@ FORGOTTEN = 500
 class Read:
     """A batch or a crowd, the view that has read it, and what it found; see View.read.
 
-    `own`: it is of the bots' own node, and surely none of another's.
+    `own`: it is surely of the bots' own node, and not of another one.
     """
 
     __slots__ = ("batch", "view", "dues", "lacking", "own")
@@ -39,12 +39,12 @@ class Read:
 
 
 class Flush:
-    """A flush, as all bots receive it that are connected to one node and hold the same squares.
+    """A flush, as received by all bots that are connected to one node and hold the same squares.
 
-    `size` is in bytes, and `dues` has the times at which those bots' moves were due that came first
-    to this process with one of its batches. `arrivals` are the times, in us of the run's clock, at
-    which bots received it. `view` is that of the bots, and `own` says that a batch in it is of
-    their own node, and surely none of another's. `content` is its message.
+    `size` is in bytes, and `dues` has the times at which the bots' moves were due of which its
+    batches were the first to tell this process. `arrivals` are the times, in us of the run's clock,
+    at which bots received it. `view` is that of the bots, and `own` says that a batch in it is
+    surely of their own node, and not of another one. `content` is its message.
     """
 
     __slots__ = (
@@ -88,17 +88,17 @@ class Reader:
         #: Flushes by their frames: those since the last turn, and those before it.
         self.flushes: dict[bytes, Flush] = {}
         self._old: dict[bytes, Flush] = {}
-        #: Flushes that other views than the last have read.
+        #: Flushes that were read by views other than the last.
         self._twins: list[Flush] = []
         #: Batches by the flush's number and time and by their fields; and the keys of those that
         #: are new in this turn, of those that were in the turns before it, and of those that are to
         #: be forgotten. To look for the oldest in the dictionary would take ever longer, since that
-        #: goes through what was removed, too.
+        #: also passes over what was removed.
         self._batches: dict[tuple[Any, ...], Read] = {}
         self._new: list[tuple[Any, ...]] = []
         self._turns: deque[list[tuple[Any, ...]]] = deque()
         self._unneeded: list[tuple[Any, ...]] = []
-        #: How many records had a slot that nobody had.
+        #: How many records named a slot that nobody had.
         self.lacking = 0
 
     def turn(self) -> list[Flush]:
@@ -112,7 +112,7 @@ class Reader:
         return past
 
     def forget(self) -> bool:
-        """Forget some of the batches that are not needed any more; return whether more are left."""
+        """Forget some of the batches that are no longer needed; return whether more are left."""
         for key in self._unneeded[-FORGOTTEN:]:
             del self._batches[key]
         del self._unneeded[-FORGOTTEN:]
@@ -144,8 +144,8 @@ class Reader:
         number, sent, batches, crowds = wire.flush(content)
         some: list[tuple[type[Batch | Crowd], tuple[Any, ...]]] = [(Batch, b) for b in batches]
         if crowds:
-            # What tells only a few bots of their own moves is read last: so that a move is counted
-            # with the crowd, which all are told.
+            # Batches that only tell a few bots of their own moves are read last, so that a move is
+            # counted with the crowd, of which all are told.
             some.sort(key=lambda one: not any(one[1][5:6]))
             at = sum(any(fields[5:6]) for fields in batches)
             some[at:at] = [(Crowd, crowd) for crowd in crowds]
@@ -168,7 +168,7 @@ class Reader:
             view.join(read.view)
             view = view.now()
         elif read is not None:
-            # What another node calls a source is another one here.
+            # The number of a source at another node means another source here.
             key = (*key, view)
             read = self._batches.get(key)
         if read is None:
@@ -177,7 +177,7 @@ class Reader:
             self.lacking += read.lacking
         elif read.view is not view:
             before, read = read, Read(read.batch, view, now)
-            # The view may have taken over from the other one whatever that knew.
+            # The view may have taken over everything that the other one knew.
             read.dues = list(dict.fromkeys(before.dues + read.dues))
             self._batches[key] = read
         return read

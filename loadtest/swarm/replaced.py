@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 Square = tuple[int, int]
 
-#: us: a batch of another square may come so long after the next event of a player and still have
+#: us: a batch of another square may come this long after the next event of a player and still have
 #: been begun before that event.
 PENDING = 2_000_000
 
@@ -97,7 +97,7 @@ def pay(hidden: list[Hidden], budget: list[int]) -> dict[Hidden, int]:
     for some in hidden:
         for left in range(some.count, 0, -1):
             if not _pay(some, budget, paid):
-                # There is no way for its other events either.
+                # No row can account for its other events either.
                 short[some] = left
                 break
     return short

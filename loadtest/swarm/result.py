@@ -11,10 +11,10 @@ from flatlands.loadtest.swarm.screens import Returns, Screens
 #: Faults of the oracle that the end of a run must not show, whatever happened before.
 END = ("ghosts", "unseen", "wrong", "misplaced", "foreign", "duplicate")
 
-#: As many faults are told in words.
+#: The most faults that are described in words.
 TOLD = 3
 
-#: ms: a run is not valid if one move in a hundred is sent later after it was due.
+#: ms: a run is not valid if one move in a hundred is sent later than this after it was due.
 LATE = 50.0
 
 
@@ -23,13 +23,13 @@ class Options:
     """The options of a run.
 
     `url` names a running server; without it, a server is started with `broker`, `workers`, `game`
-    and `store`; "" stands for Flatlands, and for no store unless bots play by the game's own bot.
-    `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in tiles; None
-    stands for the scenario's own value. `sample` bots observe (all of a small swarm). `pin` gives
-    server and swarm cores of their own, see `pinned` in loadtest/kit/machine.py. `returns`: bots
-    that are cut off come back. `insecure`: any certificate is accepted. `late` is in ms, see LATE.
-    `warm_up` are the seconds in which bots move before the measured time, if not WARM_UP. With a
-    `seed` the bots choose as in another run with it. `fail_if` is what the figures must not be.
+    and `store`. An empty `game` is Flatlands; an empty `store` is none, unless bots play by the
+    game's own bot. `rate` is in moves a second of each bot, `joins` in bots a second, `viewport` in
+    tiles; None stands for the scenario's own value. `sample` bots observe (all of a small swarm).
+    `pin` gives server and swarm separate cores, see `pinned` in loadtest/kit/machine.py. `returns`:
+    bots that are cut off come back. `insecure`: any certificate is accepted. `late` is in ms, see
+    LATE. `warm_up` is how many seconds bots move before the measured time, if not WARM_UP. Bots
+    choose alike in runs with the same `seed`. `fail_if` has thresholds not to be crossed.
     """
 
     bots: int = 1000
@@ -79,10 +79,10 @@ class Result:
     returns: Returns | None = None
     #: Reasons why the swarm was too slow for the figures to be believed. Then nothing is judged.
     invalid: list[str] = field(default_factory=list)
-    #: By which its bots have chosen.
+    #: The seed of its bots' choices.
     seed: int = 0
-    #: The generators on other machines, see `Hand.told`; and how long moves were under way between
-    #: them, as `latency` has it.
+    #: The generators on other machines, see `Hand.told`; and how long moves took from one of them
+    #: to another, in the form of `latency`.
     generators: list[dict[str, Any]] = field(default_factory=list)
     between: dict[str, float] = field(default_factory=dict)
     #: Whether `error` counts even if the run is not valid.
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """The figures for tables and charts; see the function."""
+        """The figures for tables and charts; see the function `figures`."""
         return figures(self.totals, self.latency, self.measured, self.options.processes)
 
     @property
@@ -124,7 +124,7 @@ def figures(
     seconds: float,
     processes: int,
 ) -> dict[str, float | None]:
-    """Return the figures for tables and charts of what happened within so many seconds.
+    """Return the figures for tables and charts of what happened within `seconds`.
 
     `totals` and `latency` are those of a Result. Latencies are in ms, CPU in cores. `per CPU s` is
     the number of deliveries in each second of the server's CPU. None stands for what is not known.

@@ -1,7 +1,7 @@
 """One run: starts the swarm's processes, goes through the phases, and returns the result.
 
-The bots join and move, for a while that does not count. Then they move for the measured time. Then
-they stand until everything under way has arrived. At last the oracle judges. It never prints.
+The bots join and move for a while that does not count, and then for the measured time. Then they
+stand still until everything under way has arrived, and the oracle judges. A run never prints.
 """
 
 import random
@@ -39,7 +39,7 @@ SECOND = 1_000_000
 #: Seconds in which bots move before the measured time, and stand after it.
 WARM_UP, SETTLE = 2.0, 3.0
 
-#: Seconds to wait at most, after SETTLE, until all last moves are answered and all bots are back.
+#: The most seconds to wait, after SETTLE, until all last moves are answered and all bots are back.
 ANSWERED = 20.0
 
 #: Seconds that joining may take beyond its own pace, and that the report of a process may take.
@@ -64,7 +64,7 @@ class _Ended(Exception):
 
 
 class Field:
-    """What a deed that is done during a run can see of it, and order."""
+    """What a deed sees of the run during which it is done, and the orders that it can give."""
 
     def __init__(self, target: Target, now: Callable[[], int], order: Callable[..., None]) -> None:
         self.target = target
@@ -73,11 +73,11 @@ class Field:
         self._order = order
 
     def close(self, code: int, share: float) -> None:
-        """Let a share of the bots close their connections with a code, and come back."""
+        """Make a share of the bots close their connections with a code, and come back."""
         self._order("close", code, share)
 
 
-#: A function that is called in a thread of its own when the measured time begins.
+#: A function that is called in a separate thread when the measured time begins.
 Deed = Callable[[Field], None]
 
 
@@ -91,9 +91,9 @@ def run(
     """Do one run and return its result. `show` is called with its progress.
 
     `deed` is done during the measured time, and may end and start the server. `target` is a running
-    server; without it, one is started. `hands` are the generators that play, if these are on other
-    machines; they have the processes of the options. Raises Trouble and Interrupted until the
-    server runs. Later failures are in the result, with everything that was measured before them.
+    server; without it, one is started. `hands` are the generators that play, if they are on other
+    machines: `options.processes` counts their processes. Raises Trouble and Interrupted only before
+    the server runs. Later failures are in the result, with everything measured before them.
     """
     with ExitStack() as stack:
         swarm_cpus: Sequence[int] = ()
@@ -143,7 +143,7 @@ class _Run:
         self._deed_failed = ""
         self._ordering = threading.Lock()
         self._nothing = self._latest.each()
-        #: What `_progress` tells of: all until now, and since it was told last; and when that was.
+        #: What `_progress` shows: all until now, and since it was shown last; and when that was.
         self._window = Window(self._latest, target, {})
         self._recent, self._told = Window(self._latest, target, {}), 0
         chosen = scenario(options.scenario, options.game)
@@ -200,7 +200,7 @@ class _Run:
             self._result.error, self._result.certain = "interrupted", True
         for hand in self._hands:
             with suppress(Trouble):
-                # Who has ended was told already, and others may play in the next run.
+                # That a generator ended was reported already; the others may play in the next run.
                 hand.finish()
         self._result.generators = [hand.told() for hand in self._hands]
         return self._result
@@ -210,7 +210,7 @@ class _Run:
         chosen = scenario(options.scenario, options.game)
         late = chosen.late
         early = sum(index % 100 >= late * 100 for index in range(options.bots))
-        # They move as they join, so that there are figures soon. In lockstep each must know all.
+        # Bots move as they join, so that there are figures soon. In lockstep all must join first.
         if not chosen.lockstep:
             self._order("move")
         self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
@@ -280,7 +280,7 @@ class _Run:
                 raise _Ended("a process of the swarm has died", certain=True) from error
 
     def _hear(self, pipe: Connection | Hand) -> None:
-        """Receive what a process has told."""
+        """Receive a message from a process, and note what it says."""
         who = pipe.who if isinstance(pipe, Hand) else ITSELF
         try:
             kind, content, *number = pipe.recv()
@@ -299,7 +299,7 @@ class _Run:
         *,
         ends: bool = True,
     ) -> None:
-        """Receive the processes' progress for so many seconds, or until a condition is true.
+        """Receive the processes' progress for `seconds`, or until the condition `until` is true.
 
         If the condition does not become true in time and `ends` is set, the run ends.
         """
@@ -327,7 +327,7 @@ class _Run:
             raise _Ended(f"{phase} has not ended within {seconds:.0f} seconds")
 
     def _check_alone(self, total: dict[str, Any]) -> None:
-        """End the run if no bot plays, and none will."""
+        """End the run if no bot plays and none will come back."""
         now = time.monotonic()
         if total["playing"] or not total["lost"] + total["sent_away"]:
             self._alone_since = None
@@ -340,7 +340,7 @@ class _Run:
             raise _Ended(f"all bots have lost their connection: {why}")
 
     def _fresh(self, phase: str) -> None:
-        """Wait until each process has sent its progress anew."""
+        """Wait until every process has sent its progress again."""
         now = self._now()
         self._wait(phase, REPORTING, lambda _: self._latest.all_since(now))
 
@@ -348,7 +348,7 @@ class _Run:
 
     def _progress(self, phase: str, seconds: float, total: dict[str, Any]) -> None:
         now, at = time.monotonic(), self._latest.at()
-        # The processes may have told nothing since.
+        # The processes may have reported nothing since then.
         if now - self._shown < 0.5 or at == self._told:
             return
         self._shown, self._told = now, at
@@ -356,7 +356,7 @@ class _Run:
         latest |= {"swarm_cpu": latest["cpu"], "server_mb": None}
         recent = figures(latest, latest, 1.0, options.processes)
         if self._target.program is None:
-            # A server elsewhere is asked too seldom for this.
+            # A server that was running already is asked too seldom for figures of one second.
             recent["server"] = None
         done = self._result.measured > 0
         so_far = self._result if done else self._window.sum_up(Result(options))

@@ -1,4 +1,4 @@
-"""The scenarios: what bots do when they have their turn, and how they come and stay.
+"""The scenarios: what bots do at each turn, and how they come and stay.
 
 Places are in tiles. A scenario knows a bot's own place as its client does, but never the terrain.
 """
@@ -121,13 +121,13 @@ def _homewards(bot: Bot, within: int) -> tuple[int, int] | None:
 class Scenario:
     """How bots come, move and stay.
 
-    `about` describes it in a sentence, and `move` lets a bot do something, which it may do `rate`
-    times a second. `share` is the number of bots in each square (0: all bots are in one square).
+    `about` describes it in a sentence. `move` makes a bot do something, and is called `rate` times
+    a second for each. `share` is the number of bots in each square (0: all are in one square).
     After `stay` seconds, on average, a bot leaves and joins again (0: it stays). `late` is the
     share of bots that join within JOIN_WITHIN while the others are measured. `deaf` and `rude` are
-    the shares of bots that never read, or break the rules. With `lockstep`, a bot moves when it was
-    told of all its neighbours' last moves. By a `ticket` the game lets them play. If they `see`,
-    they know others as players do. `viewports` are in tiles; bots have them in equal shares.
+    the shares of bots that never read, or break the rules. With `lockstep`, a bot moves once it has
+    been told of all its neighbours' last moves. `ticket` is what admits bots to the game. If they
+    `see`, they know others as players do. `viewports` are in tiles; bots have them in equal shares.
     `server` are options of the server that is started.
     """
 
@@ -150,7 +150,7 @@ class Scenario:
         return math.ceil(bots / self.share) if self.share else 1
 
 
-#: Tiles that a telephone held upright shows, a laptop, and a large screen.
+#: Tiles that a telephone held upright, a laptop and a large screen show.
 SCREENS = (12, 24), (40, 25), (64, 36)
 
 #: The distance in tiles from the plaza at which explorers begin, 314 tiles from each other if there
@@ -212,7 +212,7 @@ OWN = "own"
 
 
 def scenario(name: str, game: str) -> Scenario:
-    """Return a scenario by its name, or the one in a file of Python, see docs/swarm.md. Raises
+    """Return a scenario by its name, or the one in a Python file, see docs/swarm.md. Raises
     ValueError with a sentence if a game or a file has no function `turn(bot)`, or a wrong PLAN."""
     if name in SCENARIOS:
         return SCENARIOS[name]

@@ -22,11 +22,11 @@ from flatlands.loadtest.swarm.oracle import DIMMED
 from flatlands.loadtest.swarm.wire import GONE, LEAVE
 from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
 
-#: us: a player that came less long ago need not be seen; one that left less long ago may still be
-#: seen; what a player was told of itself is on all screens after so long.
+#: us: a player that came less than this ago need not be seen yet; one that left less than this ago
+#: may still be seen; what a player was told of itself is on all screens after this time.
 COMES, LEAVES, TOLD = 3 * SECOND // 2, 2 * SECOND, 2 * SECOND
 
-#: us: a screen that is wrong about a player for less long is only late, since the event is under
+#: us: a screen that is wrong about a player for less time is only late, since the event is under
 #: way or waits to be read.
 NOTICED = 2 * SECOND
 
@@ -79,7 +79,7 @@ class Screens:
 
 @dataclass
 class Returns:
-    """What became of the bots that were cut off or sent away, or that closed with a code of theirs.
+    """What became of the bots that were cut off or sent away, or that closed with a code.
 
     `cuts` is how often that happened; `away` has the seconds until bots were back, and `why` the
     reasons and how often each was given.
@@ -132,9 +132,9 @@ def returns(world: World, *, until: int) -> Returns:
 
 
 def _is_older(life: dict[str, Any]) -> bool:
-    """Say whether a bot was told only of older states of itself than in its life before.
+    """Return whether a bot was told only of older states of itself than in its life before.
 
-    It may be for a moment: its node begins a higher incarnation once another one knows better.
+    That may happen briefly: its node begins a higher incarnation once another one knows better.
     """
     if life["observed"] is None or not life["ready"]:
         return False
@@ -144,7 +144,7 @@ def _is_older(life: dict[str, Any]) -> bool:
 
 
 def look(world: World, *, strangers: bool) -> Screens:
-    """Return how right the screens were. `strangers`: there may be players that are no bots."""
+    """Return how right the screens were. `strangers`: there may be players that are not bots."""
     found = Screens()
     known = {life["id"] for life in world.everybody}
     players = [id for id in world.by_id if len(world.paths[id].timeline)]
@@ -174,7 +174,7 @@ def _look(
     which = np.repeat(np.arange(len(looks)), looks[:, 1])
     order = np.argsort(screens[:, 0], kind="stable")
     ids, first = np.unique(screens[order, 0], return_index=True)
-    # Of an empty screen np.split makes one part.
+    # np.split makes one part even of an empty screen.
     places = dict(zip(ids.tolist(), np.split(order, first[1:]), strict=False))
     linked = _linked(observed["links"], times)
     found.looks += int(counted.sum())

@@ -18,7 +18,7 @@ from flatlands.loadtest.kit.terminal import Terminal
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Options, Progress, Result, Show
 
-#: Seconds between two lines of progress, if standard output is no terminal.
+#: Seconds between two lines of progress, if standard output is not a terminal.
 LINE_EVERY = 5.0
 
 #: Seconds after which a phase has its first line.
@@ -54,7 +54,7 @@ ACCOUNT = (
     ("told from afar by a late server", "lingering"),
     ("squares on several screens", "squares"),
 )
-#: All that a threshold may be of.
+#: Everything for which there may be a threshold.
 VALUES = tuple(key for _, key, *_ in (*FIGURES, *ACCOUNT))
 #: The rows about bots that were cut off or sent away. They are shown if there were any.
 RETURNS = (
@@ -81,7 +81,7 @@ def target(options: Options) -> str:
 
 
 def title(options: Options, number: int, of: int) -> str:
-    """Return the heading of the run with this number, of so many."""
+    """Return the heading of the run with this number, out of `of` runs."""
     server, swarm = (
         ((), ()) if options.url else pinned(options.pin, options.workers, options.processes)
     )
@@ -109,8 +109,8 @@ def grouped(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def values(result: Result) -> dict[str, float | None]:
-    """Return all that a threshold may be of: the figures of a run, and the account of deliveries;
-    None stands for what is not known."""
+    """Return everything for which there may be a threshold: a run's figures, and its account of
+    deliveries; None stands for what is not known."""
     verdict = result.verdict
     counts = {key: getattr(verdict, key) if verdict else None for _, key in ACCOUNT}
     return {**result.figures, **counts}
@@ -126,8 +126,8 @@ def medians(rows: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
 
 
 def crossed(runs: Sequence[Result]) -> list[str]:
-    """Return sentences about the thresholds that the medians of runs of one name cross. What is
-    not to be believed crosses none."""
+    """Return sentences about the thresholds that the medians of runs of one name cross: none if one
+    of the runs is not valid."""
     found = medians([values(run) for run in runs])
     if any(run.invalid for run in runs):
         return []
@@ -136,7 +136,7 @@ def crossed(runs: Sequence[Result]) -> list[str]:
 
 
 def shown(form: str, value: float | None) -> str:
-    """Return a figure as a table has it."""
+    """Return a figure as tables show it."""
     return "-" if value is None else form.format(value)
 
 
@@ -161,7 +161,7 @@ def unknown(done: Sequence[Result]) -> list[str]:
 
 
 def generators(done: Sequence[Result]) -> list[str]:
-    """Return sentences about the generators on other machines, and what is known between them."""
+    """Return sentences about the generators on other machines, and the latencies between them."""
     found = []
     for run in done:
         for it in run.generators:
@@ -268,8 +268,8 @@ def _sum(runs: Sequence[Result], key: str) -> str:
 
 
 def so_far(progress: Progress) -> str:
-    """Return the verdict until now: what is wrong, and else that nothing is. The oracle judges at
-    the end, and so is only then known what it counts."""
+    """Return the verdict so far: what is wrong, or else that nothing is. What the oracle counts is
+    known only at the end, when it judges."""
     result = progress.so_far
     wrong = [f"failed: {fault}" for fault in result.faults]
     if progress.phase in ("measuring", "settling", "reporting"):

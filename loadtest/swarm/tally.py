@@ -9,11 +9,11 @@ from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.swarm.reader import Flush, Reader
 
 #: Latencies that are counted at once. They fit the processor's nearest caches, and no move waits
-#: for longer than their counting takes, about a millisecond.
+#: longer than it takes to count them, about a millisecond.
 AT_ONCE = 8192
 
 
-#: The codes of errors with which an action has failed, and was not refused.
+#: The codes of errors by which an action was not refused, but failed.
 FAULTY = ("failed", "store")
 
 
@@ -98,8 +98,8 @@ class Tally:
 
 
 def _latencies(flushes: list[Flush]) -> tuple[Any, int]:
-    """Return for each arrival of a flush, and each move in it, how many us it was under way, and of
-    how many this is not known here: they have the numbers of moves below 0."""
+    """Return for each arrival of a flush, and each move in it, how many us it was under way; and
+    for how many this is not known here, because their `dues` are negated numbers of moves."""
     flushes = [flush for flush in flushes if flush.dues and flush.arrivals]
     arrivals = np.array([at for flush in flushes for at in flush.arrivals], dtype=np.int64)
     dues = np.array([due for flush in flushes for due in flush.dues], dtype=np.int64)

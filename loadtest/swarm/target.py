@@ -1,6 +1,6 @@
 """The target of a run: a server with its broker, started for the run or already running.
 
-It reads the CPU and memory of their processes. It never knows anything of bots.
+It reads the CPU and memory of their processes. It knows nothing of bots.
 """
 
 import contextlib
@@ -35,8 +35,8 @@ class Target:
     was running already has neither. `url` is the broker's URL as the server got it, "" if the
     server was running already. `name` is the server's host name, and `tls` is "", "checked" or
     "unchecked". `token` opens the server's numbers: "" if it needs none, and None if they are not
-    to be asked for. `elsewhere`: a broker of the server was not started with it. `login` is what a
-    proxy before it asks for.
+    to be asked for. `elsewhere`: a broker of the server was not started with it. `login` is the
+    Authorization header that a proxy in front of the server asks for.
     """
 
     address: tuple[str, int]
@@ -49,7 +49,7 @@ class Target:
     token: str | None = ""
     elsewhere: bool = False
     login: str = ""
-    #: CPU seconds and MB of memory, as the server told last.
+    #: CPU seconds and MB of memory, as the server last reported them.
     told: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -65,7 +65,7 @@ class Target:
 
     def cost(self) -> dict[str, float | None]:
         """Return CPU seconds since the start, and MB of resident memory, of server and broker; None
-        stands for what is not known, and for a broker that is no process."""
+        stands for what is not known, and for a broker that is not a process."""
         servers, others = set(), {broker.process for broker in self.brokers}
         if self.program is not None:
             servers.add(self.program.process)
@@ -86,7 +86,7 @@ class Target:
         return self.counted(5.0) or {}
 
     def counted(self, patience: float) -> "dict[str, Any] | None":
-        """Return the same; None if /stats does not answer within `patience` seconds."""
+        """Return the counters of all workers; None if there is no answer in `patience` seconds."""
         if self.token is None:
             return None
         try:
@@ -111,7 +111,7 @@ class Target:
         return urllib.request.urlopen(request, timeout=patience, context=context)
 
 
-#: The counters of a server, or its broker, that grow when something is lost or may be.
+#: The counters of a server, or its broker, that grow when something is, or may be, lost.
 LOSSES = (
     "gaps",
     "unheard_batches",
@@ -124,7 +124,7 @@ LOSSES = (
 
 
 class Watch:
-    """Looks at the server's counters once a second, in a thread of its own.
+    """Reads the server's counters once a second, in a separate thread.
 
     `losses` has the periods (begin, end), in us by `clock`, in which losses were counted.
     """
@@ -132,7 +132,7 @@ class Watch:
     def __init__(self, target: Target, clock: Callable[[], int]) -> None:
         self._target, self._clock = target, clock
         self.losses: list[tuple[int, int]] = []
-        #: The time at which the last look began, and the sum of the losses in it.
+        #: The time at which the last look began, and the sum of the losses that it found.
         self._last: tuple[int, int] | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -210,7 +210,7 @@ def there(url: str, insecure: bool = False, token: str | None = None) -> Target:
     return target
 
 
-#: What a target says of a broker of the server's own.
+#: The `url` of a target whose broker is left to the server.
 OWN = "its own"
 
 
@@ -226,13 +226,13 @@ def started(
     options: Sequence[str] = (),
     game: str = "",
 ) -> Iterator[Target]:
-    """Start a server and its broker, and yield them; both end with the block.
+    """Start a server and its broker, and yield the target; both end with the block.
 
     `broker` is a URL; one without a host, such as redis://, is started here, and "" leaves it to
     the server. The server may use the cores `cpus` (none given: all). `spread` and `port` are
-    options of the server. `environment` is added to its variables. `module` is the module that is
-    run, with the arguments before its `options`, which are added to others, and `game` what it
-    plays, "" for Flatlands without computer players. Nothing lasts.
+    options of the server. `environment` is added to its variables. `module` is the module to run,
+    with arguments that come first; `options` are added at the end. `game` is what it plays, "" for
+    Flatlands without computer players. Nothing is stored, unless `options` name a store.
     Raises Trouble and Interrupted.
     """
     with contextlib.ExitStack() as stack:
@@ -261,7 +261,7 @@ def started(
 
 
 def _wait_ready(target: Target) -> None:
-    """Wait until the server is ready for players; several workers must know each other."""
+    """Wait until the server is ready for players: several workers must first know each other."""
     deadline = time.monotonic() + START
     while True:
         try:

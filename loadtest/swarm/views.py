@@ -1,12 +1,12 @@
 """Which player a slot means, for all bots of a process that are connected to one node.
 
 A record names its player by the slot that the player's node has given it in the square, and that
-node by a number that the client's own node has given it. So what bots of one node are told can be
-read together, and nothing else. A bot begins with a view of its own. When two bots have received
-the same batch of their own nodes in the same flush, their nodes are one, and so become their views.
+node by a number that the client's own node has given it. So only what bots of one node are told can
+be read together. Each bot begins with a separate view. When two bots have received the same batch
+of their own nodes in the same flush, their nodes are the same, and their views become one.
 
-A view knows a square for as long as any of its bots holds it: then it is told of every enter. It
-never judges anything, and what an observing bot believes is kept by observer.py.
+A view knows a square as long as any of its bots holds it, since it is then told of every enter. It
+judges nothing; what an observing bot believes is kept by observer.py.
 """
 
 import os
@@ -19,12 +19,12 @@ import msgpack
 from flatlands.loadtest.swarm.dues import Dues
 from flatlands.loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Crowd, Rules, Square
 
-#: A player whose seq is so much higher than a view knows is taken as a snapshot shows it. Low bytes
-#: tell differences below 128.
+#: A player whose seq is this much higher than a view knows is taken as a snapshot shows it. Low
+#: bytes tell only differences below 128.
 BEHIND = 100
 
-#: A player who comes to another node begins there this far above, at least, with its seq
-#: (docs/nodes.md, incarnations). What it does at one node counts up by one.
+#: The seq of a player that comes to another node begins there at least this much higher
+#: (docs/nodes.md, incarnations). At one node it rises by one with each event.
 ELSEWHERE = 2**23
 
 _names = count()
@@ -51,16 +51,16 @@ class View:
 
     def __init__(self, rules: Rules, dues: Dues, players: dict[int, Any]) -> None:
         self._rules, self._dues, self._players = rules, dues, players
-        #: A number that no other view has, in whichever process of a run.
+        #: A number that no other view has, in any process of a run.
         self.name = os.getpid() << 32 | next(_names)
         #: The view that this one has become a part of, or None.
         self._into: View | None = None
         self.bots: set[Any] = set()
         #: Square -> how many of its bots hold it.
         self._held: Counter[Square] = Counter()
-        #: Square -> who has which slot there.
+        #: Square -> which player has which slot there.
         self._slots: dict[Square, Slots] = {}
-        #: The players that it was ever told of, in whatever square.
+        #: All players that it was ever told of, in any square.
         self._known: dict[int, Known] = {}
         #: The newest snapshots that were not read, because nothing in them was needed.
         self._unread: dict[Square, bytes] = {}
@@ -74,7 +74,7 @@ class View:
 
     def join(self, other: "View") -> None:
         """Become one with another view, which is of the same node."""
-        # Of two of one size this one stays, because what it is about to read may be news to it.
+        # Of two of the same size this one stays: what it is about to read may be news to it.
         small, large = sorted((other.now(), self.now()), key=lambda view: len(view.bots))
         if small is large:
             return
@@ -117,10 +117,10 @@ class View:
     # What its bots are told.
 
     def read(self, batch: Batch, now: int) -> tuple[list[int], int]:
-        """Read a batch that came to the process at the time `now`, and that it has not read before.
+        """Read a batch, new to this view, that came to the process at the time `now`.
 
-        Returns the times at which those intents were due that it is the first to acknowledge, and
-        how many records have a slot that nobody has.
+        Returns the times at which the intents were due that the batch is the first to acknowledge,
+        and how many records name a slot that nobody has.
         """
         dues: list[int] = []
         lacking = 0
@@ -137,7 +137,7 @@ class View:
             known, since = has
             seq, ack = known.seq, known.ack
             if seq - since > ELSEWHERE:
-                # It comes late, of a node that had the player before: low bytes tell nothing.
+                # It comes late, from a node that had the player before: low bytes tell nothing.
                 lacking += 1
                 continue
             later = record[1] - seq & 255
@@ -145,7 +145,7 @@ class View:
                 # What the player did in the next square was read first.
                 seq, ack = seq - (seq - record[1] & 255), ack - (ack - record[2] & 255)
             else:
-                # What a snapshot has shown already is told once more: its bot may not know it.
+                # What a snapshot has shown already is told the bot once more: it may not know it.
                 known.seq = seq = seq + later
                 if acked := record[2] - ack & 255:
                     known.ack = ack = ack + acked
@@ -168,7 +168,7 @@ class View:
             elif kind in (LEAVE, GONE):
                 self._leave(slots, event[1], event[2])
         if not self._held[square]:
-            # It was under way when its last bot let go of the square.
+            # The batch was under way when the last bot that held the square left it.
             del self._slots[square], self._held[square]
         return dues, lacking
 
@@ -201,9 +201,9 @@ class View:
     def _catch_up(self, id: int, seq: int, ack: int) -> Known:
         """Note what is known of a player without having been told by a batch; return the player.
 
-        Batches may still come that this view is the first to read, so one that it follows already
-        stays as it is: the next low bytes will say how far it is. But they do not if it has fallen
-        too far behind.
+        This view may be the first to read batches that are still to come, so a player that it
+        already follows stays as it is: the next low bytes will say how far it is. They cannot if
+        it has fallen too far behind.
         """
         known = self._known.get(id)
         if known is None:
@@ -213,7 +213,7 @@ class View:
         return known
 
     def _enter(self, slots: Slots, source: int, event: tuple[Any, ...]) -> bool:
-        """Give a player its slot, unless something newer is known of it; return whether it has."""
+        """Give a player a slot unless something newer is known of it; return whether it got it."""
         _, id, seq, ack, _, _, slot = event[:7]
         known = self._known.get(id)
         if known is not None and seq < known.seq:

@@ -1,4 +1,4 @@
-"""A simple client with a blocking socket, for faults that are done to a server on this machine.
+"""A simple client with a blocking socket, for faults inflicted on a server on this machine.
 
 If the server refuses something or hangs up, it raises OSError.
 """

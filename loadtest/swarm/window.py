@@ -12,7 +12,7 @@ SECOND = 1_000_000
 #: A run is not valid if a process of the swarm used more than this share of a core.
 BUSY = 0.9
 
-#: Who plays, if that is this machine.
+#: What sentences call the processes that play if they are on this machine.
 ITSELF = "the swarm itself"
 
 
@@ -20,16 +20,16 @@ class Latest:
     """The latest progress of each process: counts of everything since its start."""
 
     def __init__(self, processes: dict[str, int]) -> None:
-        #: Who plays, as sentences have it -> the number of its processes.
+        #: Who plays, as sentences call it -> the number of its processes.
         self._processes = processes
         self._latest: dict[tuple[str, int], dict[str, Any]] = {}
 
     def update(self, who: str, process: int, progress: dict[str, Any]) -> None:
-        """Store the latest progress of somebody's process with this number."""
+        """Store the latest progress of the process with this number at `who`."""
         self._latest[who, process] = progress
 
     def all_since(self, moment: int) -> bool:
-        """Say whether the progress of each process is of this time, in us, or later."""
+        """Return whether the progress of each process is of this time, in us, or later."""
         return all(progress["at"] >= moment for progress in self._latest.values())
 
     def at(self) -> int:
@@ -77,7 +77,7 @@ class Latest:
         return found
 
     def each(self) -> dict[str, tuple[float, Histogram]]:
-        """Return of each who plays the CPU seconds, and how late moves were sent."""
+        """Return for each that plays its CPU seconds, and how late it sent moves."""
         found = {who: (0.0, Histogram()) for who in self._processes}
         for (who, _), progress in self._latest.items():
             cpu, late = found[who]
@@ -88,8 +88,8 @@ class Latest:
     def check(
         self, result: Result, before: dict[str, tuple[float, Histogram]], past: float
     ) -> None:
-        """Mark a run as not valid if somebody who plays was too busy or too late within so many
-        seconds, since `each` was `before`."""
+        """Mark a run as not valid if one that plays was too busy or too late in the `past` seconds,
+        since `each` returned `before`."""
         for who, (cpu, late) in self.each().items():
             busy = (cpu - before[who][0]) / max(past, 1.0) / self._processes[who]
             if busy > BUSY:
@@ -110,7 +110,7 @@ def _growth(before: dict[str, Any], after: dict[str, Any], name: str) -> float |
 
 
 class Window:
-    """The measured time, which begins now, or any other.
+    """The measured time, or any other time span; it begins now.
 
     `stats` are the server's counters just before. Times are in us of the run's clock.
     """
@@ -151,7 +151,7 @@ class Window:
     def sum_up(self, result: Result, server: dict[str, Any] | None = None) -> Result:
         """Write the figures of the whole time into a result, and return that.
 
-        `server` are the counters of the server now: before they are asked for, it has told less.
+        `server` are the server's counters now: to ask for them also updates what `_look` reads.
         """
         before, after = self._before, self._look()
         past = result.measured = max((after.pop("at") - self.begin) / SECOND, 0.001)

@@ -1,7 +1,7 @@
 """The bytes on a bot's socket: RFC 6455 frames, and the messages of docs/protocol.md.
 
-It decodes what stands in a message, and never knows what was there before: views.py and observer.py
-know which player a slot means.
+It decodes each message by itself, and knows nothing of earlier ones: views.py and observer.py know
+which player a slot means.
 """
 
 import base64
@@ -36,10 +36,10 @@ _RECORD, _WIDE = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
 #: A sketch of a crowd after its slot: seq and ack, part of the square, steps.
 _SKETCH = struct.Struct("<BBBbb")
 
-#: Steps of a sketch from which on each counts COARSE times, and the units of a step.
+#: Each step of a sketch beyond the first _NEAR counts _COARSE times. A step is _STEP units.
 _NEAR, _COARSE, _STEP = 64, 8, 64
 
-#: What a batch's items after `ago` are if they are left out: tracks, others, replaced, wide.
+#: The values of a batch's items after `ago` that are left out: tracks, others, replaced, wide.
 _LEFT_OUT: tuple[Any, ...] = (b"", (), 0, b"")
 
 #: The lengths, in bytes, of MessagePack's unsigned numbers by their first byte.
@@ -70,7 +70,7 @@ def tls(kind: str) -> ssl.SSLContext:
 
 
 def login(parts: SplitResult) -> str:
-    """Return the user and password of a URL as HTTP has them, or an empty text."""
+    """Return the user and password of a URL as HTTP sends them, or an empty text."""
     if parts.username is None:
         return ""
     pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -78,7 +78,7 @@ def login(parts: SplitResult) -> str:
 
 
 def handshake(host: str, path: str, protocol: str = "flatlands", login: str = "") -> bytes:
-    """Return the request that opens a WebSocket: of a protocol, with a login, if they are named."""
+    """Return the request that opens a WebSocket, with a protocol and a login if they are given."""
     more = f"Sec-WebSocket-Protocol: {protocol}\r\n" if protocol else ""
     more += f"Authorization: {login}\r\n" if login else ""
     key = base64.b64encode(os.urandom(16)).decode()
@@ -90,8 +90,8 @@ def handshake(host: str, path: str, protocol: str = "flatlands", login: str = ""
 
 
 class _Masks:
-    """The key that frames are masked with: its bytes, and for short messages their frames' heads
-    with it and the masks of their payloads as whole numbers, by the payload's size."""
+    """The key that masks frames: its bytes; and for short messages, by the payload's size, the head
+    of the frame, which contains the key, and the payload's mask as a whole number."""
 
     def __init__(self) -> None:
         self.renew()
@@ -103,7 +103,7 @@ class _Masks:
         self.masks = [self.mask(size) for size in range(126)]
 
     def mask(self, size: int) -> int:
-        """Return the mask of a payload of so many bytes."""
+        """Return the mask of a payload of `size` bytes."""
         return int.from_bytes((self.key * (size // 4 + 1))[:size], "big")
 
 
@@ -136,7 +136,7 @@ def message(*fields: Any) -> bytes:
 
 
 class Rules:
-    """What every welcome says of the world; `span` is the length of a square's side in units."""
+    """What every welcome says about the world; `span` is the length of a square's side in units."""
 
     def __init__(self) -> None:
         self.span = 0
@@ -183,8 +183,8 @@ class Batch:
     """A decoded batch: what a node has published in one square.
 
     `sent` is when it was begun, in ms of the clock of the client's node. `records` has (slot, low
-    bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds; both together
-    are so many `events`. Raises BrokenFrame.
+    bytes of seq and ack, x, y, dx, dy, age), and `others` the events of other kinds; `events` is
+    how many both are together. Raises BrokenFrame.
     """
 
     __slots__ = ("square", "source", "sent", "records", "others", "replaced", "events")
@@ -204,7 +204,7 @@ class Batch:
 
     @property
     def hosts(self) -> bool:
-        """Whether it surely is of a node that has players, for it says how they walk or enter."""
+        """Whether it is surely of a node that has players, since it says how they walk or enter."""
         return bool(self.records) or any(event[0] == ENTER for event in self.others)
 
 
@@ -212,8 +212,8 @@ class Crowd:
     """The decoded moves of a crowd, which hold for the time `sent` of their flush, in ms of the
     clock of the client's node.
 
-    `sketches` has (source, (slot, seq and ack, px, py, sx, sy)); they are so many `events`. Raises
-    BrokenFrame.
+    `sketches` has (source, (slot, seq and ack, px, py, sx, sy)); `events` is how many these are.
+    Raises BrokenFrame.
     """
 
     __slots__ = ("square", "sent", "sketches", "replaced", "events")
@@ -241,18 +241,18 @@ class Crowd:
 
 
 def _units(steps: int) -> int:
-    """Return the units that so many steps of a sketch stand for."""
+    """Return how many units the steps of a sketch stand for."""
     far = abs(steps)
     far = far if far <= _NEAR else _NEAR + (far - _NEAR) * _COARSE
     return far * _STEP if steps >= 0 else -far * _STEP
 
 
 class BrokenFrame(ValueError):
-    """The server sent bytes that are no frame of a server, or no message."""
+    """The server sent bytes that are not a server's frame, or not a message."""
 
 
 def number_at(data: bytes, at: int) -> int:
-    """Return the number that MessagePack has packed at an offset: none below 0."""
+    """Return the number, which is not negative, that MessagePack has packed at an offset."""
     first = data[at]
     if first < 0x80:
         return first
@@ -260,8 +260,8 @@ def number_at(data: bytes, at: int) -> int:
 
 
 def begin(payload: bytes) -> int:
-    """Return the offset of a message's kind, which depends on how many items it has; of what is no
-    message, that of its end."""
+    """Return the offset of a message's kind, which depends on how many items it has; for what is
+    not a message, return that of its end."""
     first = payload[0]
     return 1 if first & 0xF0 == 0x90 else _HEADS.get(first, len(payload))
 
@@ -304,9 +304,9 @@ def frames(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def payload(first: int, content: bytes) -> bytes:
-    """Return a frame's message, or of a control frame its opcode and payload.
+    """Return a frame's message, or a control frame's opcode and payload.
 
-    `first` is the frame's first byte, and `content` its payload. A message has two bytes at least.
+    `first` is the frame's first byte, and `content` its payload. A message has at least two bytes.
     Raises BrokenFrame.
     """
     return content if first == 0x80 | BINARY and len(content) >= 2 else control(first, content)

@@ -25,7 +25,7 @@ COVERED = SECOND
 #: us for which events of a square may still come after the viewport has left it.
 LINGERS = 3 * SECOND // 2
 
-#: us: a counted loss explains missing events of so long before it and after it.
+#: us: a counted loss explains events that are missing up to this long before or after it.
 EXPLAINS = 3 * SECOND
 
 #: The periods (begin, end), in us, in which the server or its broker counted losses.
@@ -52,7 +52,7 @@ class Path:
         return self.along(row, times)
 
     def along(self, row: Any, times: Any) -> tuple[Any, Any]:
-        """Return arrays of x and y on the tracks of some rows, each at a time."""
+        """Return arrays of x and y on the tracks of some rows, each at its own time."""
         track = self.timeline[row]
         lasts = np.maximum(track[:, 9] * 1000, 1)
         part = np.clip((times - self._starts[row]) / lasts, 0, 1)
@@ -102,8 +102,8 @@ class World:
         self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
 
     def welcomed(self, id: int, at: int) -> int:
-        """Return when the life of a player had begun that it had at a time, or that time if there
-        was none: what acknowledges no move is older than all moves of this life."""
+        """Return when the life that a player had at the time `at` began, or `at` if it had none. An
+        event that acknowledges no move is older than all moves of that life."""
         lives = self.by_id.get(id, ())
         return max((life["welcomed"] for life in lives if life["welcomed"] <= at), default=at)
 
@@ -123,11 +123,11 @@ class World:
         return found
 
     def explains(self, begin: int, end: int) -> bool:
-        """Say whether a loss was counted around the time from `begin` to `end`."""
+        """Return whether a loss was counted around the time from `begin` to `end`."""
         return any(a - EXPLAINS <= end and begin <= b + EXPLAINS for a, b in self.losses)
 
     def was_late(self, begin: int, end: int) -> bool:
-        """Say whether a pong was late between two times: the server or the way to it was slow."""
+        """Return whether a pong was late between two times: the server, or the way, was slow."""
         return any(a <= end and begin <= b for a, b in self.slow)
 
 
@@ -144,7 +144,7 @@ def _moves(life: dict[str, Any], measured: tuple[int, int]) -> Any:
 class Interest:
     """The squares that an observer's screen covered from `begin` to `end`, in steps of GRAIN.
 
-    `life` is the one of the observer in which it was shown what is judged.
+    `life` is that life of the observer in which it was shown what is judged.
     """
 
     def __init__(self, world: World, life: dict[str, Any], begin: int, end: int) -> None:
@@ -171,13 +171,13 @@ class Interest:
         return np.clip((times - self.begin) // GRAIN, 0, len(self._must[0]) - 1)
 
     def must(self, times: Any, c0: Any, r0: Any, c1: Any, r1: Any) -> Any:
-        """Say at which times all squares c0..c1, r0..r1 are such that their events must come."""
+        """Return at which of the times the events of all squares c0..c1, r0..r1 must come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._must)
         return (low_c <= c0) & (c1 <= high_c) & (low_r <= r0) & (r1 <= high_r)
 
     def always(self, id: int, world: World, begin: int, end: int) -> bool:
-        """Say whether the events of all squares of a player between two times must come."""
+        """Return whether events must come of all squares in which a player is between two times."""
         count = self._uncovered.get(id)
         if count is None:
             x, y = world.paths[id].at(self._times)
@@ -189,7 +189,7 @@ class Interest:
         return bool(count[first] == count[last + 1])
 
     def may(self, times: Any, columns: Any, rows: Any) -> Any:
-        """Say at which times events of these squares may come."""
+        """Return at which of the times events of these squares may come."""
         i = self._at(times)
         low_c, low_r, high_c, high_r = (bound[i] for bound in self._may)
         return (low_c <= columns) & (columns <= high_c) & (low_r <= rows) & (rows <= high_r)

@@ -1,6 +1,6 @@
 """Accounts for the messages of a queue. It is pure arithmetic.
 
-Messages have the numbers from 0 on, in the order in which they were put. Of each queue
+Messages are numbered from 0, in the order in which they were put. For each queue
 
     put = done + waiting + held
 
@@ -41,10 +41,10 @@ def handed_out_again(
 ) -> dict[str, int]:
     """Compare what was handed out more than once with what consumers held when they died.
 
-    `claims` are (number, tries) of messages as consumers got them, and `held` are for each death
-    the numbers that the queue had as held. A consumer may die before it can tell what it got: the
-    tries, which the queue counts, tell of this too. `mismatched` is for how many messages the two
-    differ.
+    `claims` are (number, tries) of messages as consumers got them, and `held` has for each death
+    the numbers of the messages that the queue said were held. A consumer may die before it can tell
+    what it got: the tries, which the queue counts, reveal this too. `mismatched` is the number of
+    messages for which the two differ.
     """
     tries: dict[int, int] = {}
     for number, count in claims:
@@ -69,7 +69,7 @@ def together(accounts: Iterable[dict[str, int]]) -> dict[str, int]:
 def fault(found: dict[str, int]) -> str:
     """Return what is wrong with an account, as the end of a sentence, or an empty text.
 
-    Every message must be done: whoever measures takes until nothing is left.
+    Every message must be done: a measurement takes messages until none is left.
     """
     if found.get("mismatched"):
         return (

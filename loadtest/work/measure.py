@@ -1,6 +1,6 @@
-"""Measures one point, or lets consumers of a series die.
+"""Measures one point, or kills consumers of a series.
 
-Each has a server or file of its own, so that no message of another one can be there. `options` are
+Each has a separate server or file, so that no message of another one can be there. `options` are
 those of study.py.
 """
 
@@ -26,19 +26,19 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES,
 from flatlands.loadtest.work.worker import CLAIMED, WORK_S, message, number_of, queue_of, server_cpu
 from flatlands.stores.base import StoreError
 
-#: Seconds that a worker may need for 1,000 messages, on a busy machine, and at least.
+#: Seconds that a worker may need for each 1,000 messages on a busy machine, and in addition.
 SLOW_S, LATE_S = 2.0, 30.0
 
 
-#: Seconds after which a consumer is killed, when it claims messages for the next time.
+#: Seconds after which a consumer is killed, when it next claims messages.
 LIFE_S = 1.0
 
 
 class Ground:
-    """The processes of a point. The server has a core of its own, if the machine has several.
+    """The processes of a point. The server has a core to itself, if the machine has several.
 
-    `redis` is the URL of one that runs already, or empty. All keys there have the name `queue` in
-    them, which nobody else has, and are gone in the end.
+    `redis` is the URL of a Redis that runs already, or empty. All keys there contain the name
+    `queue`, which nobody else uses, and are removed at the end.
     """
 
     def __init__(self, redis: str) -> None:
@@ -47,7 +47,7 @@ class Ground:
         self._server_cpus, self._client_cpus = shared_out()
 
     def close(self) -> None:
-        """Remove what is left in a Redis that goes on."""
+        """Remove what is left in a Redis that keeps running."""
         if self._redis:
             client = open_redis(self._redis)
             for key in client.scan_iter(f"*{self.queue}*", 1000):
@@ -76,13 +76,13 @@ class Ground:
         return self.children.worker(name, command, self._client_cpus)
 
     def begin(self, workers: list[Program]) -> None:
-        """Wait until all workers are ready, and let them begin."""
+        """Wait until all workers are ready, and tell them to begin."""
         self.children.answers(workers, START)
         for worker in workers:
             worker.send({"go": True})
 
     def answers(self, workers: list[Program], messages: int) -> list[dict[str, Any]]:
-        """Wait for the reports of workers that had so many messages."""
+        """Wait for the reports of workers that had this many messages."""
         return self.children.answers(workers, LATE_S + SLOW_S * messages / 1000)
 
 
@@ -113,7 +113,7 @@ def _take(series: Take, options: Any, ground: Ground) -> dict[str, Any]:
 def take_figures(name: str, put: int, report: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a way to take, from the report of its worker; `put` are all messages.
 
-    `ms` are those of a take, `us` the CPU time of a message, of client and server. `spread` is the
+    `ms` is for a take, `us` the CPU time of a message, of client and server. `spread` is the
     standard deviation of the means of all turns, as a share of their mean; `rejects` are the turns
     that are not among them.
     """
@@ -154,7 +154,7 @@ def _fifo(shape: Fifo, messages: int, ground: Ground) -> dict[str, Any]:
 
 
 def due_of(shape: Fifo, messages: int, name: str) -> dict[str, list[int]]:
-    """Return the queues of a shape, whose names begin alike, each with the numbers of its
+    """Return the queues of a shape, whose names begin with `name`, each with the numbers of its
     messages."""
     found: dict[str, list[int]] = {f"{name}:{n}": [] for n in range(shape.pullers)}
     for number in range(messages):
@@ -195,7 +195,7 @@ def fifo_figures(
 
 
 def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
-    """Let one consumer die after the other, and the last one finish the work of all."""
+    """Kill one consumer after the other, and let a last one finish the work of all."""
     # More than they can do before the last death.
     put = (deaths + 1) * (int(LIFE_S / WORK_S) + 1) * CLAIMED
     claims: list[tuple[int, int]] = []
@@ -206,7 +206,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
     def is_empty(consumer: Program, wait: float = 0.0) -> bool:
         """Note what a consumer has claimed; return whether it found the queue empty.
 
-        If it has said nothing yet, wait so many seconds for its next claim.
+        If it has said nothing yet, wait that many seconds for its next claim.
         """
         while line := consumer.line(wait):
             wait = 0.0
@@ -233,7 +233,7 @@ def _kill(series: Take, deaths: int, ground: Ground) -> dict[str, Any]:
             children.kill(consumer)
             before, now = now, {number_of(body) for body in way.held()}
             is_empty(consumer)
-            # A dead one's claim lasts until its lease ends, maybe longer than the next one lives.
+            # A dead consumer's claim lasts until its lease ends, maybe longer than the next lives.
             since = {number for number, _ in claims[known:]}
             held.append(sorted(now - (before - since)))
         consumer = ground.worker("the last consumer", config)
@@ -266,7 +266,7 @@ def kill_figures(
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Raise what a queue raises in this process as Trouble."""
+    """Raise as Trouble what a queue raises in this process."""
     try:
         yield
     except (redis.RedisError, StoreError) as error:

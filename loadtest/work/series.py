@@ -8,7 +8,7 @@ from flatlands.loadtest.work.ways import Way
 #: Messages of one take, and of one queue that is emptied by takes, as in 2016.
 TAKEN, FILLED = 50, 1000
 
-#: Turns that are rejected at most, for each that is wanted.
+#: The most turns that are rejected, for each that is wanted.
 REJECTS = 10
 
 
@@ -62,7 +62,7 @@ TAKES = {
     )
 }
 
-#: The names of those whose consumers may die.
+#: The names of the ways whose consumers may die.
 LASTING = [name for name, take in TAKES.items() if issubclass(take.way, ways.Lasting)]
 
 FIFOS = {

@@ -26,8 +26,8 @@ def _redis(text: str) -> str:
 @dataclass(frozen=True)
 class Options:
     """What the user chose: how often a queue is filled and taken from, the messages of a FIFO
-    queue, how many consumers die (0: nothing else is to be done), the URL of a running Redis ("":
-    some are started), and the percent of the mean beyond which a turn is rejected (0: none is)."""
+    queue, how many consumers are killed instead (0: none), the URL of a running Redis ("": some are
+    started), and the percent of the mean beyond which a turn is rejected (0: none is)."""
 
     series: tuple[str, ...] = option(
         *("--series", names(SERIES), (), "NAME,..."),
@@ -65,7 +65,7 @@ def _label(point: Point) -> str:
 
 
 def _past(at: int) -> Any:
-    """Return what gives a rate of 2021, of the pusher (0) or the pullers (1)."""
+    """Return a function that gives a rate of 2021, of the pusher (0) or the pullers (1)."""
     return lambda point: (FIFOS[point["series"]].past or (None, None))[at]
 
 
@@ -128,7 +128,7 @@ top.</p>"""
         )
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
-        """Measure one point of each series."""
+        """Yield each series, of which one point is measured."""
         for name in self.chosen.series or (LASTING if self.chosen.deaths else SERIES):
             yield name, partial(lambda name: [measure(name, self.chosen)], name)
 
@@ -146,7 +146,7 @@ top.</p>"""
                 found.setdefault(point["kind"], []).extend(_speed(point))
                 found.setdefault(f"{point['kind']}-us", []).append(_us(point))
         us = "microseconds of CPU time for each message"
-        # Charts on one page need titles of their own: the ids in an SVG come from its title.
+        # Charts on one page need different titles: the ids in an SVG come from its title.
         titles = {
             "take": (
                 f"To take {TAKEN} messages",

@@ -17,7 +17,7 @@ from flatlands.stores.registry import open_store
 #: The name of a stream's group.
 GROUP = "consumers"
 
-#: ms of a lease that ends in no measurement.
+#: ms of a lease that outlasts every measurement.
 LEASE = 600_000
 
 #: ms by which a message is delayed.
@@ -26,13 +26,13 @@ DELAY = 5
 #: Seconds that BLMOVE waits for a message.
 WAIT_S = 1
 
-#: What `claim` returns: by what each message is acknowledged, and the messages.
+#: What `claim` returns: what acknowledges each message, and the messages.
 Claim = tuple[Sequence[Any], Sequence[bytes]]
 
 
 class Way:
-    """A queue, and one connection to it: to the server or file at `url`. All keys of a server begin
-    with the name `queue`, or have it in them."""
+    """A queue, and one connection to it: to the server or file at `url`. All keys on a server begin
+    with the name `queue`, or contain it."""
 
     def __init__(self, url: str, queue: str) -> None:
         raise NotImplementedError
@@ -42,7 +42,7 @@ class Way:
         raise NotImplementedError
 
     def claim(self, most: int) -> Claim:
-        """Claim up to so many messages."""
+        """Claim up to `most` messages."""
         raise NotImplementedError
 
     def done(self, claimed: Sequence[Any]) -> None:
@@ -54,12 +54,12 @@ class Way:
 
 
 class Lasting(Way):
-    """A queue that hands out again what somebody held who died, and counts how often."""
+    """A queue that hands out again what a dead consumer held, and counts how often."""
 
     def claim_for(self, most: int, lease: int) -> list[tuple[Any, bytes, int]]:
-        """Claim messages, also those that others have held for at least so many ms.
+        """Claim messages, including those that others have held for at least `lease` ms.
 
-        Return for each by what it is acknowledged, the message, and how often it was handed out.
+        Returns for each what acknowledges it, the message, and how often it was handed out.
         """
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Popped(Way):
         return bodies, bodies
 
     def pop(self, most: int) -> list[bytes]:
-        """Remove and return up to so many messages."""
+        """Remove and return up to `most` messages."""
         raise NotImplementedError
 
     def left(self) -> tuple[int, int]:
@@ -98,7 +98,7 @@ class OneByOne(Popped):
 
 
 class Pipelined(Popped):
-    """As many LPOPs in one round trip."""
+    """An LPOP for each message, all in one round trip."""
 
     def pop(self, most: int) -> list[bytes]:
         pipeline = self.redis.pipeline(transaction=False)
@@ -127,7 +127,7 @@ class Scripted(Popped):
 
 class Delayed(Scripted):
     """The same, with the queue for delayed messages of 2016: a sorted set by the Unix ms at which
-    each is due. Anybody puts them there by ZADD; a take moves what is due to the list first."""
+    each is due. ZADD puts messages there; a take first moves those that are due to the list."""
 
     # Lua cannot unpack more than some thousands at once.
     text = (
@@ -190,7 +190,7 @@ class Streamed(Lasting):
 
     def __init__(self, url: str, queue: str) -> None:
         self._redis, self.queue = open_redis(url), queue
-        #: Who claims: this object.
+        #: The name by which this object claims.
         self._name = f"{random.getrandbits(64):016x}"
         if not self._redis.exists(self.queue):
             self._redis.xgroup_create(self.queue, GROUP, "0", mkstream=True)

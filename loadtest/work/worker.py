@@ -9,7 +9,7 @@ It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of J
     parent        {"go": true} when all are ready, {"pushed": true} when the pusher has ended
     worker        {"ready": true}, and then its report; or {"trouble": "a sentence"} instead of
                   either, and exit status 1
-    who consumes  {"claimed": [[number, tries], ..]} when it has claimed messages, and at the end
+    a consumer    {"claimed": [[number, tries], ..]} when it has claimed messages, and at the end
                   {"empty": true}
 
 Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
@@ -33,7 +33,7 @@ from flatlands.loadtest.work.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES
 from flatlands.loadtest.work.ways import Way
 from flatlands.stores.base import StoreError
 
-#: What a message has besides its number, which makes about 115 bytes of JSON.
+#: What a message has in addition to its number, for about 115 bytes of JSON in all.
 PADDING = "x" * 90
 
 #: Seconds that a puller waits for a message before it looks whether more can come.
@@ -113,8 +113,8 @@ def take(config: dict[str, Any], parent: Parent) -> Report:
 
 
 def rejected(times: list[list[int]], threshold: float) -> list[int]:
-    """Return the numbers of the turns whose mean is a share of the mean of all away from that, or
-    more, as PHPBench rejects them; none if the threshold is 0."""
+    """Return the numbers of the turns whose mean differs from that of all by at least `threshold`,
+    a share of the latter, as PHPBench rejects them; none if it is 0."""
     means = [fmean(turn) for turn in times]
     middle = fmean(means)
     return [n for n, mean in enumerate(means) if 0 < threshold * middle <= abs(mean - middle)]
@@ -141,13 +141,13 @@ def push(config: dict[str, Any], parent: Parent) -> Report:
             queue = queue_of(name, first, 1, shape.pullers)
             client.rpush(queue, message(first))
             if shape.trims:
-                # It keeps as many as there are at all, so that none is lost.
+                # It keeps as many messages as there are in all, so that none is lost.
                 client.ltrim(queue, -messages, -1)
     return {"from": started, "to": clock(), "cpu": time.process_time() - cpu}
 
 
 def queue_of(name: str, number: int, together: int, queues: int) -> str:
-    """Return the queue of a message: so many of them go to each queue in turn."""
+    """Return the queue of a message: each queue in turn gets `together` messages."""
     return f"{name}:{number // together % queues}"
 
 
@@ -207,7 +207,7 @@ ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
 
 
 def work(config: dict[str, Any], parent: Parent) -> Report:
-    """Do what the role in the configuration is, and return the report."""
+    """Do the work of the role in the configuration, and return the report."""
     return ROLES[config["role"]](config, parent)
 
 

@@ -1,5 +1,4 @@
 """The map of everybody: how many players are where in the whole world, for whoever looks at it.
 
-Nobody is told of a player here, only of numbers, and nothing is counted or published unless
-somebody looks.
+It tells nobody of players, only of numbers, and counts and publishes nothing unless somebody looks.
 """

@@ -2,8 +2,8 @@
 
 Nodes whose clients look at the map of everybody, and programs that ask the world in SQL, ask for
 parts of the world, each time for a short lease. As long as a lease runs, this node counts its
-players once a second, and publishes all that it has in the part, joined to so many dots at most as
-was asked for. Without a lease nothing is counted. It never knows who looks, and nothing of other
+players once a second, and publishes all that it has in the part, joined to at most as many dots as
+were asked for. Without a lease nothing is counted. It never knows who looks, and nothing of other
 nodes' players.
 """
 
@@ -22,10 +22,10 @@ from flatlands.world.grid import Square
 COUNT_EVERY: Final = 1000
 LEASE: Final = 8000
 
-#: ms in which all who are new to a part get one answer.
+#: ms within which all who are new to a part get one answer.
 ANSWER_EVERY: Final = 150
 
-#: As if a part had been told of, if it was not: when, and in dots of which grain.
+#: Stands for when a part was told of, and in dots of which grain, if it never was.
 NEVER: Final = (0, 1)
 
 #: The most parts that are counted. Those that are asked for beyond that get no answer.
@@ -34,8 +34,7 @@ LEASES_MOST: Final = 16_384
 
 class Census:
     """What this node tells of where its own players are: how many, and never who, while somebody
-    asks. `wild_from` returns the id from which on computer players are no people, and are not
-    counted.
+    asks. `wild_from` returns the id from which computer players are no people, and are not counted.
     """
 
     def __init__(self, bus: Bus, outbox: Outbox, wild_from: Callable[[], int]) -> None:
@@ -47,10 +46,10 @@ class Census:
         self._outbox = outbox
         #: Part -> the node time in ms at which its lease ends.
         self._leases: dict[Part, int] = {}
-        #: Part -> the node time in ms at which this node told of it last, and the grain. Those in
-        #: which it had nobody then are left out.
+        #: Part -> the node time in ms at which this node last told of it, and the grain. Those in
+        #: which it then had nobody are left out.
         self._told: dict[Part, tuple[int, int]] = {}
-        #: Square -> people and computer players there, when this node counted last; and these
+        #: Square -> people and computer players there, when this node last counted; and these
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
         self._by_dot: dict[int, dict[Place, list[Square]]] = {}
@@ -61,7 +60,7 @@ class Census:
         them: `flat` is grain, column, row, most, grain ..."""
         now = self._loop.now()
         if not self._leases:
-            # Whoever asks for one part after the other makes this node count no more often.
+            # A node that asks for one part after the other makes this one count no more often.
             self._outbox.delivered = {}
             self._look()
             self._counting.set(now + COUNT_EVERY)
@@ -93,14 +92,14 @@ class Census:
         for square, players in self._outbox.present.items():
             people, computers = len(players), 0
             if min(players) < OTHERS_FROM:
-                # Where only such are that are no people, nobody is on the map.
+                # Where there are only players that are no people, nobody is on the map.
                 people = sum(id >= OTHERS_FROM for id in players)
                 computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 
     def _tell(self, part: Part, delivered: dict[Square, int]) -> None:
-        """Publish how many are where in a part; `delivered` is how many batches were published in
-        each square since the last count."""
+        """Publish how many players are where in a part; `delivered` is how many batches were
+        published in each square since the last count."""
         told = self._told.pop(part, NEVER)
         by_dot = self._by_dot.get(part.grain)
         if by_dot is None:
@@ -108,7 +107,7 @@ class Census:
             for square in self._squares:
                 by_dot.setdefault(dot_at(square, part.grain), []).append(square)
         squares = by_dot.get((part.column, part.row), [])
-        # That all have gone is told once. Who does not hear of it forgets them a little later.
+        # That all have gone is told once. Nodes that do not hear of it forget them a little later.
         if not squares and told is NEVER:
             return
         grain = finest(squares, part, told[1])
@@ -119,8 +118,8 @@ class Census:
     def _joined(
         self, squares: list[Square], grain: int, wild: bool, delivered: dict[Square, int]
     ) -> list[int]:
-        """Return the dots of a grain that hold some squares; with `wild` also those in which nobody
-        is who counts."""
+        """Return the dots of a grain that hold some squares; with `wild` also those without anybody
+        who counts."""
         shift = SHIFTS[grain >> 2]
         dots: dict[Place, tuple[int, int, int]] = {}
         for square in squares:
@@ -142,5 +141,5 @@ class Census:
         for page, at in enumerate(range(0, max(len(flat), 1), step)):
             message = peer_protocol.counts(self._node, page, grain, flat[at : at + step])
             self._loop.stats["counts"] += 1
-            # What the broker refuses is told anew a second later.
+            # What the broker refuses is told again a second later.
             self._bus.broker.publish(channel, message)

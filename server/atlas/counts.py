@@ -1,4 +1,4 @@
-"""How many players all nodes together have where, as far as somebody here needs to know.
+"""How many players of all nodes are where, as far as somebody here needs to know.
 
 This module asks all nodes for parts of the world as long as they are needed, hears what the nodes
 tell, and adds it up. It never learns of a player, nor who looks.
@@ -18,11 +18,11 @@ from flatlands.world.grid import Square
 RENEW_EVERY: Final = 3000
 AGAIN_EVERY: Final = 300
 
-#: What a node told of a part is forgotten after so many ms without news of it.
+#: What a node told of a part is forgotten after this many ms without news of it.
 FORGET_AFTER: Final = 3500
 
-#: All answers of nodes come within so many ms; and if none has come after PATIENCE ms, nobody is
-#: there.
+#: All answers of nodes come within ANSWERED_WITHIN ms; if none has come after PATIENCE ms, nobody
+#: is there.
 ANSWERED_WITHIN: Final = 150
 PATIENCE: Final = 700
 
@@ -64,8 +64,8 @@ class Known:
 
 
 class Counts:
-    """How many players all nodes together have where, as far as somebody here needs to know.
-    `believes` says whether to believe what a node tells.
+    """How many players of all nodes are where, as far as somebody here needs to know. `believes`
+    says whether to believe what a node tells.
     """
 
     def __init__(self, bus: Bus, believes: Callable[[int], bool]) -> None:
@@ -81,7 +81,7 @@ class Counts:
     # What nodes say.
 
     def asked(self, flat: list[int]) -> None:
-        """Note that a node asks for parts: what is told then, this node hears too."""
+        """Note that a node asks for parts: this node hears the answers, too."""
         for at in range(0, len(flat), len(Part._fields)):
             known = self._known.get(Part(*flat[at : at + len(Part._fields)]))
             if known is not None and known.told:
@@ -126,7 +126,7 @@ class Counts:
         self._ask(True, AGAIN_EVERY, now)
 
     def _ask(self, new: bool, every: int, now: int) -> None:
-        """Ask for the parts of which somebody has told, or for those that are `new`: nobody has."""
+        """Ask for the parts that some node has told of, or for the `new` ones, which none has."""
         due: list[int] = []
         for part, known in self._known.items():
             if bool(known.told) != new and now - known.asked >= every:
@@ -140,7 +140,7 @@ class Counts:
     # What is known.
 
     def settled(self, part: Part) -> bool:
-        """Say whether all that is in a part should have been told by now."""
+        """Return whether all that is in a part should have been told by now."""
         known = self._known.get(part)
         if known is None:
             return False
@@ -164,7 +164,7 @@ class Counts:
         return {(column, row) for told in all for column, row, *_ in told.dots()}
 
     def forget_batches(self) -> None:
-        """Begin to count batches anew, since clients were told of those until now."""
+        """Start counting batches from 0, since clients have been told of those until now."""
         for known in self._known.values():
             for told in known.told.values():
                 told.flat[4::DOT_FIELDS] = [0] * (len(told.flat) // DOT_FIELDS)
@@ -174,7 +174,7 @@ class Counts:
         found: dict[Place, Dot] = {}
         coarse = grain >= self.grain(WORLD)
         for part, known in self._known.items():
-            # Parts may lie in each other, so each has the dots in it from one part only.
+            # Parts may lie in each other, so each dot is taken from one part only.
             if part == WORLD if coarse else known.grain <= grain <= part.grain and part != TOTALS:
                 found.update(_joined(known, grain, numbers))
         return found

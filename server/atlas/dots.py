@@ -2,7 +2,7 @@
 
 A dot of grain g is a part of the world that is 2^g squares wide and high: a dot of grain 0 is a
 square. Each dot lies in one dot of each coarser grain. The squares around the origin are in the
-middle of a dot of each grain that 4 divides, so what is close together there is not spread over
+middle of a dot of each grain divisible by 4, so what is close together there is not spread over
 four. Clients are told of dots in patches of 4 x 4. This module is arithmetic, and counts nobody.
 """
 
@@ -20,7 +20,7 @@ Place = tuple[int, int]
 
 
 class Part(NamedTuple):
-    """A part of the world, which is a dot, and in how many dots each node tells of it at most."""
+    """A part of the world, which is a dot, and the most dots in which each node tells of it."""
 
     grain: int
     column: int
@@ -69,8 +69,8 @@ def parts_around(squares: Rect, grain: int) -> list[Part]:
 
 
 def finest(squares: Collection[Square], part: Part, guess: int) -> int:
-    """Return the finest grain of which so few dots as a part may have hold some squares of it. It
-    is looked for from `guess` on."""
+    """Return the finest grain at which some squares of a part lie in no more dots than it may have.
+    The search begins at `guess`."""
     if len(squares) <= part.most:
         return 0
     if part.most == 1:

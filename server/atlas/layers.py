@@ -1,7 +1,7 @@
 """The dots of the map of everybody as clients see them: what has changed, and packed patches.
 
-Each patch of dots is packed once for all clients that look at it. This module knows no clients, and
-not where the numbers come from.
+Each patch of dots is packed once for all clients that look at it. This module knows neither clients
+nor where the numbers come from.
 """
 
 from typing import TypeVar

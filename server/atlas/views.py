@@ -20,16 +20,16 @@ from flatlands.world.grid import Rect
 SHOW_EVERY: Final = 1000
 LOOK_EVERY: Final = 50
 
-#: A client is shown so many dots at most, which bounds what it is sent. Finer ones are tried again
-#: every TRY_FINER seconds, and shown if they are fewer than FINER.
+#: The most dots that a client is shown, which bounds what it is sent. Finer ones are tried again
+#: every TRY_FINER seconds, and shown if they are no more than FINER.
 DOTS_MOST: Final = 180
 FINER: Final = 140
 TRY_FINER: Final = 5
 
-#: The most views that differ. Whoever asks for one more sees the whole world.
+#: The most different views. Whoever asks for one more sees the whole world.
 VIEWS_MOST: Final = 256
 
-#: The totals are shown when they have changed, and every so many seconds as a sign of life.
+#: The totals are shown when they have changed, and every ALIVE_EVERY seconds as a sign of life.
 ALIVE_EVERY: Final = 5
 
 EVERYWHERE: Final = Rect(-(2**31), -(2**31), 2**31, 2**31)
@@ -65,8 +65,8 @@ class View:
 
 class Views:
     """What this node's clients see of the map of everybody. `nodes` returns the ids of all nodes
-    that are alive, and `walked` some names of who has walked here within a day, and their number.
-    `ground` is the world's seed and side.
+    that are alive, and `walked` some names of people who walked here within a day, and the number
+    of these people. `ground` is the world's seed and side.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class Views:
     # Who looks, and at what.
 
     def shows(self, viewer: Viewer) -> bool:
-        """Say whether a client looks."""
+        """Return whether a client looks."""
         return viewer in self._by_viewer
 
     def watch(self, viewer: Viewer, grain: int, squares: Rect) -> None:
-        """Let a client look at some squares, in dots of `grain` or coarser, and no more at what it
-        looked at before. Without any squares it is told the totals only."""
+        """Let a client look at some squares, in dots of `grain` or coarser, and no longer at what
+        it looked at before. Without any squares it is told the totals only."""
         self.leave(viewer)
         asked = Asked(grain, squares) if squares.c0 <= squares.c1 else Asked(0, None)
         if asked not in self._views and len(self._views) >= VIEWS_MOST:

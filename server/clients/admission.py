@@ -34,7 +34,7 @@ WALKED = 12 * SPEED
 #: The most applicants that the game is asked about at once.
 ASKING: Final = 1000
 
-#: What a decision waits for: it is called with what to call with the answer.
+#: What a decision waits for: a function that is called with another, which it passes the answer to.
 Wait: TypeAlias = Callable[[Callable[[Any], None]], object]
 
 #: A decision: it yields what it waits for, and is sent the answers. It raises Refused.
@@ -42,13 +42,13 @@ Steps: TypeAlias = Generator[Wait, Any, None]
 
 
 class Superseded(Exception):
-    """A later hello has asked for the same player meanwhile."""
+    """A later hello has asked for the same player."""
 
 
 class Hello(NamedTuple):
     """What a client asks for. `near` is a player's id or an invitation, as it came. `place` is
-    where its player stood when its last connection ended, or None. `ticket` is
-    for the game to look at, and `owner` says whose points it earns, if the game has named that."""
+    where its player stood when its last connection ended, or None. `ticket` is for the game to look
+    at. `owner` says whose points it earns, if the game has set that."""
 
     name: str
     view: Viewport
@@ -60,9 +60,9 @@ class Hello(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """Where an applicant begins, as the worker has decided to which it came: a newcomer at this
-    place with this id, and one that comes back near it. `met` is who has invited it. It was passed
-    from worker to worker `hops` times."""
+    """Where an applicant begins, as decided by the worker to which it came: a newcomer at this
+    place with this id, and a player that comes back near it. `met` is the player that has invited
+    it. It was passed from worker to worker `hops` times."""
 
     id: int
     place: Place
@@ -74,7 +74,7 @@ class Applicant(Protocol):
     """A client that has sent hello, on a connection that may end at any time."""
 
     def __hash__(self) -> int:
-        """Return a number that it keeps."""
+        """Return a number that never changes."""
 
     @property
     def address(self) -> str:
@@ -114,7 +114,7 @@ class Passing(Protocol):
     """The other workers of this machine, as this module knows them."""
 
     def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return which other worker serves a player at a place; None if none does."""
+        """Return the other worker that serves a player at a place; None if none does."""
 
     def another(self) -> int | None:
         """Return any other worker that takes players; None if none does."""
@@ -132,8 +132,7 @@ class Passing(Protocol):
 class Admission:
     """From hello to welcome: decides whether a client may join, and as which player. `capacity` is
     the number of players that the node accepts. `passing` is given if there are other workers to
-    which applicants may be passed.
-    """
+    which applicants may be passed."""
 
     def __init__(
         self,
@@ -148,15 +147,16 @@ class Admission:
         self._limits = limits
         self.capacity = capacity
         self.passing = passing
-        #: How many players other nodes are asked for: there must be room when they come.
+        #: How many players other nodes are asked for: there must be room for them when they come.
         self._coming = 0
-        #: How many the game is asked about, the numbers of their turns, and the id of a player ->
-        #: the turns of those who want to come back as that one, from the first on that is asked
-        #: about to the last.
+        #: How many applicants the game is being asked about; the numbers of their turns; and the id
+        #: of a player -> the turns of those that want to come back as that player, from the first
+        #: one that the game is asked about to the last.
         self._asking = 0
         self._turn = count()
         self._turns_of: dict[int, list[int]] = {}
-        #: Those who wait for their turn, since many come from their addresses, and what it is told.
+        #: Applicants that wait for their turn, since many come from their addresses -> what is then
+        #: called.
         self._waiting: dict[Applicant, Callable[[None], None]] = {}
         self._turns = Agenda(node.loop, lambda some, _due: self._waiting.pop(some)(None))
 
@@ -168,17 +168,17 @@ class Admission:
 
     def decide(self, hello: Hello, applicant: Applicant, begin: Begin | None = None) -> None:
         """Welcome an applicant or refuse it: now, or when it is its turn and other nodes have
-        answered. `begin` is what another worker has decided that has passed it to this one."""
+        answered. `begin` is what another worker, which has passed it to this one, has decided."""
         self._go_on(applicant, self._decide(hello, applicant, begin), None)
 
     def withdraw(self, applicant: Applicant) -> None:
-        """Forget an applicant that waits for its turn, if it does: its connection has ended."""
+        """Forget an applicant if it still waits for its turn: its connection has ended."""
         if self._waiting.pop(applicant, None) is not None:
             self._turns.drop(applicant)
             self._limits.give_back(JOINS, applicant.address)
 
     def _go_on(self, applicant: Applicant, steps: Steps, answer: Any) -> None:
-        """Go on with a decision, with the answer that it has waited for."""
+        """Continue a decision with the answer that it has waited for."""
         try:
             wait = steps.send(answer)
         except StopIteration:
@@ -208,7 +208,7 @@ class Admission:
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
-            # By then what came in the same read has been read, and perhaps a close frame.
+            # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.soon(partial(go_on, None))
             assert self.passing is not None
             if not applicant.here or self.passing.pass_hello(applicant, worker, hello, begin):
@@ -221,7 +221,7 @@ class Admission:
         self._let_in(applicant, resident, hello, begin.met, back=False)
 
     def _check_orders(self, claim: Claim | None, applicant: Applicant) -> None:
-        """Raise Refused if an order keeps an applicant out."""
+        """Raise Refused if an operator's order keeps an applicant out."""
         self._node.orders.admit(None if claim is None else claim.id, applicant.address)
 
     def _check_seats(self, applicant: Applicant) -> None:
@@ -234,7 +234,7 @@ class Admission:
             )
 
     def _await_turn(self, applicant: Applicant) -> Steps:
-        """Wait until one more player may come from an applicant's address."""
+        """Wait until one more player may come from the applicant's address."""
         if self.passing is None:
             self._check_seats(applicant)
         # It is counted here, where it came in. A worker to which it is passed counts its players.
@@ -248,8 +248,7 @@ class Admission:
             yield partial(self._waiting.__setitem__, applicant)
 
     def _ask(self, hello: Hello, claim: Claim | None) -> Generator[Wait, Any, Hello]:
-        """Return what an applicant asks for, as the game lets it play. Raises Refused, and
-        Superseded."""
+        """Return an applicant's hello as the game allows it. Raises Refused, and Superseded."""
         play = self._node.play
         if not play.guards:
             return hello
@@ -279,7 +278,7 @@ class Admission:
         return hello._replace(name=guest.name, ticket="", owner=guest.owner)
 
     def _find_host(self, hello: Hello) -> Generator[Wait, Any, Met | None]:
-        """Return who has invited an applicant, if anybody has."""
+        """Return the player that has invited an applicant, if there is one."""
         invitation = self._tokens.read_invitation(hello.near) if type(hello.near) is str else None
         if invitation is None:
             return None
@@ -290,18 +289,18 @@ class Admission:
         return met
 
     def _worker(self, begin: Begin) -> int | None:
-        """Return to which other worker an applicant is passed, if to any."""
+        """Return the other worker that an applicant is passed to, if any."""
         if self.passing is None or begin.id in self._node.residents.by_id:
             return None
         worker = None if begin.hops else self.passing.elsewhere(begin.place, begin.id)
         if worker is None and begin.hops < 2 and self.full:
-            # Any other one may serve who begins in the district of one that is full.
+            # Any other worker may serve a player that begins in the district of a full one.
             worker = self.passing.another()
         return worker
 
     def _place(self, hello: Hello, claim: Claim | None, met: Met | None) -> Place:
-        """Return where a player begins, as far as this node knows: beside who has invited it, or
-        where it was, or else beside another one or where newcomers begin."""
+        """Return where a player begins, as far as this node knows: beside the player that has
+        invited it, or where it was, or else beside another player or where newcomers begin."""
         if met is not None:
             return met.place
         if claim is not None:
@@ -315,7 +314,7 @@ class Admission:
         return said or self._node.residents.spot(near)
 
     def _last_place(self, claim: Claim, hello: Hello) -> Place:
-        """Return where a player was that comes back, as far as this node knows.
+        """Return where a player that comes back was, as far as this node knows.
 
         A node that was killed has told nobody where its players were. So the client says it, and is
         believed if its player can have walked there since its token was made.
@@ -342,7 +341,7 @@ class Admission:
             resident.screen.give_up()
         applicant.is_known(claim.id)
         if resident is None:
-            # This comes before another node hands the player over, for then there must be room.
+            # There must be room before another node hands the player over.
             self._check_seats(applicant)
             if node.peers.peers:
                 # Another node may have the player, and hands it over when it is asked.
@@ -394,7 +393,7 @@ class Admission:
         else:
             resident = node.residents.join(name, place, id=id, seq=seq)
         if elsewhere is not None and elsewhere.name:
-            # It is no newcomer who only looks in.
+            # It is not a newcomer that only has a look.
             resident.acted = True
             node.residents.become(resident, elsewhere.pace, elsewhere.lasts, elsewhere.values)
             node.residents.appear(resident, name, elsewhere.look)
@@ -416,7 +415,7 @@ class Admission:
         back: bool,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        """Welcome an applicant as this resident; a guest looks at its host."""
+        """Welcome an applicant as this resident; one that was invited turns towards its host."""
         if met is not None and met.way is not None:
             face(self._node.movement, resident, *met.way, self._node.loop.now())
         if self._node.play.guards:

@@ -1,7 +1,7 @@
-"""What players do besides walking in every game: they speak, change their looks, and invite.
+"""What players do in every game besides walking: they speak, change their looks, and invite.
 
 Each handler obeys one kind of message; its fields are those of docs/protocol.md. All of them raise
-Refused if the player may not. This module never waits.
+Refused if the player may not do that. This module never waits.
 """
 
 import re
@@ -26,7 +26,7 @@ def say(session: Session, text: str) -> None:
     if cleaned is None:
         raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen", None)
     session.node.orders.check_voice(resident.id)
-    # It is never replaced by a newer one, as a move is, so there must be a limit.
+    # Unlike a move, it is never replaced by a newer one, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
         raise Refused("crowded", "too much is being said here: try again in a moment", None)
     resident.acted = True
@@ -34,7 +34,7 @@ def say(session: Session, text: str) -> None:
 
 
 def appear(session: Session, name: str, look: int) -> None:
-    """Have another name or look. A muted player keeps its name."""
+    """Change the player's name or look. A muted player keeps its name."""
     resident, cleaned = session.playing, clean(name, NAME_LIMIT)
     if session.node.play.guards:
         # The game gives its players their names.
@@ -42,7 +42,7 @@ def appear(session: Session, name: str, look: int) -> None:
     if cleaned is None:
         raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
-        # Otherwise a muted player would talk by its names.
+        # Otherwise a muted player could speak by changing its name.
         session.node.orders.check_voice(resident.id)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
         session.node.play.renamed(resident.id, cleaned, resident.owner)
@@ -98,7 +98,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
 
 
 def _cleaned(field: Field, value: object) -> object:
-    """Return a value for a field of an action, a text as others may see it. Raises Refused."""
+    """Return a value for a field of an action; a text as others may see it. Raises Refused."""
     if field.type is not str or not isinstance(value, str):
         return value
     cleaned = clean(value, field.high) if value else ""

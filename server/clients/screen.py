@@ -52,20 +52,20 @@ class ClientScreen:
         self.connection = connection
         self.node = node
         self.resident: Resident | None = None
-        #: The id of its player, also when that plays here no more.
+        #: The id of its player, even if that no longer plays here.
         self.player: int | None = None
         #: The code of the last refusal, for the log.
         self.error: str | None = None
         #: Node time in ms since which the client lags, or None.
         self.lags_since: int | None = None
-        #: The number of the last flush that was sent, and of the last one that another worker had
-        #: sent before it passed the player on.
+        #: The number of the last flush that was sent, and of the last one that another worker sent
+        #: before it passed the player on.
         self.sent = self.earlier = 0
         self.tokens = tokens
-        # A mark, the oldest flush not acknowledged (0: all are). Then the node time at which the
-        # mark was sent, the bytes up to it, and those since.
+        # The mark: the oldest flush that is not acknowledged (0: all are). Then the node time at
+        # which it was sent, the bytes up to it, and those since.
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
-        #: The incarnation and the position in the client's last token, and what that keeps.
+        #: The incarnation and the position in the client's last token, and the kept values.
         self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None
         #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
@@ -106,7 +106,7 @@ class ClientScreen:
     def refuse(self, refused: Refused) -> None:
         """Tell the client why it is not obeyed, and close the connection if the refusal says so.
 
-        If it is not open any more, nobody is told.
+        If the connection is closed already, nobody is told.
         """
         if not self.connection.open:
             return
@@ -134,9 +134,9 @@ class ClientScreen:
             self._link_told = linked
 
     def renew_token(self, seq: int | None = None) -> None:
-        """Send a token with the player's incarnation, its present place and what it keeps, if any
-        of that has changed since the last one. It has the `seq`, or else the player's present one.
-        """
+        """Send a token with the player's incarnation, its present place and the values that it
+        keeps, unless the last token had the same. It has this `seq`, or else the player's present
+        one."""
         resident = self.playing
         place, kept = resident.track.at(self.node.loop.now()), self.node.residents.kept(resident)
         reached = resident.seq if seq is None else seq
@@ -163,7 +163,7 @@ class ClientScreen:
         if snapshot:
             self._write(snapshot)
 
-    # What a client misses that lags.
+    # What a lagging client misses.
 
     def flush(self, data: bytes, number: int, now: int) -> None:
         """Send a flush, unless the client lags; see server/squares/hub.py."""
@@ -191,7 +191,7 @@ class ClientScreen:
         if self.lags_since is None and self.connection.send(data):
             return True
         if self.resident is None and self.lags_since is None:
-            # Nobody plays here, so there are no flushes by which it would be noticed.
+            # Nobody plays here, so there are no flushes that would reveal the lag.
             self._begin_to_lag()
         return False
 

@@ -31,7 +31,7 @@ log = logging.getLogger("flatlands")
 #: ms after which the connection of a client that lags is ended.
 STUCK_AFTER: Final = 30_000
 
-#: So many clients of this node may look at the map before others may that do not play.
+#: How many clients of this node may look at the map before others that do not play are refused.
 SPECTATORS_MOST = 1000
 
 #: ms after which the store has answered, or will not.
@@ -41,8 +41,8 @@ ANSWERED_WITHIN: Final = 3000
 TAKEN_OVER: Final = "you went on playing somewhere else"
 
 
-#: How many messages over its rates a client may send, before it is closed. If the server has just
-#: learnt of a player, it may have said all that it may.
+#: How many messages over its rates a client may send before its connection is closed. If this node
+#: has only just learnt of a player, the player may have used up its rates elsewhere.
 PATIENCE: Final = Rate("patience", 2, 40)
 
 #: Obeys a kind of message: it is called with the session and the fields, and may raise Refused.
@@ -62,7 +62,7 @@ class Kinds:
 
 
 class Intended:
-    """Intent `number`, which its client says began at the time `t`. It replaces so many older
+    """Intent `number`, which its client says began at the time `t`. It replaces `replaces` older
     ones."""
 
     __slots__ = ("number", "t", "intent", "replaces")
@@ -78,7 +78,7 @@ class Session(ClientScreen):
     """The session of one player on one connection: what a client asks, who obeys it, and how it
     ends. It is an Applicant for its node's admission (admission.py).
 
-    `kinds` are those of messages.
+    `kinds` are the kinds of messages.
     """
 
     __slots__ = (
@@ -112,20 +112,20 @@ class Session(ClientScreen):
         super().__init__(connection, node, tokens)
         #: Node time at which it was opened, or last ceased to watch without playing.
         self.opened = node.loop.now()
-        #: When it was last heard before it was last pinged, as `Connection.last_heard` has it.
+        #: When the client was last heard before its last ping, as `Connection.last_heard` has it.
         self.pinged = 0.0
         self._admission = admission
         self._kinds = kinds
         self.limits = limits
-        #: What the client has sent lately, by the kinds of messages. That belongs to the player:
-        #: who comes back goes on with it.
+        #: What the client has sent lately, by the kinds of messages. This belongs to the player: a
+        #: client that comes back goes on with it.
         self.rates = Rates()
         #: The id of the player whose rates these are, while it is known and they are to be kept.
         self._known_as: int | None = None
-        #: Whether it is counted as a seat of its address, and as a spectator: it looks at the map
-        #: and does not play.
+        #: Whether it is counted as a seat of its address, and whether as a spectator, which looks
+        #: at the map and does not play.
         self._seated = self.watches = False
-        #: The number of the client's last intent, 0 before the first; and the one that is obeyed
+        #: The number of the client's last intent, 0 before the first; and the intent that is obeyed
         #: after the messages that came with it, or None.
         self.intents = 0
         self._noted: Intended | None = None
@@ -137,7 +137,7 @@ class Session(ClientScreen):
         self._ended: int | None = None
         #: What it has sent for the game before its hello.
         self.ticket = ""
-        #: Node time at which the client asked last for something else than to walk.
+        #: Node time at which the client last asked for anything but to walk.
         self._asked = 0
         connection.on_message = self._message
         connection.on_drain = self.catch_up
@@ -236,8 +236,8 @@ class Session(ClientScreen):
         begin: Begin | None = None,
         early: Iterable[tuple[int, Sequence[Any]]] = (),
     ) -> None:
-        """Let a client play that has said hello, or refuse it. Another worker may have passed it to
-        this one: then it has decided where it begins, and `early` is what came after the hello."""
+        """Let a client that has said hello play, or refuse it. If another worker has passed it on,
+        that one has decided where it begins, and `early` is what came after the hello."""
         self._waiting, self._early = True, list(early)
         self._admission.decide(hello, self, begin)
 
@@ -277,8 +277,8 @@ class Session(ClientScreen):
         back: bool,
         goes_on: bool = False,
     ) -> None:
-        """Begin to play as a resident; `met` is who has invited it; `back`: it played before;
-        `goes_on`: it came from another machine, in the middle of its game."""
+        """Begin to play as a resident; `met` is the player that has invited it; `back`: it has
+        played before; `goes_on`: it came from another machine, in the middle of its game."""
         self._waiting = False
         self.end_to_watch()
         node, grid = self.node, self.node.grid
@@ -325,8 +325,8 @@ class Session(ClientScreen):
         self._seated = self.limits.hold(SEATS, self.address)
 
     def give_up(self, *, walks: bool = False) -> None:
-        """End this session, so that the player can go on in another one, at another node if it
-        `walks` on."""
+        """End this session so that the player can go on in another one, which is at another node if
+        the player `walks` on."""
         assert self.resident is not None
         self._end_to_play()
         residents = self.node.residents
@@ -345,8 +345,8 @@ class Session(ClientScreen):
     def intend(self, number: int, t: int, intent: Intent) -> None:
         """Note an intent, which is obeyed after the messages that came with it. Raises Refused.
 
-        A server that is late finds several in one read. All but the last of those that are too old
-        would take effect at the same moment, so that the last one is enough.
+        A server that is late finds several in one read. Those that are too old would all take
+        effect at the same moment, so only the last of them matters.
         """
         bars = self.node.play.bars
         if bars is not None and intent is not None and bars(intent):
@@ -368,7 +368,7 @@ class Session(ClientScreen):
         movement.act(self.resident, noted.number, noted.t, noted.intent, noted.replaces)
 
     def end_to_watch(self) -> None:
-        """Note that it does not look at the map any more without playing."""
+        """Note that it no longer looks at the map without playing."""
         if self.watches:
             self.watches = False
             self.limits.let_go(SPECTATORS, self.address)
@@ -384,9 +384,9 @@ class Session(ClientScreen):
         return self._early if waits else None
 
     def traveller(self) -> Traveller | None:
-        """Return all that another session needs to go on in its place; None while it does not play,
-        or something of it is under way in this process: an answer from the store is awaited, or its
-        client lags or looks at the map."""
+        """Return all that another session needs to go on in its place. Return None while it does
+        not play, its client lags or looks at the map, an answer from the store may still come, or
+        something else of it is under way in this process."""
         resident = self.resident
         if (
             resident is None
@@ -418,13 +418,13 @@ class Session(ClientScreen):
         self._waiting = False
 
     def go_on(self, traveller: Traveller) -> None:
-        """Go on in the place of a session of another worker; `arrive` shows the client what it is
-        to see."""
+        """Go on in place of another worker's session; `arrive` then shows the client what it is to
+        see."""
         self.intents, self.earlier = traveller.intent, traveller.flush
         self._link_told = traveller.linked
         self._known_as = traveller.player.id
         self.rates.full_at = dict(traveller.rates)
-        # Until its squares are known here it is as a client that lags.
+        # Until its squares are known here, it is treated like a client that lags.
         self.lags_since, self._arriving = self.opened, True
         player, known = traveller.player, self.node.last_seq(traveller.player.id)
         if player.seq <= known:
@@ -480,13 +480,13 @@ _OUR_ERRORS: Final = (
     TOO_BIG,
 )
 
-#: What is told whoever wants to walk as the game does not let its players walk.
+#: The answer to a client that wants to walk as the game does not let its players walk.
 NOBODY_WALKS_SO: Final = "in this game nobody walks like that"
 
 #: The messages that may come before hello.
 _BEFORE_HELLO: Final = (protocol.HELLO, protocol.WATCH, protocol.TICKET)
 
-#: The messages that need not wait until the intents before them are obeyed, and that the store does
+#: The messages that need not wait for the intents before them to be obeyed, and that the store does
 #: not answer.
 _AFTER_INTENTS: Final = (
     protocol.WALK,

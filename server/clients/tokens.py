@@ -1,7 +1,7 @@
 """Tokens, with which players come back as themselves, and invitations, to begin beside a player.
 
-Both are signed with the server's secret, so that nobody else can make one. The server never keeps a
-list of them.
+Both are signed with the server's secret, so that nobody else can make them. The server never keeps
+a list of them.
 """
 
 import secrets
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from itsdangerous import BadData, URLSafeTimedSerializer
 
 #: Seconds for which a token is valid, with the player's id and its place. A client gets a new one
-#: each time it comes, so it may stay away for so long. Whoever keeps old tokens can come back to
-#: where they were made; but a place of the last minute, which a node remembers, goes before that of
-#: a token, so nobody gains much by it.
+#: each time it comes, so it may stay away this long. Whoever keeps old tokens can come back to
+#: where they were made; but a place that a node remembers from the last minute takes precedence, so
+#: nobody gains much by it.
 VALID_FOR = 400 * 24 * 3600
 
 #: Seconds for which an invitation is valid.
@@ -30,8 +30,8 @@ class Invitation(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a token says: the player's id, a seq of it, its place in units, and what the game has of
-    it that is kept, by the names of the fields."""
+    """What a token says: the player's id, a seq of it, its place in units, and the values of its
+    fields that are kept, by name."""
 
     id: int
     seq: int
@@ -49,7 +49,7 @@ class Tokens:
     def __init__(self, secret: str | None, world: str = "") -> None:
         secret = secret or secrets.token_hex()
         self._serializer = URLSafeTimedSerializer(secret, f"flatlands {world}")
-        # It has another salt, so that nobody can use an invitation, which is public, as a token.
+        # Another salt, so that nobody can use an invitation, which is public, as a token.
         self._inviting = URLSafeTimedSerializer(secret, f"flatlands invitation {world}")
 
     def make(
@@ -61,7 +61,7 @@ class Tokens:
         return token
 
     def read(self, token: str) -> Claim | None:
-        """Return what a token says, or None if it has another signature, or is too old."""
+        """Return what a token says, or None if its signature is wrong or it is too old."""
         try:
             (id, seq, x, y, *more), made = self._serializer.loads(token, return_timestamp=True)
         except BadData:
@@ -78,7 +78,7 @@ class Tokens:
         return text
 
     def read_invitation(self, text: str) -> Invitation | None:
-        """Return what an invitation says, or None if it has another signature, or is too old."""
+        """Return what an invitation says, or None if its signature is wrong or it is too old."""
         try:
             (id, name, x, y), made = self._inviting.loads(text, return_timestamp=True)
         except BadData:

@@ -1,6 +1,6 @@
 """What goes from one worker of a machine to another with the socket of a client.
 
-It packs itself by the names of fields, so that two versions of this program that run side by side
+It is packed by the names of fields, so that two versions of this program that run side by side
 during an update refuse each other's travellers, and never take one field for another. This module
 never sends anything.
 """
@@ -28,8 +28,8 @@ class Greeting(NamedTuple):
 
 class Traveller(NamedTuple):
     """A player in play, with what its session knows: the numbers of the last intent and of the last
-    flush, whether the client was last told that the node is linked, its
-    rates (Allowance.state), and whether the player may be at another node too."""
+    flush, whether the client was last told that the node is linked, its rates (Rates.full_at), and
+    whether the player may be at another node too."""
 
     player: State
     view: Viewport
@@ -40,7 +40,7 @@ class Traveller(NamedTuple):
     watched: bool
 
 
-#: What is packed by the names of its fields, and these. Its place here is its MessagePack type.
+#: Class -> the names of its fields, by which it is packed. Its position is its MessagePack type.
 _CLASSES: dict[type[Any], tuple[str, ...]] = {
     **{each: each._fields for each in (Greeting, Traveller, Hello, Begin, Met, State, Viewport)},
     Track: ("x", "y", "dx", "dy", "start", "duration"),
@@ -50,13 +50,13 @@ _CLASSES: dict[type[Any], tuple[str, ...]] = {
 
 
 def pack(what: Any) -> bytes:
-    """Pack plain values, and what this module knows, in one another."""
+    """Pack plain values and objects of these classes, which may be nested."""
     packed: bytes = msgpack.packb(what, default=_plain, strict_types=True)
     return packed
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what was packed, with tuples in place of lists. Raises what msgpack or a class does
+    """Return what was packed, with tuples in place of lists. Raises what msgpack raises, or a class
     that gets other fields than it has."""
     return msgpack.unpackb(packed, use_list=False, ext_hook=_made)
 

@@ -1,6 +1,6 @@
 """Boards: who has how many points.
 
-A player is known by its owner, a hash of the key that its client keeps, a secret. Only the hash is
+A player is known by its owner: a hash of the key, a secret that its client keeps. Only the hash is
 stored, and no account is needed. This module never gives points: what earns them does, in the same
 step of the store.
 """
@@ -21,7 +21,7 @@ NAMES: Final = "name"
 #: What stands for a name that is not known, or that an operator has cleared.
 NO_NAME: Final = "?"
 
-#: ms for which what all see of a board is kept, so that many who look at it are one question.
+#: ms for which the top of a board is kept, so that many who look at it ask the store only once.
 FRESH: Final = 2000
 
 
@@ -47,7 +47,7 @@ class Boards:
         self._name = name
         self._keeper = keeper
         self._loop = loop
-        #: Board and number of places -> the node time, in ms, until which they are fresh, and they.
+        #: Board and number of places -> the node time, in ms, until when the top is fresh; the top.
         self._tops: dict[tuple[str, int], tuple[int, list[Place]]] = {}
         # All who look at it wait for the first of them.
         self._reading = BoundedSemaphore(1)
@@ -57,20 +57,20 @@ class Boards:
         return Score(board_name(self._name, board), owner, points)
 
     def entry(self, owner: str, player: int, name: str) -> tuple[str, Item]:
-        """Return what is put with a player's points, as (queue, item): its id and name."""
+        """Return what is put beside a player's points, as (queue, item): its id and name."""
         return NAMES, Item(owner, NEVER, owner, msgpack.packb([player, name]))
 
     def rank(self, board: str, owner: str) -> Rank:
-        """Return the place of an owner on a board: of nobody knows how many, and without points,
-        for one who has none. It waits for the store. Raises Away."""
+        """Return the place of an owner on a board; all its numbers are 0 for one who has no points.
+        It waits for the store. Raises Away."""
         if not owner:
             return Rank(0, 0, 0)
         name = board_name(self._name, board)
         return self._keeper.wait(lambda store: store.rank(name, owner)) or Rank(0, 0, 0)
 
     def top(self, board: str, most: int) -> list[Place]:
-        """Return up to `most` with the most points, as they were some seconds ago at most. It waits
-        for the store. Raises Away."""
+        """Return up to `most` places with the most points, some seconds old at most. It waits for
+        the store. Raises Away."""
         with self._reading:
             now = self._loop.now()
             until, top = self._tops.get((board, most), (0, []))
@@ -88,7 +88,7 @@ class Boards:
         return [Place(names.get(owner, NO_NAME), points, owner) for owner, points in top]
 
     def note(self, owner: str, player: int, name: str) -> None:
-        """Let a player have its present name on all boards, if it is on any."""
+        """Give a player its current name on all boards, if it is on any."""
         queue, item = self.entry(owner, player, name)
 
         def question(store: Store) -> None:
@@ -117,6 +117,6 @@ def board_name(game: str, board: str) -> str:
 
 
 def read_entry(body: bytes) -> tuple[int, str]:
-    """Return the id and the name of a player, which the body of an item of NAMES is."""
+    """Return the id and the name of a player from the body of an item of NAMES."""
     player, name = msgpack.unpackb(body)
     return player, name

@@ -1,7 +1,7 @@
 """The order to change the broker, as the store keeps it: one item, the last order.
 
 It stays there after the change, so that a node that starts later finds the broker that the world
-has now. This module carries out nothing: swap.py does.
+has now. This module does not carry it out: swap.py does.
 """
 
 import random
@@ -16,7 +16,7 @@ from flatlands.stores.base import NEVER, Item, Store
 #: The name of the queue in the store, and the id of its one item.
 QUEUE, ITEM = "broker", "order"
 
-#: So many brokers that a world has left are remembered.
+#: How many brokers that a world has left are remembered.
 FORMER_MOST = 8
 
 
@@ -34,7 +34,7 @@ class Order(NamedTuple):
         return f"changing broker from {bare(self.old)} to {bare(self.new)}"
 
     def concerns(self, identity: str) -> bool:
-        """Say whether the broker with this identity is, or was, that of the world."""
+        """Return whether the broker with this identity is, or was, that of the world."""
         return identity in (identity_of(self.old), identity_of(self.new), *self.former)
 
 
@@ -81,7 +81,7 @@ def end(store: Store, order: Order) -> Order | None:
 
 
 def begins_with(url: str, order: Order | None) -> str:
-    """Return the URL of the broker with which a node begins that was told to use `url`."""
+    """Return the URL of the broker with which a node that was told to use `url` begins."""
     if order is None or not order.concerns(identity_of(url)):
         return url
     right = order.new if order.ended else order.old

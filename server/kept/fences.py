@@ -1,7 +1,7 @@
-"""Fences: by them nothing that comes over one broker overtakes what came before it over another.
+"""Fences: they keep what comes over one broker from overtaking what came before over another.
 
-A fence is what a node sends to itself over a broker. Once it is back, all has come that others had
-published there before. This module never decides between which brokers there are fences: swap.py
+A fence is what a node sends to itself over a broker. Once it is back, all that others had published
+there before has come. This module never decides between which brokers there are fences: swap.py
 does.
 """
 
@@ -15,14 +15,14 @@ from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 
-#: ms after which nobody waits for a fence any more: longer than a node that lacks CPU is late.
-#: One of several servers of a broker cannot speak for the others: there one waits for INSTEAD ms.
+#: ms after which nobody waits for a fence any more: longer than a node that lacks CPU is late. If a
+#: broker has several servers, one cannot speak for the others: there one waits for INSTEAD ms.
 WITHIN, INSTEAD = 4000, 100
 
 
 class Fences:
-    """Fences: by them nothing that comes over one broker overtakes what came before it over
-    another. `receive` takes what came over a broker.
+    """Fences: they keep what comes over one broker from overtaking what came before over another.
+    `receive` takes what came over a broker.
     """
 
     def __init__(self, bus: Bus, receive: Callable[[Message | Reset], None]) -> None:
@@ -36,11 +36,11 @@ class Fences:
         self._other: Broker | None = None
         self._held: deque[Message | Reset] = deque()
         self._waits = False
-        #: How often it has begun anew: a fence of before says nothing of what comes now.
+        #: How often it has begun again: an earlier fence says nothing of what comes now.
         self._begun = 0
 
     def send(self, broker: Broker, do: Callable[[], object], within: int = WITHIN) -> None:
-        """Call `do` once a fence is back over a broker, or after `within` ms; 0: not before."""
+        """Send a fence over a broker; call `do` once it is back, or after `within` ms if not 0."""
         nonce, bus = random.getrandbits(32), self._bus
         self._sent[nonce] = do
         message = peer_protocol.fence(bus.node, nonce)
@@ -61,16 +61,16 @@ class Fences:
         self._sent.pop(nonce)()
 
     def begin(self, late: Broker | None, other: Broker | None) -> None:
-        """From now on let messages of the broker `late` wait for a fence of the other one; those of
-        none with None. Those that wait already are received now."""
+        """Let messages of the broker `late` (None: of no broker) wait for a fence of the other one
+        from now on. Those that already wait are received now."""
         self._release(len(self._held))
         self.late, self._other = late, other
         self._begun += 1
         self._waits = False
 
     def hold(self, item: Message | Reset) -> None:
-        """Receive what came over the broker `late` once all has come over the other one that was
-        published there before."""
+        """Receive what came over the broker `late` once all that was published before on the other
+        one has come."""
         self._held.append(item)
         self._wait()
 

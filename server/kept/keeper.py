@@ -19,7 +19,7 @@ from flatlands.stores.base import Store, StoreError
 
 log = logging.getLogger("flatlands")
 
-#: So many questions may wait at a time. More are not asked, as if the store did not answer.
+#: The most questions that may wait at a time. More are not asked, as if the store did not answer.
 WAITING = 200
 
 #: ms after its last failure for which a store counts as failing: while a disk is full, what only
@@ -29,8 +29,8 @@ FAILS_FOR = 5000
 #: What a player is told if the store did not answer.
 AWAY = "nothing can be taken or left just now: the server cannot reach its store"
 
-#: So many hooks of games may ask at a time. The others wait for their turn, and keep nobody else
-#: from asking.
+#: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
+#: else from asking.
 HOOKS = 50
 
 _T = TypeVar("_T")
@@ -102,9 +102,8 @@ class Keeper:
         self._spawn(self._ask, self.store, question, answered, failed)
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
-        """Return what `question` returns, which is called with the store. Only the greenlet that
-        calls it waits. Raises Away, whatever the question raises, and RuntimeError where nobody may
-        wait."""
+        """Call `question` with the store, and return what it returns. Only the calling greenlet
+        waits. Raises Away, whatever the question raises, and RuntimeError where nobody may wait."""
         if gevent.getcurrent() is gevent.get_hub():
             raise RuntimeError("nothing that the event loop calls may wait for the store")
         if gevent.getcurrent() in self._asking:
@@ -120,7 +119,7 @@ class Keeper:
             except StoreError:
                 raise
             except Exception as error:
-                # It is a fault of who asks, and not of the store.
+                # It is the fault of whoever asks, not of the store.
                 return None, error
             finally:
                 self._asking.discard(asking)

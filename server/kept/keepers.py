@@ -1,15 +1,14 @@
-"""Keeps squares: of all nodes whose players see a square, one lets happen there what happens by
-itself.
+"""Keeps squares: of all nodes whose players see a square, one runs there what happens by itself.
 
 What that node keeps of the square is an item in the store, which it has claimed for three seconds
-and claims anew each second, with what it has published since. When a node is dead, stands still, or
-does not reach the store, its claims end, and another node claims the item and goes on with it.
-Nodes that hear nothing of a square's keeper look into the store; so nobody elects one. A square
-that nobody sees sleeps: its item stays.
+and claims again each second, with what it has published since. When a node is dead, stands still,
+or does not reach the store, its claims end, and another node claims the item and goes on with it.
+Nodes that hear nothing from a square's keeper look into the store; so there is no election. A
+square that nobody sees sleeps: its item stays.
 
 Each claim of a square has a higher *epoch*, and what a keeper publishes has a version that begins
-with it. No node believes a lower version than it has heard, so a keeper that was late harms nobody.
-This module never decides what happens in a square.
+with it. No node believes a lower version than it has heard, so a late keeper harms nobody. This
+module never decides what happens in a square.
 """
 
 import copy
@@ -36,20 +35,20 @@ from flatlands.server.things import Kept, stored, usable
 from flatlands.stores.base import NEVER, Item, Store
 from flatlands.world.grid import Square
 
-#: The name of the queue in the store begins with it.
+#: The name of the queue in the store begins with this.
 QUEUE: Final = "kept"
 
-#: ms without a word of a square's keeper after which a node looks into the store.
+#: ms without a word from a square's keeper after which a node looks into the store.
 SILENT: Final = EVERY * 3 // 2
 
-#: The most squares that one node keeps, and how many that sleep it wakes at a time: each is a call
-#: of the store.
+#: The most squares that one node keeps, and how many sleeping ones it wakes at a time: each is a
+#: call of the store.
 MOST, WOKEN = 1000, 50
 
-#: The factor of the epoch in a version: as many versions has each keeper.
+#: The factor of the epoch in a version: each keeper has this many versions.
 EPOCH: Final = 2**32
 
-#: So many squares tick in one turn of the event loop, every so many ms.
+#: How many squares tick in one turn of the event loop, and ms between two such turns.
 AT_ONCE, TURN = 20, 2
 
 log = logging.getLogger("flatlands")
@@ -102,7 +101,7 @@ class _Square:
 
 
 class Keepers:
-    """Keeps squares: of all nodes whose players see a square, one lets happen there what happens by
+    """Keeps squares: of all nodes whose players see a square, one runs there what happens by
     itself. `name` is that of the game, `ground` as in the names of channels. `kinds` are those that
     the game keeps, by their numbers.
     """
@@ -124,7 +123,7 @@ class Keepers:
         self._mine: dict[Square, _Square] = {}
         #: Whether the store is asked for the squares of this node, and for others.
         self._renewing = self._claiming = self._stopped = False
-        #: The kinds of which a round goes on.
+        #: The kinds whose last round is still going on.
         self._ticking: set[int] = set()
         self._warnings = LogLimit()
 
@@ -192,7 +191,7 @@ class Keepers:
                     if (one := self._mine.get(square_of(name))) is not None:
                         one.until = asked + SURE_FOR
                 for square, body in leaves.items():
-                    # Whoever sees it need not wait until it is silent.
+                    # Nodes that see it need not wait until its keeper is silent.
                     self._replicas.publish_kept(square, _read(body).version, [])
                 for square in self.squares:
                     self._publish(square)
@@ -206,8 +205,8 @@ class Keepers:
         self._claim([square for square in wants if square not in self._mine])
 
     def _choose(self, now: int) -> list[Square]:
-        """Return the squares that this node should keep: those of its own, and those of which no
-        keeper is heard, as far as its screens hold them; first those in which somebody stands."""
+        """Return the squares that this node should keep: of those that its screens hold, its own
+        and those whose keeper is not heard; first those in which somebody stands."""
         if self._stopped or not self._peers.linked:
             return []
         mine, squares = self._mine, self._replicas.squares
@@ -215,7 +214,7 @@ class Keepers:
         if len(seen) > MOST and self._warnings.allows(now / 1000):
             log.warning("%d squares that players see are not kept", len(seen) - MOST)
         self._loop.stats["unkept"] += max(len(seen) - MOST, 0)
-        # Some may be kept by a node that is not heard: they are not the first ones each time.
+        # Some may be kept by a node that is not heard: these must not come first each time.
         random.shuffle(seen)
         seen.sort(key=lambda s: (not (s in squares and squares[s].replica.players), s not in mine))
         return seen[:MOST]
@@ -225,13 +224,13 @@ class Keepers:
         return heard is not None and now - heard.at >= SILENT
 
     def _leave(self, store: Store, bodies: Mapping[str, bytes]) -> None:
-        """Let squares sleep that this node has claimed, with what is kept of them."""
+        """Put squares that this node has claimed to sleep, with what is kept of them."""
         if bodies:
             then = [(self._queue, Item(name, NEVER, name, body)) for name, body in bodies.items()]
             store.done(self._queue, bodies, then)
 
     def _claim(self, squares: list[Square]) -> None:
-        """Claim those of some squares that nobody keeps, unless the store is asked for some."""
+        """Claim those of some squares that nobody keeps, unless a claim is already under way."""
         if self._claiming or not squares:
             return
         self._claiming, asked = True, self._loop.now()
@@ -241,7 +240,7 @@ class Keepers:
         def question(store: Store) -> dict[str, Stored]:
             self._wake(store, epochs)
             due = {one.id: one.body for one in store.claim(self._queue, MOST, LEASE)}
-            # What was due elsewhere nobody has missed: nobody sees it, or who does looks again.
+            # Nobody misses what was due elsewhere: nobody sees it, or those who do look again.
             self._leave(store, {name: body for name, body in due.items() if name not in epochs})
             mine = {name: _read(body) for name, body in due.items() if name in epochs}
             begun = {name: _next(was).pack() for name, was in mine.items()}
@@ -260,9 +259,8 @@ class Keepers:
         self._keeper.ask(question, claimed, failed)
 
     def _wake(self, store: Store, epochs: Mapping[str, int]) -> None:
-        """Let those of some squares be due that nobody has ever seen, and some of those that sleep,
-        or that somebody keeps who is not believed: epochs of them were heard that the store has
-        forgotten."""
+        """Make due those of some squares that nobody has ever seen, and some of those that sleep,
+        or whose keeper is not believed: epochs of them were heard that the store has forgotten."""
         there = {item.id: item for item in store.group(self._queue, *epochs)}
         new = [Item(name, 0, name, b"") for name in epochs if name not in there]
         if new:
@@ -315,12 +313,12 @@ class Keepers:
             del self._mine[square]
         elif self._is_sure(one):
             after = copy.copy(one.kept[number])
-            # It may have stood still meanwhile.
+            # This node may have stood still meanwhile.
             if self._kinds[number].tick(square, after) and self._is_sure(one):
                 self._become(square, number, after)
 
     def _become(self, square: Square, number: int, after: Kept) -> None:
-        """Keep something else of a square from now on, and publish it if it differs."""
+        """Replace what is kept of a square, and publish it if it differs."""
         one = self._mine[square]
         before, one.kept[number] = one.kept[number], after
         if after.values != before.values:
@@ -364,7 +362,7 @@ class Keepers:
             body = Stored(was.version, known)
             if known == was.known:
                 return None
-            # Who keeps it has lost its claim then, and the next keeper goes on with this.
+            # Its keeper then loses its claim, and the next keeper goes on with this.
             kept = 0 < item.delay <= LEASE
             return item._replace(body=_next(body).pack(), delay=0 if kept else item.delay)
 
@@ -383,7 +381,7 @@ def _next(was: Stored) -> Stored:
 
 
 def _read(body: bytes) -> Stored:
-    """Return what the body of an item says: nothing, if it is none."""
+    """Return what the body of an item says; nothing if it is no such body."""
     try:
         version, known = msgpack.unpackb(body)
         return Stored(version, {str(name): dict(values) for name, values in known.items()})

@@ -2,9 +2,9 @@
 
 A write is published on the channel of its square, and merged there by every node that receives the
 square, by the same rule (world/tiles.py). The node that wrote puts its writes into the store within
-a second (rows.py); or, as the game likes, before it publishes them, or never. A node that misses a
-write gets it from the others as it gets players (squares/sync.py), or from the store. This module
-never knows what a value means.
+a second (rows.py); or, if the game prefers, before it publishes them, or never. A node that misses
+a write gets it from the others, as it does players (squares/sync.py), or from the store. This
+module never knows what a value means.
 """
 
 import random
@@ -31,32 +31,32 @@ from flatlands.world.tiles import (
     pack,
 )
 
-#: The names of the queues and boards in the store begin with it.
+#: The names of the queues and boards in the store begin with this.
 QUEUE: Final = "tiles"
 
-#: ms between two times at which writes are put into the store; and of those that nobody is told of
-#: before they are there.
+#: ms between two times at which writes are put into the store; and the same for those that nobody
+#: is told of before they are there.
 KEEP_EVERY, KEEP_FIRST_EVERY = 500, 100
 
-#: ms between two times at which it is asked how many tiles have which value.
+#: ms between two times at which the store is asked how many tiles have which value.
 COUNT_EVERY: Final = 2000
 
-#: What was written so many ms ago is in the store, if nothing of this node waits for that. Nodes
-#: tell each other what is newer: whoever asks has perhaps read the store before it was there.
+#: What was written this many ms ago is in the store, unless this node still waits for that. Nodes
+#: tell each other what is newer: a node that asks may have read the store before that.
 SETTLED: Final = 15_000
 
-#: A node receives a square in which it writes for so many ms longer, so that it can answer whoever
-#: has missed it (WAITS in squares/outbox.py).
+#: A node receives a square for this many ms after it wrote there, so that it can answer whoever has
+#: missed the write (WAITS in squares/outbox.py).
 NEEDED_FOR: Final = 8000
 
-#: What is old is forgotten on the ground every so many ms, or twenty times as fast as it gets old;
-#: and in the store so many ms later at most, so many rows at a time, with a pause of so many ms.
+#: ms between two times at which old writes are forgotten on the ground (or a twentieth of their
+#: lifetime, if less), and in the store; there, rows looked at in a step, and ms between two steps.
 FADE_EVERY, SWEEP_EVERY, SWEPT, SWEEP_PAUSE = 5000, 5000, 20, 50
 
 #: How many tiles are looked at in one turn of the loop when they fade.
 FADED: Final = 8192
 
-#: What is told whoever may write no more.
+#: What a player who may write no more is told.
 FULL: Final = "there is no room left: nothing more can be put on the ground"
 FULL_FOR_ONE: Final = "you have as many tiles as one person may have"
 
@@ -75,7 +75,7 @@ class Declared:
 
 
 class _Own:
-    """What this node wrote in a square, place -> value and stamp, and when it did so last."""
+    """What this node wrote in a square, place -> value and stamp, and when it last did so."""
 
     __slots__ = ("at", "tiles")
 
@@ -86,7 +86,7 @@ class _Own:
 
 class Layer:
     """A layer of the ground on which a game writes, as a node has it: a byte for each tile. `name`
-    is its name in the store; it is the node's next one.
+    is its name in the store. It gets the node's next number.
     """
 
     def __init__(self, declared: Declared, node: Any, name: str) -> None:
@@ -99,25 +99,25 @@ class Layer:
         self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
         self.number = len(node.replicas.layers)
         node.replicas.layers.append(self)
-        #: What this node wrote since the last time at which it was put into the store.
+        #: What this node has written since its writes were last put into the store.
         self._written: dict[Square, dict[int, Write]] = {}
-        #: The squares that this node receives since it has written there -> what.
+        #: The squares that this node receives because it has written there -> what it wrote.
         self._own: dict[Square, _Own] = {}
         #: The node time, in ms, of the oldest write that the store may not have, among those that
         #: wait and among those that it is given now.
         self._oldest = self._giving = NEVER
         self._gives = False
         #: How many tiles have which value, and how many each person has; where people have written
-        #: here since this was asked, and just before; on how many tiles that is at most in all; and
-        #: when it is asked again.
+        #: here since this was last asked, and just before that; on how many tiles that is at most
+        #: in all; and when it is asked again.
         self._counts: dict[int, int] = {}
-        #: How many tiles the store has with a value above 0, some seconds ago.
+        #: How many tiles with a value above 0 the store had some seconds ago.
         self.tiles = 0
         self._owners: dict[bytes, int] = {}
         self._since: dict[bytes, set[tuple[Square, int]]] = {}
         self._asked: dict[bytes, set[tuple[Square, int]]] = {}
         self._new = self._count_at = 0
-        #: Whether rows that are due are looked at, and when the next ones are.
+        #: Whether rows that are due are being looked at, and when the next ones are.
         self._sweeps, self._sweep_again = False, self.loop.alarm(self._sweep)
         self._keep_every = KEEP_EVERY if self.kept is True else KEEP_FIRST_EVERY
         self._keep_at = self.loop.alarm(self.keep)
@@ -130,7 +130,7 @@ class Layer:
     # What games do.
 
     def check_room(self, who: bytes, places: Sequence[tuple[Square, int]]) -> None:
-        """Raise Refused if a person may not write on so many tiles more, or if the layer is full,
+        """Raise Refused if a person may not write on that many more tiles, or if the layer is full
         and one of these places has no value yet."""
         if self.store is None:
             return
@@ -175,8 +175,8 @@ class Layer:
     def write(
         self, square: Square, place: int, value: int, who: bytes = NOBODY, after: int = 0
     ) -> None:
-        """Write a value on a tile, by its number in the square, or add it there, after what this
-        node knows of it, and after what has the stamp `after`."""
+        """Write a value on a tile, by its number in the square, or add it there. Its stamp is after
+        what this node knows of the tile, and after the stamp `after`."""
         now, lasts = self.loop.now(), self.store is not None
         own = self.need(square, now)
         there, known_at = self._latest(square, place, own)
@@ -197,8 +197,8 @@ class Layer:
             self._tell(square, place, value, at)
 
     def _latest(self, square: Square, place: int, own: _Own) -> tuple[int, int]:
-        """Return the value and stamp of a tile as this node knows it, or as it wrote there, if that
-        has not come back yet."""
+        """Return the value and stamp of a tile as this node knows it, or as it wrote it there, if
+        that has not come back yet."""
         known, mine = self.known(square), own.tiles.get(place)
         if mine is not None and mine[1] >> NODE_BITS < self.until():
             mine = None
@@ -242,20 +242,20 @@ class Layer:
     # What squares need of a layer.
 
     def changed(self, square: Square, places: Sequence[int]) -> None:
-        """Take that tiles of a square have other values at this node, by their numbers there."""
+        """Note that tiles of a square, by their numbers there, have other values at this node."""
         if self.declared.solid is not None:
             self._node.terrain.changed(square, places)
 
     def since(self) -> int:
-        """Return the node time, in ms, from which on the store may not have what was written; 0 if
-        there is none."""
+        """Return the node time, in ms, from which the store may not have what was written; 0 if
+        there is no store."""
         if self.store is None:
             return 0
         now: int = self.loop.now()
         certain, lost = self._replicas.missed
         if now >= lost + SETTLED:
             certain = now
-        # Since then the others may have heard nothing of this node, or the store have got nothing.
+        # Since then the others may have heard nothing of this node, or the store got nothing.
         oldest: int = min(certain, self._oldest, self._giving)
         return oldest - SETTLED
 
@@ -270,11 +270,11 @@ class Layer:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether other nodes put into the store what a node wrote that dies before it has."""
+        """Whether other nodes put into the store what a node that died had not yet put there."""
         return self.store is not None and self.kept is True
 
     def adopt(self, square: Square, writes: bytes) -> None:
-        """Put writes into the store whose node has died."""
+        """Put the writes of a node that has died into the store."""
         for place, value, at in WRITE.iter_unpack(writes):
             self._oldest = min(self._oldest, at >> NODE_BITS)
             self._add(square, place, Write(value, at))
@@ -307,8 +307,8 @@ class Layer:
         return self.rows.load(store, squares, self.loop.now()) if self.kept else {}
 
     def loaded(self, square: Square, writes: bytes) -> None:
-        """Take what the store had in a square. What it should have by now and has not, because the
-        node has died that wrote it, it gets soon."""
+        """Take what the store had in a square. What it should have by now but has not, because the
+        node that wrote it has died, is soon put there."""
         layers = self._replicas.squares[square].layers
         if writes:
             layers.apply([self.number, writes])
@@ -323,7 +323,7 @@ class Layer:
     def keep(self) -> None:
         """Put what was written into the store, and read how many tiles have which value."""
         now = self.loop.now()
-        # Where nobody is, nobody asks.
+        # A node that receives no square does not ask.
         asked = self.store is not None and bool(self._replicas.squares)
         counted = asked and now >= self._count_at
         self._let_go(now)
@@ -342,7 +342,7 @@ class Layer:
             self.rows.give(store, given, put, now)
             if not counted:
                 return None
-            # Who has less than a tenth of what one may have is not worth the reading.
+            # People with less than a tenth of what one may have are not worth reading.
             owners = self.rows.owners(store, max((self.declared.per_owner or 0) // 10, 1))
             return self.rows.values(store), owners
 
@@ -377,13 +377,13 @@ class Layer:
 
     def finish(self) -> bool:
         """Put what is left into the store, since that is about to be closed; return whether nothing
-        is left, or there is no store. Call it until it is done."""
+        is left, or there is no store. Call it until it returns True."""
         if self._written:
             self.keep()
         return self.store is None or not (self._written or self._gives)
 
     def _let_go(self, now: int) -> None:
-        """Do without squares in which nothing was written for a while."""
+        """Stop needing squares in which this node wrote nothing for a while."""
         done = [square for square, own in self._own.items() if own.at <= now - NEEDED_FOR]
         for square in done:
             del self._own[square]
@@ -400,5 +400,5 @@ def merged(layer: Layer, square: Square, writes: bytes) -> Tiles:
 
 
 def squares_of(tiles: int, side: int) -> int:
-    """Return how many squares have so many tiles together, at least 1; `side` is that of one."""
+    """Return how many squares have this many tiles together, at least 1; `side` is that of one."""
     return max(tiles // side**2, 1)

@@ -2,12 +2,12 @@
 
 It is one item in the store. The node that has claimed the item keeps the lease, and renews it once
 a second. One that is dead, stands still, or does not reach the store renews nothing, so that the
-item is due within LEASE, and the next node that looks claims it: another keeper is there within
-four seconds. A node counts on its own clock for how long its lease is sure: from before it asked,
-and for three quarters of what it asked for. So no two nodes are sure of it at a time, however slow
-the store is. Without a store every node keeps what it would share.
+item is due within LEASE, and the next node that looks claims it: there is another keeper within
+four seconds. A node counts by its own clock for how long its lease is sure: for three quarters of
+what it asked for, from before it asked. So no two nodes are sure of it at the same time, however
+slow the store is. Without a store every node keeps what it would share.
 
-This module never decides what a keeper does, and not what one does that is not sure any more.
+This module never decides what a keeper does, nor what one does that is no longer sure.
 """
 
 import math
@@ -18,11 +18,11 @@ from flatlands.server.kept.keeper import Keeper
 from flatlands.server.loop import Loop
 from flatlands.stores.base import Item, Store
 
-#: The name of a lease's queue in the store begins with it; its only item.
+#: The name of a lease's queue in the store begins with the first; the second is its only item.
 QUEUE, ITEM = "lease", "lease"
 
-#: ms for which a lease is claimed or renewed, and between two renewals or attempts to claim it; ms
-#: after it was asked for until which it is sure.
+#: ms for which a lease is claimed or renewed; ms between two renewals or attempts to claim it; and
+#: ms for which it is sure, from when it was asked for.
 LEASE: Final = 3000
 EVERY: Final = 1000
 SURE_FOR: Final = LEASE * 3 // 4
@@ -32,10 +32,10 @@ class Duty(Protocol):
     """What a lease is for. The first three are called while the store is asked, and may wait."""
 
     def may_keep(self) -> bool:
-        """Say whether this node takes part: it neither claims nor renews otherwise."""
+        """Return whether this node takes part: otherwise it neither claims nor renews."""
 
     def read(self, store: Store) -> Any:
-        """Return what the last keeper has left in the store: it may still go on."""
+        """Return what the last keeper has left in the store: that keeper may still be going on."""
 
     def write(self, store: Store) -> None:
         """Leave in the store what the next keeper needs, after each renewal and before the end."""
@@ -48,7 +48,7 @@ class Duty(Protocol):
 
 
 class Sole:
-    """A Duty of which nothing is handed on: who has its lease asks whether that is sure."""
+    """A Duty that hands nothing on: whoever has its lease asks whether that is sure."""
 
     def __init__(self, may_keep: Callable[[], bool]) -> None:
         self.may_keep = may_keep
@@ -76,7 +76,7 @@ class Lease:
         self._keeper = keeper
         self._loop = loop
         self._duty = duty
-        #: Whether this node keeps it, as the store said last.
+        #: Whether this node keeps it, as the store last said.
         self.kept = False
         #: The number of this node's claim: it grows from each keeper to the next, as long as the
         #: store forgets nothing.

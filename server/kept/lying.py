@@ -1,14 +1,14 @@
-"""What lies in the world by the store: plants it, lets players take it, and lets it lie again.
+"""What lies in the world, as the store has it: plants it, lets players take it, lets it lie again.
 
 Each thing is one item. While it *lies* in a square, the item's group is the square's name. While it
 *waits*, the item has no group, and is due when it is to lie there: a node that claims it then lets
 it lie, and publishes that. Taking a thing, what follows it, and the points for it are one step in
-the store. So of all who reach for a thing, at whichever nodes, exactly one has it, and none is lost
+the store. So of all who reach for a thing, at any node, exactly one gets it, and no thing is lost
 with a node.
 
 A part of the ground is *planted* when somebody first comes near: an item without a body stands for
-it, whoever claims that asks the game what lies there, and puts it in its place in one step. This
-module never knows connections.
+it; the node that claims this item asks the game what lies there, and puts that in its place in one
+step. This module never knows connections.
 """
 
 import copy
@@ -33,7 +33,7 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import CELL
 from flatlands.world.track import UNIT, Tile
 
-#: The name of the queue in the store begins with it.
+#: The name of the queue in the store begins with this.
 QUEUE: Final = "things"
 
 #: How often a node looks for what is due, in ms; how much it claims at a time, and for how many ms.
@@ -48,24 +48,24 @@ PLANTED: Final = b"planted"
 #: The most things that a game puts somewhere in one step.
 MOST: Final = 100
 
-#: So many things are told of in one message between nodes.
+#: The most things in one message between nodes.
 AT_ONCE: Final = 6
 
-#: Where so many things lie in a square, players leave no more.
+#: Players leave no more in a square where this many things lie.
 CROWDED: Final = 500
 
-#: An item whose id begins with it is a place. Of a kind with limits each thing has one of as many
-#: places as there are for its square, or for its owner. A place is free so many ms after it was
-#: taken if nothing was left for it: the node may have died in between. It is looked at so many ms
-#: after its thing is over, and once a day.
+#: An item whose id begins with OF is a place. Each thing of a kind with limits has one of the
+#: places that there are for its square, or for its owner. A place is free LEFT_WITHIN ms after it
+#: was taken if nothing was left for it: the node may have died in between. It is looked at
+#: LOOK_AFTER ms after its thing is over, and once a day.
 OF: Final = "of "
 LEFT_WITHIN, LOOK_AFTER, LOOK_EVERY = 5 * 60_000, 30_000, 24 * 3600 * 1000
 
-#: The name under which a thing has, beside its fields, the number of the version of its kind by
-#: which it was put into the store; no field can have it. Without it, it is 0.
+#: The name under which a thing in the store has, beside its fields, the number of the version of
+#: its kind that put it there; no field can have this name. Without it, the number is 0.
 MADE: Final = ""
 
-#: What a player is told who may leave nothing in a square.
+#: What a player who may leave nothing in a square is told.
 NO_ROOM: Final = "there is no room for this here: walk on a little"
 
 #: Returns what is to lie in a cell; None if that failed.
@@ -80,9 +80,9 @@ class _Kind(NamedTuple):
 
 
 class Lying:
-    """What lies in the world by the store: plants it, lets players take it, and lets it lie again.
-    `fields` are those of the game, and `ground` is as in the names of channels. `kinds` are those
-    of its things, by their numbers, and `plant` is None if none is planted.
+    """What lies in the world, as the store has it: plants it, lets players take it, lets it lie
+    again. `fields` are those of the game, and `ground` is as in the names of channels. `kinds` are
+    those of its things, by their numbers, and `plant` is None if nothing is planted.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class Lying:
     # What lies where, for the Reader.
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
-        """Yield what lies in some squares, after the cells around were put down to be planted. It
-        waits for the store."""
+        """Yield what lies in some squares, after putting down the cells they touch to be planted.
+        It waits for the store."""
         self._fields.learn(store)
         if self._plant is not None:
             cells = {cell for square in squares for cell in self._cells(square)}
@@ -131,7 +131,7 @@ class Lying:
                 yield i, j
 
     def _read(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
-        """Return a thing as it is in the store, and whether it waits; None for what is none, or of
+        """Return a thing as it is in the store, and whether it waits; None if it is no thing, is of
         a kind that the game does not have, or was put there by a newer version of the game."""
         known = self._kinds.get(id.partition(":")[0])
         if known is None:
@@ -169,9 +169,9 @@ class Lying:
     def checked(
         self, things: Iterable[Any], cell: Tile | None = None, *, left: bool = False
     ) -> list[Thing]:
-        """Return things that a game wants to lie somewhere. Those that lay nowhere yet get ids: by
-        the `cell` that they are planted in and their numbers there, or at random. `left`: a player
-        leaves or changes them. Raises ValueError."""
+        """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
+        get ids: by the `cell` that they are planted in and their numbers there, or at random.
+        `left`: a player leaves or changes them. Raises ValueError."""
         # The game may keep its objects, and use them again.
         some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
         if len(some) > MOST:
@@ -211,9 +211,9 @@ class Lying:
         scores: Iterable[Score],
         also: Callable[[Store], Iterable[tuple[str, Item]]] = lambda _store: (),
     ) -> bool:
-        """Take a thing away, if it lies there still, put others, count points, and put what `also`
-        returns somewhere, as (queue, item), in one step; say whether it was done. It waits for the
-        store. Raises Away, and ValueError."""
+        """In one step, take a thing away if it still lies there, put others, count points, and put
+        what `also` returns, as (queue, item); return whether it was done. It waits for the store.
+        Raises Away, and ValueError."""
         if not thing.id:
             raise ValueError(f"{thing!r} lies nowhere, so that nobody can take it")
         square, queue = self._square(thing), self._queue
@@ -226,7 +226,7 @@ class Lying:
             if store.take(queue, thing.id, items, points, only=lay) is not None:
                 self._free(store, lay)
                 return True
-            # It has what it does not show, or was put there by an older version of the game.
+            # It has fields that it does not show, or was put there by an older version of the game.
             others = [
                 item.body
                 for item in store.group(queue, name_of(square))
@@ -248,16 +248,16 @@ class Lying:
         return taken
 
     def put(self, store: Store, things: Iterable[Thing]) -> list[tuple[str, Item]]:
-        """Return what stands for things that were `checked`, in the store, as (queue, item). It
-        waits for that. Once they are there, `tell` is called."""
+        """Return the items, as (queue, item), for things that were `checked`. It waits for the
+        store. Call `tell` once they are there."""
         self._fields.learn(store)
         return [(self._queue, self._item(one)) for one in things]
 
     def leave(
         self, things: Sequence[Thing], owner: str = "", left: list[Thing] | None = None
     ) -> None:
-        """Let things lie somewhere for an owner, or "", one after the other, and add each to `left`
-        that is there. It waits for the store. Raises Away, Refused, and ValueError."""
+        """Let things lie somewhere for an owner, or "" for none, one after the other, and add each
+        that lies there to `left`. It waits for the store. Raises Away, Refused, and ValueError."""
         if any(isinstance(thing, Thing) and thing.id for thing in things):
             raise ValueError("what lies somewhere already is taken first, and put in `then`")
         some, left = self.checked(things, left=True), [] if left is None else left
@@ -294,7 +294,7 @@ class Lying:
         store.put(self._queue, [self._item(thing)])
 
     def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
-        """Take one of the places of an owner or a square for a thing; say whether one was free."""
+        """Take a place of an owner or a square for a thing; return whether one was free."""
         kind, square = type(thing), name_of(self._square(thing))
         lasts = LEFT_WITHIN if kind.lasts is None else round(kind.lasts * 1000) + LOOK_AFTER
         for number in range(most):
@@ -307,9 +307,8 @@ class Lying:
         return False
 
     def change(self, thing: Thing, how: Callable[[Thing], Thing]) -> Thing | None:
-        """Put in place of a thing that lies somewhere what `how` makes of it; return that, or None
-        if it is not there. It waits for the store. Raises Away, what `how` raises, and
-        ValueError."""
+        """Replace a thing that lies somewhere with what `how` makes of it; return that, or None if
+        it is not there. It waits for the store. Raises Away, what `how` raises, and ValueError."""
         square, changed = self._square(thing), list[Thing]()
 
         def make(item: Item | None) -> Item | None:
@@ -379,12 +378,12 @@ class Lying:
         self.tell(self._keeper.wait(question), [])
 
     def _free(self, store: Store, body: bytes) -> None:
-        """Free the places that a thing had which is not there any more."""
+        """Free the places of a thing that is not there any more."""
         for place in msgpack.unpackb(body)[5:]:
             store.take(self._queue, place)
 
     def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
-        """Free those places among what is due that no thing has any more; return the rest."""
+        """Free the places among what is due if no thing has them any more; return the rest."""
         places = [each for each in claimed if each.id.startswith(OF)]
         if places:
             self._keeper.ask(lambda store: self._look(store, places), _nothing)
@@ -409,7 +408,7 @@ class Lying:
                 square = self._square(thing)
                 news.setdefault(square, ([], []))[0].append(self._row(square, thing))
         for square, (there, away) in news.items():
-            # Of the largest ones so many fit one message.
+            # This many of the largest ones fit one message.
             for at in range(0, max(len(there), 1), AT_ONCE):
                 some = there[at : at + AT_ONCE]
                 self._replicas.publish_things(square, some, away if at == 0 else [])
@@ -417,7 +416,7 @@ class Lying:
     # What is due.
 
     def _grow(self) -> None:
-        # A node that nobody plays at leaves it to the others.
+        # A node at which nobody plays leaves this to the others.
         if self._replicas.squares:
 
             def question(store: Store) -> list[Claimed]:
@@ -448,7 +447,7 @@ class Lying:
                 lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _nothing
             )
         if seeds:
-            # To plant may take some ms for each, and may not wait.
+            # Planting may take some ms for each, and must not wait.
             self._loop.soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
         if len(claimed) == CLAIMED:
             self._growing.set(self._loop.now())
@@ -467,7 +466,7 @@ class Lying:
         also: Sequence[Item] = (),
     ) -> None:
         """Put things, and `also` items, in place of an item that this node has claimed, which may
-        be a thing that is `over`. Publish what lies there then, and what does not."""
+        be a thing that is `over`. Publish what then lies there, and what no longer does."""
         items = list(map(self._item, coming))
         ended = [] if over is None else [over]
         squares = {name_of(self._square(thing)) for thing in (*coming, *ended) if not thing.after}
@@ -477,7 +476,7 @@ class Lying:
             # If this node was slow, another one has it, or a player has changed it.
             if store.done(self._queue, [id], then) and over is not None:
                 self._free(store, _pack(over, self._fields))
-            # A lease may have ended meanwhile; or something with such an id lies there already.
+            # A lease may have ended meanwhile, or something with the same id already lies there.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
         def answered(there: set[tuple[str, bytes]]) -> None:
@@ -490,7 +489,7 @@ class Lying:
 
 
 def _check_put(thing: Thing) -> None:
-    """Raise ValueError if a thing cannot be put by what plants it, or follows another one."""
+    """Raise ValueError if a thing cannot be planted, or cannot follow another one."""
     kind = type(thing)
     if kind.is_counted():
         raise ValueError(f"{thing!r} is of a kind with limits: players leave and change it")
@@ -511,6 +510,6 @@ def _pack(thing: Thing, fields: schema.Fields, waits: bool = False) -> bytes:
 
 
 def _is(body: bytes, thing: Thing, fields: schema.Fields) -> bool:
-    """Say whether an item is a thing, whatever else it has, and of no newer version of the game."""
+    """Return whether an item is a thing, whatever else it has, of no newer version of the game."""
     version, _column, _row, _waits, values, *_places = msgpack.unpackb(body)
     return bool(version == thing.version and values.get(MADE, 0) <= fields.number(type(thing)))

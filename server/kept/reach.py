@@ -6,8 +6,8 @@ This module never decides what the player may do with it.
 from flatlands.world.grid import Square
 from flatlands.world.track import Track
 
-#: A player reaches from where it is, from where it was so many ms ago, and from between: for its
-#: client it was on the way a moment earlier.
+#: A player reaches from where it is, from where it was this many ms ago, and from in between: its
+#: client saw it on the way a moment earlier.
 AGO = 200
 
 
@@ -23,7 +23,7 @@ def square_of(name: str) -> Square:
 
 
 def reaches(track: Track, now: int, x: int, y: int, most: int) -> bool:
-    """Say whether a player on `track` is, or was a moment ago, within `most` units of (x, y)."""
+    """Return whether a player on `track` is, or was a moment ago, within `most` units of (x, y)."""
     ax, ay = track.at(now - AGO)
     bx, by = track.at(now)
     dx, dy = bx - ax, by - ay

@@ -20,7 +20,7 @@ from flatlands.world.things import Thing
 AGAIN, AFTER_FAILURE = 60_000, 5_000
 
 #: The most squares that are read at a time, and about how many tiles are compared with what the
-#: store has in one turn of the event loop: some ms.
+#: store has in one turn of the event loop, which takes some ms.
 AT_ONCE = 200
 TILES_AT_ONCE = 8192
 

@@ -1,6 +1,6 @@
 """Records: what a game has in the store by an id, for whatever has no place in the world.
 
-Of all who change one at the same time, at whichever nodes, none is lost; of all who add one of an
+If several nodes change one at the same time, no change is lost; if several add one with the same
 id, or forget it, exactly one does. Nobody is shown a record: a game tells what is in it. This
 module never keeps one in memory.
 """
@@ -20,10 +20,10 @@ from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Store
 
 _R = TypeVar("_R", bound=Record)
 
-#: The name of the queue in the store begins with it.
+#: The name of the queue in the store begins with this.
 QUEUE: Final = "records"
 
-#: ms between two times that a node removes what is over, and for which it claims that.
+#: ms between two times at which a node removes what is over, and ms for which it claims that.
 SWEEP_EVERY, LEASE = 60_000, 5000
 
 
@@ -35,7 +35,7 @@ class Records(Generic[_R]):
     have been done or not.
     """
 
-    #: What they are at a node.
+    #: Set at a node only, by `of`.
     _node: Any
     _keeper: Keeper
     _fields: schema.Fields
@@ -60,13 +60,13 @@ class Records(Generic[_R]):
 
     def all(self, group: str) -> list[_R]:
         """Return the records whose ids begin with a group and a slash, or are the group, in the
-        order of their ids. They are read at once, so it has some hundreds at most. Raises Away."""
+        order of their ids. All are read at once, so keep groups to a few hundred. Raises Away."""
         found = self._ask(lambda store: store.group(self._queue, group))
         return sorted(self._read_all(found), key=lambda one: one.id)
 
     def add(self, record: _R) -> bool:
-        """Add a record, unless there is one of its id; say whether it was added. Raises Away, and
-        ValueError."""
+        """Add a record, unless there is one with its id; return whether it was added. Raises Away,
+        and ValueError."""
         added = False
 
         def unless_there(item: Item | None) -> Item | None:
@@ -75,7 +75,7 @@ class Records(Generic[_R]):
             return self._item(record) if added else None
 
         def question(store: Store) -> bool:
-            # One that is over may be there still.
+            # One that is over may still be there.
             if not store.put(self._queue, [self._item(record)]):
                 store.change(self._queue, record.id, unless_there, _group(record.id))
                 return added
@@ -84,8 +84,8 @@ class Records(Generic[_R]):
         return bool(self._ask(question))
 
     def change(self, id: str, how: Callable[[_R | None], _R | None]) -> _R | None:
-        """Put what `how` makes of the record of an id, or of None if there is none, in its place;
-        return what is there then. If it makes None, all stays as it is.
+        """Replace the record of an id, or None if there is none, with what `how` makes of it;
+        return what is there then. If `how` returns None, nothing changes.
 
         `how` is called again if somebody else was faster. It must not wait; what it raises, this
         method raises. Raises Away, and ValueError.
@@ -103,9 +103,9 @@ class Records(Generic[_R]):
         return self._read(self._ask(lambda store: store.change(self._queue, id, make, _group(id))))
 
     def forget(self, record: _R, then: Iterable[Record | Thing] = ()) -> bool:
-        """Remove a record that was read, if it is still as it was then; say whether this was done.
-        In the same step others are added, of any kind that the game has, unless there are some of
-        their ids, and things are put where they lie. Raises Away, and ValueError."""
+        """Remove a record that was read, if it has not changed since; return whether this was done.
+        In the same step add other records, of any kind that the game has, unless there are some
+        with their ids, and put things where they lie. Raises Away, and ValueError."""
         body, play, some = record.body, self._node.play, list(then)
         following = followed_by(play.records, [one for one in some if isinstance(one, Record)])
         things = play.lying.checked(one for one in some if not isinstance(one, Record))
@@ -120,7 +120,7 @@ class Records(Generic[_R]):
         return done
 
     def put(self, store: Store, record: _R) -> tuple[str, Item]:
-        """Return what stands for a record in the store, as (queue, item). It waits for that."""
+        """Return the item of a record, as (queue, item). It waits for the store."""
         self._fields.learn(store)
         return self._queue, self._item(record)
 
@@ -180,8 +180,8 @@ class Records(Generic[_R]):
 def followed_by(
     kinds: Mapping[type[Record], Records[Any]], records: Iterable[Record]
 ) -> Callable[[Store], list[tuple[str, Item]]]:
-    """Return what makes items of records that are added in a step of the store: it waits for that.
-    `kinds` are those that the game has. Raises ValueError."""
+    """Return a function that makes items of records to add in a step of the store, and waits for
+    it. `kinds` are those that the game has. Raises ValueError."""
     some = list(records)
     if unknown := [one for one in some if type(one) not in kinds]:
         raise ValueError(f"{unknown[0]!r} is of no kind of which the game has Records")

@@ -1,8 +1,8 @@
 """What a game has written on the ground, as the store has it: a row for each part of a square.
 
-A row has, of each tile that was written, its value and stamp, who has written it last, and which
-value it had before. Rows are read and replaced, many in one step of the store, and in the same step
-it is counted how many tiles have which value. This module never decides when that is done.
+A row has, for each tile that was written, its value and stamp, who wrote it last, and which value
+it had before. Rows are read and replaced, many in one step of the store, and the same step counts
+how many tiles have which value. This module never decides when that is done.
 """
 
 import struct
@@ -20,19 +20,19 @@ from flatlands.world.tiles import AHEAD, NODE_BITS, SUM, counts, next_stamp, pac
 #: value; the stamp; the value before its writer's first; and who that is.
 TILE: Final = struct.Struct("<HBQB8s")
 
-#: The most tiles of one row; and how many rows are replaced in one step, with up to so many writes
-#: in each: one step of the store adds some scores for each write, and all wait while rows are made.
+#: The most tiles of one row; and how many rows are replaced in one step, with how many writes in
+#: each: one step of the store adds some scores for each write, and all wait while rows are made.
 PART: Final = 512
 AT_ONCE, WRITTEN_AT_ONCE = 16, 200
 
-#: A tile that has been 0 for so many ms is forgotten: until then it says that older writes do not
+#: A tile that has been 0 for this many ms is forgotten: until then it says that older writes do not
 #: count.
 ZERO_FOR: Final = AHEAD
 
-#: Who looks at rows that are due has so many ms for it.
+#: ms for which a node claims rows that are due, to look at them.
 LEASE: Final = 30_000
 
-#: Stands for the game itself, and for who is not known.
+#: Stands for the game itself, and for a person who is not known.
 NOBODY: Final = bytes(8)
 
 #: How many values a tile can have.
@@ -41,7 +41,7 @@ VALUES: Final = 256
 
 class Write(NamedTuple):
     """What is written on a tile: the value, or what is added to it; the stamp; by whom; and what
-    another person has written there, or added, just before, which was not put into the store."""
+    another person has written there, or added, just before, if that was not put into the store."""
 
     value: int
     at: int
@@ -50,8 +50,8 @@ class Write(NamedTuple):
 
 
 class Valid(NamedTuple):
-    """The stamps that count, from the first one to before the last one: what has an earlier one is
-    forgotten, and what has a later one is wrong."""
+    """The stamps that count, from `first` up to, but not including, `last`: what has an earlier one
+    is forgotten, and what has a later one is wrong."""
 
     first: int
     last: int
@@ -80,8 +80,8 @@ Put = dict[Square, dict[int, tuple[int, int]]]
 
 
 class _Row:
-    """One row. `values` and `owners` count by how much more tiles there are of each value, and of
-    each person, than in the row as it was, and `zeroed` says whether one has become 0."""
+    """One row. `values` and `owners` count how many more tiles of each value, and of each person,
+    there are than in the row as it was, and `zeroed` says whether one has become 0."""
 
     __slots__ = ("body", "values", "owners", "zeroed")
 
@@ -91,7 +91,7 @@ class _Row:
         self.zeroed = False
 
     def find(self, place: int) -> tuple[int, Kept | None]:
-        """Return where a tile is in the body, or belongs, and what is there of it."""
+        """Return where in the body a tile is, or belongs, and the tile, if it is there."""
         body, low, high = self.body, 0, len(self.body) // TILE.size
         while low < high:
             middle = (low + high) // 2
@@ -125,9 +125,9 @@ class _Row:
         return told
 
     def take_back(self, who: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
-        """Let all tiles on which a person wrote last have the values from before it came; return
-        these, with stamps just after those of what it has written, so that what others have written
-        since counts."""
+        """Give all tiles on which a person wrote last the values from before that person came;
+        return these, with stamps just after those of that person's writes, so that what others have
+        written since counts."""
         told = {}
         for n, tile in enumerate(_tiles(bytes(self.body))):
             if tile.who == who and tile.is_changed and valid.first <= tile.at < valid.last:
@@ -140,8 +140,8 @@ class _Row:
         return told
 
     def fade(self, valid: Valid, forget: int, now: int) -> int:
-        """Forget what is not valid, and what has been 0 for long; return in how many ms there is
-        something to be forgotten next, or NEVER."""
+        """Forget what is not valid, and what has been 0 for long; return in how many ms something
+        is to be forgotten next, or NEVER."""
         kept, due = bytearray(), NEVER
         for tile in _tiles(self.body):
             until = (tile.at >> NODE_BITS) + (forget if tile.value else min(forget, ZERO_FOR))
@@ -161,10 +161,10 @@ class _Row:
 
 
 class Rows:
-    """The rows of one layer. `queue` is the name of their queue, and of the board that has how many
-    tiles have which value; `rule` is as in world/tiles.py. `owners` says whether there is a board
-    of how many tiles each person has written last. What nobody has written on for `forget` ms is
-    forgotten."""
+    """The rows of one layer. `queue` is the name of their queue, and of the board that counts how
+    many tiles have which value; `rule` is as in world/tiles.py. `owners` says whether there is a
+    board of how many tiles each person has written last. A tile on which nobody has written for
+    `forget` ms is forgotten."""
 
     def __init__(self, queue: str, rule: int, forget: int, *, owners: bool) -> None:
         self.queue, self._rule, self._forget = queue, rule, forget
@@ -192,12 +192,12 @@ class Rows:
             yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
 
     def give(self, store: Store, writes: Writes, counted: Put, now: int) -> None:
-        """Add writes to what the store has, and remove them from `writes`, which has those that are
-        left if the store fails. Those that count are added to `counted`, with values and stamps as
-        the store has them. Nothing is lost if other nodes do the same."""
+        """Add writes to what the store has, and remove them from `writes`, which keeps those that
+        are left if the store fails. Those that count are added to `counted`, with values and stamps
+        as the store has them. Nothing is lost if other nodes do the same."""
         valid = self.valid(now)
         for some in _in_pieces(_rows(writes)):
-            # Those that another node was faster to replace are read again.
+            # Rows that another node has replaced first are read again.
             while some:
                 squares = dict.fromkeys(name_of(square) for square, _ in some)
                 there = {item.id: item for item in store.group(self.queue, *squares)}
@@ -217,8 +217,8 @@ class Rows:
                         del writes[square][place]
 
     def take_back(self, store: Store, who: bytes, squares: Sequence[Square], now: int) -> Put:
-        """Let all tiles of some squares, BATCH_LIMIT at most, on which a person wrote last have the
-        values from before it came; return these, and their stamps."""
+        """Give all tiles of some squares, BATCH_LIMIT at most, on which a person wrote last the
+        values from before that person came; return these, and their stamps."""
         back: Put = {}
         names = list(map(name_of, squares))
         while names:
@@ -239,7 +239,7 @@ class Rows:
         return back
 
     def fade(self, store: Store, most: int, now: int) -> bool:
-        """Forget what is old in some rows that are due, `most` at most; return whether there may be
+        """Forget what is old in up to `most` rows that are due; return whether there may be
         more."""
         valid, swaps = self.valid(now), []
         claimed = store.claim(self.queue, most, LEASE)
@@ -261,7 +261,7 @@ class Rows:
         return {int(value): number for value, number in top if number > 0}
 
     def owners(self, store: Store, least: int) -> dict[bytes, int]:
-        """Return on how many tiles people have written last, those with at least so many."""
+        """Return on how many tiles each person has written last, if on at least `least`."""
         found: dict[bytes, int] = {}
         skip = 0
         while self._owners and (top := store.top(self._owners, BATCH_LIMIT, skip)):
@@ -272,8 +272,8 @@ class Rows:
         return found
 
     def _swap(self, item: Item | None, id: str, group: str, row: _Row) -> Swap:
-        """Return how a row is put in place of an item, or of none. It is due when that was, or when
-        what is written now is to be forgotten."""
+        """Return the swap that puts a row in place of an item, or of none. The row is due when the
+        item was, or when what is written now is to be forgotten."""
         scores = [Score(self.queue, str(value), n) for value, n in row.values.items() if n]
         if self._owners:
             people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
@@ -288,7 +288,7 @@ def _tiles(body: bytes | bytearray) -> Iterator[Kept]:
 
 
 def _after(at: int, known: int) -> int:
-    """Return a stamp after `known`, of the time and node of another one."""
+    """Return a stamp after `known`, by the time and node of the stamp `at`."""
     return next_stamp(at >> NODE_BITS, at, known)
 
 
@@ -307,7 +307,7 @@ def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
             before = old
         who = write.who
     elif at == known and who == NOBODY:
-        # It was adopted before its node put it there, which knows who wrote.
+        # It was adopted before its own node, which knows who wrote, put it there.
         who = write.who
     return Kept(place, value, at, before, who)
 

@@ -1,9 +1,9 @@
-"""What the store knows of the fields of a game: a game that has changed loses nothing unawares.
+"""What the store knows of the fields of a game, so that a changed game loses nothing unnoticed.
 
 Kinds of things, of records, and of what is kept, change from one version of a game to the next. In
-what is in the store a new field has its lowest value, and what was in one that is gone is seen by
-nobody. A field that can have less than ever before needs an `upgrade`. Each version of a kind has a
-number, which its things in the store have too, so that a game with an older one leaves alone what
+what the store already has, a new field has its lowest value, and what was in a removed field is
+seen by nobody. A field that allows less than before needs an `upgrade`. Each version of a kind has
+a number, which its things in the store have too, so that a game with an older one leaves alone what
 it cannot know. This module never changes a thing.
 """
 
@@ -36,10 +36,10 @@ def note(
     kinds: Iterable[_Kind],
     before: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
-    """Let the store know the fields of a game's kinds; return the number of the version of each, by
-    its name: not below the one that it had `before`, in a store that has been emptied or replaced,
-    since this node may have put some there. It waits for the store. Raises ValueError, with a
-    sentence for its author, if something that is there may be lost."""
+    """Record the fields of a game's kinds in the store; return the number of the version of each,
+    by its name: not below the one that it had `before`, even if the store has been emptied or
+    replaced, since this node may have put some there. It waits for the store. Raises ValueError,
+    with a sentence for its author, if something that is there may be lost."""
     declared, queue = list(kinds), f"fields {game}"
     there = {item.id: _history(item)[1] for item in store.group(queue, _GROUP)}
     for kind in declared:
@@ -50,8 +50,8 @@ def note(
 
 
 class Fields:
-    """The fields of what a game has in the store. Their versions are not known before the store was
-    read."""
+    """The fields of what a game has in the store. Their versions are not known until the store has
+    been read."""
 
     def __init__(self, game: str, kinds: Iterable[_Kind]) -> None:
         self.game = game
@@ -61,7 +61,7 @@ class Fields:
         self._identity = ""
 
     def number(self, kind: _Kind) -> int:
-        """The number of the version of a kind. Raises Away while it is not known."""
+        """Return the number of the version of a kind. Raises Away while it is not known."""
         if self._numbers is None:
             raise Away("the store has not been read yet")
         return self._numbers[kind.__name__]
@@ -78,7 +78,7 @@ class Fields:
 
 
 def _note(store: Store, queue: str, kind: _Kind, least: int) -> int:
-    """Let the store know the fields of a kind; return the number of this version, which is `least`
+    """Record the fields of a kind in the store; return the number of this version, which is `least`
     or more."""
     own = _version(kind)
     number = 0
@@ -104,7 +104,7 @@ def _note(store: Store, queue: str, kind: _Kind, least: int) -> int:
 
 
 def _history(item: Item | None) -> tuple[int, list[_Version]]:
-    """Return the number of the first version that an item knows, and that one and all later."""
+    """Return the number of the first version that an item has, and all from that one on."""
     if item is None:
         return 0, []
     first, versions = msgpack.unpackb(item.body)
@@ -117,7 +117,7 @@ def _version(kind: _Kind) -> _Version:
 
 def _check(kind: _Kind, versions: list[_Version]) -> None:
     """Raise ValueError if a field can have less than it could have in another version, and the kind
-    has no upgrade, unless this version is known itself."""
+    has no upgrade, unless this very version is known."""
     if "upgrade" in vars(kind) or _version(kind) in versions:
         return
     for version in versions:

@@ -15,11 +15,11 @@ from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.squares.peers import Peers, silent
 from flatlands.stores.base import NEVER, Item, Store
 
-#: The name of the queue in the store begins with it, and that of the ground follows. It has one
-#: item, which is a group, with so many ids at most.
+#: The name of the queue in the store begins with QUEUE, and that of the ground follows. It has one
+#: item, which is a group, with MOST ids at most.
 QUEUE, ITEM, MOST = "alive", "last", 32
 
-#: ms between two looks; and for how long a stranger counts that was seen once.
+#: ms between two looks; and ms for which a stranger that was seen once counts.
 EVERY, COUNTS_FOR = 5000, 15_000
 
 
@@ -34,15 +34,15 @@ class Strangers:
         self._keeper = keeper
         self._loop = loop
         self._peers = peers
-        #: When this node put its id there last, None if it never did.
+        #: When this node last put its id there, None if it never did.
         self._put_at: int | None = None
-        #: The ids that no heartbeat has told of -> when each was seen first and last.
+        #: The ids that no heartbeat has told of -> when each was first and last seen.
         self._seen: dict[int, tuple[int, int]] = {}
         loop.every(EVERY, self._turn, 0)
 
     def _turn(self) -> None:
         now, peers = self._loop.now(), self._peers
-        # One that does not hear itself is no witness.
+        # A node that does not hear itself is no witness.
         if peers.state == ALIVE and peers.hears:
             self._keeper.ask(self._write, self._wrote)
         self._seen = {
@@ -56,7 +56,7 @@ class Strangers:
         )
 
     def _write(self, store: Store) -> list[int]:
-        """Put the own id there; return those that were before it."""
+        """Put this node's id there; return those that were before it."""
         ids: list[int] = []
 
         def add(item: Item | None) -> Item:

@@ -25,10 +25,10 @@ from flatlands.server.squares.peers import BROKEN_AFTER, DEAD_AFTER, Peers
 
 log = logging.getLogger("flatlands")
 
-#: ms between two looks for an order, and between two looks whether the next step may be done.
+#: ms between two looks for an order, and between two checks whether the next step may be done.
 EVERY, LOOK_EVERY = 2000, 100
 
-#: ms for which a link is kept to the broker that was left.
+#: ms for which the link to a broker that was left is kept.
 CLOSE_AFTER = 500
 
 #: The steps that a node has done.
@@ -66,14 +66,14 @@ class BrokerSwap:
         self._hear = hear
         self._spawn = spawn
         self._order: Order | None = None
-        #: The last step that this node has done, and when it told so last.
+        #: The last step that this node has done, and when it last told the others.
         self._step, self._told_at = NONE, 0
         #: Node -> the nonce of an order, and the last step that it has done.
         self._steps: dict[int, tuple[int, int]] = {}
         #: Whether the new broker is being opened, and why this node does not hear it.
         self._opening = False
         self._trouble = ""
-        #: Whether the fence is under way after which this node speaks on the new broker, or leaves.
+        #: Whether a fence is under way, after which this node speaks on the new broker, or leaves.
         self._busy = False
         self._alarm = self._loop.alarm(self._go_on)
 
@@ -86,8 +86,8 @@ class BrokerSwap:
     # Orders.
 
     def order(self, url: str) -> None:
-        """Order to go to the broker at `url`. It waits. Raises Away, and ValueError with a sentence
-        for the operator if that is not possible."""
+        """Order all nodes to go to the broker at `url`. It waits. Raises Away, and ValueError with
+        a sentence for the operator if that is not possible."""
         if self._keeper.store is None:
             raise ValueError(NO_STORE)
         new, here = self._connect(url), self._speaks.url
@@ -98,7 +98,7 @@ class BrokerSwap:
         self._learn(self._keeper.wait(lambda store: broker_order.give(store, url, here, not links)))
 
     def look(self) -> None:
-        """Read the order now, for who asks how far it is. It waits. Raises Away."""
+        """Read the order now, for whoever asks how far it is. It waits. Raises Away."""
         if self._keeper.store is not None:
             self._learn(self._keeper.wait(broker_order.read))
 
@@ -150,8 +150,8 @@ class BrokerSwap:
             self._steps[node] = nonce, step
 
     def _others(self) -> set[int]:
-        """Return the other nodes that live, or have been silent for a short time. Who has said that
-        it stops, and is silent, is gone."""
+        """Return the other nodes that live, or have been silent for a short time. One that has said
+        that it stops, and is silent, is gone."""
         now, known = self._loop.now(), {**self._peers.peers, **self._peers.dead}
         return {
             id
@@ -165,7 +165,7 @@ class BrokerSwap:
         return step if self._order is not None and nonce == self._order.nonce else NONE
 
     def _all(self, step: int) -> bool:
-        """Say whether all other nodes have done a step; one that starts does not know them yet."""
+        """Return whether all other nodes did a step; a node that starts does not know them yet."""
         if self._order is not None and self._order.ended:
             return True
         known = self._peers.state != STARTING
@@ -208,7 +208,7 @@ class BrokerSwap:
         elif self._step == NONE:
             self._reach(order, KNOWS)
         elif self._step == KNOWS:
-            # What others say goes over the same broker as before until all are so far.
+            # Until all are this far, what others say goes over the same broker as before.
             if self._all(KNOWS):
                 self._listen(new, partial(self._heard, new, old, order))
         elif self._step == HEARS and turned:
@@ -244,7 +244,7 @@ class BrokerSwap:
             bus.identities = {bus.broker.identity, new.identity}
             bus.broker = Both(bus.broker, new)
             own = bus.channels.node(bus.node)
-            # What it sends itself comes once all others are subscribed.
+            # What it sends itself comes once all other channels are subscribed.
             new.subscribe(*(bus.subscribed - {own}), own)
             self._hear(new)
 
@@ -278,7 +278,7 @@ class BrokerSwap:
         self._fences.begin(None, None)
         self._bus.broker = both.speaks
         both.other.unsubscribe(*self._bus.subscribed)
-        # What was said there last is to be answered, or else it would count as dropped.
+        # What was last said there is still to be answered, or it would count as dropped.
         self._loop.alarm(partial(self._close, both.other)).set(self._loop.now() + CLOSE_AFTER)
 
     def _close(self, left: Broker) -> None:

@@ -1,7 +1,7 @@
 """What operators do with a layer of the ground: they wipe a square, and undo what one person wrote.
 
-The store has of each tile who wrote there last, and the value from before that person came. Nothing
-can be taken back where another rule than the last write, or the sum, counts.
+The store has, for each tile, who wrote there last, and the value from before that person came.
+Nothing can be taken back under any rule but the last write or the sum.
 """
 
 from collections import Counter
@@ -34,8 +34,8 @@ def wipe(layer: Layer, square: Square) -> None:
 
 
 def writers(layer: Layer, squares: Rect) -> Counter[str]:
-    """Return who has changed how many tiles of some squares last, as the store has it. It waits for
-    the store. Raises Away."""
+    """Return how many tiles of some squares each person was the last to change, as the store has
+    it. It waits for the store. Raises Away."""
     found = Counter[str]()
     for some in _undoable(layer, squares):
         read = layer.keeper.wait(lambda store, some=some: list(layer.rows.read(store, some)))
@@ -45,9 +45,9 @@ def writers(layer: Layer, squares: Rect) -> Counter[str]:
 
 
 def undo(layer: Layer, who: str, squares: Rect) -> int:
-    """Let all tiles of some squares that a person wrote last, as the store has it, be what they
-    were before it came; return how many these are. It waits for the store. Raises Away: then some
-    may be, and nothing is undone twice if it is called again."""
+    """Put all tiles of some squares on which a person wrote last, as the store has it, back to what
+    they were before; return how many these are. It waits for the store. Raises Away: then some may
+    be put back, and nothing is undone twice if it is called again."""
     undone, person = 0, bytes.fromhex(who)
     for some in _undoable(layer, squares):
         now = layer.loop.now()
@@ -62,7 +62,7 @@ def undo(layer: Layer, who: str, squares: Rect) -> int:
 
 
 def _undoable(layer: Layer, squares: Rect) -> Iterator[list[Square]]:
-    """Yield some squares, some at a time, if what was there before somebody came is known."""
+    """Yield some squares, a few at a time, if the values from before a person came are known."""
     if layer.rule in (LAST, SUM) and layer.store is not None:
         left = iter(squares.squares())
         while some := list(islice(left, min(squares_of(READ, layer.side), BATCH_LIMIT))):

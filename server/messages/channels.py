@@ -1,4 +1,4 @@
-"""The names of a world's channels, and what says something on them.
+"""The names of a world's channels, and what publishes on them.
 
     WORLD/VERSION/nodes                          what is for all nodes of the world
     WORLD/VERSION/node/ID                        what is for one node
@@ -21,13 +21,13 @@ from flatlands.server.loop import Loop
 from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
-#: no node meets one that has other ground. Messages to clients have a version of their own.
+#: no node meets one that has other ground. Messages to clients have their own version.
 VERSION: Final = 11
 
 #: The default name of a world.
 WORLD: Final = "flatlands"
 
-#: Squares whose channels' names are cached: more than a node is subscribed to.
+#: How many squares' channel names are cached: more than a node is subscribed to.
 REMEMBERED: Final = 65536
 
 
@@ -37,11 +37,11 @@ def nodes_channel(world: str) -> str:
 
 
 class Channels:
-    """The names of a world's channels, and what says something on them.
+    """The names of a world's channels, and what publishes on them.
 
     `nodes` is the channel for all nodes of the world. `ground` is the seed and the side, as the
-    store has them, and `rules` is all on which nodes must agree: with the game, which `plays` names
-    in a few letters.
+    store has them, and `rules` is all on which nodes must agree: the ground and the game, which
+    `plays` names in a few letters.
     """
 
     def __init__(self, world: str, seed: int, side: int, plays: str = "") -> None:
@@ -58,7 +58,7 @@ class Channels:
         self.square: Callable[[Square], str] = lru_cache(REMEMBERED)(name)
 
     def is_square(self, channel: str) -> bool:
-        """Say whether a channel is that of a square, or part, of this ground."""
+        """Return whether a channel is that of a square, or part, of this ground."""
         return channel.startswith(self._squares)
 
     def node(self, id: int) -> str:
@@ -91,7 +91,7 @@ class Bus:
         self.loop = loop
         #: The channels that are subscribed.
         self.subscribed: set[str] = set()
-        #: The identities of the brokers between which the world goes, if it does.
+        #: The identities of both brokers, while the world goes from one to the other.
         self.identities: set[str] = set()
         #: What all brokers have done since the node began.
         self.counters = Sums([broker.counters])

@@ -44,7 +44,7 @@ ALIVE, DRAINING, STARTING = 0, 1, 2
 EVERY_MOST = 60_000
 
 #: The most entries in one page of a full state, parts in one `watch`, and dots in one `counts`, of
-#: DOT_FIELDS numbers each. So many fit a broker's payload.
+#: DOT_FIELDS numbers each. This many fit a broker's payload.
 ENTRIES, PARTS, DOTS, DOT_FIELDS = 400, 1000, 2500, 5
 
 #: The most values that a game has of a player, and the most entries in a page if it has any.
@@ -74,8 +74,8 @@ _FAR = 2**42
 #: is known", so it would refuse what clients believe.
 _SEQ = 2**52
 
-#: The fields of all messages and events: one of a name has the same range everywhere. Clients get
-#: batches as the bytes that were published, so every value must be one that a client can read.
+#: The fields of all messages and events: a field of one name has the same range everywhere. Clients
+#: get batches as the bytes that were published, so every value must be one that a client can read.
 _FIELDS = {
     field.name: field
     for field in (
@@ -306,13 +306,13 @@ MESSAGES = {
     )
 }
 
-#: The items of a batch before its tail, with its kind, and those of a whole batch; and what stands
-#: for the items of a tail that were left out. Its tracks never are.
+#: How many items a batch has before its tail, with its kind, and as a whole; and what stands for
+#: items of the tail that were left out. Its tracks never are.
 _TAIL_FROM = 7
 _BATCH = _TAIL_FROM + len(Content._fields)
 _EMPTY: list[Any] = [[], 0, b"", []]
 
-#: What a batch says that says nothing.
+#: The content of a batch that says nothing.
 _NOTHING = Content(b"")
 
 
@@ -331,7 +331,7 @@ def declare(make: type[Any], *own: Field) -> Kind:
 
 
 def enters(values: Sequence[Field]) -> Kind:
-    """Return the kind of the enters in a game that has such values of its players."""
+    """Return the kind of the enters in a game that has these values of its players."""
     kind, row = declare(EnterEvent), Row("values", tuple(values))
     return kind._replace(row=replace(kind.row, agree=lambda *said: row.fault(said[-1]) is None))
 
@@ -349,7 +349,7 @@ class Malformed(Exception):
 def read(payload: bytes) -> list[Any]:
     """Return a message as [kind, field ...], with each field checked. Raises Malformed.
 
-    A batch has all fields of its tail, also those that were left out as empty. The events or
+    A batch has all fields of its tail, even those that were left out as empty. The events or
     entries in a message are not checked: call `read_content` or `read_entries` with them.
     """
     if len(payload) > PAYLOAD_LIMIT:
@@ -372,7 +372,7 @@ def read_content(
     wide: bytes,
     writes: list[Any],
 ) -> Content:
-    """Return what a batch says, with its events, which come as arrays, as named tuples of some
+    """Return what a batch says; its events, which come as arrays, become named tuples of some
     kinds. Raises Malformed."""
     return Content(tracks, _named(others, kinds) if others else [], replaced, wide, writes)
 
@@ -453,7 +453,7 @@ def batch(
 
 
 def _says(kind: int) -> Callable[..., bytes]:
-    """Return what packs a message of a kind with its fields, in the order of its row."""
+    """Return a function that packs a message of a kind from its fields, in the order of its row."""
     return lambda *fields: _pack([kind, *fields])
 
 
@@ -492,11 +492,11 @@ changes = _says_of_square(CHANGES)
 
 #: What a node keeps of a square: of each kind of the game the values of its fields, as a list; or
 #: nothing, if it does not keep it any more. Of two such messages the one with the higher `version`
-#: is true.
+#: counts.
 kept = _says_of_square(KEPT)
 
-#: The number of a node's last batch or full state in a square, to say it once more. `inhabited`:
-#: the node has players there.
+#: The number of a node's last batch or full state in a square, once more. `inhabited`: the node has
+#: players there.
 sign = _says_of_square(SIGN)
 
 #: A heartbeat. `ring` is the broker's identity, and `rules` that of Channels. `every` is in how
@@ -518,7 +518,7 @@ takeover = _says(TAKEOVER)
 
 #: The answer to a takeover by node `to`, which has the player from now on; or, if `known_as`, the
 #: player's name, is "", that it left a while ago. `seq` is its last one, and (x, y) its position.
-#: It goes at its `pace` for `lasts` ms yet (0: for good), and the game has `values` of it.
+#: It goes at its `pace` for `lasts` more ms (0: for good), and the game has `values` of it.
 #: `recorded` is its way, if that is recorded: how many ms ago, x, y, how many ms ago ... to 0. If
 #: it is to walk on, `walk` is as in server/players/takeovers.py.
 handover = _says(HANDOVER)
@@ -537,22 +537,22 @@ left = _says(LEFT)
 where = _says(WHERE)
 
 #: The answer to the question `nonce` of node `to`: the player, of this name, is here. The guest
-#: begins at (x, y), and the player is from there at (dx, dy).
+#: begins at (x, y), and the player is (dx, dy) from there.
 here = _says(HERE)
 
-#: The request for counts of parts of the world: grain, column, row, most, grain ... With `new`
-#: whoever asks has not heard of them yet.
+#: The request for counts of parts of the world: grain, column, row, most, grain ... With `new` the
+#: node that asks has not heard of them yet.
 watch = _says(WATCH)
 
 #: What a game tells all pages of the world: the name of what is told, and its fields. `around` is
-#: empty, or column, row and tiles: then only those are told whose players are so near to that tile,
-#: along either axis.
+#: empty, or column, row and tiles: then only pages whose players are that near to the tile, along
+#: either axis, are told.
 tell = _says(TELL)
 
-#: The question `nonce` who has a name with this text, the nearest to a square first; and the answer
-#: to node `to`.
+#: The question `nonce`: who has a name with this text, the nearest to a square first; and the
+#: answer to node `to`.
 seek, sought = _says(SEEK), _says(SOUGHT)
 
 #: How many players of a node are where in a part of the world. `dots` is column, row, people,
-#: computer players, batches, column ... Pages from 1 on go on where the one before has ended.
+#: computer players, batches, column ... Pages from 1 on continue where the one before ended.
 counts = _says(COUNTS)

@@ -158,7 +158,7 @@ def read(payload: bytes, rows: Mapping[int, Row] = MESSAGES) -> list[Any]:
         raise Refused("kind", "a message must begin with a kind that clients send")
     fault = row.fault(message[1:])
     if fault is not None:
-        # A page of another version, whose hello may have other fields, is to be loaded again.
+        # A page of another version, whose hello may have other fields, must be reloaded.
         if kind == HELLO and row.fields[0].allows(*message[1:2] or [""]) and message[1] != VERSION:
             raise Refused("version", f"this server speaks version {VERSION}: reload the page")
         raise Refused("fields", fault)
@@ -169,14 +169,14 @@ _pack: Callable[[Any], bytes] = msgpack.Packer(autoreset=True).pack
 
 
 def pack(kind: int, *fields: Any) -> bytes:
-    """Pack a message to a client, of a kind that the game has."""
+    """Pack a message to a client, of one of the game's kinds."""
     return _pack([kind, *fields])
 
 
 class Tail:
     """The last items of a batch as they were packed, without the header of an array.
 
-    Nodes and clients get the same bytes of it after different heads.
+    Nodes and clients get the same bytes after different heads.
     """
 
     __slots__ = ("items", "data")
@@ -187,7 +187,7 @@ class Tail:
 
 
 def tail(content: Content) -> Tail:
-    """Pack what a batch says to clients. Items that are empty are left out at the end."""
+    """Pack what a batch says to clients. Empty items at the end are left out."""
     tracks, others, replaced, wide, _writes = content
     if wide:
         packed = _pack([tracks, others, replaced, wide])
@@ -260,7 +260,7 @@ def snapshot(square: Square, sent: int, entries: Sequence[tuple[Any, ...]]) -> b
 
 
 def batch(square: Square, source: int, ago: int, tail: Tail) -> bytes:
-    """Pack a batch, as it stands in a flush: ages in it are ms before the flush, less `ago`.
+    """Pack a batch, as it stands in a flush: ages in it count back from `ago` ms before that.
 
     `source` is what this node calls the node whose players the slots name.
     """
@@ -284,7 +284,7 @@ def flush(number: int, now: int, batches: Sequence[bytes], crowds: Sequence[byte
 def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) -> bytes:
     """Pack the moves of a crowd, as they stand in a flush: of each source the joined sketches.
 
-    So many events were `replaced` by those that the sketches tell of.
+    `replaced` is how many events were replaced by those that the sketches tell of.
     """
     flat: list[Any] = [*square, replaced]
     for some in sketches:
@@ -292,7 +292,7 @@ def crowd(square: Square, replaced: int, sketches: Sequence[tuple[int, bytes]]) 
     return _pack(flat)
 
 
-#: Packs the header of an array of so many items.
+#: Packs the header of an array of this many items.
 _pack_header: Callable[[int], bytes] = msgpack.Packer(autoreset=True).pack_array_header
 
 
@@ -353,7 +353,7 @@ CHANGED: Final = struct.Struct("<HB")
 
 
 def told(name: str, fields: Sequence[Any]) -> bytes:
-    """Pack what a game tells its pages, under a name of its own."""
+    """Pack what a game tells its pages, under a name that it chooses."""
     return _pack([TOLD, name, fields])
 
 
@@ -371,7 +371,7 @@ def totals(
     """Pack how many players there are in the whole world, and on how many squares.
 
     `squares` is None if that is not known. `broker` is the name of what joins the nodes. `seed` and
-    `side`, in tiles, are those of the ground and of its squares. `names` are some of those of the
+    `side`, in tiles, are those of the ground and of its squares. `names` are those of some of the
     `walked` people who have walked here within a day.
     """
     return _pack([TOTALS, people, computers, squares, nodes, broker, seed, side, names, walked])

@@ -27,8 +27,8 @@ class Field:
 
     `low` and `high` bound a number, the characters of a text, the items of an array, or the number
     of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up
-    to so many characters may stand instead of a number. `kept`: a player has it still when it comes
-    back with a token (server/me.py).
+    to that many characters may stand in place of a number. `kept`: a player still has it when it
+    comes back with a token (server/me.py).
     """
 
     name: str
@@ -40,8 +40,8 @@ class Field:
     kept: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Say whether a value may stand in this field."""
-        # It is not isinstance, since True is an int to that.
+        """Return whether a value may stand in this field."""
+        # This is not isinstance, to which True is an int.
         if type(value) is not self.type:
             if value is None:
                 return self.optional
@@ -77,7 +77,7 @@ class Row:
     kind.
 
     A client may send `rate` of them a second, and `burst` at once. `agree` is called with all
-    fields, each of which is right by itself, and says whether they agree with each other.
+    fields, each of which is right by itself, and returns whether they agree with each other.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Names and chat texts that are allowed, and as what everybody is shown them."""
+"""Names and chat texts: which are allowed, and how they are shown to everybody."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ _ADDRESS: Final = re.compile(
 #: The most characters of an address.
 ADDRESS_LIMIT: Final = 100
 
-#: What is told of a name that is not allowed.
+#: What a client is told about a name that is not allowed.
 BAD_NAME: Final = f"a name must have 1 to {NAME_LIMIT} characters that can be seen"
 
 #: Letters and symbols that are blank, but take up space: the empty Braille cell, the null notehead,
@@ -51,7 +51,7 @@ _REFUSED: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def is_address(text: Any) -> bool:
-    """Say whether something is the address of a machine."""
+    """Return whether something is the address of a machine."""
     return isinstance(text, str) and len(text) <= ADDRESS_LIMIT and bool(_ADDRESS.fullmatch(text))
 
 
@@ -59,9 +59,9 @@ def clean(text: str, limit: int) -> str | None:
     """Return a name or chat message as everybody is shown it, or None if it is not allowed.
 
     The text is normalised (NFC), and spaces of any kind are collapsed. It must then have 1 to
-    `limit` characters, at least one of them visible, no more than so many marks and joiners on a
-    letter, and no other characters that are invisible, turn text around, or are for private use.
-    The page brings texts into this form: static/texts.js.
+    `limit` characters, at least one of them visible, no more than _MARKS marks and _JOINED joiners
+    on a letter, and no other characters that are invisible, turn text around, or are for private
+    use. The page brings texts into this form: static/texts.js.
     """
     # The cost of normalising grows with the square of the marks in a row, so a text that is far too
     # long is refused first.

@@ -28,7 +28,7 @@ ANSWER_WITHIN = 300
 #: ms for which a place that was chosen is kept free: by then its guest stands there.
 KEPT_FREE_FOR = 2000
 
-#: A host looks to a guest if no other one has come for so many ms.
+#: A host turns to a guest if no other guest has come for this many ms.
 LOOKS_AFTER = 1000
 
 #: Units from the host within which others may be in the guest's way.
@@ -36,8 +36,8 @@ AROUND = round((NEAR + 1) * UNIT)
 
 
 class Met(NamedTuple):
-    """Who invited a guest: the host's name, the place at which the guest begins, and the way
-    (dx, dy) from there to the host, in units. It is None if the host is not in play."""
+    """Who invited a guest: the host's name, the place at which the guest begins, and the way from
+    there to the host, (dx, dy) in units; the way is None if the host is not in play."""
 
     name: str
     place: Place
@@ -86,7 +86,7 @@ class Invitations:
 
     def _receive(self, host: Resident) -> tuple[str, Place, tuple[int, int]]:
         """Choose a place for a guest of a player that is here, and let the host look there. Return
-        what Met has."""
+        the fields of Met."""
         now = self._loop.now()
         x, y = host.track.at(now)
         while self._promised and self._promised[0][0] <= now:

@@ -1,9 +1,9 @@
-"""Notices that players of this node come near to other players, for a game that wants to know.
+"""Notices when players of this node come near other players, for a game that wants to know.
 
 All players in sight are looked at a few times a second, sorted into cells as large as they reach,
-and less often where hundreds are in each other's reach. Without such a game nobody looks. They are
-compared by their tracks, so what lies between two looks is seen too, unless one of them has turned
-meanwhile. This module never decides what follows.
+and less often where hundreds are in each other's reach. Without such a game nobody looks. Players
+are compared by their tracks, so a meeting between two looks is seen too, unless one of the two has
+turned meanwhile. This module never decides what follows.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, SPEED, UNIT
 
-#: ms between two looks, and how many pairs may be compared in one: if they are so many times more,
-#: the next one is so many times later.
+#: ms between two looks, and how many pairs may be compared in one: with n times as many, the next
+#: look comes n times as late.
 EVERY: Final = 100
 PAIRS: Final = 20_000
 
-#: Two players have gone apart once they are so many units farther from each other than they reach.
+#: Two players have gone apart once they are this many units farther apart than they reach.
 APART: Final = UNIT * 5 // 4
 
 #: A cell, and where a player is in it, in units.
@@ -30,10 +30,10 @@ _Cells = dict[tuple[int, int], list[tuple[int, int, Player]]]
 
 
 class Meetings:
-    """Notices that players of this node come near to other players, for a game that wants to know.
+    """Notices when players of this node come near other players, for a game that wants to know.
     Players meet within `reach` units. `on_meet` is called with a resident and the other player; it
     returns whether the game was told. `squares` are those that this node receives, and `residents`
-    its players by their ids; nobody meets who has lost its connection.
+    its players by their ids; players that have lost their connection meet nobody.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Meetings:
         self._residents = residents
         self._reach = reach
         self._on_meet = on_meet
-        #: Id of a player of this node -> the ids of those whom it has met and is still near to.
+        #: Id of a player of this node -> the ids of those that it has met and is still near.
         self._met: dict[int, set[int]] = {}
         self._looked = loop.now()
         self._pairs = 0
@@ -96,7 +96,7 @@ class Meetings:
     def _meet(
         self, resident: Resident, cells: _Cells, far: int, since: int, now: int, met: set[int]
     ) -> set[int]:
-        """Tell the game whom a resident has met since the last look; return all whom it is near."""
+        """Tell the game whom a resident has met since the last look; return all it is near."""
         x, y = resident.track.at(now)
         near: set[int] = set()
         beside = [(x // far + dx, y // far + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
@@ -114,7 +114,7 @@ class Meetings:
         return near
 
     def _meets(self, resident: Resident, other: Player, since: int, now: int) -> bool:
-        """Say whether a resident has come near to another player from one time to another."""
+        """Return whether a resident has come near another player from one time to another."""
         if other.dimmed or resident.screen is None:
             return False
         a, b = resident.track, other.track

@@ -1,8 +1,8 @@
 """How residents move: it obeys their intents, does what is due for them, and publishes the result.
 
-What a resident does is published on its square's channel. Everybody, also neighbours on this node,
-gets it only when it comes back from the broker: see server/squares/. This module never decides who
-plays.
+What a resident does is published on its square's channel. Everybody, including neighbours on this
+node, gets it only when it comes back from the broker: see server/squares/. This module never
+decides who plays.
 """
 
 from typing import Final
@@ -20,10 +20,10 @@ from flatlands.server.squares.replicas import Replicas
 from flatlands.world.grid import Grid, Rect, Viewport
 from flatlands.world.track import PACE, UNIT, Goal, Heading, Intent, Land, Track, leg, stand
 
-#: An intent takes effect at most so many ms in the past, however old it says that it is.
+#: An intent takes effect at most this many ms in the past, however old it says it is.
 INTENT_AGE: Final = 200
 
-#: A leg that may be continued is replaced by the next one so many ms before it ends.
+#: A leg that may be continued is replaced by the next one this many ms before it ends.
 RENEW_BEFORE: Final = 1000
 
 #: While a player walks, its client is pinged after ASK_AFTER ms without a sign of life. If none
@@ -32,16 +32,16 @@ RENEW_BEFORE: Final = 1000
 ASK_AFTER: Final = 2000
 ANSWER_WITHIN: Final = 1000
 
-#: A walk in a direction that goes on while this node stands still is left out from AWAITED_FOR ms
-#: after the loop's last beat on: the client, which gets no answer, has halted it by then. What
-#: clients sent meanwhile is obeyed at its own time; it is read within READ_WITHIN ms.
+#: If this node stands still, a walk in a direction counts only until AWAITED_FOR ms after the
+#: loop's last beat: its client, which gets no answer, has halted it by then. What clients sent
+#: meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN ms.
 AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
 READ_WITHIN: Final = 250
 
-#: What is due for a resident whose walk waits until that is read.
+#: The `due` of a resident whose walk waits until this is read.
 OVERSLEPT: Final = 0
 
-#: Units from the origin along each axis within which home leads back to where home was asked for.
+#: Within this many units of the origin, along each axis, home leads back to where the player was.
 AT_HOME: Final = 40 * UNIT
 
 
@@ -61,7 +61,7 @@ class Movement:
         replicas: Replicas,
     ) -> None:
         self._grid = grid
-        #: The ground on which they walk, and what chooses places on it.
+        #: The ground on which residents walk, and what chooses places on it.
         self.terrain: Land = terrain
         self.spots = spots
         self._loop = loop
@@ -71,11 +71,11 @@ class Movement:
         self._changes = Agenda(loop, self._change_due)
         self._signs = Agenda(loop, self._look_for_signs)
         self._paces = Agenda(loop, lambda resident, _due: self.pace(resident, PACE, 0))
-        #: What notices that players come to other tiles, if the game wants to know.
+        #: What notices when players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
-        #: What notices that they come near to things, if the game wants to know.
+        #: What notices when they come near things, if the game wants to know.
         self.touches: Touches | None = None
-        #: Those whose walk went on while this node stood still, until what came is read.
+        #: Residents whose walk went on while this node stood still, until what came is read.
         self._overslept = Agenda(loop, self._wake)
 
     # What residents ask for.
@@ -85,7 +85,7 @@ class Movement:
     ) -> None:
         """Obey intent `number` of a resident, which its client says began at the time `t`.
 
-        It replaces so many older ones, which nobody obeys.
+        `replaces` is how many older ones it replaces, which nobody obeys.
         """
         now = self._loop.now()
         oldest, until = now - INTENT_AGE, 0
@@ -166,8 +166,8 @@ class Movement:
         self._plan(resident, None)
 
     def pace(self, resident: Resident, pace: int, until: int) -> None:
-        """Let a resident go at a pace, in percent, from now until a time; 0: for good. Whatever is
-        on its way goes on from where it is, by a new leg."""
+        """Let a resident go at a pace, in percent, from now until a time (0: for good). If it is on
+        its way, it goes on from where it is by a new leg."""
         now = self._loop.now()
         resident.pace_until = until
         self._paces.drop(resident)
@@ -182,13 +182,13 @@ class Movement:
         self._outbox.renew(resident, resident.square)
 
     def replan(self, resident: Resident) -> None:
-        """Let a resident that is on its way go on from where it is by a new leg, since its pace or
-        the ground has changed."""
+        """Continue a resident's walk from where it is by a new leg, since its pace or the ground
+        has changed."""
         now = self._loop.now()
         self._leave_out(resident, self._until(), now)
         self._catch_up(resident, now)
         if resident.walks(now):
-            # Of a walk that leads to its goal by one leg, only the track knows the goal.
+            # If a walk reaches its goal by one leg, only the track knows the goal.
             x, y = resident.track.at(resident.track.end)
             intent = resident.intent or Goal(x, y)
             x, y = resident.track.at(now)
@@ -221,20 +221,20 @@ class Movement:
     # What went on while this node stood still.
 
     def _until(self) -> int:
-        """Return until when walks in a direction go on if this node has just stood still; 0 if it
-        has not."""
+        """Return when walks in a direction end if this node has just stood still; 0 if it has
+        not."""
         slept = self._loop.slept()
         return 0 if slept is None else slept + AWAITED_FOR
 
     def certain(self, resident: Resident) -> int:
         """Return the time up to which a resident's walk is certain: now, unless this node stood
-        still, and what its client sent meanwhile is still to be read."""
+        still and has yet to read what its client sent meanwhile."""
         now, until = self._loop.now(), self._until()
         return until if _went_on(resident, until, now) else now
 
     def _waits(self, resident: Resident) -> bool:
-        """Say whether a walk went on for too long while this node stood still. Nothing is done for
-        it then before what its client sent meanwhile is read."""
+        """Return whether a walk went on for too long while this node stood still. If so, nothing is
+        done for it until what its client sent meanwhile is read."""
         now = self._loop.now()
         waits = _went_on(resident, self._until(), now)
         if waits:
@@ -249,7 +249,7 @@ class Movement:
         self._plan(resident, self._catch_up(resident, now))
 
     def _leave_out(self, resident: Resident, until: int, now: int) -> None:
-        """Let a walk that went on for too long go on now from where it was at the time `until`."""
+        """Continue a walk that went on for too long from where it was at the time `until`."""
         if _went_on(resident, until, now):
             self._catch_up(resident, until)
             if self.steps is not None:
@@ -268,7 +268,7 @@ class Movement:
     def _look_for_signs(self, resident: Resident, _due: int) -> None:
         """Ping the client of a resident that walks, or end the walk if the last ping had no answer.
 
-        Without it a player whose client is gone would walk on until the connection ends.
+        Without this, a player whose client is gone would walk on until its connection ends.
         """
         now, screen = self._loop.now(), resident.screen
         if self._waits(resident):
@@ -291,8 +291,8 @@ class Movement:
             self._signs.put(resident, now + ANSWER_WITHIN)
 
     def _next(self, resident: Resident) -> int | None:
-        """Return the time at which a resident crosses a border, holds other squares or needs a new
-        leg; None if nothing of this happens by itself."""
+        """Return the time at which a resident next crosses a border, holds other squares or needs a
+        new leg; None if none of this happens by itself."""
         track = resident.track
         due = self._grid.next_change(track, resident.square, resident.held, resident.view)
         if resident.intent is not None:
@@ -380,28 +380,28 @@ class Movement:
 
 
 def face(movement: Movement, resident: Resident, dx: int, dy: int, now: int) -> None:
-    """Let a resident that stands look towards a place that is (dx, dy) from it: it goes one unit
-    that way, since players look where they walk."""
+    """Turn a resident that stands towards a place (dx, dy) from it: it goes one unit that way,
+    since players look where they walk."""
     if not resident.walks(now):
         x, y = resident.track.at(now)
         step = Goal(x + _way(dx, dy), y + _way(dy, dx))
-        # With the same number it acknowledges no intent.
+        # It keeps its number, so that it acknowledges no intent.
         movement.act(resident, resident.ack, now, step)
 
 
 def _way(along: int, across: int) -> int:
-    """Return the step, -1, 0 or 1 units, of the eighth of the compass that a way leads to."""
+    """Return the step along one axis, -1, 0 or 1 units, if a way is rounded to eight directions."""
     return (along > 0) - (along < 0) if abs(along) * 2 > abs(across) else 0
 
 
 def _went_on(resident: Resident, until: int, now: int) -> bool:
-    """Say whether a walk in a direction has gone on, by a track that begins before the time
-    `until`, after that time."""
+    """Return whether a walk in a direction whose track begins by the time `until` has gone on after
+    that time."""
     return resident.track.start <= until < now and isinstance(resident.intent, Heading)
 
 
 def _wanted(intent: Intent, track: Track | None) -> Intent:
-    """Return the intent that is left after the leg `track`, to which it has led.
+    """Return what is left of an intent after `track`, the leg that it led to.
 
     It is None if it led nowhere (`track` is None), or if the leg ends at the goal.
     """

@@ -1,8 +1,8 @@
 """Names: finds players of all nodes by what their names begin with or contain.
 
-A node asks all others, and takes what has come after ANSWER_WITHIN ms, so one that is silent holds
-up nobody. Of a player it is told in which square it is, as the map of everybody shows. Players that
-are muted or have lost their connection, and computer players, are not found.
+A node asks all others, and takes what has come after ANSWER_WITHIN ms, so a silent one holds up
+nobody. It is told in which square a player is, as the map of everybody shows it. Players that are
+muted or have lost their connection, and computer players, are not found.
 """
 
 import itertools
@@ -21,13 +21,13 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Grid
 
-#: ms that a question waits for answers, and for which its answer is given to others too.
+#: ms that a question waits for answers, and ms for which others who ask it get the same answer.
 ANSWER_WITHIN, KEPT_FOR = 300, 2000
 
 #: How often a node asks all others, and how often it looks through its own players for them.
 ASKS, LOOKS = Rate("asks", 5, 10), Rate("looks", 20, 40)
 
-#: What is asked: a text, and the square around which is looked.
+#: What is asked: a text, and the square from which the nearest come first.
 _Question = tuple[str, int, int]
 
 
@@ -39,7 +39,7 @@ def folded(text: str) -> str:
 
 
 def matches(text: str, name: str) -> int:
-    """Return 2 if a word of a name begins with a folded text, 1 if that is inside one, else 0."""
+    """Return 2 if a word of a name begins with a folded text, 1 if the name contains it, else 0."""
     name = folded(name)
     return 2 if f" {text}" in f" {name}" else int(text in name)
 
@@ -54,18 +54,18 @@ class Names:
         self._residents, self._peers, self._orders = residents, peers, orders
         self._rates = Rates()
         self._nonces = itertools.count(1)
-        #: Nonce -> the question, what was found, and whom it is told.
+        #: Nonce -> the question, what was found, and whom to tell.
         self._asked: dict[
             int, tuple[_Question, list[Found], list[Callable[[list[Found]], None]]]
         ] = {}
         self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce))
-        #: Question -> until when its answer is good, and that.
+        #: Question -> until when its answer is valid, and the answer.
         self._answers: dict[_Question, tuple[int, list[Found]]] = {}
 
     def find(self, text: str, x: int, y: int, done: Callable[[list[Found]], None]) -> None:
         """Call `done` with the players whose names have a text, the nearest to the position (x, y)
         first: at once, or within ANSWER_WITHIN ms."""
-        # Without accents a letter may become up to eighteen.
+        # Folding may turn one letter into up to eighteen.
         question = folded(text)[:TEXT_LIMIT], *self._grid.square(x, y)
         now = self._loop.now()
         self._answers = {key: each for key, each in self._answers.items() if each[0] > now}
@@ -86,7 +86,7 @@ class Names:
         self._bus.to_all(peer_protocol.seek(self._bus.node, nonce, *question))
 
     def asked(self, node: int, nonce: int, text: str, column: int, row: int) -> None:
-        """Answer another node, unless it was looked too often."""
+        """Answer another node, unless this node was asked too often."""
         if node != self._bus.node and self._rates.spend("looks", LOOKS, self._loop.now()):
             found = self._look((text, column, row))
             if found:
@@ -108,7 +108,7 @@ class Names:
         """Return the players of this node that are asked for."""
         now, found = self._loop.now(), []
         for id, resident in self._residents.by_id.items():
-            # Computer players have no screen, nor has who has lost its connection.
+            # Computer players have no screen, nor have those who lost their connection.
             if resident.screen is not None and matches(question[0], resident.name):
                 if not self._orders.is_muted(id):
                     square = self._grid.square(*resident.track.at(now))

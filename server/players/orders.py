@@ -1,9 +1,9 @@
 """An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
-Each order is an item in the store, which ends by itself; every node reads them every two seconds,
-and obeys those that are new. The node that was asked obeys at once. Without a store only that one
-does, and forgets them when it ends. This module never checks who gives orders: server/web/admin.py
-does. Whoever can write to the store can give orders too.
+Each order is an item in the store, which expires by itself; every node reads all orders every two
+seconds, and obeys those that are new. The node that was given an order obeys at once. Without a
+store only that node does, and forgets its orders when it stops. This module never checks who gives
+orders: server/web/admin.py does. Whoever can write to the store can give orders too.
 """
 
 import ipaddress
@@ -27,8 +27,8 @@ KICK, BAR, MUTE, DOOR, NOTICE = "kick", "bar", "mute", "close the door", "notice
 #: The name of their queue in the store, which is one group.
 QUEUE: Final = "orders"
 
-#: How often they are read, in ms, and for how many s the store keeps a notice, and one that ends
-#: another: a node that was asked before it may not have reached the store yet.
+#: How often orders are read, in ms, and for how many s the store keeps a notice, and an order that
+#: ends another: the node that was given the other may not have reached the store yet.
 EVERY: Final = 2000
 NOTICE_FOR, END_FOR = 30, 600
 
@@ -39,8 +39,8 @@ LIMIT: Final = 1000
 
 
 class _Order(NamedTuple):
-    """`at` is the node time at which it was given, by which it differs from an earlier one about
-    the same, and `until` that at which it ends. One that ends another has 0."""
+    """`at` is the node time at which it was given, which tells it from an earlier order about the
+    same, and `until` that at which it ends. An order that ends another has 0."""
 
     at: int
     until: int
@@ -118,7 +118,7 @@ class Orders:
             raise Refused("muted", f"an operator muted you for {_minutes(seconds)}", None)
 
     def is_muted(self, id: int) -> bool:
-        """Say whether a player is muted."""
+        """Return whether a player is muted."""
         return self.seconds(MUTE, str(id)) > 0
 
     # What all nodes know.
@@ -198,7 +198,7 @@ def network(address: str) -> str:
     """Return what is kept out together with an address, as the `who` of a BAR.
 
     For IPv4 it is the address itself, for IPv6 its network of 64 bits. A text that is no address is
-    returned as it is, and keeps nobody out.
+    returned unchanged, and keeps nobody out.
     """
     try:
         ip = ipaddress.ip_address(address)

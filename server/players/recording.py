@@ -1,7 +1,7 @@
 """The way of a player while it is recorded: where it was and when, as points.
 
-From each point the player has gone straight on to the next one. What is no such walk ends the
-recording: a leap, a pause of the node in which the walk is not known, and too many points. This
+From each point the player has gone straight on to the next one. Whatever is no such walk ends the
+recording: a leap, a pause of the node in which the walk is not known, or too many points. This
 module never moves a player.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from flatlands.world.track import Track
 
-#: The most points of a recording. Who is led by a held mouse turns up to eight times a second.
+#: The most points of a recording. A player led by a held mouse turns up to eight times a second.
 MOST: Final = 256
 
 #: The node time in ms, and the place in units.
@@ -18,8 +18,8 @@ Point = tuple[int, int, int]
 
 
 def follow(points: Sequence[Point], before: Track, after: Track) -> tuple[Point, ...]:
-    """Return what is recorded once a player goes on from one track to another one: nothing, if
-    that ends the recording."""
+    """Return what is recorded once a player goes on from one track to another: nothing if that ends
+    the recording."""
     start = after.start
     if before.at(start) != (after.x, after.y) or len(points) >= MOST:
         return ()
@@ -32,8 +32,8 @@ def follow(points: Sequence[Point], before: Track, after: Track) -> tuple[Point,
 
 
 def until(points: Sequence[Point], track: Track, now: int) -> list[Point]:
-    """Return the points of a recording, the last one of which is where the player is now on its
-    track; none if it is not recorded."""
+    """Return the points of a recording, ending with where the player is now on its track; none if
+    it is not recorded."""
     found = list(points)
     for t in (track.end, now):
         if found and found[-1][0] < t <= now:
@@ -42,12 +42,12 @@ def until(points: Sequence[Point], track: Track, now: int) -> list[Point]:
 
 
 def aged(points: Sequence[Point], track: Track, now: int) -> list[int]:
-    """Return a recording as nodes tell each other of it, whose clocks differ: of each point how
+    """Return a recording as nodes, whose clocks differ, tell each other of it: for each point how
     many ms ago it was, x and y."""
     return [number for t, x, y in until(points, track, now) for number in (now - t, x, y)]
 
 
 def dated(ages: Sequence[int], now: int) -> tuple[Point, ...]:
-    """Return the points of a recording that another node has told just now."""
+    """Return the points of a recording that another node has just told."""
     points = zip(ages[::3], ages[1::3], ages[2::3], strict=True)
     return tuple([(now - age, x, y) for age, x, y in points])

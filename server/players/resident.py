@@ -29,13 +29,13 @@ def next_incarnation(seq: int) -> int:
 
 
 def ms_left(until: int, now: int) -> int:
-    """Return for how many ms a pace lasts yet that lasts until a time; both are 0 for good."""
+    """Return how many ms a pace that lasts until a time has left; both are 0 for good."""
     return until and max(until - now, 1)
 
 
 class State(NamedTuple):
-    """What a resident is made of, and takes along when its player is passed on: all else begins
-    anew at its next node. The fields are those of Resident."""
+    """What a resident is made of, and takes along when its player is passed on: all else starts
+    afresh at its next node. The fields are those of Resident."""
 
     id: int
     seq: int
@@ -99,11 +99,11 @@ class Resident(Player):
         self.asked: int | None = None
         #: Whether its client has ever let it walk or speak.
         self.acted = state.acted
-        #: Whose points it earns, as in kept/boards.py; "" if its client has sent no key.
+        #: For whom it earns points, as in kept/boards.py; "" if its client has sent no key.
         self.owner = state.owner
         #: Where it was when it asked for home, in units, until it goes back.
         self.left: tuple[int, int] | None = state.left
-        #: Its way since it is recorded; empty while it is not.
+        #: Its way since its recording began; empty while it is not recorded.
         self.recorded: Sequence[Point] = state.recorded
         #: The plan of machines by which it is here, or was asked to go elsewhere (router.py).
         self.followed: Any = None
@@ -113,5 +113,5 @@ class Resident(Player):
         return State(*[getattr(self, name) for name in State._fields])
 
     def walks(self, now: int) -> bool:
-        """Say whether it is on its way at the time `now`."""
+        """Return whether it is on its way at the time `now`."""
         return self.intent is not None or self.track.end > now

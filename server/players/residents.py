@@ -1,9 +1,9 @@
 """The residents of this node: how they join, lose their connection, get another one, and leave.
 
 It remembers for a minute who has left. It keeps this node subscribed to the channels of all players
-that it has, had, or remembers, where others ask about them. A subscription may not hold yet when
-somebody asks: what follows is repaired as after any other loss (takeovers.py). It never moves a
-player: movement.py does.
+that it has, had, or remembers: there others ask about them. If somebody asks before a subscription
+holds, that is repaired like any other loss (takeovers.py). It never moves a player: movement.py
+does.
 """
 
 import random
@@ -38,8 +38,8 @@ GLANCED_FOR = 1000
 #: invisible.
 LEFT_FOR = 60_000
 
-#: So many clients are told at once of something that all must be told, and the next ones after so
-#: many ms. To tell ten thousand at once would hold up all else for a tenth of a second.
+#: How many clients are told at once of something that all must be told, and after how many ms the
+#: next ones are. Telling ten thousand at once would hold up all else for a tenth of a second.
 TOLD_AT_ONCE, TELL_PAUSE = 200, 5
 
 #: ms between two times at which clients get new tokens because of what they keep.
@@ -81,7 +81,7 @@ class Residents:
         self._bus = bus
         #: All residents, by their ids.
         self.by_id: dict[int, Resident] = {}
-        #: What the game has of each player, and of one that is new.
+        #: The fields that the game has of each player, and a new one's values.
         self.fields = Row("values", ())
         self.values: Sequence[Any] = ()
         #: Players who left within LEFT_FOR: id -> (last seq, last place).
@@ -137,8 +137,8 @@ class Residents:
         self._on_left(resident)
 
     def hand_over(self, resident: Resident, *, walks: bool = False) -> None:
-        """Give up a resident, whose player goes on at another node, where it `walks` on. Nothing is
-        published of it then."""
+        """Give up a resident, whose player goes on at another node; if it `walks`, it walks on
+        there. Nothing is published about it."""
         if resident.screen is not None:
             resident.screen.give_up(walks=walks)
         self._remove(resident)
@@ -169,7 +169,7 @@ class Residents:
     ) -> None:
         """Give a screen to a resident that has none: it is no longer dimmed and will not leave.
 
-        If its client `goes_on` it numbers its intents on, and else anew.
+        If its client `goes_on`, it continues numbering its intents; otherwise it starts over.
         """
         resident.screen = screen
         resident.view = view
@@ -214,23 +214,23 @@ class Residents:
         self._outbox.say(resident, resident.square, text)
 
     def tell(self, square: Square, event: Event) -> None:
-        """Publish an event in a square, of a kind that the game has."""
+        """Publish an event of one of the game's kinds in a square."""
         self._outbox.tell(square, event)
 
     def appear(self, resident: Resident, name: str, look: int) -> None:
-        """Publish a resident under a name and with a look from now on, if it has others."""
+        """Give a resident a name and a look, and publish it if it had others."""
         if (name, look) != (resident.name, resident.look):
             resident.name, resident.look = name, look
             self.renew(resident)
 
     def become(self, resident: Resident, pace: int, lasts: int, values: Sequence[Any]) -> None:
-        """Let a resident go at a pace, for so many ms or (0) for good, and have these values."""
+        """Let a resident go at a pace for `lasts` ms (0: for good), and have these values."""
         self._movement.pace(resident, pace, lasts and self._loop.now() + lasts)
         if values != resident.values and self.fields.fault(values) is None:
             self.have(resident, values)
 
     def have(self, resident: Resident, values: Sequence[Any]) -> None:
-        """Publish a resident with other values of the game, if it has others."""
+        """Give a resident values of the game, and publish it if it had others."""
         if tuple(values) != tuple(resident.values):
             resident.values = tuple(values)
             self.renew(resident)
@@ -250,7 +250,7 @@ class Residents:
         self.have(resident, values)
 
     def _renew_tokens(self) -> None:
-        """Let clients keep what has changed: a node that is killed tells nobody."""
+        """Give clients tokens with what has changed: a node that is killed tells nobody."""
         changed, self._changed = self._changed, set()
         for resident in changed:
             if resident.screen is not None and self.kept(resident):
@@ -276,5 +276,5 @@ class Residents:
 
 
 def _is_within(tile: Tile, column: int, row: int, reach: int) -> bool:
-    """Say whether a tile is at most `reach` tiles from another one, along either axis."""
+    """Return whether a tile is at most `reach` tiles from another one, along either axis."""
     return max(abs(tile[0] - column), abs(tile[1] - row)) <= reach

@@ -16,11 +16,11 @@ from flatlands.world.track import UNIT, Goal, leg
 #: each other.
 NEAREST, NEAR = 1.2, 2.5
 
-#: A guest begins at least so many tiles from all others, as far as they are known.
+#: A guest begins at least this many tiles from all others, as far as they are known.
 APART = 0.9
 
-#: Random places that are tried in a square before the next square is used, and around a friend
-#: before the friend's own place is.
+#: How many random places are tried in a square before the next square, and around a friend before
+#: the friend's own place.
 TRIES = 32
 
 #: A position (x, y) in units.
@@ -32,7 +32,7 @@ class Spots:
 
     If `spread` is 0, newcomers begin on the plaza. Otherwise it is a number of squares around the
     origin, in rows of ceil(sqrt(spread)), and each newcomer begins in the next one of them. With a
-    `ring`, these squares lie on a circle of so many tiles around the origin instead.
+    `ring`, these squares lie on a circle instead, that many tiles from the origin.
     """
 
     def __init__(self, grid: Grid, terrain: Terrain, spread: int, ring: int = 0) -> None:
@@ -68,7 +68,7 @@ class Spots:
                 return x, y
 
     def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
-        """Return a place beside a player that is, or was, at (x, y), and not within `others`.
+        """Return a place beside a player that is, or was, at (x, y), and apart from `others`.
 
         The player could go straight there. In a crowd it is the place that is farthest from all of
         them. If no such place is found around (x, y) it is (x, y) itself, or a place on the plaza
@@ -104,7 +104,7 @@ class Spots:
 
 
 def is_straight(terrain: Terrain, start: Place, end: Place) -> bool:
-    """Say whether a player can go straight from one place to another; both are in units."""
+    """Return whether a player can go straight from one place to another; both are in units."""
     track = leg(terrain, *start, Goal(*end), 0)
     return track is not None and (track.x + track.dx, track.y + track.dy) == end
 

@@ -1,4 +1,4 @@
-"""Notices that players of this node come to other tiles, for a game that wants to know.
+"""Notices when players of this node come to other tiles, for a game that wants to know.
 
 The moment of the next tile is computed when a leg begins, so nothing ever runs over all players.
 This module never moves a player.
@@ -13,19 +13,19 @@ from flatlands.server.players.resident import Resident
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
 
-#: ms between two calls about one player, at least: several tiles may come in one.
+#: The least ms between two calls about one player: several tiles may come in one.
 EVERY: Final = 100
 
 
-#: ms: steps of many players are told of together, at multiples of it. To wake up for each one costs
-#: more than what is done then.
+#: Steps of many players are told of together, at multiples of this many ms. Waking up for each one
+#: costs more than what is done then.
 TOGETHER: Final = 20
 
 
 class _Way:
     """How far the way of a resident was looked at: until the node time `until` in ms, and the tile
     `last`. `waiting` are the tiles of which the game was not told yet, and `told` is when it was
-    told of others."""
+    last told."""
 
     __slots__ = ("until", "last", "waiting", "told")
 
@@ -37,9 +37,9 @@ class _Way:
 
 
 class Steps:
-    """Notices that players of this node come to other tiles, for a game that wants to know.
+    """Notices when players of this node come to other tiles, for a game that wants to know.
     `on_step` is called with a resident and the tiles to which it has come since the last call, one
-    after the other, and `on_enter` with one that has come into another square, and the square
+    after the other, and `on_enter` with one that has come into another square, and its square
     before. Without `on_step` no tile is looked for. `certain` returns the node time in ms up to
     which a resident's walk is certain.
     """
@@ -59,18 +59,18 @@ class Steps:
         self._due = Agenda(loop, self._tell)
 
     def begin(self, resident: Resident) -> None:
-        """Take that a resident is at this node from now on, unless it is known already."""
+        """Note that a resident is at this node from now on, unless it is known already."""
         if self._on_step is not None and resident not in self._ways:
             now, track = self._loop.now(), resident.track
             way = self._ways[resident] = _Way(now, tile_at(track, now))
             self._plan(resident, way, track)
 
     def entered(self, resident: Resident, before: Square) -> None:
-        """Take that a resident has come into another square."""
+        """Note that a resident has come into another square."""
         self._on_enter(resident, before)
 
     def follow(self, resident: Resident, track: Track) -> None:
-        """Take that a resident is about to follow a new track in place of its own."""
+        """Note that a resident is about to follow a new track in place of its own."""
         if self._on_step is None:
             return
         way, start = self._ways[resident], track.start
@@ -81,13 +81,13 @@ class Steps:
         self._plan(resident, way, track)
 
     def skip(self, resident: Resident, since: int, until: int) -> None:
-        """Take that a resident stood still from one time to another, whatever its track says."""
+        """Note that a resident stood still from one time to another, whatever its track says."""
         if (way := self._ways.get(resident)) is not None:
             self._walk(way, resident.track, since)
             way.until = until
 
     def drop(self, resident: Resident) -> None:
-        """Forget a resident, which is not at this node any more, after all that it walked here."""
+        """Tell of a resident's last steps here, and forget it: it is not at this node any more."""
         if resident in self._ways:
             self._tell(resident, 0)
             self._due.drop(resident)

@@ -31,17 +31,17 @@ from flatlands.world.track import PACE, Goal, Heading, Intent, Track
 #: ms that a takeover waits for an answer. After that no other node has the player.
 ANSWER_WITHIN = 300
 
-#: If no other node has published anything about a player for so many ms after it was handed over,
+#: If no other node has published anything about a player for this many ms after it was handed over,
 #: this node publishes that the player is gone: the other node is dead, or the handover was lost.
 RELEASED_FOR = 3000
 
-#: So many ms after it was heard that another node has the player, this node publishes that it is
-#: gone from the square in which it was here. By then the other's enter has come wherever it comes,
-#: so that nobody who has heard it blinks; whoever has lost it loses the player, too.
+#: This many ms after hearing that another node has the player, this node publishes that it is gone
+#: from the square in which it was here. By then the other's enter has come wherever it comes, so
+#: the player blinks for nobody who heard that; whoever missed it loses the player, too.
 GONE_TOLD_AFTER = 400
 
-#: A node names each player that came back to it once in so many ms, so two nodes that have the same
-#: player notice it.
+#: A node names each player that came back to it once in this many ms, so two nodes that have the
+#: same player notice it.
 NAMED_EVERY = 4000
 
 
@@ -49,7 +49,7 @@ class Elsewhere(NamedTuple):
     """What another node answered about a player that it had.
 
     `name` is "" if the player had left before: the node did not have to hand it over. `place` is a
-    position (x, y) in units. It goes at its `pace` for `lasts` ms yet (0: for good), and the game
+    position (x, y) in units. It goes at its `pace` for `lasts` more ms (0: for good), and the game
     has `values` of it. Its way is `recorded` as recording.py has it for other nodes. If it was to
     come here from another machine, `walk` is what it does.
     """
@@ -66,7 +66,7 @@ class Elsewhere(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a player does that goes on at another node: its track, and where that is to lead. It was
+    """What a player that goes on at another node does: its track, and where that is to lead. It was
     handed over at the time `at`. Times are in ms by this node's clock."""
 
     at: int
@@ -86,7 +86,7 @@ def _pack_walk(now: int, track: Track, intent: Intent) -> list[int]:
 
 
 def _read_walk(walk: Sequence[int], ahead: int) -> Walk | None:
-    """Return what `_pack_walk` has packed, in a clock that is `ahead`; None if there is none."""
+    """Return what `_pack_walk` packed, by a clock `ahead` ms ahead; None if there is no walk."""
     if not walk:
         return None
     sent, x, y, dx, dy, start, duration, kind, *to = walk
@@ -120,7 +120,7 @@ class Takeovers:
         self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
         self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
         #: The ids of players that may be at another node too. A player is among them until it has
-        #: left, and that is forgotten.
+        #: left and been forgotten.
         self._watched = Agenda(self._loop, self._name)
         #: Players that were handed over, by their ids, until it is published that they are gone,
         #: and the ids of those that another node has.
@@ -152,11 +152,11 @@ class Takeovers:
         It came back to this node, or to the worker that had it before, or was here and is gone.
         """
         if id not in self._watched:
-            # Not all of those who come at once are named at once.
+            # Players that come at the same time are named at different times.
             self._watched.put(id, self._loop.now() + id % NAMED_EVERY)
 
     def watches(self, id: int) -> bool:
-        """Say whether a player is named to the other nodes again and again."""
+        """Return whether a player is named to the other nodes again and again."""
         return id in self._watched
 
     def name(self, ids: Iterable[int]) -> None:
@@ -168,7 +168,7 @@ class Takeovers:
 
     def hand_over(self, resident: Resident, node: int | None = None) -> None:
         """Give up a resident, whose player goes on at another node: one that has asked for it, or
-        (None) a worker of this machine that was given its connection with all that there is of it.
+        (None) a worker of this machine that was given its connection and all that goes with it.
         """
         id, now = resident.id, self._loop.now()
         walks = node is not None and self._was_sent(id, node)
@@ -176,7 +176,7 @@ class Takeovers:
         self._residents.hand_over(resident, walks=walks)
         before = self.released.get(id)
         if before is not None and before.square != resident.square:
-            # It came back to another square, and goes again: only the last one is waited for.
+            # It came back to another square, and goes again: only the last handover is waited for.
             self._residents.tell_gone(before)
         self.released[id] = resident
         self._arrived.discard(id)
@@ -192,7 +192,7 @@ class Takeovers:
 
     def _has_arrived(self, id: int, seq: int) -> None:
         """Wait no longer for another node to publish a player that was handed over, if one has
-        published it with a seq that outlives the gone of this node."""
+        published it with a seq that outlives this node's gone."""
         released = self.released.get(id)
         if released is not None and seq > released.seq and id not in self._arrived:
             self._arrived.add(id)
@@ -200,11 +200,11 @@ class Takeovers:
 
     @property
     def expects(self) -> bool:
-        """Whether no other node has published some player yet that was handed over."""
+        """Whether some player that was handed over has not been published by another node yet."""
         return len(self.released) > len(self._arrived)
 
     def stop(self) -> None:
-        """Publish now that players are gone which were handed over: this node is about to stop."""
+        """Publish now that players that were handed over are gone: this node is about to stop."""
         for id in tuple(self.released):
             self._ending.drop(id)
             self._vanish(id, 0)
@@ -234,8 +234,8 @@ class Takeovers:
                 elsewhere = Elsewhere(name, seq, (x, y), *state)
                 self._answer(id, elsewhere._replace(walk=_read_walk(walk, ahead)))
             else:
-                # It comes late. At least it gives a seq that is used already, and the other node
-                # may hear of the player nowhere else.
+                # The answer is late. At least it gives a seq that is already used, and the other
+                # node may hear of the player nowhere else.
                 self._outlive(id, seq)
                 self.name([id])
 
@@ -295,7 +295,7 @@ class Takeovers:
 
     def _compare_released(self, id: int, seq: int) -> None:
         """Compare what another node says of a player with what this node, which has handed it over,
-        published last."""
+        last published."""
         released = self.released[id]
         if seq <= released.seq:
             # The other node does not know of that.
@@ -307,8 +307,8 @@ class Takeovers:
         """Begin the next incarnation of a player that is here if its seq is not above `seq`.
 
         Another node has published the player up to `seq`, so no node would believe what this one
-        publishes about it with lower seqs. The number in the incarnation goes on: a record has only
-        its low byte, and one that waits to be written must not seem to be newer than the enter.
+        publishes about it with lower seqs. The number in the incarnation is carried on: a record
+        has only its low byte, and one that waits to be written must not seem newer than the enter.
         """
         resident = self._residents.by_id.get(id)
         if resident is not None and seq >= resident.seq:
@@ -331,8 +331,8 @@ class Takeovers:
     def _vanish(self, id: int, _due: int) -> None:
         """Publish that a player that was handed over is gone from the square in which it was here.
 
-        Who has heard of it from its next node ignores that; others would show it for ever. If no
-        node has published it, it has left.
+        Whoever has heard of it from its next node ignores that; others would show it for ever. If
+        no node has published it, it has left.
         """
         resident, again = self.released.pop(id), self._residents.by_id.get(id)
         arrived = id in self._arrived

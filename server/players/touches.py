@@ -1,6 +1,6 @@
-"""Notices that players of this node come near to what lies there, for a game that wants to know.
+"""Notices when players of this node come near what lies there, for a game that wants to know.
 
-The moment is computed when a leg begins, and when other things lie in a square, so nothing ever
+The moment is computed when a leg begins, and when the things in a square change, so nothing ever
 runs over all players. Players without a connection touch nothing. This module never decides what
 follows.
 """
@@ -18,7 +18,7 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.things import Thing
 from flatlands.world.track import NEVER, UNIT, Track
 
-#: A player has gone away from a thing once it is so many units farther away than its reach. An
+#: A player has gone away from a thing once it is this many units farther away than its reach. An
 #: intent may be late, and lead a player back by a tile.
 LEFT: Final = UNIT * 5 // 4
 
@@ -26,21 +26,21 @@ LEFT: Final = UNIT * 5 // 4
 #: positions are whole numbers.
 ROUNDED: Final = 4
 
-#: A thing that can be touched, with its square, its position and from how many units it is: all in
-#: units from the origin.
+#: A thing that can be touched, with its square, its position in units from the origin, and from how
+#: many units it is touched.
 _Near = tuple[Square, Thing, int, int, int]
 
-#: ms after which is looked again, if a walk is not certain yet, or the game took no more calls.
+#: ms after which to look again, if a walk is not certain yet, or the game took no more calls.
 LOOK_AGAIN: Final = 50
 TRY_AGAIN: Final = 1000
 
 
 class Touches:
-    """Notices that players of this node come near to what lies there, for a game that wants to
-    know. `reaches` has from how many units each kind of things is touched, and `on_touch` is called
-    with a resident, a square and the thing there; it returns whether the game was told. `squares`
-    are those that this node receives, and `residents` its players by their ids. `certain` returns
-    the node time in ms up to which a resident's walk is certain.
+    """Notices when players of this node come near what lies there, for a game that wants to know.
+    `reaches` has from how many units each kind of thing is touched, and `on_touch` is called with a
+    resident, a square and the thing there; it returns whether the game was told. `squares` are
+    those that this node receives, and `residents` its players by their ids. `certain` returns the
+    node time in ms up to which a resident's walk is certain.
     """
 
     def __init__(
@@ -67,18 +67,18 @@ class Touches:
         self._there: dict[Square, list[_Near]] = {}
         #: Resident -> when it comes near to something next, and what that is.
         self._next: dict[Resident, tuple[int, list[_Near]]] = {}
-        #: Resident -> the ids and versions of what it is near to, and has touched.
+        #: Resident -> the ids and versions of what it has touched and is still near.
         self._touched: dict[Resident, set[tuple[str, int]]] = {}
         self._due = Agenda(loop, self._come)
 
     def follow(self, resident: Resident, track: Track) -> None:
-        """Take that a resident is about to follow a new track in place of its own."""
+        """Note that a resident is about to follow a new track in place of its own."""
         if resident in self._next:
             self._settle(resident, track.start)
         self._plan(resident, track, track.start)
 
     def look(self, resident: Resident) -> None:
-        """Take that there may be other things around a resident than when it was looked at last."""
+        """Note that the things around a resident may have changed since it was last looked at."""
         now = self._certain(resident)
         self._settle(resident, now)
         self._plan(resident, resident.track, now)
@@ -101,7 +101,7 @@ class Touches:
                     if not self._on_touch(resident, square, thing):
                         touched.discard((thing.id, thing.version))
                         failed = True
-            # Time goes on in each round, so that there is a last one.
+            # Each round is later than the one before, so there is a last one.
             self._plan(resident, resident.track, due + (TRY_AGAIN if failed else 1))
 
     def _plan(self, resident: Resident, track: Track, since: int) -> None:
@@ -151,7 +151,7 @@ class Touches:
         return found
 
     def changed(self, square: Square) -> None:
-        """Take that other things lie in a square now, or that this node receives it no more."""
+        """Note that other things lie in a square now, or that this node no longer receives it."""
         now, span, most = self._loop.now(), self._span, self._most
         heard = self._squares.get(square)
         there: list[_Near] = [
@@ -191,13 +191,13 @@ class Touches:
 
 
 def _is_within(x: int, y: int, reach: int) -> bool:
-    """Say whether (x, y) is within `reach` of (0, 0)."""
+    """Return whether (x, y) is within `reach` of (0, 0)."""
     return x * x + y * y <= reach * reach
 
 
 def _comes_within(x: int, y: int, dx: int, dy: int, lasts: int, reach: int) -> int:
-    """Return after how many ms who is at (x, y), and goes by (dx, dy) units within `lasts` ms, is
-    within `reach` units of (0, 0); NEVER if it never is.
+    """Return after how many ms a player at (x, y) that goes (dx, dy) units in `lasts` ms is within
+    `reach` units of (0, 0); NEVER if it never is.
 
     Its distance d is that of a straight line: d^2 = (x + dx s)^2 + (y + dy s)^2, for s from 0 to 1,
     and the smaller root of d^2 = reach^2 is when it comes.

@@ -1,8 +1,8 @@
 """Walls: tiles that nobody can enter because of what a game has written on them.
 
-A node knows the walls of the squares that it receives, as those around its players are. Where walls
-come to be, a player whose way leads over them goes another way from where it is, and one who stands
-in one is put beside it. This module never decides who builds.
+A node knows the walls of the squares that it receives, among them those around its players. When
+walls appear, a player whose way leads over them goes another way from where it is, and a player who
+stands in one is put beside it. This module never decides who builds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,9 +30,9 @@ _NEAR: Final = sorted(
 
 class Walls:
     """Walls: tiles that nobody can enter because of what a game has written on them. It is the
-    ground with walls on it: whatever else that can do, this can.
+    ground with walls on it, and can do all else that the ground can.
 
-    `solid` has the layers that have walls, by their numbers, and the lowest value that is one.
+    `solid` has the layers that have walls, by their numbers, and the lowest value that is a wall.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Walls:
         return getattr(self._ground, name)
 
     def blocked(self, x: int, y: int) -> bool:
-        """Say whether nobody can enter a tile."""
+        """Return whether nobody can enter a tile."""
         return self._ground.blocked(x, y) or self._is_wall(x, y)
 
     def _is_wall(self, x: int, y: int) -> bool:
@@ -66,7 +66,7 @@ class Walls:
         return any(values[place] >= least for values, least in layers)
 
     def free(self, x0: int, y0: int, x1: int, y1: int) -> bool:
-        """Say whether no tile is blocked in the box of which two tiles are opposite corners."""
+        """Return whether no tile is blocked in the box of which two tiles are opposite corners."""
         side = self._side
         left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
         columns, rows = (
@@ -90,10 +90,10 @@ class Walls:
                 if tiles := heard.layers.tiles.get(number):
                     yield tiles.values, least
 
-    # What becomes of who is in the way.
+    # What becomes of players in the way.
 
     def changed(self, square: Square, places: Iterable[int]) -> None:
-        """Take that tiles of a square have other values, by their numbers there."""
+        """Note that tiles of a square, by their numbers there, have other values."""
         if not self._changed:
             self._loop.soon(self._look)
         left, top = square[0] * self._side, square[1] * self._side
@@ -101,7 +101,7 @@ class Walls:
         self._changed.setdefault(square, set()).update(tiles)
 
     def _look(self) -> None:
-        """Let those whose way leads over new walls go another way."""
+        """Send players whose way leads over new walls another way."""
         changed, self._changed = self._changed, {}
         for square, tiles in changed.items():
             walls = {tile for tile in tiles if self._is_wall(*tile)}
@@ -133,7 +133,7 @@ class Walls:
         return passed and is_barred(self, track, now, resident.pace)
 
     def _let_out(self) -> None:
-        """Put those who stand in walls beside these."""
+        """Put players who stand in walls beside them."""
         for square in list(self._present):
             for resident in self._in(square) if any(True for _ in self._layers(square)) else ():
                 if self._is_wall(*tile_at(resident.track, self._loop.now())):

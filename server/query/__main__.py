@@ -29,7 +29,7 @@ with packages("play"):
 def main() -> int:
     """Ask and print; return the exit code."""
     given = options.read()
-    # What goes wrong is told in a sentence, and not in the log of a server.
+    # What goes wrong is told in a sentence, not logged as a server does.
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
         _ask(given)

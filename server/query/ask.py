@@ -1,6 +1,6 @@
-"""Runs one statement of a user over the tables: it may only read, and only for so long.
+"""Runs one statement of a user over the tables: it may only read, and not for too long.
 
-It runs in a thread of its own, so that the world goes on meanwhile. This module never reaches a
+It runs in a separate thread, so that the world goes on meanwhile. This module never reaches a
 network.
 """
 
@@ -24,7 +24,7 @@ MEMORY = 256 * 1024 * 1024
 ANSWER = 8_000_000
 
 #: A statement that is interrupted ends between two of sqlite's instructions, one of which may be a
-#: function that takes minutes. If it has not ended after so many seconds, the program ends.
+#: function that takes minutes. If it has not ended after this many seconds, the program ends.
 GRACE = 1.0
 
 #: What a statement may do.
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 
 class Asker:
-    """Runs one statement of a user over the tables: it may only read, and only for so long.
+    """Runs one statement of a user over the tables: it may only read, and not for too long.
     `seconds` bounds the time of a statement, and `most` its rows. A statement that cannot be
     stopped in time ends the program, with a sentence and the exit code 1.
     """
@@ -124,7 +124,7 @@ class Asker:
         return answer
 
     def _answer(self, statement: str) -> Answer | Wrong:
-        """Run a statement, in a thread; of the rows one more is read than are wanted."""
+        """Run a statement, in a thread; read one row more than is wanted."""
         self._database.set_authorizer(self._authorize)
         try:
             return self._read_all(self._database.execute(statement))

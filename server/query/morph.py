@@ -202,7 +202,7 @@ def _value(raw: bytes) -> Any:
             value = number(text)
         except ValueError:
             continue
-        # Only what is written as Python writes it: 007 stays a text, as a number beyond SQL's.
+        # Only what Python would write the same: 007 stays a text, as do numbers too big for SQL.
         if str(value) == text and not (number is int and abs(value) >= 2**63):
             return value
     return text

@@ -1,4 +1,4 @@
-"""The options of `python -m server.query`. To read them opens nothing."""
+"""The options of `python -m server.query`. Reading them opens nothing."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ def read(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _number(kind: type[int] | type[float], what: str) -> Callable[[str], float]:
-    """Return what reads a number above 0, and says of anything else that it is not `what`."""
+    """Return a function that reads a number above 0, and refuses all else as not `what`."""
 
     def read(text: str) -> float:
         with suppress(ValueError):

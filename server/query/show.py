@@ -56,7 +56,7 @@ def as_csv(answer: Answer, out: TextIO = sys.stdout) -> None:
 
 
 def as_json(answer: Answer, out: TextIO = sys.stdout) -> None:
-    """Print one object for each row, each on a line of its own."""
+    """Print one object for each row, one per line."""
     for row in answer.rows:
         fields = dict(zip(answer.columns, row, strict=True))
         print(json.dumps(fields, ensure_ascii=False, default=_bytes), file=out)

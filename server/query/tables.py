@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-#: So many rows are put into a table at a time.
+#: How many rows are put into a table at a time.
 AT_ONCE: Final = 1000
 
 _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
@@ -143,7 +143,7 @@ def create(database: sqlite3.Connection, tables: Tables) -> None:
 def fill(
     database: sqlite3.Connection, tables: Tables, names: Iterable[str], source: Source
 ) -> None:
-    """Replace the rows of some of the tables by what there is now, in a thread. Raises StoreError
+    """Replace the rows of some of the tables with what there is now, in a thread. Raises StoreError
     and Silent."""
     run = get_hub().threadpool.apply
     for name in names:
@@ -154,9 +154,9 @@ def fill(
 
 
 def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
-    """Return the rows, as tuples, of each of some statements, which read from tables of the game
-    that has a part. It reads all rows of these tables from the store, and waits for that. Raises
-    Away, ValueError, and sqlite3.Error."""
+    """Return the rows, as tuples, of each statement; they read from tables of the game that `part`
+    belongs to. It reads all rows of these tables from the store, and waits for that. Raises Away,
+    ValueError, and sqlite3.Error."""
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 

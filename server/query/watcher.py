@@ -30,11 +30,11 @@ from flatlands.world.terrain import Terrain
 #: for all squares, at least and at most.
 PATIENCE, SETTLES_AFTER, SETTLES_WITHIN = 5.0, 1.3 * HEARTBEAT_EVERY / 1000, 10.0
 
-#: A player that left a square is known for so many ms without an enter in another one, as on
-#: screens; and the square into which it went is listened to for as long, before it is named.
+#: A player that left a square is known for this many ms without an enter in another one, as on
+#: screens; and the square into which it went is heard as long, before nodes name it.
 BETWEEN = 2000
 
-#: Events are counted over so many ms.
+#: Events are counted over this many ms.
 RATE_OVER = 5000
 
 
@@ -65,7 +65,7 @@ class Watcher:
         self._entered: dict[Square, int] = {}
         #: The squares that the replicas need for all that.
         self._followed: set[Square] = set()
-        #: Square -> when how many events came there.
+        #: Square -> when events came there, and how many.
         self._events: dict[Square, deque[tuple[int, int]]] = {}
         self._beating = self.loop.alarm(self._beat)
         self._beat_due = 0
@@ -164,7 +164,7 @@ class Watcher:
         self._beating.set(self._beat_due)
 
     def _follow(self) -> None:
-        """Subscribe to the squares that are inhabited, and let go those that are no longer."""
+        """Hear the squares that are inhabited, and no longer those that are not."""
         now = self.loop.now()
         self._entered = {square: until for square, until in self._entered.items() if until > now}
         inhabited = self._entered.keys() | (self._counts.squares(SQUARES) or ())
@@ -172,14 +172,14 @@ class Watcher:
         self.node.replicas.let_go(self._followed - inhabited)
         self._followed = inhabited
 
-    # Players who go from one square into another. The new one is named only later.
+    # Players who go from one square into another. Nodes name the new one only later.
 
     def entered(self, _node: int, _square: Square, id: int, _seq: int) -> None:
         """Note that a player is in a square."""
         self._between.pop(id, None)
 
     def parted(self, _square: Square, id: int, _seq: int) -> None:
-        """Note that a player is about to be removed from a square: where is it meanwhile?"""
+        """Keep a player that is about to be removed from a square, until it enters another."""
         player = self.node.replicas.player(id)
         if player is not None:
             self._between[id] = self.loop.now(), player
@@ -229,7 +229,7 @@ class Watcher:
         return list(found.values())
 
     def events_a_second(self, square: Square) -> float:
-        """Return the events a second in a square over RATE_OVER ms, or since this began."""
+        """Return the events a second in a square over RATE_OVER ms, or since this watcher began."""
         now = self.loop.now()
         over = min(max(now - self._started, 1), RATE_OVER)
         came = self._events.get(square, ())

@@ -1,9 +1,9 @@
-"""Sees to it that nothing is lost that a node wrote on the ground just before it died.
+"""Makes sure that nothing is lost that a node wrote on the ground just before it died.
 
 A node puts its writes into the store a moment later, and says with each heartbeat up to when that
-is done. Every node keeps what it hears of others until then, also when it does not receive the
-square any more. If the other node dies, it puts the writes into the store itself: it does not
-matter how many do. This module never decides which nodes live.
+is done. Until then every node keeps what it hears of others, even when it no longer receives the
+square. If the other node dies, it puts the writes into the store itself: it does not matter how
+many nodes do so. This module never decides which nodes live.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 from flatlands.world.tiles import Tiles, between
 
-#: What was heard is looked at after so many ms: most of it is in the store by then.
+#: What was heard is looked at after this many ms: most of it is in the store by then.
 LOOK_AFTER: Final = 2000
 
 #: ms between two looks.
@@ -35,14 +35,14 @@ class Layer(Protocol):
     def is_adopted(self) -> bool: ...
 
     def adopt(self, square: Square, writes: bytes) -> None:
-        """Put writes into the store whose node has died."""
+        """Put the writes of a node that has died into the store."""
 
     def stored(self) -> int:
         """Return the node time, in ms, before which all that this node wrote is in the store."""
 
 
 class Adoption:
-    """Sees to it that nothing is lost that a node wrote on the ground just before it died. `layers`
+    """Makes sure that nothing is lost that a node wrote on the ground just before it died. `layers`
     are those of the game, by their numbers, and `tiles` is how many a square has.
     """
 
@@ -55,11 +55,11 @@ class Adoption:
         loop.every(EVERY, self._look)
 
     def received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
-        """Keep what a node says that is written in a square, as Content has it."""
+        """Keep what a node says was written in a square, as Content has it."""
         self._received.append((self._loop.now(), node, square, writes))
 
     def finish(self) -> None:
-        """Put into the store now all that may not be there, since this node stops."""
+        """Put all that the store may not have there now, since this node stops."""
         while self._received:
             self._hold(*self._received.popleft()[1:])
         for node in list(self._held):
@@ -86,7 +86,7 @@ class Adoption:
                 del self._held[node]
 
     def _hold(self, node: int, square: Square, writes: Sequence[Any]) -> None:
-        """Keep what is perhaps not in the store, of each tile the write that counts."""
+        """Keep what may not be in the store: for each tile, the write that counts."""
         peer = self._peers.peers.get(node)
         since = 0 if peer is None else peer.stored
         for layer, some in zip(writes[::2], writes[1::2], strict=True):

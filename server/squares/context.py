@@ -23,8 +23,8 @@ from flatlands.world.replica import Departed, Replica, Whereabouts
 from flatlands.world.tiles import AHEAD, WRITE, between, fit
 from flatlands.world.track import UNIT
 
-#: The link is made anew for a square of which nothing comes once in so many seconds at most, since
-#: all other squares are then asked for, and players may come ever again to where nothing helps.
+#: At most once in this many seconds the link is renewed for a square from which nothing comes: all
+#: other squares are then asked for, and players may keep coming to where nothing helps.
 RENEW_EVERY: Final = 600.0
 
 
@@ -41,12 +41,12 @@ class PlayerNews(Protocol):
         """Another node has published an enter of a player whose seq is too low to be believed.
 
         `seq` is at least as high. It is known from when the player was removed, or from a node that
-        is dead or stops, in whichever square.
+        is dead or stops, in any square.
         """
 
 
 class Onlooker(Protocol):
-    """The part of the node that looks on at what happens in its squares."""
+    """The part of the node that watches what happens in its squares."""
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """A batch with these events, and perhaps tracks, was applied in a square."""
@@ -63,7 +63,7 @@ class Rest(Protocol):
         """Return the screen of a player of this node, if it has one."""
 
     def lain(self, square: Square) -> None:
-        """Take that other things lie in a square now."""
+        """Note that other things lie in a square now."""
 
 
 class Layer(adoption.Layer, Protocol):
@@ -73,10 +73,10 @@ class Layer(adoption.Layer, Protocol):
     rule: int
 
     def changed(self, square: Square, places: Sequence[int]) -> None:
-        """Take that tiles of a square have other values at this node, by their numbers there."""
+        """Note that tiles of a square, by their numbers there, have other values at this node."""
 
     def since(self) -> int:
-        """Return the node time, in ms, from which on the store may not have what was written."""
+        """Return the node time, in ms, from which the store may not have what was written."""
 
     def until(self) -> int:
         """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
@@ -89,9 +89,9 @@ class Context:
     `span` is the length of a square's side in units.
 
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
-    called with each square of which things in the store may be unknown here: it is received without
-    a gap from now on, or news of it were missed. `layers` are those of the game, by their numbers;
-    `events` and `things` are the kinds that there are, also those of the game, and `keeps` the rows
+    called with each square whose things in the store may be unknown here: it is received without a
+    gap only from now on, or news of it was missed. `layers` are those of the game, by their
+    numbers; `events` and `things` are all kinds, including those of the game, and `keeps` the rows
     of what is kept of each square.
     """
 
@@ -116,8 +116,8 @@ class Context:
         self.keeps: list[Row] = []
         #: The most entries in a page of a full state.
         self.entries: int = ENTRIES
-        #: When the broker reported last that messages may have been lost, and up to when certainly
-        #: none were: the latter first.
+        #: The time up to which certainly no messages were lost, and when the broker last reported
+        #: that some may have been.
         self.missed = 0, 0
         #: The number of tiles in a square.
         self.tiles = (span // UNIT) ** 2
@@ -131,11 +131,11 @@ class Context:
         self.peers = peers
         #: The number of players from which on a square is a crowd.
         self.crowd_from: int
-        #: The seqs of players that were removed not long ago, in whichever square.
+        #: The seqs of players that were removed not long ago, in any square.
         self.departed = Departed()
         self.whereabouts = Whereabouts()
-        #: Players that two living nodes have, and this one believes the one with the higher seq.
-        #: If that one lets its player go, the other must begin the next incarnation.
+        #: Players that two living nodes have; this node believes the one with the higher seq. If
+        #: that one gives up its player, the other must begin the next incarnation.
         self._contested: set[int] = set()
         self.renewals = LogLimit(seconds=RENEW_EVERY)
         #: Node -> the squares in which it is heard, or has players.
@@ -144,14 +144,14 @@ class Context:
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
 
     def check(self, writes: Sequence[Any]) -> None:
-        """Raise Malformed unless writes, as in Content, are to layers and tiles that there are. Who
-        knows no layers, such as who only watches, does without."""
+        """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
+        that knows no layers, such as one that only watches, accepts all."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
                 raise Malformed("writes to tiles that are not there")
 
     def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
-        """Return those of some writes that are neither forgotten nor ahead of all clocks."""
+        """Return the writes that are neither forgotten nor ahead of all clocks."""
         latest = self.loop.now() + AHEAD
         timely: list[Any] = []
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
@@ -172,10 +172,10 @@ class Context:
             del self.heard_in[node]
 
     def report(self, node: int, replica: Replica, events: Sequence[Event], now: int) -> list[Event]:
-        """Report to `news` which players entered, left or are gone by what a node has published,
-        before that is applied to the replica.
+        """Report to `news` which players entered, left or are gone according to what a node has
+        published, before it is applied to the replica.
 
-        Returns the enters whose seqs are not higher than that with which their player was removed.
+        Returns the enters whose seqs are not above that with which their player was removed.
         """
         old: list[Event] = []
         for event in events:
@@ -218,8 +218,8 @@ class Context:
         self._contested.difference_update(ids)
 
     def show_again(self, ids: list[int], besides: Square) -> None:
-        """Show all squares but `besides` that have any of these players, after those that are
-        shown anew.
+        """Show again, after all other changed squares, those that have any of these players, except
+        `besides`.
 
         A client believes an entry with a lower seq only once it knows the player in no square. So
         the squares that lost the player must be shown first, and these after them.

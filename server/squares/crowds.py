@@ -1,9 +1,9 @@
 """A crowd: a square with so many players that screens are told of moves roughly.
 
-In such a square screens hear of enters, leaves, chat and emotes as in any other. But once a flush
-they are told all moves in one message of six bytes each (world/sketches.py), which is made once for
-everybody. Only the player's own client is told its move exactly. So what a screen gets in a second
-has a bound, however many move. This module changes nothing between nodes, and no replica.
+In such a square screens hear of enters, leaves, chat and emotes as in any other. But they are told
+all moves once per flush, in one message of six bytes each (world/sketches.py) that is made once for
+all. Only the player's own client is told its move exactly. So what a screen gets in a second is
+bounded, however many players move. This module changes nothing between nodes, and no replica.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ from flatlands.world.sketches import MARK, RISES, join, sketch
 CROWD_FROM: Final = 300
 CROWD_UNTIL: Final = 0.8
 
-#: A screen gets so many bytes a second of sketches from one crowd, at most. Moves that do not fit
+#: The most bytes of sketches a second that a screen gets from one crowd. Moves that do not fit
 #: wait, the oldest first, and newer ones of the same players replace them.
 SKETCH_RATE: Final = 31_000
 SKETCH_BYTES: Final = 6
 
-#: A crowd that has told nothing for a while may tell of as many moves at once as in so many ms.
+#: A crowd that has told nothing for a while may tell of as many moves at once as in this many ms.
 SAVED: Final = 1000
 
 
@@ -36,7 +36,7 @@ class Crowd:
     """A crowd: a square with so many players that screens are told of moves roughly. Times are node
     time in ms.
 
-    `on_end` is called when the square is no crowd any more, after everything was told.
+    `on_end` is called when the square is no longer a crowd, after everything was told.
     """
 
     def __init__(self, around: Context, replica: Replica, on_end: Callable[[], None]) -> None:
@@ -67,7 +67,7 @@ class Crowd:
         return protocol.tail(Content(b"", content.others, replaced))
 
     def forget(self) -> None:
-        """Tell nobody of the moves until now, because no screen holds the square."""
+        """Drop the moves until now, because no screen holds the square."""
         self._moved.before.clear()
         self._end_if_small()
 
@@ -103,7 +103,7 @@ class Crowd:
         return told
 
     def _exactly(self, corner: Corner, node: int, some: list[tuple[Player, int]]) -> bytes:
-        """Return a batch with tracks of a node's players, each given with the seq on screens."""
+        """Return a batch with tracks of a node's players, each given with its seq on screens."""
         tracks: list[bytes] = []
         wide: list[bytes] = []
         others: list[Event] = []

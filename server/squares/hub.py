@@ -3,8 +3,8 @@ them.
 
 The hub keeps the batches that arrive for a square until the next flush, which is one message. It is
 joined once for all screens that hold the same squares, and written to each of them with one call;
-but in a crowd (crowds.py) a player whose own moves are in the flush gets one of its own. No screen
-has a queue of its own. The hub never looks inside a batch.
+but in a crowd (crowds.py) a player whose own moves are in the flush gets a separate one. No screen
+has its own queue. The hub never looks inside a batch.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ CALM: Final = 32
 BUSY: Final = 4
 LONGEST: Final = 150
 
-#: Of one in so many flushes it is measured how long ago its batches were begun.
+#: For one flush in this many it is measured how long ago its batches were begun.
 SAMPLED: Final = 16
 
 #: ms after which there is a flush for the moves of a crowd that had no room in the one before.
@@ -59,14 +59,14 @@ class Screen(Protocol):
         `before` (None: of none)."""
 
     def show(self, squares: Iterable[Square]) -> None:
-        """Show snapshots of some of its squares, for the first time or anew."""
+        """Show snapshots of some of its squares, for the first time or again."""
 
     def flush(self, data: bytes, number: int, now: int) -> None:
         """Show what has happened in its squares: `data` are the WebSocket frames of flush `number`,
         written at the time `now`."""
 
     def renew_token(self) -> None:
-        """Let the client have a token with the player's incarnation, its present place and what it
+        """Send the client a token with the player's incarnation, its current place and what it
         keeps."""
 
     def tell_link(self) -> None:
@@ -76,8 +76,8 @@ class Screen(Protocol):
         """Tell the client something that is in no flush."""
 
     def give_up(self, *, walks: bool = False) -> None:
-        """End this screen, because its player goes on at another connection or node. It stands
-        still, unless it `walks` on there."""
+        """End this screen, because its player goes on at another connection or node. The player
+        stands still, unless it `walks` on there."""
 
     def traveller(self) -> Any:
         """Return what another session needs to go on in its place; None while something of it is
@@ -139,16 +139,16 @@ class Hub:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
-        #: ms from one flush to the next, at least, also if flushes cost nothing: each has heads.
+        #: The least ms between two flushes, even if they cost nothing: each has heads to send.
         self.least = 0
         self._groups: dict[Rect, Group] = {}
         #: Square -> the groups that hold it; squares that no screen holds are left out.
         self._holding: dict[Square, set[Group]] = {}
         #: Square -> the batches that have arrived since the last flush: (source, sent, tail).
         self._arrived: dict[Square, list[tuple[int, int, Tail]]] = {}
-        #: Square -> what makes the other messages about it for the next flush, by what they tell.
+        #: Square -> what makes the other messages about it for the next flush, by subject.
         self._told: dict[Square, dict[int, Callable[[], bytes]]] = {}
-        #: The squares to show anew with the next flush, and those of them to show once more after
+        #: The squares to show again with the next flush, and those of them to show once more after
         #: the others.
         self._changed: set[Square] = set()
         self._again: set[Square] = set()
@@ -218,8 +218,8 @@ class Hub:
         """Send a square's snapshot to its screens just before the next flush, together with others;
         `again`: and once more after them.
 
-        A batch may still wait that says to which square a player has gone. Until it is flushed the
-        player would be in no square, if the one that it left were shown without it.
+        A batch that says to which square a player has gone may still be waiting. If the square that
+        the player left were shown before that is flushed, the player would be in no square.
         """
         self._changed.add(square)
         if again:
@@ -259,9 +259,9 @@ class Hub:
         self._wait()
 
     def tell(self, square: Square, what: int, make: Callable[[], bytes]) -> None:
-        """Tell the screens that hold a square a message with the next flush, which is made then.
+        """Send a message, which is made at the next flush, to the screens that hold a square.
 
-        It takes the place of one that tells the same, by the number `what`, and still waits.
+        It replaces a message that still waits and is about the same, by the number `what`.
         """
         if square in self._holding:
             self._told.setdefault(square, {})[what] = make
@@ -287,7 +287,7 @@ class Hub:
                 self._alarm.set(self.not_before)
 
     def flush_waiting(self, square: Square) -> None:
-        """Write everything that has arrived now, if batches of a square are among it."""
+        """Write now everything that has arrived, if batches of a square are among it."""
         if square in self._arrived:
             self.flush()
 
@@ -330,7 +330,7 @@ class Hub:
         self.interval = max(pause, self.least)
         self.not_before = now + round(self.interval)
         if self._crowds:
-            # Each flush has room for more of them as time goes by. One at once would be for one.
+            # The room for moves grows with time: a flush right now would have room for one only.
             self._more.set(now + MORE_AFTER)
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
@@ -338,7 +338,7 @@ class Hub:
         self.stats["deliveries"] += deliveries
 
     def _begun(self) -> list[int]:
-        """Return when the first event of each batch that has arrived was, in this node's time."""
+        """Return the times, by this node's clock, of the first event in each batch that arrived."""
         return [sent for batches in self._arrived.values() for _, sent, _ in batches]
 
     def _made(self, makers: Iterable[Callable[[], bytes]]) -> list[bytes]:

@@ -28,13 +28,13 @@ class Layers:
         self._around = around
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.
         self.tiles: dict[int, Tiles] = {}
-        #: Number of a layer -> its tiles of which screens are to be told.
+        #: Number of a layer -> its tiles that screens are still to be told of.
         self._changed: dict[int, set[int]] = {}
         #: The frames that tell screens all of it, or None if it has changed since they were made.
         self._frames: bytes | None = b""
 
     def hear(self, node: int, writes: Sequence[Any]) -> None:
-        """Apply what another node says that is written, which was checked."""
+        """Apply writes that another node tells of, which have been checked."""
         if writes:
             timely = self._around.timely(writes)
             self.apply(timely)
@@ -79,7 +79,7 @@ class Layers:
         return self._frames
 
     def pages(self) -> list[list[Any]]:
-        """Return the writes that the store may not have, for a message each."""
+        """Return the writes that the store may not have, in pages of one message each."""
         return [
             [layer, some[at : at + PAGE]]
             for layer, tiles in self.tiles.items()

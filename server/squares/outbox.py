@@ -5,9 +5,9 @@ until just before the hub's next flush: it could not reach clients earlier anywa
 then takes the place of many. A batch in a crowded square waits longer.
 
 The broker may lose messages, and after the last one of a quiet square nothing would show the others
-that it was lost. So a node with players in a square says its number again (a sign), ever more
-rarely, as long as it says nothing else there: whoever hears the square pays for that, and nobody
-else. When its last player has left, it says a few times that it has nobody there.
+that it was lost. So a node with players in a square repeats its number (a sign), ever more rarely,
+as long as it says nothing else there: only those who hear the square pay for that. When its last
+player has left, it says a few times that it has nobody there.
 
 This module never moves a player, and reads no batches of other nodes.
 """
@@ -27,25 +27,25 @@ from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
 from flatlands.world.events import Entry, Event, Player
 from flatlands.world.grid import Square
 
-#: The most events in one batch. The longest chat messages, 494 bytes each, still fit a broker's
-#: payload in this number.
+#: The most events in one batch. This many of the longest chat messages, 494 bytes each, still fit a
+#: broker's payload.
 BATCH_LIMIT: Final = 120
 
 #: After a batch of n events in a square, the next one there waits for n ms, at most REST_MOST ms. A
-#: node thus publishes some thousand events a second in one square, which all clients that hold it
-#: must read. In a waiting batch newer tracks replace older ones.
+#: node thus publishes about a thousand events a second in one square, which all clients that hold
+#: it must read. In a waiting batch newer tracks replace older ones.
 REST_MOST: Final = 250
 
-#: A batch is published so long before the hub's next flush that it is back from the broker in time:
+#: A batch is published early enough before the hub's next flush to be back from the broker in time:
 #: 1 / LEAD_SHARE of the interval between flushes, or LEAD ms if that is more. If it came back after
-#: the flush, it would wait for the one after.
+#: the flush, it would wait for the next one.
 LEAD_SHARE: Final = 6
 LEAD: Final = 3
 
 
-#: ms after the last batch or full state in a square until the first sign, from there to the second,
-#: and between all that follow; each may come a quarter earlier, so that signs that began together
-#: drift apart. Players mostly do something within the first time, and then no sign is needed.
+#: ms from the last batch or full state in a square to the first sign, from there to the second, and
+#: between all that follow; each may come up to a quarter earlier, so that signs that began together
+#: drift apart. Players mostly do something within the first wait, and then no sign is needed.
 WAITS: Final = (1500, 2000, 3000)
 
 #: ms that a sign waits if a batch of its square is about to be published, which is better.
@@ -73,15 +73,15 @@ class Hears(Protocol):
     """A square that this node is subscribed to: see square.py."""
 
     def published(self, batch: OwnBatch, taken: bool) -> None:
-        """Expect an own batch back from the broker, unless `taken` is False: then the broker has
-        refused it."""
+        """Expect a batch of this node back from the broker, unless `taken` is False: then the
+        broker has refused it."""
 
     def signed(self, now: int) -> None:
         """Note that this node has given a sign here."""
 
 
 class _Row:
-    """The slots of one square: `given` were ever given, and of these the free ones have rested.
+    """The slots of one square: `given` is how many were ever given; the free ones have rested.
 
     The free ones are in the order in which their rest ended, those of one byte apart from others.
     """
@@ -139,7 +139,7 @@ class Slots:
 @dataclass(slots=True)
 class _Said:
     """What this node has said in a square: the `number` of its last batch or full state, when it
-    said anything there last, and how many signs it has given since that batch or full state."""
+    last said anything there, and how many signs it has given since that batch or full state."""
 
     number: int = 0
     at: int = 0
@@ -149,8 +149,8 @@ class _Said:
 class Signs:
     """The signs of this node. Times are node time in ms.
 
-    `inhabited` are the squares with players of this node. `waits` says of a square whether a batch
-    of it is about to be published; `heard` as in Outbox. `done` is called with a square in which
+    `inhabited` are the squares with players of this node. `waits` returns whether a batch of a
+    square is about to be published; `heard` as in Outbox. `done` is called with a square in which
     the last sign was given.
     """
 
@@ -174,7 +174,7 @@ class Signs:
         self._due = Agenda(loop, self._look)
 
     def __contains__(self, square: Square) -> bool:
-        """Say whether this node gives signs in a square."""
+        """Return whether this node gives signs in a square."""
         return square in self._said
 
     def said(self, square: Square, number: int) -> None:
@@ -185,20 +185,20 @@ class Signs:
             said = self._said[square] = _Said()
             self._due.put(square, now + _wait(0))
         elif said.signs:
-            # The next look is planned for later than the first sign is due now.
+            # The next look is planned for later than the first sign is now due.
             self._due.put(square, now + _wait(0))
         said.number, said.at, said.signs = number, now, 0
 
     def begin_anew(self, square: Square) -> None:
-        """Give the signs in a square from the first one on, because a player is gone from it of
-        whom nothing is published."""
+        """Start the signs in a square over from the first one, because a player is gone from it and
+        nothing is published about that."""
         said = self._said.get(square)
         if said is not None:
             said.at, said.signs = self._loop.now(), 0
             self._due.put(square, said.at + _wait(0))
 
     def repeat(self, square: Square) -> None:
-        """Give a sign now, if this node gives any in the square and no batch is better."""
+        """Give a sign now, if this node gives any in the square and no batch is about to come."""
         said = self._said.get(square)
         if said is not None and not self._waits(square):
             self._publish(square, said)
@@ -239,7 +239,7 @@ class Outbox:
 
     `span` is the length of a square's side in units. `heard` are the squares that this node is
     subscribed to: they expect what is published there back from the broker. It also publishes in
-    others that a player that it handed over is gone.
+    others that a player it handed over is gone.
     """
 
     def __init__(self, bus: Bus, span: int, hub: Hub | Any, heard: Mapping[Square, Hears]) -> None:
@@ -284,9 +284,9 @@ class Outbox:
         self._batch(square).enter(player)
 
     def track(self, player: Player, square: Square, replaces: int = 0, leaps: bool = False) -> None:
-        """Publish a player's new track. It replaces so many others that nobody was told of.
+        """Publish a player's new track, which replaces `replaces` others that nobody was told of.
 
-        `leaps`: its intent's number is not the next one after those that were obeyed or replaced.
+        `leaps`: its intent's number does not directly follow those that were obeyed or replaced.
         """
         player.seq += 1
         self._batch(square).track(player, replaces, leaps)
@@ -312,7 +312,7 @@ class Outbox:
         self._batch(square).say(player, text)
 
     def tell(self, square: Square, event: Event) -> None:
-        """Publish an event of a kind that the game has."""
+        """Publish an event of one of the game's kinds."""
         self._batch(square).tell(event)
 
     def write(
@@ -387,7 +387,7 @@ class Outbox:
             self._plan(max(soonest, self._in_time()), now)
 
     def publish_of(self, id: int) -> None:
-        """Publish at once what waits to be published about a player, in whichever squares."""
+        """Publish at once what waits to be published about a player, in any square."""
         some = [(at, batch) for at, batch in self._batches.items() if batch.tells_of(id)]
         for square, batch in sorted(some, key=_enters_first):
             del self._batches[square]
@@ -418,8 +418,8 @@ class Outbox:
 
     def forget(self, square: Square) -> None:
         """Forget the last number in a square in which no player is left: the next batch there then
-        begins with 0 as `previous`, and so contains everything that this node has there. Where a
-        game wrote it is kept for a while, so that a lost write is noticed."""
+        has 0 as `previous`, and so contains everything that this node has there. Where a game
+        wrote, the number is kept for a while, so that a lost write is noticed."""
         if square not in self.present and square not in self._wrote:
             self.numbers.pop(square, None)
 
@@ -450,7 +450,7 @@ class Outbox:
 
 
 def _enters_first(waiting: tuple[Square, Batch]) -> bool:
-    """Sort the batches in which somebody enters before those in which somebody only leaves.
+    """Return a key that sorts batches in which somebody enters before those with leaves only.
 
     If this process is killed in between, the others know where a player is that went from one
     square into another, and not only that it left.
@@ -459,6 +459,6 @@ def _enters_first(waiting: tuple[Square, Batch]) -> bool:
 
 
 def _wait(signs: int) -> int:
-    """Return the ms until the next sign, after so many of them."""
+    """Return the ms until the next sign, after this many `signs`."""
     wait = WAITS[min(signs, len(WAITS) - 1)]
     return wait - int(random.random() * (wait // 4))

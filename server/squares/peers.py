@@ -21,45 +21,45 @@ from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST,
 log = logging.getLogger("flatlands")
 
 #: ms between two heartbeats of a node, as long as there are no more than HEARTBEATS_HEARD nodes.
-#: The more there are, the longer it is: nobody hears more than so many heartbeats a second.
+#: With more nodes it is longer, so that nobody hears more than that many heartbeats a second.
 HEARTBEAT_EVERY = 1000
 HEARTBEATS_HEARD: float = 50
 
-#: A node of which nothing has come for DEAD_AFTER ms, or three times as long as it said that its
-#: heartbeats are apart, is dead. Its players may be gone from squares before that (square.py). One
-#: that said that it stops is kept for GONE_AFTER ms, since its players are on their way back. So
-#: long the computer players of any node are kept, since other nodes take them on.
+#: A node from which nothing has come for DEAD_AFTER ms, or for three times as long as it said that
+#: its heartbeats are apart, is dead. Its players may be gone from squares before that (square.py).
+#: One that said that it stops is kept for GONE_AFTER ms, since its players are on their way back.
+#: The computer players of any node are kept as long, since other nodes take them on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
-#: If nothing that this node sends itself has come back for so many ms, its link is down. It then
-#: declares no other node dead; nor does it while its last heartbeat that came back is older than
-#: half as long again as they are apart.
+#: If nothing that this node sends to itself has come back for this many ms, its link is down. It
+#: then declares no other node dead; nor does it while its last heartbeat that came back is older
+#: than one and a half times the interval between them.
 FRESH = 1500
 
-#: A node to which nothing has come back for so many ms is not ready for players.
+#: A node to which nothing has come back for this many ms is not ready for players.
 DEAF_AFTER = 3000
 
 #: If the event loop stood still for more ms than this, heartbeats of other nodes may wait unread.
 STALLED = 1000
 
 #: The difference between a node's clock and this node's is the smallest value of (time of receipt -
-#: sent) over so many ms.
+#: sent) over this many ms.
 CLOCK_WINDOW = 60_000
 
 #: If RECENT heartbeats in a row come more than CLOCK_SET_BACK ms later than the quickest one, the
 #: node's clock was set back, as after its machine was suspended. Older measurements are forgotten.
 CLOCK_SET_BACK, RECENT = 250, 5
 
-#: A node that starts waits for so many ms before it is ready. It receives a heartbeat of every
-#: other node in this time, or of more than HEARTBEATS_HEARD.
+#: A node that starts waits for this many ms before it is ready. In this time it receives a
+#: heartbeat of every other node, or of more than HEARTBEATS_HEARD.
 LISTEN_FOR = 1500
 
-#: The link to one of the broker's servers counts as broken after so many seconds without a sign of
-#: life. The broker asks for one each second.
+#: The link to one of the broker's servers counts as broken after this many seconds without a sign
+#: of life. The broker asks for one each second.
 BROKEN_AFTER = 2.5
 
-#: A node listens to so many others at most, compatible or not, those that died a moment ago
-#: included: a world of a thousand nodes may be replaced as a whole. More of them are likely to be
+#: The most other nodes that a node listens to, compatible or not, including those that have just
+#: died: a world of a thousand nodes may be replaced as a whole. More of them are likely to be
 #: forged. Each takes about a KB of memory.
 NODES_LIMIT = 4096
 
@@ -87,7 +87,7 @@ APART = (
     "servers"
 )
 
-#: What is logged if nothing comes of a square, and how many of them /readyz names.
+#: What is logged if nothing comes from a square, and how many such squares /readyz names.
 DEAF_SQUARE = (
     "the broker delivers nothing of some squares, though its link is up: /readyz names their "
     "channels; check that it lets this user publish and subscribe there"
@@ -101,8 +101,7 @@ LISTENING = "this server has just started, and listens to who else is there"
 
 class Load(NamedTuple):
     """How much a node has: the resident memory of its process in bytes (0 if that is not known),
-    its connections, the squares that it receives, and of which machine it is, as router.py has
-    it."""
+    its connections, the squares that it receives, and its machine, as router.py has it."""
 
     memory: int = 0
     connections: int = 0
@@ -111,7 +110,7 @@ class Load(NamedTuple):
 
 
 def silent(every: int) -> int:
-    """Return after how many ms of silence a node is dead whose heartbeats are so many apart."""
+    """Return after how many ms of silence a node is dead if its heartbeats are `every` ms apart."""
     return DEAD_AFTER * every // HEARTBEAT_EVERY
 
 
@@ -119,22 +118,22 @@ class Peer:
     """What is known of another node. Times are this node's, in ms, but `sent` is the other's."""
 
     def __init__(self, source: int, now: int) -> None:
-        #: What this node calls it to clients.
+        #: The number by which this node names it to clients.
         self.source = source
-        #: When its last heartbeat came, or when it was first received from. It is moved on when
-        #: heartbeats could not be received.
+        #: When its last heartbeat came, or when anything first came from it. It is moved forward
+        #: when heartbeats could not be received.
         self.last_heard = now
-        #: When anything came from it last, a heartbeat or a message in a square.
+        #: When anything last came from it, a heartbeat or a message in a square.
         self.said = now
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
-        #: ms between its heartbeats, as its last one said. A node that was only heard in squares
-        #: may send its next one as late as any node does; until then it lives.
+        #: ms between its heartbeats, as its last one said. A node that was heard only in squares
+        #: may send its first one as late as any node does; until then it lives.
         self.every = EVERY_MOST
         #: How much it has, as its last heartbeat said.
         self.load = Load()
-        #: Its time before which all that it wrote on the ground is in the store.
+        #: Its time, before which all that it wrote on the ground is in the store.
         self.stored = 0
         #: ms to add to its times to make them this node's; None before anything was measured.
         self.offset: int | None = None
@@ -146,7 +145,7 @@ class Peer:
 
     @property
     def heard(self) -> int:
-        """Since when it has been silent, although it could be heard."""
+        """The time since which it has been silent, although it could be heard."""
         return max(self.last_heard, self.said)
 
     def sample(self, now: int, sent: int) -> int:
@@ -187,15 +186,16 @@ class Peers:
         self._loop = loop = bus.loop
         self._gone = gone
         self._tell_link = tell_link
-        #: How much this node has, for its heartbeats. Whoever has the connections knows.
+        #: How much this node has, for its heartbeats: app.py, which has the connections, sets it.
         self.load = Load()
-        #: Before which node time, in ms, all that this node wrote on the ground is in the store.
+        #: The node time, in ms, before which all that this node wrote on the ground is in the
+        #: store.
         self.stored = 0
         #: The other nodes that count as alive, by their ids.
         self.peers: dict[int, Peer] = {}
         #: Those that are dead and not forgotten yet, by their ids.
         self.dead: dict[int, Peer] = {}
-        #: The source of the node that was new last.
+        #: The source of the newest node.
         self._last_source = 0
         #: This node's state, as in its heartbeats.
         self.state = STARTING
@@ -208,18 +208,18 @@ class Peers:
         self.linked = True
         #: Whether players of this node see those of all others, as far as it knows.
         self.whole = True
-        #: Whether a node is known to live that is not heard (things/strangers.py).
+        #: Whether some node is known to live but is not heard (kept/strangers.py).
         self.apart = False
-        #: When something came back last (or this object was made), and when it first did.
+        #: When something last came back (or this object was made), and when something first did.
         self._echoed = loop.now()
         self._echoed_first: int | None = None
-        #: Whether what this node sends itself comes back, and when it sent the last of what did.
+        #: Whether what this node sends itself comes back, and when it sent the last thing that did.
         self.hears = True
         self.heard_until = 0
-        #: The channels of which nothing comes although the link is up.
+        #: The channels from which nothing comes although the link is up.
         self.deaf: set[str] = set()
-        #: When the own heartbeat came back last, after how many ms it said that the next one comes,
-        #: and when that is due.
+        #: When this node's heartbeat last came back, in how many ms it said that the next one
+        #: comes, and when that is due.
         self._beaten = self._echoed
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
@@ -239,8 +239,8 @@ class Peers:
     def why_not_ready(self) -> list[str]:
         """Return the reasons why this node is not ready for players; an empty list if it is ready.
 
-        Of incompatible nodes the one that comes later yields. A node that was ready once does not
-        become unready for them. A node that never was waits until the incompatible ones are gone,
+        Of incompatible nodes, the later one yields. A node that was once ready does not become
+        unready because of them. One that never was waits until the incompatible ones are gone,
         unless it knows a compatible node that was ready.
         """
         reasons = self.broken.copy()
@@ -251,7 +251,7 @@ class Peers:
         return reasons
 
     def warnings(self) -> list[str]:
-        """Return what is wrong between nodes though players may come."""
+        """Return what is wrong between nodes but does not keep players away."""
         warnings = [APART] if self.apart else []
         if self.deaf:
             warnings.append(f"{DEAF}: {', '.join(sorted(self.deaf)[:NAMED])} ({len(self.deaf)})")
@@ -268,8 +268,8 @@ class Peers:
         for each message of a node in a square, because it also notes that the node lives.
 
         For a node whose clock is not known yet, `sent` is used to measure its clock: it is the
-        node's time in the message that has just come. Raises Malformed if the node is unknown, and
-        one more than this node listens to.
+        node's time in the message that has just come. Raises Malformed if the node is new, and one
+        more than this node listens to.
         """
         if node == self._id:
             return 0
@@ -282,18 +282,18 @@ class Peers:
         return peer.offset
 
     def knows(self, node: int) -> bool:
-        """Say whether a node was heard lately, compatible or not."""
+        """Return whether a node was heard lately, compatible or not."""
         return node in self.peers or node in self.dead or node in self.incompatible
 
     def tell_apart(self, apart: bool) -> None:
-        """Note whether a node lives that is not heard."""
+        """Note whether some node lives but is not heard."""
         if apart:
             self.warn(APART)
         self.apart = apart
         self._check_link()
 
     def source(self, node: int) -> int:
-        """Return what this node calls a node to its clients: 0 is this node itself.
+        """Return the number by which clients know a node: 0 is this node itself.
 
         The node must be known, and not forgotten yet.
         """
@@ -303,7 +303,7 @@ class Peers:
         return peer.source
 
     def _peer(self, node: int) -> Peer | None:
-        """Return what is known of a node, also of a new one; None if that is one too many."""
+        """Return what is known of a node, which may be new; None if it is one too many."""
         peer = self.peers.get(node)
         if peer is None and self._has_room():
             silent = self.dead.pop(node, None)
@@ -321,7 +321,7 @@ class Peers:
         return False
 
     def lives(self, node: int, since: float = inf) -> bool:
-        """Say whether another node is alive and, if it is stopping, has said anything since a
+        """Return whether another node is alive and, if it is stopping, has said anything since a
         time."""
         peer = self.peers.get(node)
         return peer is not None and (peer.state != DRAINING or peer.said >= since)
@@ -345,7 +345,7 @@ class Peers:
             broker.publish(channels.nodes, beat)
 
     def publish_due(self) -> bool:
-        """Send a heartbeat if one is due, and say whether."""
+        """Send a heartbeat if one is due; return whether it was."""
         due = self._loop.now() >= self._next_beat
         if due:
             self.publish(self.state)
@@ -376,7 +376,7 @@ class Peers:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._bus.broker.identity and ring not in self._bus.identities:
-            # It counts as a node like others all the same, since some of its squares may be on the
+            # It counts as a node like others nevertheless, since some of its squares may be on the
             # same brokers.
             self.note_incompatible(node, OTHER_BROKERS, silence)
         peer = self._peer(node)
@@ -401,8 +401,8 @@ class Peers:
         self._check_link()
 
     def note_deaf(self, channel: str, deaf: bool) -> None:
-        """Note whether nothing comes of a channel, whatever was tried; it does not if the channel
-        is not needed any more."""
+        """Note whether a channel is deaf: nothing comes from it, whatever was tried. One that is no
+        longer needed is not."""
         if deaf:
             self.warn(DEAF_SQUARE)
             self.deaf.add(channel)
@@ -411,7 +411,7 @@ class Peers:
         self._check_link()
 
     def _beats_fresh(self, now: int) -> bool:
-        """Say whether the own heartbeats come back."""
+        """Return whether this node's heartbeats come back."""
         return now - self._beaten <= FRESH * self.every // HEARTBEAT_EVERY
 
     def note_incompatible(

@@ -21,10 +21,10 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
 
-#: This node stays subscribed to a square for so many ms after nobody needs it any more.
+#: This node stays subscribed to a square for this many ms after nobody needs it any more.
 LINGER: Final = 2000
 
-#: After so many ms screens see a square, even if the sync request has not come back. It must be
+#: After this many ms screens see a square, even if the sync request has not come back. It must be
 #: less than LINGER, so that no square is forgotten before it gets ready.
 READY_AFTER: Final = 300
 
@@ -95,7 +95,7 @@ class Replicas(Context):
             heard.shown.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
-        """Count one need less for each of these squares. Those without any linger for a while."""
+        """Count one need fewer for each of these squares. Those left without any linger."""
         until = self.loop.now() + LINGER
         for square in squares:
             heard = self.squares[square]
@@ -159,7 +159,7 @@ class Replicas(Context):
     ) -> None:
         """Publish what has changed about the things of a square; arguments as in `changes`.
 
-        If the broker refuses the message, this node's own screens see the change all the same.
+        If the broker refuses the message, this node's own screens see the change anyway.
         """
         message = peer_protocol.changes(square, self.node, self.rest.store_identity, things, gone)
         if not self.bus.publish(square, message) and square in self.squares:
@@ -174,8 +174,8 @@ class Replicas(Context):
     def reset(self, lost: Reset) -> None:
         """Publish sync requests for the squares whose messages may have been lost.
 
-        The own full state is not published here, but when the request comes back from the broker:
-        only then is it certain that messages are received again.
+        This node's full state is not published here, but when the request comes back from the
+        broker: only then is it certain that messages are received again.
         """
         self.missed = self.peers.heard_until, self.loop.now()
         for channel, heard in self._by_channel.items():
@@ -184,7 +184,7 @@ class Replicas(Context):
                 heard.reset()
 
     def drop(self, node: int, herd: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `herd`, when no
-        other node will have them any more."""
+        """Remove the players of a node that is dead; computer players only with `herd`: then no
+        other node will take them on."""
         for square in tuple(self.heard_in.get(node, ())):
             self.squares[square].drop(node, herd=herd)

@@ -1,10 +1,10 @@
 """A square that this node is subscribed to, with its replica, which follows what the broker brings.
 
-The broker may lose messages. When something of another node may be missing, the square publishes a
-sync request, and the other nodes answer with their full states. A batch changes the replica and is
-passed on to the screens. After any other change of the replica the screens get a snapshot. A node
-that is silent here is asked, and loses its players here if it does not answer. This module never
-decides which nodes are alive: peers.py does.
+The broker may lose messages. When something from another node may be missing, the square publishes
+a sync request, and the other nodes answer with their full states. A batch changes the replica and
+is passed on to the screens. After any other change of the replica the screens get a snapshot. A
+node that is silent here is asked, and loses its players here if it does not answer. This module
+never decides which nodes are alive: peers.py does.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -27,19 +27,18 @@ from flatlands.world.grid import Square
 from flatlands.world.replica import Replica
 from flatlands.world.things import Thing, Things
 
-#: An own batch that has not come back from the broker after so many ms is applied all the same.
+#: A batch of this node that is not back from the broker after this many ms is applied anyway.
 ECHO_WITHIN: Final = 250
 
-#: The other nodes have so many ms to answer a sync request before screens see the square, and half
-#: of them at least from when it has come back. They answer all requests of one moment together, so
-#: screens are mostly shown all squares at once that they begin to hold at once.
+#: The other nodes have this many ms to answer a sync request before screens see the square, and at
+#: least half as many once it has come back. They answer all requests of one moment together, so
+#: screens mostly see at once all squares that they begin to hold at once.
 ANSWERED_WITHIN: Final = 60
 
 #: A node with players in a square that says nothing there for SILENT_AFTER ms, longer than signs
-#: (outbox.py) are apart, is asked for its full state. If it has said nothing LOST_AFTER ms after
-#: the sync request has come back either, it has no players there any more: it has lost a
-#: leave, or is dead. So a dead node's players are gone within five seconds, however rare heartbeats
-#: are.
+#: (outbox.py) are apart, is asked for its full state. If it is still silent LOST_AFTER ms after the
+#: sync request has come back, it has no players there any more: a leave was lost, or it is dead. So
+#: a dead node's players are gone within five seconds, however rare heartbeats are.
 SILENT_AFTER: Final = 3500
 LOST_AFTER: Final = 1000
 
@@ -47,22 +46,22 @@ LOST_AFTER: Final = 1000
 #: heard them.
 LOOK_AGAIN: Final = 250
 
-#: This node stood still if it looks for silent nodes so many ms too late.
+#: This node has stood still if it looks for silent nodes more than this many ms too late.
 STOOD_STILL: Final = 500
 
-#: If this node may not have heard the others, they have so many ms to say something before they are
-#: asked: their own links may come back later.
+#: If this node may not have heard the others, they have this many ms to say something before they
+#: are asked: their own links may come back later.
 FORGIVEN: Final = 3000
 
 
-#: What a message about a square tells that tells of things, or of what is kept; those that tell of
-#: a layer have its number.
+#: What a message to screens is about, as the hub is told: things, or what is kept. One about a
+#: layer has the layer's number.
 _THINGS, _KEPT = -1, -2
 
 
 class KeptThere(NamedTuple):
-    """What is kept of a square, as it was heard last: its version, the values of each kind, and
-    when anything came of its keeper, in node time in ms."""
+    """What is kept of a square, as last heard: its version, the values of each kind, and when
+    anything last came from its keeper, in node time in ms."""
 
     version: int = -1
     values: Sequence[Any] = ()
@@ -72,9 +71,9 @@ class KeptThere(NamedTuple):
 class Voice:
     """Another node, as it is heard in one square.
 
-    Everything up to `number`, of its batches and full states here, has come; `last` is the number
-    of the last one that came. `sure` is the time, by the node's clock, before which nothing of it
-    is missing. `heard` is when it said anything here last, by this node's clock. Times are in ms.
+    Of its batches and full states here, all up to `number` have come; `last` is the number of the
+    last one that came. `sure` is the time, by the node's clock, before which nothing from it is
+    missing. `heard` is when it last said anything here, by this node's clock. Times are in ms.
     """
 
     __slots__ = ("number", "last", "sure", "heard", "_begun", "_pages", "_flush", "_since")
@@ -84,24 +83,24 @@ class Voice:
         self.last = 0
         self.sure = 0
         self.heard = now
-        #: The number of the full state whose pages come, and page -> its entries.
+        #: The number of the full state whose pages are coming, and page -> its entries.
         self._begun = 0
         self._pages: dict[int, list[EnterEvent]] = {}
-        #: The number of the last flush when it said something, and when it said the first that
-        #: came since, by its clock.
+        #: The number of the hub's last flush when the node last said something, and the time, by
+        #: the node's clock, of the first thing that it said since that flush.
         self._flush = self._since = 0
 
     def keep_apart(self, hub: Hub, square: Square, sent: int) -> None:
-        """Let screens see what came of the node, before it is read what it said at the time `sent`,
+        """Let screens see what came from the node before what it said at the time `sent` is read,
         if that is so much later that a slot may have become another player's: this node has stood
-        still, and reads everything now."""
+        still, and now reads everything at once."""
         if hub.number != self._flush:
             self._flush, self._since = hub.number, sent
         if sent - self._since >= SLOT_RESTS - LOOK_AGAIN:
             hub.flush_waiting(square)
 
     def complete(self, number: int, sent: int) -> None:
-        """Note that nothing is missing up to a number, and to the node's time `sent`."""
+        """Note that nothing is missing up to a number, and up to the node's time `sent`."""
         self.number = self.last = number
         self.sure = sent
 
@@ -110,7 +109,7 @@ class Voice:
     ) -> list[EnterEvent] | None:
         """Keep a page of the full state with this number.
 
-        Returns all its entries once all pages have come, until then None.
+        Returns all its entries once all pages have come, and None until then.
         """
         if number != self._begun:
             self._begun, self._pages = number, {}
@@ -125,9 +124,9 @@ class Voice:
 class Shown:
     """What the screens of this node are shown of one square: its snapshot, its batches, its things.
 
-    Batches are passed on as they are, or in a crowd as crowds.py has them; the rest of the node is
-    told of them too. `replica`, `things` and `layers` are those of the square. Times
-    are node time in ms.
+    Batches are passed on unchanged, or in a crowd as crowds.py makes them; the rest of the node is
+    told of them too. `replica`, `things` and `layers` are those of the square. Times are node time
+    in ms.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class Shown:
         #: The frames of the square's snapshot, or None if the replica or the things have changed
         #: since they were made.
         self._snapshot: bytes | None = None
-        #: What is kept of it, and the frame that says so.
+        #: What is kept of the square, and the frame that tells of it.
         self.kept = KeptThere()
         self._kept = b""
         self._crowd: Crowd | None = None
@@ -195,8 +194,8 @@ class Shown:
         self._around.loop.guarded(self._around.rest.lain, self._square)
 
     def keep(self, version: int, values: list[Any]) -> None:
-        """Believe what a node, this one or another, keeps of the square, unless it is late; send
-        what has changed to screens, with the next flush. Raises Malformed."""
+        """Accept what a node, this one or another, keeps of the square, unless it is late, and send
+        screens what has changed with the next flush. Raises Malformed."""
         around, before = self._around, self.kept
         peer_protocol.check_kept(values, around.keeps)
         if version < before.version:
@@ -216,7 +215,7 @@ class Shown:
         return protocol.things(self._square, self._things.all())
 
     def tell(self, node: int, sent: int, content: Content, tail: Tail) -> None:
-        """Tell screens and node of a batch, which the replica has just applied."""
+        """Tell screens and the node of a batch, which the replica has just applied."""
         if content.writes and not content.events:
             return
         around, square = self._around, self._square
@@ -251,7 +250,7 @@ class HeardSquare:
     def __init__(self, square: Square, channel: str, around: Context) -> None:
         self.square = square
         self.channel = channel
-        #: How many need it: one for all screens that hold it, and one for each own player in it.
+        #: How many need it: all screens that hold it as one, and each of this node's players in it.
         self.needs = 0
         self.replica = Replica(square, around.span, around.departed, around.whereabouts)
         #: What lies in it.
@@ -260,18 +259,18 @@ class HeardSquare:
         self.layers = Layers(square, around) if around.layers else None
         #: What screens see of it.
         self.shown = Shown(square, around, self.replica, self.things, self.layers)
-        #: What this node asks the others here, and answers them.
+        #: What this node asks the others about it, and what it answers them.
         self.sync = Sync(square, channel, around, self.layers)
         #: The other nodes that are heard here, by their ids. A node that has players in the replica
         #: is one of them.
         self.voices: dict[int, Voice] = {}
         self._around = around
-        #: Own batches that have not come back from the broker, the oldest first.
+        #: This node's batches that have not come back from the broker, the oldest first.
         self._unheard: list[OwnBatch] = []
-        #: The number of the last own message that came back.
+        #: The number of this node's last message that came back.
         self._returned = 0
-        #: When this node published something here that did not come back in time, nor anything
-        #: since; or 0.
+        #: When this node published something here that did not come back in time, if nothing has
+        #: come back since; or 0.
         self._unreturned = 0
         self._enter_own()
 
@@ -303,9 +302,9 @@ class HeardSquare:
         """Repair what may be wrong after players of a node were removed without a leave or gone.
 
         `gone` are their ids. Another node, or this one, may have published an enter of one of them,
-        here or in another square. It may not have been believed then: by this node, because the
-        player was known here, or by clients, because a client knows a player in one square only.
-        Nor may a screen get an enter of one of them after a snapshot that does not have them.
+        here or in another square. It may not have been believed: by this node, because it knew the
+        player here, or by clients, because a client knows a player in one square only. And no
+        screen must get an enter of one of them after a snapshot that does not have them.
         """
         around = self._around
         around.unknown(gone)
@@ -340,7 +339,7 @@ class HeardSquare:
     def receive(self, payload: bytes) -> None:
         """Apply a message that came on the square's channel. Raises Malformed."""
         if self._unheard and payload == self._unheard[0].payload:
-            # This is the usual case of an own batch: it is as it was published, so it need not be
+            # This is the usual case of a batch of this node: it is unchanged, so it need not be
             # read.
             self._own_came(self._unheard[0].number)
             self._count_own(self._returned)
@@ -358,7 +357,7 @@ class HeardSquare:
             number = fields[1 if batch else 0]
             self._own_came(number)
             if batch:
-                # One before it was lost, or it came too late, or twice.
+                # An earlier batch was lost, or this one came too late, or twice.
                 self._count_own(number)
         elif kind == peer_protocol.BATCH:
             previous, number, sent, *said = fields
@@ -478,10 +477,10 @@ class HeardSquare:
         self.sync.ask(node)
 
     def _voice(self, node: int, now: int) -> Voice:
-        """Return what is heard here of another node.
+        """Return what is heard here from another node.
 
-        Call it only with a node that Peers knows: what squares keep of a node is removed only when
-        a node that Peers knew is dead.
+        Call it only for a node that Peers knows: what squares keep of a node is removed only once
+        Peers finds it dead.
         """
         voice = self.voices.get(node)
         if voice is None:
@@ -508,11 +507,11 @@ class HeardSquare:
         if self.things.replace(things, begun):
             self.shown.tell_things()
 
-    # Own batches: they are applied when they come back, and also if they do not.
+    # This node's batches: they are applied when they come back, or after a while if they do not.
 
     def published(self, batch: OwnBatch, taken: bool) -> None:
-        """Expect an own batch back from the broker. If `taken` is False the broker has refused it,
-        and it is applied at once."""
+        """Expect a batch of this node back from the broker. If `taken` is False the broker has
+        refused it, and it is applied at once."""
         self._unheard.append(batch)
         if not taken:
             self._around.loop.stats["refused_batches"] += 1
@@ -521,8 +520,8 @@ class HeardSquare:
             self._later(HeardSquare._echo_overdue, batch.published + ECHO_WITHIN)
 
     def echoed(self, number: int) -> bool:
-        """Say whether the own batch or full state with a number has come back from the broker, so
-        that nobody hears of it later than of what is published now."""
+        """Return whether this node's batch or full state with a number has come back from the
+        broker: then nobody hears it later than what is published now."""
         return self._returned >= number
 
     def _echo_overdue(self, due: int) -> None:
@@ -532,8 +531,8 @@ class HeardSquare:
             self._count_own(self._unheard[0].number)
 
     def signed(self, now: int) -> None:
-        """Note that this node has given a sign here, which is still to come back; find out whether
-        anything comes, if nothing of its own has for a while."""
+        """Note that this node has given a sign here, which is still to come back. If nothing of its
+        own has come back for a while, ask whether anything comes."""
         if not self._unreturned:
             self._unreturned = now
         elif now - self._unreturned >= DEAF_AFTER and self.sync.live:
@@ -544,7 +543,7 @@ class HeardSquare:
         self._returned, self._unreturned = max(number, self._returned), 0
 
     def _count_own(self, number: int) -> None:
-        """Apply all own batches up to a number, and pass them on to screens.
+        """Apply this node's batches up to a number, and pass them on to screens.
 
         Messages of one channel arrive in order. So an earlier batch that has not come back by now
         was lost, or refused.
@@ -564,12 +563,12 @@ class HeardSquare:
     # What other nodes no longer have.
 
     def drop(self, node: int, *, herd: bool) -> None:
-        """Remove the players of a node that is dead; computer players only with `herd`, when no
-        other node will have them any more."""
+        """Remove the players of a node that is dead; computer players only with `herd`: then no
+        other node will take them on."""
         self._remove_all(node, () if herd else self._herd())
 
     def _herd(self) -> list[int]:
-        """Return the computer players here, without those that have since been heard elsewhere."""
+        """Return the computer players here, except those that have since been heard elsewhere."""
         whereabouts = self._around.whereabouts
         return [
             id
@@ -579,7 +578,7 @@ class HeardSquare:
         ]
 
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:
-        """Remove a node's players, except `but`, and forget what it said; say whether there were
+        """Remove a node's players, except `but`, and forget what it said; return whether there were
         any."""
         heard = self.voices[node].heard if node in self.voices else 0
         if self.voices.pop(node, None) is not None:
@@ -589,12 +588,12 @@ class HeardSquare:
         if gone:
             self._go_without(gone, node)
         if self.replica.hosts(node):
-            # If it lives, it must say that it has them still.
+            # If it lives, it must say that it still has them.
             self._voice(node, heard)
         return bool(gone)
 
     def _forgive(self, now: int) -> None:
-        """Let no node be silent before FORGIVEN ms have passed."""
+        """Count no node as silent before FORGIVEN ms have passed."""
         for voice in self.voices.values():
             voice.heard = max(voice.heard, now - SILENT_AFTER + FORGIVEN)
 
@@ -603,7 +602,7 @@ class HeardSquare:
         that were asked and did not answer."""
         around, now = self._around, self._around.loop.now()
         if now - due > STOOD_STILL or not around.peers.hears:
-            # What they said may not have come, or not have been read yet.
+            # What they said may not have come, or may not have been read yet.
             self._forgive(now)
             self._later(HeardSquare._look_for_silent, now + LOOK_AGAIN)
             return
@@ -634,7 +633,7 @@ class HeardSquare:
             self._later(HeardSquare._look_for_silent, soonest)
 
 
-#: What messages tell besides players, by their kinds.
+#: How messages that are not about players are applied, by their kinds.
 _BESIDES: Final[dict[int, Callable[..., None]]] = {
     peer_protocol.CHANGES: HeardSquare._changed,
     peer_protocol.KEPT: lambda heard, *fields: heard.shown.keep(*fields),

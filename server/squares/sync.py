@@ -1,10 +1,10 @@
 """The sync requests of one square: when this node asks what the others have there, and its answers.
 
 A request is repeated until it has come back from the broker: only then is it certain that messages
-are received. If it does not, though other messages do, this node subscribes anew. An answer is the
-full state of the players that this node has in the square, and of what it knows of writes there.
-This module never decides that something is missing, and never reads what the others answer:
-square.py does.
+are received. If it does not come back, though other messages do, this node subscribes again. An
+answer is the full state of the players that this node has in the square, and of what it knows of
+writes there. This module never decides that something is missing, and never reads what the others
+answer: square.py does.
 """
 
 import random
@@ -20,14 +20,14 @@ from flatlands.world.grid import Square
 #: doubles each time, up to AGAIN_MOST ms.
 AGAIN, AGAIN_MOST = 100, 2000
 
-#: A node publishes its full state of a square at most once in so many ms. For the same time after a
+#: A node publishes its full state of a square at most once in this many ms. For as long after a
 #: sync request it does not ask again for what was lost in the square.
 FULL_STATE_EVERY: Final = 200
 
 
 #: If what this node published DEAF_AFTER ms after a sync request has come back, and the request has
-#: not, the square is deaf: this node subscribes to it anew. After SUBSCRIBED_ANEW times it has the
-#: link made anew, and after that it says so.
+#: not, the square is deaf: this node subscribes to it again. After SUBSCRIBED_ANEW times it has the
+#: link renewed, and after that it reports the square as deaf.
 DEAF_AFTER: Final = 5000
 SUBSCRIBED_ANEW: Final = 3
 
@@ -43,23 +43,23 @@ class Sync:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.
         self.live = False
-        #: When the last sync request was begun, and when the last one has come back.
+        #: When the last sync request was begun, and when one last came back.
         self.requested = self.answered = 0
         self._square = square
         self._channel = channel
         self._around = around
         self._layers = layers
-        #: The nodes of which something may be missing that was not asked for yet, and whether
-        #: something of any node may be.
+        #: The nodes from which something may be missing that was not asked for yet, and whether
+        #: something from any node may be.
         self._gaps: tuple[int, ...] = ()
         self._unsure = False
-        #: The nonce of the last sync request, by which it is known when it comes back.
+        #: The nonce of the last sync request, by which it is recognised when it comes back.
         self._nonce = 0
         #: The ms until the last sync request is repeated.
         self._wait = AGAIN
-        #: When the own full state was published last.
+        #: When this node's full state was last published.
         self._published = 0
-        #: How often this node has subscribed anew since the square was heard.
+        #: How often this node has subscribed again since a sync request last came back.
         self._anew = 0
 
     def end(self) -> None:
@@ -106,7 +106,7 @@ class Sync:
             around.bus.broker.renew(self._channel)
 
     def ask(self, node: int) -> None:
-        """Note that something of a node is missing, and publish a sync request for it: now, or
+        """Note that something from a node is missing, and publish a sync request for it: now, or
         FULL_STATE_EVERY ms after the last one."""
         if node not in self._gaps:
             self._gaps += (node,)
@@ -125,15 +125,15 @@ class Sync:
             self.request()
 
     def complete(self, node: int) -> None:
-        """Note that nothing of a node is missing any more."""
+        """Note that nothing from a node is missing any more."""
         if self._gaps:
             self._gaps = tuple([other for other in self._gaps if other != node])
 
     # What is answered.
 
     def came(self, node: int, nonce: int) -> bool:
-        """Answer the sync request of a node, if it is another one; return whether it is the last
-        one of this node, which has come back for the first time."""
+        """Answer a sync request if it is another node's; return whether it is this node's last one,
+        come back for the first time."""
         around = self._around
         if node != around.node:
             self._publish_full_state()
@@ -151,8 +151,8 @@ class Sync:
         return True
 
     def _publish_full_state(self) -> None:
-        """Publish the own full state, if this node has players here or knows of writes, or a sign,
-        if it had players a moment ago: now, or FULL_STATE_EVERY ms after the last time."""
+        """Publish this node's full state, if it has players here or knows of writes, or a sign, if
+        it had players a moment ago: now, or FULL_STATE_EVERY ms after the last time."""
         outbox = self._around.outbox
         wrote = self._layers is not None and bool(self._layers.tiles)
         if self._square in outbox.present or self._square in outbox.signs or wrote:

@@ -1,7 +1,7 @@
 """The pages of operators: whether a server is ready, what it counts, and orders.
 
 Requests for /metrics and /stats must come from this machine or carry the token; orders must carry
-the token. They are given by POST, with their parameters in the query and without a body, and each
+the token. Orders are given by POST, with their parameters in the query and without a body, and each
 is logged. This module decides who may ask, and whether a request makes sense. It never carries out
 an order itself.
 """
@@ -45,10 +45,10 @@ log = logging.getLogger("flatlands")
 #: Minutes that an order is in force by default, and at most.
 MINUTES, MINUTES_MOST = 10, SECONDS_MOST // 60
 
-#: The most squares in which something is undone or cleared at once.
+#: The most squares that are undone or cleared at once.
 SQUARES_MOST = 1000
 
-#: Who wrote on the ground, as the store has it.
+#: An owner who wrote on the ground, as the store has it.
 _OWNER = re.compile("[0-9a-f]{16}")
 
 #: A request with one of these headers came through a proxy, so its address is not the client's.
@@ -67,13 +67,13 @@ class Operated(Protocol):
         """Return the reasons why no more players should be sent here; none if it is ready."""
 
     def warnings(self) -> list[str]:
-        """Return what is wrong though players may come."""
+        """Return what is wrong even though players may come."""
 
     def about(self) -> dict[str, str | int]:
         """Return what is served, and by whom."""
 
     def drain(self, sleep: Callable[[float], object]) -> bool:
-        """Let all players pass on to other servers; False if there is none."""
+        """Pass all players on to other servers; return False if there is none."""
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
@@ -220,8 +220,8 @@ def _turn() -> Turn:
 
 
 def _reach(call: Callable[[], _T]) -> _T:
-    """Return what a call returns that waits for the store. Aborts with a sentence if that is away:
-    some of it may be done, and the order can be given again."""
+    """Return what a call that waits for the store returns. Aborts with a sentence if the store is
+    away: part of the work may be done, and the order can be given again."""
     turn = _turn()
     turn.end()
     try:
@@ -287,7 +287,7 @@ def _square(name: str = "square") -> Square:
 
 
 def _squares() -> Rect:
-    """Return the squares from the one that a request names to the one that it names besides."""
+    """Return the squares from a request's `square` to its `to`, both included."""
     first = _square()
     last = _square("to") if "to" in request.args else first
     columns, rows = (abs(a - b) + 1 for a, b in zip(first, last, strict=True))

@@ -18,8 +18,7 @@ from prometheus_client.core import (
 
 from flatlands.server.web.metrics import GAUGES, Report
 
-#: All counters with one of these beginnings are one metric; the rest of the name is its label
-#: `code`.
+#: All counters with one of these prefixes are one metric; the rest of the name is its label `code`.
 LABELLED = ("refused_", "closed_", "limited_", "answered_")
 
 #: A counter that is none of them, for all its name.
@@ -60,7 +59,7 @@ NOW = "now"
 
 
 def exposition(living: Sequence[Report], total: Report) -> bytes:
-    """Return the reports of the workers that live, and of all together, as Prometheus reads it."""
+    """Return the reports of the living workers, and of all together, as Prometheus reads them."""
     registry = CollectorRegistry()
     registry.register(_Collector(living, total))
     return generate_latest(registry)
@@ -81,7 +80,7 @@ def sentences() -> dict[tuple[bool, str], str]:
 
 
 def _help(name: str, now: bool = False) -> str:
-    # A game of somebody's own may count what it likes.
+    # A game that is not shipped may count what it likes.
     return sentences().get((now, name), f"What the game counts as {name}.")
 
 

@@ -1,12 +1,12 @@
 """Joins the page's modules to one script when the server starts.
 
-A browser then asks for one file, and not for a hundred. Each module becomes a function, which
-returns what the module exports: so it keeps a scope of its own, and nothing in it needs another
-name. Comments that begin a line are left out.
+A browser then asks for one file, and not for a hundred. Each module becomes a function that returns
+what the module exports, so its scope stays its own, and nothing in it needs another name. Comments
+that begin a line are left out.
 
-This knows lines and not JavaScript. It is right for modules that tests/js/eslint.config.js lets
-pass: they import and export by name, export only what never changes, wait for nothing while they
-are loaded, and no text in them is longer than a line.
+This knows lines and not JavaScript. It is right for modules that tests/js/eslint.config.js accepts:
+they import and export by name, export only what never changes, wait for nothing while they are
+loaded, and have no text that spans lines.
 """
 
 import re
@@ -55,7 +55,7 @@ class _Module:
         return f"const {names} = $modules['{self._beside(found)}'];"
 
     def function(self) -> str:
-        """Return the part of the script that this module becomes."""
+        """Return this module's part of the script."""
         return (
             f"// {self.path}\n$modules['{self.path}'] = (() => {{\n{self._code}"
             f"return {{ {', '.join(self.exports)} }};\n}})();\n"
@@ -63,10 +63,10 @@ class _Module:
 
 
 def join_modules(sources: Mapping[str, str], main: str) -> str:
-    """Return a script that does what the module `main` does with all modules that it needs.
+    """Return a script that does what the module `main` does, with all modules that it needs.
 
-    `sources` has the modules by their paths. Raises ValueError if a module that is imported, or a
-    name, is not there, or if modules import each other in a circle.
+    `sources` has the modules by their paths. Raises ValueError if an imported module or name does
+    not exist, or if modules import each other in a circle.
     """
     modules: dict[str, _Module] = {}
     needed = [main]

@@ -21,8 +21,8 @@ import gevent
 
 log = logging.getLogger("flatlands")
 
-#: Seconds between two reports of a worker, and the most seconds that a worker waits for reports of
-#: the others that were written after it was asked.
+#: Seconds between two reports of a worker, and the most seconds that a worker that is asked waits
+#: for newer reports of the others.
 REPORT_EVERY, WAIT_FOR_OTHERS = 0.5, 1.0
 
 #: The file with the counts of workers that have ended, and the number of these whose names it has.
@@ -30,13 +30,13 @@ REPORT_EVERY, WAIT_FOR_OTHERS = 0.5, 1.0
 ENDED, REMEMBERED = "ended.json", 256
 
 #: How the names of reports end. A supervisor that replaces its workers reads them as the version
-#: does with which it began: up to 0.3.0 that reads *.json, and fails at what it does not know.
+#: that it began with does: up to 0.3.0 that reads *.json, and fails at what it does not know.
 ENDING = ".report"
 
 
 class Gauge(NamedTuple):
-    """A number that rises and falls. `join` makes one of those of several workers; `metric` is its
-    name for Prometheus, and `scale` its factor there."""
+    """A number that rises and falls. `join` makes one number of those of several workers; `metric`
+    is its name for Prometheus, and `scale` its factor there."""
 
     join: Callable[[list[float]], float]
     metric: str
@@ -71,8 +71,8 @@ GAUGES = {
 
 class Report(NamedTuple):
     """The numbers of one worker, or of all together. `written` is a monotonic time in seconds.
-    `about` says which worker, and what it runs; nothing for all together. `times` are counts of
-    histograms (histogram.py), and `lately` those of the last minute or two."""
+    `about` says which worker it is and what it runs; it is empty for all together. `times` are the
+    counts of histograms (histogram.py), and `lately` those of the last minute or two."""
 
     written: float
     gauges: dict[str, float]
@@ -129,9 +129,9 @@ class Reports:
             gevent.sleep(REPORT_EVERY)
 
     def total(self, sleep: Callable[[float], object] = gevent.sleep) -> tuple[list[Report], Report]:
-        """Return the reports of all workers that live, this one's first, and that of all together.
+        """Return the reports of all living workers, this one's first, and that of all together.
 
-        It waits, by `sleep`, until the others have written a new report, for WAIT_FOR_OTHERS at
+        It waits, by `sleep`, until the others have written new reports, but for WAIT_FOR_OTHERS at
         most; then their last reports count.
         """
         if self._folder is None:
@@ -168,7 +168,7 @@ class Reports:
         return report
 
     def _others(self, folder: Path) -> tuple[list[Report], list[Report]]:
-        """Return the reports of the other workers that live, and of those that have ended."""
+        """Return the reports of the other living workers, and of those that have ended."""
         reports = _read_all(folder, besides=self._name)
         # This is read after the files: a report that is moved there meanwhile is found in both.
         ended, names = _read_ended(folder)
@@ -204,7 +204,7 @@ def _bury(folder: Path, name: str, report: Report) -> None:
 
 
 def _added(living: list[Report], ended: list[Report]) -> Report:
-    """Return the sum of reports; of workers that have ended only the counts."""
+    """Return the sum of reports, but only the counts of workers that have ended."""
     gauges = {
         name: gauge.join([report.gauges[name] for report in living if name in report.gauges])
         for name, gauge in GAUGES.items()
@@ -249,7 +249,7 @@ def _read_ended(folder: Path) -> tuple[Report, list[str]]:
 
 
 def _known(content: dict[str, Any]) -> Report:
-    """Return the report with this content, of which another version may have more."""
+    """Return the report with this content; that of another version may have more fields."""
     return Report(**{name: content[name] for name in Report._fields if name in content})
 
 

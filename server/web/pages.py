@@ -22,12 +22,12 @@ from flatlands.server.websocket.hosts import origin_of
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
-#: Where the page is: the game, and the map of everybody for a wall. It is one document, which looks
-#: at its own address.
+#: The paths of the page: the game, and the map of everybody for a wall. It is one document, which
+#: looks at its own address.
 PAGES = ("/", "/live")
 
-#: The places in the document of what the server puts into it: its base, and, between two of these
-#: marks, the files that it joins.
+#: Where the server puts something into the document: its base, and, between two marks, the files
+#: that it joins.
 BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
@@ -35,11 +35,11 @@ LINKS = b"""<link rel="stylesheet" href="joined.css">
 #: What tells the page that the server's store is lost at each restart: once a day at least.
 FORGETS = '\n  <meta name="forgets" content="">'
 
-#: What shows the author of a game its faults.
+#: What shows a game's faults to its author.
 AUTHOR = '\n  <script async src="author.js"></script>'
 
-#: The page may load nothing from another host, and send nothing there, but for its connection to
-#: other machines of this world.
+#: The page may load nothing from another host, and send nothing there, except that it may connect
+#: to other machines of this world.
 CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'none'"
 
 #: The headers of every answer.
@@ -63,8 +63,8 @@ Application = Callable[[dict[str, Any], Start], Iterable[bytes]]
 
 
 def laid_over(*folders: Path) -> dict[str, Path]:
-    """Return the files of folders by their paths there; those of later folders take the place of
-    others with the same paths."""
+    """Return the files of some folders by their paths there; those of later folders replace those
+    of earlier ones with the same paths."""
     return {
         path.relative_to(folder).as_posix(): path
         for folder in folders
@@ -94,11 +94,11 @@ class Files:
     All files together have a version, a hash of their contents. They are served below /v/VERSION/,
     where browsers may keep them for ever, and the page says that its files are to be loaded from
     there. So a page never consists of two versions, whichever server answers. Each file is also
-    served by its plain name, for which browsers ask again each time.
+    served by its plain name; browsers ask again for it each time.
 
-    The page's modules and style sheets are joined to one file each. With `?debug` in its address
-    it loads them one by one. If the server `forgets`, the page says so too. The files of a game's
-    `page` take the place of those with the same names. Pieces of the `ground` are served below
+    The page's modules and style sheets are joined to one file each. With `?debug` in its address it
+    loads them one by one. If the server `forgets`, the page says so too. The files of a game's
+    `page` replace those with the same names. Pieces of the `ground` are served below
     /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
     `machines`.
     """
@@ -159,13 +159,13 @@ class Files:
         return file.answer(environ, start, caching, self._policy() if path in PAGES else "")
 
     def _policy(self) -> str:
-        """Return what a page may connect to; nothing if that is only its own server."""
+        """Return what the policy adds for connections of a page to machines, if there are any."""
         sockets = [origin_of(at).replace("http", "ws", 1) for at in sorted(self._machines())]
         return " ".join(["; connect-src 'self'", *sockets]) if sockets else ""
 
     def _piece(self, stamp: str, column: str, row: str) -> "_File | None":
-        """Return a piece of the ground; None if this server has another ground, none so far away,
-        or if the game fails to make it: then it is asked for again."""
+        """Return a piece of the ground; None if this server has another ground or none so far away,
+        or if the game fails to make the piece: then it is asked for again."""
         if stamp != self._ground.stamp:
             return None
         try:
@@ -233,9 +233,9 @@ def make_pages(
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
     `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
-    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`,
-    each what has failed and where, are shown to the game's author; None: the page is for players.
-    `machines` are as in Files.
+    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`
+    are shown to the game's author, each as what has failed and where; None: the page is for
+    players. `machines` are as in Files.
     """
     app = Flask("flatlands", static_folder=None)
 

@@ -95,7 +95,7 @@ class Connection:
 
         `max_message` is the largest accepted message in bytes (see FrameReader). `early` are bytes
         after the handshake that were read already. `address` is the client's IP address. `guest` is
-        the connection in the limits, which must know when it ends.
+        the connection as the limits know it, and must be told when it ends.
         """
         #: Called with (opcode, payload): TEXT or BINARY.
         self.on_message: Callable[[int, bytes], object] = _ignore
@@ -142,7 +142,7 @@ class Connection:
         return self._remainder is not None
 
     def start(self) -> None:
-        """Begin to read in the loop's next turn. To call it again changes nothing."""
+        """Begin to read in the loop's next turn. Further calls change nothing."""
         if self._early is not None:
             self._loop.run_callback(self._begin, self._early)
             self._early = None
@@ -170,7 +170,7 @@ class Connection:
         return True
 
     def send_control(self, data: bytes) -> bool:
-        """Send like send(), but while a remainder waits queue `data` behind it.
+        """Send like send(), but queue `data` while a remainder waits.
 
         A peer that asks for answers and does not read them must not cost memory, so the connection
         is aborted if more than CONTROL_LIMIT bytes would wait.
@@ -192,7 +192,7 @@ class Connection:
     def close(self, code: int = frames.NORMAL, reason: str = "") -> None:
         """Send a close frame, await the peer's, and end TCP, all within CLOSE_TIMEOUT.
 
-        From now on no message is delivered or sent. To call it again, or too late, changes nothing.
+        From now on no message is delivered or sent. A second call, or a late one, changes nothing.
         """
         if not self._state:
             self._say_close(code, reason, frames.close_frame(code, reason))
@@ -200,7 +200,7 @@ class Connection:
     def abort(self) -> bool:
         """End TCP at once, and return True.
 
-        What is unsent is dropped, also in the kernel, where it could stay for minutes.
+        Unsent data is dropped, even in the kernel, where it could stay for minutes.
         """
         if self._state != _ENDED:
             try:
@@ -212,8 +212,8 @@ class Connection:
 
     @property
     def at_rest(self) -> bool:
-        """Whether it is open, and no byte waits here: neither of a message that has come in part
-        nor of what is to be sent."""
+        """Whether it is open, and no byte waits here, either of a message that has come in part or
+        of what is to be sent."""
         return (
             not self._state
             and self._early is None
@@ -227,7 +227,7 @@ class Connection:
         return self._socket
 
     def release(self) -> None:
-        """End a connection at rest whose socket another process has too, and go on there.
+        """End a connection at rest here; it goes on in another process that has its socket too.
 
         The peer notices nothing, and nothing is called back. What comes in from now on is not read
         here.
@@ -261,7 +261,7 @@ class Connection:
         if self._state:
             self._closing += len(data)
             if self._closing > CLOSING_LIMIT:
-                # The peer sends on and on. From now on nothing is read, until the timer ends it.
+                # The peer keeps sending. From now on nothing is read, until the timer ends it.
                 self._reading.stop()
                 return
         if self._state != _HANGING_UP:
@@ -284,7 +284,7 @@ class Connection:
                 pongs.append(frames.frame(payload, frames.PONG))
                 continue
             # The pongs to consecutive pings are sent in one write, since a read full of pings would
-            # cost thousands of writes. They must precede the answer to the next message.
+            # otherwise cost thousands of writes. They must precede the answer to the next message.
             if pongs:
                 self.send_control(b"".join(pongs))
                 pongs = []
@@ -413,7 +413,7 @@ class Connection:
 
 
 def _data_messages(messages: list[frames.Message]) -> int:
-    """Return how many of the messages of a read are no control frames."""
+    """Return how many of the messages of a read are not control frames."""
     if len(messages) == 1:
         return 1
     return sum(opcode <= frames.BINARY for opcode, _ in messages)

@@ -175,8 +175,8 @@ class FrameReader:
         self._rest = data[at:]
 
     def _head(self, data: bytes, at: int, end: int) -> tuple[int, int, int, int] | None:
-        """Return what the head of a frame says that begins at `at`, as (whether it is the last of
-        its message, opcode, length), and where its payload begins; None if it is not all here."""
+        """Return what the head of the frame at `at` says, as (whether it is the last of its
+        message, opcode, length), and where its payload begins; None if it is not all here."""
         first = data[at]
         opcode = first & _OPCODE
         self._check_first(first, opcode)
@@ -262,7 +262,7 @@ class FrameReader:
 
 
 def _fragment(first: int, opcode: int) -> int:
-    """Return 1 for a frame that is a part of a message only, and so counts as a byte more."""
+    """Return 1 for a frame that is only a part of a message, and so counts as a byte more."""
     return not (first & _FIN and opcode)
 
 

@@ -39,7 +39,7 @@ REQUESTS_EACH = 100  # requests on one connection, which ends with the last answ
 # number for its own bookkeeping, so about this many bytes of payload fit.
 SEND_BUFFER = 128 * 1024
 
-#: A browser that gets this over TLS asks for the site over nothing else, for so many seconds.
+#: A browser that gets this over TLS asks for the site only over TLS, for this many seconds.
 #: Subdomains may be other sites.
 STRICT = ("Strict-Transport-Security", f"max-age={30 * 86400}")
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class _Refusal(ValueError):
-    """A request is refused before it is parsed, with a status and a sentence."""
+    """A request that is refused before it is parsed, with a status and a sentence."""
 
     def __init__(self, status: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -78,8 +78,8 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
 
     socket: Any
     requests = 0
-    #: How the client came to the proxy, "https" or "http"; "" if no proxy tells it, or if the
-    #: client calls this machine localhost.
+    #: How the client came to the proxy, "https" or "http"; "" if no proxy says so, or if the client
+    #: calls this machine localhost.
     scheme = ""
 
     def handle(self) -> None:
@@ -180,9 +180,9 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         return None
 
     def _faults(self) -> Iterator[tuple[Any, ...]]:
-        """Yield what may be wrong with a request, one after the other, as (whether it is, status,
-        sentence, headers of the answer). What comes later is looked at only if all else is right.
-        """
+        """Yield what may be wrong with a request, one after the other, as (whether it is wrong,
+        status, sentence, headers of the answer). Each is looked at only if all before it are
+        right."""
         environ, server = self.environ, self.server
         limits, hosts, address = server.limits, server.hosts, environ["REMOTE_ADDR"]
         host = environ.get("HTTP_HOST", "")

@@ -22,8 +22,8 @@ class Hosts:
     """Checks the headers Host and Origin: the names that this server answers to, and the origins
     whose pages may connect.
 
-    `origins` are allowed besides that of the server's own pages; "*" allows all. `hosts` are the
-    names that are allowed besides the local names of this machine. Without `hosts` all names are
+    `origins` are allowed as well as that of the server's own pages; "*" allows all. `hosts` are the
+    names that are allowed as well as the local names of this machine. Without `hosts` all names are
     allowed, unless only this machine can connect (`local`): then any page on the internet could
     give its own name this machine's address, and read what is served here. `machines` returns the
     addresses of the machines of this world, whose pages may connect too: their clients come here.
@@ -65,7 +65,7 @@ class Hosts:
         """Return None if pages of an origin may connect, or a sentence that says why not.
 
         The host of the origin must be the one in the Host header. The scheme may differ, since a
-        proxy in front may speak TLS. A request without an origin is allowed: it is no page's.
+        proxy in front may speak TLS. A request without an origin is allowed: no page sends one.
         """
         origin = origin.lower()
         if not origin or self._any_origin or origin in self._origins:
@@ -82,7 +82,7 @@ class Hosts:
 
 
 def is_origin(text: str) -> bool:
-    """Say whether a text may stand in ALLOWED_ORIGINS."""
+    """Return whether a text may stand in ALLOWED_ORIGINS."""
     return text in ("*", "null") or _ORIGIN.fullmatch(text.lower().rstrip("/")) is not None
 
 
@@ -93,13 +93,13 @@ def origin_of(address: str) -> str:
 
 
 def site(host: str) -> str | None:
-    """Return the name in a Host header, or None if it is this machine's own or none at all."""
+    """Return the name in a Host header, or None if it is this machine's own or not a name."""
     name = _name(host.lower())
     return name if _NAME.fullmatch(name) and not _is_local(name) else None
 
 
 def is_local(address: str) -> bool:
-    """Say whether only this machine itself can connect to a listener with this address."""
+    """Return whether only this machine itself can connect to a listener with this address."""
     return _is_local(address.split("%")[0])
 
 

@@ -24,8 +24,8 @@ from flatlands.server.websocket.pace import Pace, PacedSocket, Turn
 #: take besides.
 HTTP_SHARE, ACCEPT_SHARE = 0.3, 0.1
 
-#: Connections accepted in one turn of the loop; seconds to wait after accepting has failed, and in
-#: which another worker may accept what one that is full leaves to it.
+#: Connections accepted in one turn of the loop; seconds to wait after accepting has failed; and
+#: seconds that other workers have to accept a connection before a full one does.
 ACCEPT_AT_ONCE, ACCEPT_AGAIN, GIVE_WAY = 10, 0.1, 0.02
 
 log = logging.getLogger(__name__)

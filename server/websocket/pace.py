@@ -49,7 +49,7 @@ class Pace:
 
     @property
     def crowded(self) -> bool:
-        """Whether as many wait for a turn as may."""
+        """Whether as many requests wait for a turn as may."""
         return self._number >= QUEUE
 
     def early(self) -> float:
@@ -78,7 +78,7 @@ class Pace:
             raise
 
     def pay(self, seconds: float) -> None:
-        """Note that a turn of so many seconds has ended."""
+        """Note that a turn of `seconds` seconds has ended."""
         now = perf_counter()
         self._stats["http_us"] += round(seconds * 1e6)
         self._paid_at = max(self._paid_at, now) + min(seconds, LONGEST) / self._share

@@ -25,13 +25,13 @@ log = logging.getLogger("flatlands")
 #: The longest message in bytes, and how many are read in one turn of the event loop.
 LONGEST, AT_ONCE = 64 * 1024, 20
 
-#: Received descriptors are not left to programs that this process starts.
+#: Received descriptors are not inherited by programs that this process starts.
 _CLOSED_ON_EXEC = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
 
 _READ = 1  # an event-loop mask
 _SIZE = array.array("i").itemsize
 
-#: gevent removes it from the module because it would block.
+#: gevent removes epoll from the module because it would block.
 _epoll: Any = getattr(select, "epoll", None) or monkey.get_original("select", "epoll")
 
 
@@ -47,24 +47,24 @@ class Passage:
         self._receiver: Any = None
         self._watcher: Any = None
         self._arrived: Callable[[bytes, Any], object]
-        # When a socket is passed on there may be no descriptor for it.
+        # It is made now, since there may be no descriptor for it when a socket is passed on.
         _second_epoll()
 
     def open(self, name: str, arrived: Callable[[bytes, Any], object]) -> None:
-        """Receive what is sent to a name from now on, instead of whoever has received it until now.
+        """From now on receive what is sent to a name, instead of whoever has received it so far.
 
         `arrived` is called with each message that comes, and with the socket that came with it or
         None. The socket does not block, and belongs to the callee.
 
-        To call it again changes nothing. Raises OSError, most likely because the folder's path is
-        too long for a Unix socket.
+        Further calls change nothing. Raises OSError, most likely because the folder's path is too
+        long for a Unix socket.
         """
         if self._receiver is not None:
             return
         receiver = _socket.socket(AF_UNIX, SOCK_DGRAM)
         try:
             receiver.setblocking(False)
-            # Nobody finds the name without a socket, not even for a moment.
+            # The name never exists without a socket, not even for a moment.
             new = self._folder / f"{name}.{os.getpid()}"
             new.unlink(missing_ok=True)
             receiver.bind(str(new))
@@ -121,7 +121,7 @@ class Passage:
         except BlockingIOError:
             return False
         if flags & MSG_CTRUNC:
-            # No descriptor was left for it: the kernel has closed it.
+            # No descriptor was left for the socket: the kernel has closed it.
             log.warning("a connection that another worker passed on found no descriptor")
             return True
         sock = None
@@ -139,9 +139,9 @@ class Passage:
 
 @cache
 def _second_epoll() -> Any:
-    """Return an epoll object for what the event loop watches; None if the loop has none.
+    """Return a second object for the epoll of the event loop; None if the loop has none.
 
-    It closes its descriptor some day, which must not be the loop's own.
+    When it is freed it closes its descriptor, so that must not be the loop's own.
     """
     loop: Any = get_hub().loop
     if _epoll is None or getattr(loop, "backend", "") != "epoll":
@@ -150,13 +150,13 @@ def _second_epoll() -> Any:
 
 
 def forget(sock: Any) -> None:
-    """Let the event loop forget a socket that it has watched and that another process keeps.
+    """Make the event loop forget a socket that it has watched and that another process keeps.
 
-    Otherwise epoll would tell of it again and again, since it forgets a socket only when all
+    Otherwise epoll would report it again and again, since epoll forgets a socket only when all
     processes have closed it.
     """
     epoll = _second_epoll()
     if epoll is not None:
-        # It may not be there: the loop adds sockets late.
+        # It may not be registered: the loop adds sockets late.
         with suppress(OSError):
             epoll.unregister(sock.fileno())

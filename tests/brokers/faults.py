@@ -1,4 +1,4 @@
-"""Checks of brokers in trouble, for tests of any backend."""
+"""Checks for brokers in trouble, for tests of any backend."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ STALL_S = 10.0
 #: Seconds of CPU time that this process may use in each second of an outage.
 SPIN = 0.1
 
-#: Seconds of CPU time that it may use besides, to reconnect.
+#: Seconds of CPU time that it may use in addition, to reconnect.
 SOME_WORK_S = 0.1
 
 
@@ -33,7 +33,7 @@ def make_live(broker: Broker, *channels: str) -> None:
         while (item := broker.receive(0.05)) is not None:
             if isinstance(item, Message):
                 silent.discard(item.channel)
-    # When the last message of a channel has come, so have all those published before it.
+    # Once the last message of a channel has come, so have all those published before it.
     silent = set(channels)
     for channel in channels:
         await_publish(broker, channel, b"the last one")
@@ -73,7 +73,7 @@ def await_publish(broker: Broker, channel: str, payload: bytes) -> None:
 
 
 def await_log(caplog: Any, text: str, times: int = 1) -> None:
-    """Wait until so many log records contain the text."""
+    """Wait until `times` log records contain the text."""
     deadline = time.monotonic() + PATIENCE
     while sum(text in record.getMessage() for record in caplog.records) < times:
         assert time.monotonic() < deadline, f"not logged: {text}"
@@ -99,7 +99,7 @@ def oldest(broker: Broker) -> float:
 
 
 def await_young(broker: Broker, seconds: float) -> None:
-    """Wait until every link has given a sign of life within so many seconds."""
+    """Wait until every link has given a sign of life within the last `seconds`."""
     deadline = time.monotonic() + PATIENCE
     while oldest(broker) >= seconds:
         assert time.monotonic() < deadline, f"a link is old: {broker.links()}"
@@ -118,7 +118,7 @@ def drain(broker: Broker, seconds: float) -> list[Message]:
 
 @contextmanager
 def little_work() -> Iterator[None]:
-    """Check that this process used nearly no CPU time while the block ran."""
+    """Check that this process uses nearly no CPU time while the block runs."""
     began, worked = time.monotonic(), time.process_time()
     yield
     lasted, worked = time.monotonic() - began, time.process_time() - worked

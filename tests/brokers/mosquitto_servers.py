@@ -12,7 +12,7 @@ class Mosquitto(Server):
     scheme, tls_scheme, program = "mqtt", "mqtts", "mosquitto"
 
     def configured(self, *options):
-        # Of several lines with the same setting, the last counts.
+        # If several lines have the same setting, the last one counts.
         lines = ["max_queued_messages 1000000", "set_tcp_nodelay true", "user root", *options]
         lines.append(f"listener {self.port} 127.0.0.1")
         if self.tls:

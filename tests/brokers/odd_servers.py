@@ -1,4 +1,4 @@
-"""Servers of tests that do not keep to their protocol."""
+"""Servers for tests that do not keep to their protocol."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def odd_server(serve: Callable[[Any], object]) -> Iterator[int]:
         try:
             serve(sock)
         except OSError:
-            pass  # the link has given the connection up
+            pass  # the link has given up the connection
 
     server = StreamServer(("127.0.0.1", 0), handle)
     server.start()
@@ -27,7 +27,7 @@ def odd_server(serve: Callable[[Any], object]) -> Iterator[int]:
 
 
 def nats_login(sock: Any, info: bytes = b"{}") -> bytes:
-    """Let a client of NATS log in; return what it sent behind its CONNECT."""
+    """Let a client of NATS log in; return what it sent after its CONNECT."""
     sock.sendall(b"INFO %b\r\n" % info)
     said = b""
     while b"PING\r\n" not in said:
@@ -40,6 +40,6 @@ def nats_login(sock: Any, info: bytes = b"{}") -> bytes:
 
 
 def mqtt_login(sock: Any) -> None:
-    """Let a client of MQTT log in, which then waits for its subscription and its probe."""
+    """Let a client of MQTT log in; it then waits for the answers to its subscription and probe."""
     sock.recv(65536)
     sock.sendall(b"\x20\x03\x00\x00\x00")

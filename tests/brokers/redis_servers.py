@@ -106,7 +106,7 @@ class Cluster:
         return "master_link_status:up" in replica.ask("INFO", "replication")
 
     def agreed(self) -> bool:
-        """Say whether all running nodes consider the cluster complete."""
+        """Return whether all running nodes consider the cluster complete."""
         return all(
             "cluster_state:ok" in node.ask("CLUSTER", "INFO")
             for node in self.nodes

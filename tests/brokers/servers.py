@@ -21,11 +21,11 @@ from flatlands.loadtest.kit.brokers import free_ports
 PATIENCE = 60
 
 USER, PASSWORD = "us@r", "pa:ss@word"
-#: The same two, quoted for a URL.
+#: The user and the password, quoted for a URL.
 QUOTED_USER, QUOTED = "us%40r", "pa%3Ass%40word"
 
 
-#: How often a server is started that ends before it is ready.
+#: How often to start a server that ends before it is ready.
 ATTEMPTS = 3
 
 _Found = TypeVar("_Found")
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], _Found], what: str) -> _Found:
-    """Return what `condition()` becomes, when it is something; after PATIENCE seconds fail with the
+    """Return the first true value of `condition()`; after PATIENCE seconds fail with the
     sentence `what`."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
@@ -85,7 +85,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"flatlands-{self.program}-"))
         self.tls = tls
         self.login = login
-        # Servers are often in a folder that is only on root's PATH.
+        # Servers are often in a folder that only root has on its PATH.
         program = shutil.which(self.program) or shutil.which(self.program, path="/usr/sbin")
         self._command = [program or self.program, *self.configured(*options)]
         self.process: subprocess.Popen[bytes] | None = None
@@ -98,7 +98,7 @@ class Server:
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Say whether the server is ready."""
+        """Return whether the server is ready."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return True
@@ -127,7 +127,7 @@ class Server:
         eventually(self._answers_or_ended, f"{self.program} does not start")
 
     def _answers_or_ended(self) -> bool:
-        """Say whether the server is ready. Raises NotStarted if it has ended."""
+        """Return whether the server is ready. Raises NotStarted if it has ended."""
         if self.process.poll() is not None:
             raise NotStarted((self.folder / "log").read_text(errors="replace")[-500:])
         return self.answers()
@@ -156,7 +156,7 @@ class Server:
 
 @contextmanager
 def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -> Iterator[_S]:
-    """Run a server of a kind; with `login` it requires a password."""
+    """Run a server of this kind; with `login` it requires a password."""
     server = started(lambda: kind(*options, tls=tls, login=login))
     try:
         yield server
@@ -165,7 +165,7 @@ def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -
 
 
 def started(make: Callable[[], _S]) -> _S:
-    """Return a server that is ready. If one ends before that, others are made: somebody else may
+    """Return a server that is ready. If one ends before that, make others: another process may
     have taken its port in the meantime."""
     for attempt in range(ATTEMPTS):
         server = make()
@@ -188,6 +188,6 @@ def run_url(kind: type[Server], tls: bool = False, login: bool = False) -> Itera
 
 @contextmanager
 def three(url: Callable[[], AbstractContextManager[str]]) -> Iterator[str]:
-    """Start three of a kind and yield the URL of their ring."""
+    """Start three servers of a kind and yield the URL of their ring."""
     with ExitStack() as stack:
         yield ",".join(stack.enter_context(url()) for _ in range(3))

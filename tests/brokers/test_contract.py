@@ -20,7 +20,7 @@ from tests.brokers.redis_servers import Redis, rediscluster_url
 from tests.brokers.servers import PASSWORD, QUOTED, run_url, three
 from tests.brokers.zeromq_forwarders import forwarding_url
 
-#: What is started once, and yields a broker's URL for as long as its block lasts.
+#: Context managers, started once, that yield a broker's URL for as long as their block lasts.
 BACKENDS = {
     "memory": lambda: nullcontext("memory://contract"),
     "redis": partial(run_url, Redis, login=True),
@@ -37,19 +37,19 @@ BACKENDS = {
     "ring of zeromq": lambda: three(forwarding_url),
 }
 
-#: Seconds that a message may take, and that nothing must come in.
+#: Seconds that a message may take, and for which no other may come.
 SOON, NEVER = 20.0, 0.1
 
 #: Channels that surely reach every server of a backend that spreads them.
 EVERYWHERE = 32
 
 
-#: Those that are held to it with seals too, which nothing has that stays in one process.
+#: Those that are also tested with seals, which messages within one process do not have.
 SEALED = ("redis", "ring of zeromq")
 
 
 def marked(name):
-    """Return a parameter, marked unless all of its backend is in this process."""
+    """Return a parameter, marked unless all of its backend runs in this process."""
     return pytest.param(name, marks=() if "memory" in name else pytest.mark.process)
 
 
@@ -61,7 +61,7 @@ def opening(request):
     name = request.param.removeprefix("sealed ")
     secret = None if name == request.param else "a secret of tests"
     with BACKENDS[name]() as url, pytest.MonkeyPatch.context() as patch:
-        # Whoever is late begins with a Reset.
+        # A broker that links late begins with a Reset.
         patch.setattr("flatlands.brokers.zeromq.broker.OPEN_S", SOON)
         yield partial(open_broker, url, secret=secret)
 
@@ -80,7 +80,7 @@ def brokers(opening):
 
 
 def settle(*subscribers):
-    """Return once what each subscribed to before is in effect."""
+    """Return once all earlier subscriptions are in effect."""
     for broker in subscribers:
         silent = {f"settle {id(broker)} {time.monotonic()} {n}" for n in range(EVERYWHERE)}
         tokens = list(silent)
@@ -96,14 +96,14 @@ def settle(*subscribers):
 
 
 def receive(broker, seconds):
-    """Return the next message, if one comes in time; of what `settle` published more may come."""
+    """Return the next message, if one comes in time, without what is left of `settle`'s own."""
     while (message := broker.receive(seconds)) and message.channel.startswith("settle "):
         pass
     return message
 
 
 def received(broker, count):
-    """Return the next `count` messages, and check that no other comes."""
+    """Return the next `count` messages, and check that no others come."""
     messages = [receive(broker, SOON) for _ in range(count)]
     assert receive(broker, NEVER) is None
     return messages
@@ -119,19 +119,19 @@ def test_a_subscriber_hears_what_is_published_unchanged(brokers):
         assert receive(subscriber, SOON) == Message("a", payload)
 
 
-#: Channels whose names begin alike, and some with what is a wildcard or a separator elsewhere.
+#: Channels whose names begin alike, some with what other brokers use as wildcard or separator.
 NAMES = ["a", "b", "sq 1:1", "sq 1:10", "sq 11:1", "sq -1:1", "sq 1:-1", "sq 1:"]
 NAMES += ["a/b", "a/+", "a/#", "#", "+/b", "a.b", "a.*", "a.>", ">", "*", "a//b", "/a/b", "a/b/"]
 NAMES += ["$SYS/a", "a%2Fb", "a b", "a\tb", "\u00e9", "{a}b", "[a]?"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_hears_once_and_in_order_what_it_asked_for_last_and_nothing_of_before(brokers, seed):
+def test_each_subscriber_hears_once_in_order_only_what_it_subscribed_to_last(brokers, seed):
     chance = random.Random(seed)
     held = {brokers(): set() for _ in range(3)}
     for _ in range(4):
         for broker, names in held.items():
-            # Nobody knows most of what is let go, and some is taken twice.
+            # Most unsubscribed names were never subscribed, and some are subscribed twice.
             for _ in range(chance.choice((1, 1, 100))):
                 some, others = (chance.sample(NAMES, chance.randint(1, 9)) for _ in "12")
                 broker.unsubscribe(*some)
@@ -152,14 +152,14 @@ def test_each_hears_once_and_in_order_what_it_asked_for_last_and_nothing_of_befo
 
 
 def in_order(messages):
-    """Return messages by their channel and publisher: each has its own order."""
+    """Return messages by channel and publisher, each of which has its own order."""
     found = {}
     for message in messages:
         found.setdefault((message.channel, message.payload.split()[0]), []).append(message)
     return found
 
 
-def test_anything_but_bytes_and_too_large_a_payload_is_refused(brokers):
+def test_a_payload_that_is_too_large_or_not_bytes_is_refused(brokers):
     broker = brokers()
     for payload in ("text", bytearray(b"x"), memoryview(b"x"), None, 7):
         with pytest.raises(TypeError):
@@ -193,7 +193,7 @@ def test_a_receiver_is_woken_by_close_and_nothing_works_afterwards(brokers):
     broker.close()
 
 
-def test_a_closed_broker_is_not_published_to(brokers):
+def test_a_closed_broker_gets_nothing_that_is_published(brokers):
     publisher, subscriber, closed = brokers(), brokers(), brokers()
     for broker in (subscriber, closed):
         broker.subscribe("a")

@@ -1,4 +1,4 @@
-"""What every broker of one server, or forwarder, does when that is in trouble, held against real
+"""What every broker with one server, or forwarder, does when that is in trouble, tested with real
 ones.
 
 A new backend over TCP is one more line in KINDS.
@@ -43,7 +43,7 @@ KINDS = {
     "mqtt": mosquitto_servers.running,
 }
 
-#: Those that have neither TLS nor logins nor one port of TCP, and the others over TLS.
+#: KINDS, the same over TLS, and the kinds that have neither TLS nor logins nor one TCP port.
 ALL = {
     **KINDS,
     **{f"{kind} over TLS": partial(running, tls=True) for kind, running in KINDS.items()},
@@ -63,7 +63,7 @@ def running(request):
 
 @pytest.fixture(scope="module")
 def server(running):
-    """One for the tests that do it no harm."""
+    """A server for the tests that do it no harm."""
     with running() as server:
         yield server
 
@@ -102,7 +102,7 @@ def test_servers_that_stall_are_noticed_and_found_again(opened):
         with little_work():
             gevent.sleep(0.1)
             for broker in servers.values():
-                # Nobody can know yet; it must not be sent when nobody wants it any more.
+                # Nobody can know yet; it must not be sent later, when nobody wants it any more.
                 assert broker.publish("a", b"under way") is True
             gevent.sleep(STALL_S - 0.1)
         for server, broker in servers.items():
@@ -113,7 +113,7 @@ def test_servers_that_stall_are_noticed_and_found_again(opened):
             assert await_reset(broker, "a", "b") == {"a", "b"}
             exchange(broker, "a", "b")
             await_young(broker, 3)
-            # A forwarder confirms nothing: what was under way to it counts nowhere.
+            # A forwarder confirms nothing, so messages under way to it are not counted anywhere.
             assert ledger.missing() == isinstance(server, Forwarder)
         assert not any(drain(broker, 0.2) for broker in servers.values())
 
@@ -133,7 +133,7 @@ def test_connections_that_are_cut_come_back_with_few_resets(server, opened):
         proxy.close()
 
 
-def test_messages_under_way_are_counted_and_requests_made_meanwhile_are_made_good(running, opened):
+def test_messages_under_way_are_counted_and_requests_made_meanwhile_are_honoured(running, opened):
     with running() as server:
         broker = opened(server.url)
         make_live(broker, "a", "left")
@@ -155,7 +155,7 @@ def test_messages_under_way_are_counted_and_requests_made_meanwhile_are_made_goo
 
 
 @EVERY_KIND
-def test_a_server_may_come_later_than_its_nodes(running, opened):
+def test_a_server_may_start_after_its_nodes(running, opened):
     with running() as server:
         server.kill()
         broker = opened(server.url)
@@ -168,7 +168,7 @@ def test_a_server_may_come_later_than_its_nodes(running, opened):
 
 
 @EVERY_KIND
-def test_a_server_that_answers_after_nobody_waited_any_more_is_a_reset_too(running, opened):
+def test_a_server_that_answers_when_nobody_waits_any_more_causes_a_reset_too(running, opened):
     with running() as server:
         server.stall()
         broker = opened(server.url)
@@ -193,11 +193,11 @@ def test_a_full_queue_refuses_and_counts(server, opened, monkeypatch, limit, roo
 
 
 @EVERY_KIND
-def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(
+def test_a_hundred_thousand_messages_at_once_neither_block_nor_vanish_nor_leave_work(
     server, opened, monkeypatch
 ):
     broker = opened(server.url)
-    # Its probes wait behind all that it sends.
+    # The broker's probes wait behind everything that it sends.
     monkeypatch.setattr(broker._link, "probes_limit", 60)
     make_live(broker, "a")
     with little_work():
@@ -217,7 +217,7 @@ def test_a_hundred_thousand_at_once_neither_block_nor_vanish_and_leave_no_work(
 
 
 @EVERY_KIND
-def test_a_channel_that_is_let_go_and_taken_again_has_no_loss_and_is_not_heard_late(server, opened):
+def test_a_channel_that_is_left_and_taken_again_has_no_reset_and_no_late_message(server, opened):
     broker = opened(server.url)
     broker.subscribe("a")
     broker.unsubscribe("a")
@@ -234,7 +234,7 @@ def test_a_channel_that_is_let_go_and_taken_again_has_no_loss_and_is_not_heard_l
     assert broker.receive(0.1) is None
 
 
-def test_a_wrong_password_is_told_once_without_telling_it(running, opened, caplog):
+def test_a_wrong_password_is_logged_once_without_revealing_it(running, opened, caplog):
     with running(login=True) as server:
         with little_work():
             broker = opened(f"{server.scheme}://wr0ng:wr0ng@127.0.0.1:{server.port}")
@@ -247,7 +247,7 @@ def test_a_wrong_password_is_told_once_without_telling_it(running, opened, caplo
         assert re.search("WRONGPASS|Authorization Violation|not authorized", told[0])
 
 
-def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
+def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_allowed(
     running, opened, caplog, monkeypatch
 ):
     with running(tls=True) as server:
@@ -275,7 +275,7 @@ def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_told(
         make_live(opened(at), "a")
 
 
-def test_a_server_of_another_kind_is_told_of_once(running, server, opened, caplog):
+def test_a_server_of_another_kind_is_logged_once(running, server, opened, caplog):
     for other in KINDS.values():
         if other is running:
             continue
@@ -292,7 +292,7 @@ def test_a_server_of_another_kind_is_told_of_once(running, server, opened, caplo
 
 
 @EVERY_KIND
-def test_close_returns_at_once_also_while_connecting(running):
+def test_close_returns_at_once_even_while_connecting(running):
     with running() as server:
         server.stall()
         broker = open_broker(server.url)
@@ -301,7 +301,7 @@ def test_close_returns_at_once_also_while_connecting(running):
         assert broker.counters.errors == 0
 
 
-def test_a_patched_process_works_as_well(running):
+def test_a_broker_works_in_a_patched_process_too(running):
     script = """
 from gevent import monkey; monkey.patch_all()
 import sys
@@ -319,7 +319,7 @@ broker.close()
 
 
 def drain_all(broker):
-    """Return what still comes until nothing comes for a while."""
+    """Return all that still comes, until nothing comes for a while."""
     items = []
     while (item := broker.receive(0.3)) is not None:
         items.append(item)

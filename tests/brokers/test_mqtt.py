@@ -57,11 +57,11 @@ def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
 def slow_reader(server, opened, monkeypatch, count):
     """Publish large messages to a broker that does not read for a while; return it, and what came.
 
-    It goes on to send meanwhile, numbers too.
+    Meanwhile the broker goes on sending, its numbers too.
     """
     slow, publisher = opened(server.url), opened(server.url)
     make_live(slow, "a", "b")
-    # It is not given up before it reads again.
+    # The broker must not be given up before it reads again.
     monkeypatch.setattr(slow._link, "probes_limit", 60)
     reads, accept = Event(), slow._link._accept
 
@@ -73,7 +73,7 @@ def slow_reader(server, opened, monkeypatch, count):
     for n in range(count):
         assert publisher.publish("a", n.to_bytes(4) + bytes(PAYLOAD_LIMIT - 4)) is True
         gevent.sleep(0.002)
-    # Long enough for some numbers.
+    # Long enough to send some numbers.
     gevent.sleep(2.5)
     reads.set()
     items = []
@@ -85,7 +85,7 @@ def slow_reader(server, opened, monkeypatch, count):
 
 @pytest.mark.process
 @pytest.mark.parametrize("drops", [True, False])
-def test_a_slow_node_gets_all_or_notices_by_the_numbers_what_the_server_drops(
+def test_a_slow_node_gets_everything_or_notices_by_the_numbers_what_the_server_drops(
     opened, monkeypatch, drops
 ):
     with running(*["max_queued_messages 20"] * drops) as server:
@@ -100,7 +100,7 @@ def test_a_slow_node_gets_all_or_notices_by_the_numbers_what_the_server_drops(
 
 
 @pytest.mark.process
-def test_a_user_who_may_not_hear_is_told_so(opened, caplog, tmp_path):
+def test_a_user_that_may_not_subscribe_is_told_so(opened, caplog, tmp_path):
     (tmp_path / "acl").write_text("topic write flatlands/#\n")
     with running(f"acl_file {tmp_path}/acl") as server:
         broker = opened(server.url)

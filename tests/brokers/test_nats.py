@@ -38,7 +38,7 @@ def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
             make_live(slow, "a", "b")
             proxy.stall()
             for _ in range(400):
-                # The server holds up those who publish faster than others hear.
+                # The server slows down clients that publish faster than others receive.
                 await_publish(publisher, "a", bytes(PAYLOAD_LIMIT))
             gevent.sleep(1.5)
             proxy.flow()
@@ -79,7 +79,7 @@ def test_a_token_lets_in_and_what_a_user_may_not_publish_is_counted_and_told_onc
         (True, "", "nats://127.0.0.1:{}", "begins with tls://"),
     ],
 )
-def test_a_server_that_will_not_do_is_told_of(opened, caplog, tls, option, url, why):
+def test_an_unsuitable_server_is_logged(opened, caplog, tls, option, url, why):
     with running(option, tls=tls) as server:
         broker = opened(url.format(server.port))
         assert broker.publish("a", b"") is False

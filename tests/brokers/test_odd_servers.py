@@ -1,4 +1,4 @@
-"""Servers that do not keep to their protocol, being broken, hostile or of another kind."""
+"""Servers that break their protocol, because they are faulty, hostile or of another kind."""
 
 import time
 from itertools import islice
@@ -12,12 +12,12 @@ from flatlands.brokers.redis import wire
 from tests.brokers.faults import PATIENCE
 from tests.brokers.odd_servers import mqtt_login, nats_login, odd_server
 
-#: Seconds in which a link comes up, and is lost, some times.
+#: Seconds in which a link comes up and is lost several times.
 A_WHILE = 3.0
 
 
 @pytest.mark.parametrize("length", ["-26", "-1", "+5", "1_0", "1e3", "x", "9" * 30, "1048577"])
-def test_a_length_of_nats_is_digits_and_has_a_limit(length):
+def test_a_length_in_nats_consists_of_digits_and_has_a_limit(length):
     stream = [f"MSG some.subject 1 {length}\r\n".encode(), b"rest\r\n"]
     with pytest.raises(ConnectionError, match="does not speak NATS"):
         list(islice(nats.parse(iter(stream)), 10))
@@ -48,7 +48,7 @@ def test_no_parser_keeps_bytes_without_bound(parse, head):
         list(parse(chunks()))
 
 
-def test_a_reply_that_is_false_is_no_sign_that_the_reply_is_not_whole():
+def test_a_false_reply_is_not_mistaken_for_an_incomplete_one():
     assert list(wire.parse(iter([b"#f\r\n+PO", b"NG\r\n"]))) == [False, b"PONG"]
 
 
@@ -102,7 +102,7 @@ def odd_cluster(slots):
         redis_sends(b"+PONG\r\n>1\r\n:1\r\n>0\r\n"),
     ],
 )
-def test_bytes_that_nobody_can_read_are_told_once_and_freeze_nothing(kind, serve, opened, caplog):
+def test_unreadable_bytes_are_logged_once_and_freeze_nothing(kind, serve, opened, caplog):
     with odd_server(serve) as port:
         broker = opened(f"{kind}://127.0.0.1:{port}")
         until, turns = time.monotonic() + A_WHILE, 0
@@ -117,11 +117,11 @@ def test_bytes_that_nobody_can_read_are_told_once_and_freeze_nothing(kind, serve
         assert broker.counters.errors == 0
 
 
-def test_a_link_over_which_nothing_comes_is_made_anew(opened):
+def test_a_link_that_delivers_nothing_is_replaced(opened):
     logins = []
 
     def serve(sock):
-        # It never brings anything, but answers all pings.
+        # The server never delivers anything, but answers all pings.
         logins.append(nats_login(sock))
         while data := sock.recv(65536):
             sock.sendall(b"PONG\r\n" * data.count(b"PING\r\n"))

@@ -29,7 +29,7 @@ def test_valkey_is_another_name_of_redis(opened, scheme):
         assert broker.identity == opened(server.url).identity
 
 
-def test_a_channel_that_is_taken_again_at_once_is_asked_for_again(opened):
+def test_a_channel_that_is_subscribed_again_at_once_is_requested_again(opened):
     with running() as server:
 
         def asked(command):

@@ -58,7 +58,7 @@ def test_a_master_in_trouble_costs_only_its_own_channels(cluster, opened, monkey
     (master.stall if stalls else master.kill)()
     try:
         with little_work():
-            # Of one that stalls nobody can know yet.
+            # If the master stalls, nobody can know yet.
             assert stalls or broker.receive(0.2) is None
             assert broker.publish(lost, b"under way") is stalls
             until = time.monotonic() + seconds
@@ -93,7 +93,7 @@ def test_a_slot_that_moves_is_followed(cluster, opened):
         exchange(broker, *staying, *moving)
         assert ledger.missing() == 0
         assert broker.counters.reconnects == 0
-        # One who only publishes has not heard of it: the old master refuses, and tells.
+        # A broker that only publishes has not heard of it: the old master refuses, and says where.
         lost = Ledger(watcher)
         for name in moving:
             watcher.publish(name, b"to the old one")
@@ -105,12 +105,12 @@ def test_a_slot_that_moves_is_followed(cluster, opened):
         for name in moving:
             assert watcher.publish(name, b"to the new one") is True
         assert all(isinstance(broker.receive(PATIENCE), Message) for _ in moving)
-        # Nor has one who subscribes only now.
+        # Nor has a broker that only subscribes now.
         make_live(late, *moving)
     finally:
         for name in moving:
             cluster.move(slot_of(name.encode()), target, source)
-    # One that moves away and back is held.
+    # A slot that moves away and back keeps its subscriptions.
     held = opened(cluster.url)
     make_live(held, moving[0])
     cluster.move(slot_of(moving[0].encode()), source, target)
@@ -131,7 +131,7 @@ def test_a_replica_that_takes_over_is_followed(opened):
         exchange(broker, first, dead, third)
         assert ledger.missing() == 0
         await_young(broker, 3)
-        # The old master comes back as a replica of the new one, and disturbs nobody.
+        # The old master comes back as a replica of the new one, and disturbs no one.
         cluster.masters[1].start()
         assert drain(broker, 1.5) == []
         exchange(broker, first, dead, third)
@@ -148,7 +148,7 @@ def test_a_link_over_tls_to_a_master_comes_back_with_a_reset_of_its_channels(ope
         exchange(broker, *everything)
 
 
-def test_a_cluster_may_come_later_than_its_nodes(opened):
+def test_a_cluster_may_start_after_its_nodes(opened):
     with running_cluster(masters=2) as cluster:
         for master in cluster.masters:
             master.kill()
@@ -163,7 +163,7 @@ def test_a_cluster_may_come_later_than_its_nodes(opened):
         exchange(broker, *names)
 
 
-def test_a_server_that_is_no_cluster_is_told_of(opened, caplog):
+def test_a_server_that_is_not_a_cluster_is_logged(opened, caplog):
     with running() as server:
         broker = opened(f"rediscluster://127.0.0.1:{server.port}")
         with little_work():
@@ -173,7 +173,7 @@ def test_a_server_that_is_no_cluster_is_told_of(opened, caplog):
         assert caplog.text.count("cluster support disabled") == 1
 
 
-def test_a_broker_that_lets_go_and_takes_again_loses_nothing_and_idle_hardly_works(cluster, opened):
+def test_a_broker_that_resubscribes_loses_nothing_and_hardly_works_while_idle(cluster, opened):
     # One live host in the URL is enough.
     url = f"rediscluster://127.0.0.1:{free_port()},127.0.0.1:{cluster.masters[2].port}"
     broker = opened(url)

@@ -1,4 +1,4 @@
-"""What a forwarder passes on, and what a broker of zeromq:// takes, in this process."""
+"""What a forwarder passes on, and what a broker of zeromq:// accepts, in this process."""
 
 import gevent
 import pytest
@@ -23,7 +23,7 @@ def relay():
     return relay
 
 
-def test_messages_in_time_pass_unchanged_and_of_late_ones_the_mark_of_their_loss(relay):
+def test_messages_in_time_pass_unchanged_and_late_ones_as_the_mark_of_their_loss(relay):
     for waited in (0.0, LATE_S - 0.1):
         message = frame(b"=", 7, 1010.0)
         assert relay.pass_on(message, 60.0 + waited) == message
@@ -43,7 +43,7 @@ def test_a_link_that_its_broker_gave_up_brings_nothing_more(relay):
 
 def test_clocks_may_drift_apart(relay):
     for n in range(100_000):
-        # An hour behind after a hundred thousand seconds.
+        # The clocks differ by an hour after a hundred thousand seconds.
         assert relay.pass_on(frame(b"?", 7, 1000.0 + n * 0.9991), 50.0 + n)
     message = frame(b"=", 7, 1000.0 + n * 0.9991)
     assert relay.pass_on(message, 50.0 + n) == message
@@ -55,14 +55,14 @@ def test_a_frame_that_no_broker_would_send_is_refused_and_counted(relay):
     assert relay.refused == 4
 
 
-def test_a_broker_that_probes_no_more_is_forgotten(relay):
+def test_a_broker_that_stops_probing_is_forgotten(relay):
     relay.forget(50.0 + FORGET_S)
     assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0)
     relay.forget(50.1 + FORGET_S)
     assert relay.pass_on(frame(b"=", 7, 1000.0), 50.0) is None
 
 
-def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
+def test_a_broker_accepts_only_what_a_forwarder_would_send(opened):
     pull_port, pub_port = free_ports(2)
     with zmq.Context() as context, context.socket(zmq.PULL) as pull, context.socket(zmq.PUB) as pub:
         pull.bind(f"tcp://127.0.0.1:{pull_port}")
@@ -84,14 +84,14 @@ def test_a_broker_takes_nothing_that_no_forwarder_would_send(opened):
         echoing.kill()
 
 
-def test_a_forwarder_that_is_not_there_is_complained_of_once(opened, caplog):
+def test_a_missing_forwarder_is_logged_once(opened, caplog):
     pull, pub = free_ports(2)
     broker = opened(f"zeromq://127.0.0.1:{pull}?pub={pub}")
     assert drain(broker, 1) == []
     assert caplog.text.count("no forwarder answers") == 1
 
 
-def test_a_channel_holds_no_nul(opened):
+def test_a_channel_name_contains_no_nul(opened):
     broker = opened("zeromq://127.0.0.1:9")
     for call in (broker.subscribe, broker.unsubscribe, lambda name: broker.publish(name, b"")):
         with pytest.raises(ValueError, match="NUL"):

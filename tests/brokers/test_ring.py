@@ -24,7 +24,7 @@ def ring_of(*urls):
 
 
 def one_on_each(urls):
-    """Return for each member a channel that lives on it."""
+    """Return one channel for each member, which lives on it."""
     circle = Circle(urls)
     homes = {circle.member(name): name for name in SQUARES}
     return [homes[url] for url in urls]
@@ -47,7 +47,7 @@ def test_three_members_have_about_a_third_each():
 
 
 def test_the_home_of_a_channel_never_changes():
-    # If this fails, nodes of two versions do not hear each other.
+    # If this fails, nodes of different versions do not hear each other.
     assert ring.point("sq 0:0") == 11132852554227708148
     circle = Circle(["redis://a:1", "redis://b:2", "redis://c:3"])
     assert [circle.member(f"sq {n}:0")[8] for n in range(12)] == list("bbcacabbccba")
@@ -83,7 +83,7 @@ def test_each_channel_lives_on_one_member_and_counts_are_sums():
     whole.close()
 
 
-def test_a_loss_of_a_member_is_told_in_its_place(monkeypatch):
+def test_the_loss_of_a_member_is_reported_in_its_place_among_its_messages(monkeypatch):
     monkeypatch.setattr(inbox, "QUEUE_LIMIT", 3)
     whole, names = ring_of(*THREE), one_on_each(THREE)
     whole.subscribe(*names)

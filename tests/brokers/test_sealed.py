@@ -1,4 +1,4 @@
-"""Seals: what is heard of those who have the key, and what of those who have not."""
+"""Seals: what is heard from brokers that have the key, and from those that do not."""
 
 import logging
 
@@ -13,7 +13,7 @@ URL = "memory://sealed"
 
 @pytest.fixture
 def opened():
-    """A function that opens a broker with a secret, or without."""
+    """A function that opens a broker with or without a secret."""
     brokers = []
 
     def open_one(secret=None):
@@ -27,7 +27,7 @@ def opened():
 
 
 @pytest.mark.parametrize("secret", ["another key", None])
-def test_messages_of_others_are_counted_told_once_and_dropped(opened, secret, caplog):
+def test_messages_of_strangers_are_counted_logged_once_and_dropped(opened, secret, caplog):
     here, stranger = opened("key"), opened(secret)
     here.subscribe("a")
     for payload in (b"", b"1234567", b"12345678", b"x" * 1000):
@@ -65,6 +65,6 @@ def test_a_seal_is_good_for_its_channel_and_its_payload_only(opened):
     assert here.counters.forged == 3 + len(sealed) + 2
 
 
-def test_nothing_is_sealed_that_does_not_leave_the_process(opened):
+def test_messages_that_do_not_leave_the_process_are_not_sealed(opened):
     assert not isinstance(open_broker("memory://alone", secret="key"), Sealed)
     assert not isinstance(open_broker("memory://a,memory://b", secret="key"), Sealed)

@@ -15,7 +15,7 @@ from tests.brokers.servers import certify
 
 @pytest.fixture
 def meeting():
-    """A connection that is not open yet, and a function that returns its end at the server."""
+    """A connection that is not open yet, and a function that returns the server's end of it."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -34,13 +34,13 @@ def meeting():
             end.close()
 
 
-def test_the_next_address_of_a_name_is_tried_if_one_answers_nothing(meeting, monkeypatch):
+def test_the_next_address_of_a_name_is_tried_if_one_does_not_answer(meeting, monkeypatch):
     connection, accept = meeting
     [good] = socket.getaddrinfo("127.0.0.1", connection.endpoint.port, type=socket.SOCK_STREAM)
     with socket.socket() as deaf, ExitStack() as filling:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        # Once its queue is full it drops all that comes.
+        # Once the queue of this socket is full, it drops all that comes.
         for _ in range(4):
             one = filling.enter_context(socket.socket())
             one.setblocking(False)
@@ -52,7 +52,7 @@ def test_the_next_address_of_a_name_is_tried_if_one_answers_nothing(meeting, mon
 
 
 def closed_as_bytes_come(connection, send):
-    """Let bytes come and the connection be closed in one turn of the loop, the latter first."""
+    """Close the connection and let bytes come in one turn of the loop, in this order."""
     gevent.spawn_later(0.01, connection.close)
     gevent.sleep(0)
     send()
@@ -70,7 +70,7 @@ def test_a_connection_closed_in_its_handshake_ends_with_an_error_of_the_connecti
 
 
 def secured(end):
-    """Return the end after its part of the handshake."""
+    """Return the server's end after its part of the handshake."""
     key, certificate = certify()
     context = green_ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

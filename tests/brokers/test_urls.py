@@ -1,4 +1,4 @@
-"""What the URLs of brokers say, which make no sense, and what is told of who is not there."""
+"""What the URLs of brokers mean, which are refused, and what is told of a missing server."""
 
 import gevent
 import pytest
@@ -8,7 +8,7 @@ from flatlands.brokers.registry import open_broker
 from flatlands.brokers.zeromq.wire import addresses_of
 from tests.brokers.servers import PATIENCE, free_port
 
-#: URLs that make no sense, and why: with a password, if any, that is not told.
+#: URLs that make no sense, and why. The password, if there is one, must not be told.
 REFUSED = [
     *(
         (f"{scheme}://{rest}", why)
@@ -36,7 +36,7 @@ REFUSED = [
     ("zeromq://user:secret@host", "should look like zeromq"),
     ("zeromq+ipc://host/path", "should look like zeromq"),
     ("zeromq+ipc:///", "should look like zeromq"),
-    # Rings, and what a comma does not make one.
+    # Rings, and URLs that a comma does not turn into one.
     ("memory://a,memory://a", "once"),
     ("amqp://a,amqp://b", "no broker is called 'amqp://a'"),
     ("redis://a,zeromq://b", "one kind: redis://a,zeromq://b$"),
@@ -88,7 +88,7 @@ def test_a_url_names_two_addresses(url, pull, pub):
 def test_a_server_that_is_not_there_was_never_heard(scheme, opened):
     port = free_port()
     broker = opened(f"{scheme}://:secret@127.0.0.1:{port}")
-    # On a busy machine it has not been tried yet when the broker is open.
+    # On a busy machine the server may not have been tried yet when the broker is open.
     with gevent.Timeout(PATIENCE):
         while not broker.links()[0].trouble:
             gevent.sleep(0.01)

@@ -38,7 +38,7 @@ def forwarder():
 
 
 def frame_of(topic, payload, epoch=1):
-    """Return what a broker would send, by the id "stranger"."""
+    """Return what a broker with the id "stranger" would send."""
     return topic + payload + TRAILER.pack(b"stranger", epoch, time.monotonic())
 
 
@@ -57,7 +57,7 @@ def test_a_forwarder_tells_its_counts_and_which_address_is_in_use(opened, ipc):
         assert last.endswith("late 0, refused 0, brokers 1, overflows 0")
 
 
-def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
+def test_a_forwarder_passes_on_only_what_a_broker_would_send(opened):
     with forwarding() as forwarder, zmq.Context() as context:
         with context.socket(zmq.PUSH) as push:
             push.linger = 1000
@@ -78,7 +78,7 @@ def test_a_forwarder_passes_nothing_on_that_no_broker_would_send(opened):
 
 
 def test_a_publisher_that_ends_while_a_forwarder_is_behind_does_not_end_it():
-    # libzmq aborts a process whose socket has heartbeats, takes no more, and loses its peer.
+    # libzmq aborts a process whose socket has heartbeats, accepts no more, and loses its peer.
     pull, pub = free_ports(2)
     slow = (
         "import sys, time\n"
@@ -121,7 +121,7 @@ def test_a_subscriber_that_never_reads_stops_nobody(opened):
                     assert broker.receive(PATIENCE) == Message("a", b"%d" % n + bytes(500))
 
 
-def test_a_broker_without_room_at_the_forwarder_is_told_that_it_lost(opened, monkeypatch):
+def test_a_broker_without_room_at_the_forwarder_is_told_of_its_loss(opened, monkeypatch):
     with forwarding("--hwm", "100", "--stats", "0.05") as forwarder:
         monkeypatch.setattr(pair, "RECEIVE_LIMIT", 10)
         slow = opened(forwarder.url)
@@ -130,9 +130,9 @@ def test_a_broker_without_room_at_the_forwarder_is_told_that_it_lost(opened, mon
         idle.subscribe("b")
         make_live(slow, "a")
         gevent.sleep(1.5)
-        # Few and large: the kernel holds fewer, and the forwarder has little work with them.
+        # Few and large: the kernel holds fewer, and they are little work for the forwarder.
         count = sum(publisher.publish("a", bytes(PAYLOAD_LIMIT)) for _ in range(1000))
-        # Nobody reads meanwhile: to wait for the forwarder's words stops all brokers here.
+        # Nobody reads meanwhile: waiting for the forwarder's output stops all brokers here.
         deadline = time.monotonic() + PATIENCE
         while (said := forwarder.program.line(PATIENCE)).endswith("overflows 0"):
             assert time.monotonic() < deadline, said
@@ -146,11 +146,11 @@ def test_a_broker_without_room_at_the_forwarder_is_told_that_it_lost(opened, mon
         assert idle.counters.dropped == 0
 
 
-# One broker, nothing wrong
+# One broker, no faults
 
 
 def test_no_wake_up_is_lost(opened, forwarder, monkeypatch):
-    # Else the next probe would make good for it.
+    # Otherwise the next probe would make up for a lost one.
     monkeypatch.setattr(link, "PROBE_EVERY", 60.0)
     one, other = opened(forwarder.url), opened(forwarder.url)
     for broker in (one, other):
@@ -163,7 +163,7 @@ def test_no_wake_up_is_lost(opened, forwarder, monkeypatch):
             one.publish("a", b"%d %d" % (turn, n))
             other.publish("b", b"%d %d" % (turn, n))
             if dice.random() < 0.01:
-                # A call on the same socket as the messages may take their signal.
+                # A call on the socket of the messages may use up their signal.
                 other.subscribe(f"sq {turn}")
                 one.unsubscribe(f"sq {turn}")
         gevent.sleep(dice.choice([0, 0, 0.0002, 0.001, 0.01]))
@@ -203,8 +203,8 @@ def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_al
 
 
 @BOTH
-def test_a_forwarder_that_is_killed_and_back_at_once_has_been_missed(opened, monkeypatch, ipc):
-    # Its end itself is noticed, not that probes are missed.
+def test_a_forwarder_that_is_killed_and_back_at_once_is_noticed(opened, monkeypatch, ipc):
+    # The end itself is noticed, and not only missing probes.
     monkeypatch.setattr(link, "PROBE_EVERY", 60.0)
     with forwarding(ipc=ipc) as forwarder:
         names = [f"sq {n}" for n in range(3000)]
@@ -221,7 +221,7 @@ def test_a_forwarder_that_is_killed_and_back_at_once_has_been_missed(opened, mon
 
 
 @pytest.mark.parametrize("half", ["pull", "pub"])
-def test_half_a_link_is_none(opened, half):
+def test_half_a_link_counts_as_none(opened, half):
     with forwarding() as forwarder, ExitStack() as stack:
         pull, pub = (int(at.rpartition(":")[2]) for at in addresses_of(forwarder.url))
         proxies = {"pull": Proxy(pull), "pub": Proxy(pub)}

@@ -23,7 +23,7 @@ ARGUMENTS = [
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,PaintHolding,MediaRouter",
 ]
 
-#: Lets a page draw four times a second, and without the blur behind panels: without a GPU sixty
+#: Makes a page draw four times a second, and without the blur behind panels: without a GPU, sixty
 #: frames take a whole core, and the blur is a third of each.
 CHEAPER_FRAMES = """{
   const request = requestAnimationFrame;
@@ -38,8 +38,8 @@ FIREFOX = "firefox-esr"
 
 
 def eventually(condition, what, patience=PATIENCE / 1000, seldom=0.03):
-    """Return once `condition()` is true, which may take so many seconds. It is asked each 0.03 s
-    at first, and later each `seldom` s."""
+    """Return once `condition()` is true, within `patience` seconds. It is called every 0.03 s
+    at first, and later every `seldom` s."""
     deadline, pause = time.monotonic() + patience, 0.03
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
@@ -50,8 +50,8 @@ def eventually(condition, what, patience=PATIENCE / 1000, seldom=0.03):
 def wait_for(page, expression, argument=None, expected=True):
     """Return once an expression is (or with expected=False is not) true in a page.
 
-    Playwright's own wait evaluates text within the page, which the page's policy forbids. Each
-    question costs some ms of CPU.
+    Playwright's own wait evaluates text in the page, which the page's policy forbids. Each
+    evaluation costs some ms of CPU.
     """
     eventually(
         lambda: bool(page.evaluate(expression, argument)) == expected,
@@ -61,7 +61,7 @@ def wait_for(page, expression, argument=None, expected=True):
 
 
 def use_tool(page, name):
-    """Press an entry of the menu of all that can be done."""
+    """Press an entry of the menu of all tools."""
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name=name, exact=True).click()
 
@@ -92,7 +92,7 @@ def server():
 
 @pytest.fixture
 def alone():
-    """A server of its own, on which nobody else walks and nothing lies; it keeps what lasts."""
+    """A server for one test, on which nobody else walks and nothing lies; it keeps what lasts."""
     with inside("--gems", "0", "--twins", "0", STORE_URL="memory://") as server:
         yield server
 
@@ -108,11 +108,11 @@ def blank(browser, server):
 
 @pytest.fixture
 def open_page(browser, server):
-    """Open pages, each in a context of its own; none may have complained at the end.
+    """A function that opens pages, each in its own context; none may have complained at the end.
 
-    `script` runs in a page before its own do. What the browser itself says of connections that are
-    lost is no complaint of one that is `cut_off`, nor of any once the test has ended: its server
-    may have ended before.
+    `script` runs in a page before its own scripts. What the browser says of lost connections is
+    ignored for a page that is `cut_off`, and for all once the test has ended: their server may
+    have ended first.
     """
     contexts, complaints, ended = [], [], False
 
@@ -144,14 +144,14 @@ def open_page(browser, server):
 
 @pytest.fixture
 def play(open_page):
-    """Open a page and walk in under a name."""
+    """A function that opens a page and joins under a name."""
 
     def play_as(name, url=None, **options):
         page = open_page(url, **options)
         page.get_by_label("Your name").fill(name)
         page.keyboard.press("Enter")
         wait_for(page, "flatlands.state.own !== undefined")
-        # In each frame the page finds out where its player is.
+        # In every frame the page finds out where its player is.
         page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
         return page
 

@@ -1,4 +1,4 @@
-"""`flatlands new` and `flatlands play`, as an author has them: edit, see what fails, and go on."""
+"""`flatlands new` and `flatlands play`, as an author uses them: edit, see what fails, and go on."""
 
 import re
 import subprocess
@@ -54,7 +54,7 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
         game.write_text(right)
         page.get_by_text("Walk with the arrow keys").wait_for()
 
-        # The bot of the template plays it.
+        # The template's bot plays the game.
         bot = Program(
             [sys.executable, "bot.py", page.url], "the bot", folder=folder, environment=HERE
         )
@@ -62,7 +62,7 @@ def test_an_author_edits_a_game_while_it_is_played(open_page, tmp_path):
             eventually(lambda: "name='Painter'" in play.errors(), "the bot has joined")
             assert bot.process.poll() is None and bot.errors() == ""
 
-        # A page that has changed is loaded again, and its player is the same one.
+        # A page that has changed is loaded again, and keeps its player.
         main.write_text(main.read_text() + "document.body.append('A new page');\n")
         page.get_by_text("A new page").wait_for()
         page.get_by_text("Walk with the arrow keys").wait_for()

@@ -1,4 +1,4 @@
-"""A page whose player goes on at another machine, and what its player sees of that."""
+"""A page whose player goes on at another machine, and what the player sees of that."""
 
 import urllib.request
 
@@ -8,7 +8,7 @@ from tests.browser.pages import eventually, wait_for
 from tests.server.servers import ask, stats
 from tests.server.test_machines import ADMIN, two_machines
 
-#: Notes where the page draws its own walker, and when, some twenty times a second.
+#: Notes about twenty times a second where the page draws its own walker, and when.
 NOTE = """() => {
   const { state } = globalThis.flatlands;
   globalThis.noted = [];
@@ -33,10 +33,10 @@ def test_a_page_goes_where_its_neighbours_are_and_walks_on_when_that_machine_is_
     play, machines
 ):
     a, b = (f"http://127.0.0.1:{server.port}/" for server in machines)
-    # A page may connect to the machines that there were when it was loaded.
+    # A page may connect to the machines that existed when it was loaded.
     eventually(lambda: all(knows_both(server) for server in machines), "they know each other")
     ada, ben = play("Ada", a), play("Ben", b)
-    # One machine bears both, so that one of them goes there.
+    # One machine has room for both, so one of the players goes there.
     eventually(
         lambda: sorted(stats(server)["residents"] for server in machines) == [0, 2],
         "both are at one machine",
@@ -57,7 +57,7 @@ def test_a_page_goes_where_its_neighbours_are_and_walks_on_when_that_machine_is_
     noted = ada.evaluate("noted")
     walked = [(t, x) for t, x in noted if x > noted[0][1] + 0.5]
     for (t0, x0), (t1, x1) in zip(walked[:-30], walked[1:], strict=False):
-        # Five tiles a second, as fast as ever, and not back.
+        # Five tiles a second, as fast as before, and never backwards.
         assert -0.05 <= x1 - x0 <= (t1 - t0) * 0.005 + 0.3, (t0, x0, t1, x1)
     wait_for(ben, "url => flatlands.net.url === url", f"ws://127.0.0.1:{other.port}/ws")
     for page in (ada, ben):

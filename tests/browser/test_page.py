@@ -1,4 +1,4 @@
-"""The page of a game that has none of its own."""
+"""The page of a game without a page of its own."""
 
 from tests.browser.pages import wait_for
 from tests.inside import inside
@@ -91,12 +91,12 @@ def test_the_page_knows_the_ground_that_a_game_makes(open_page, tmp_path):
         )
         wait_for(page, f"{pieces}.length >= 4")
         page.keyboard.down("ArrowRight")
-        # It predicts the same as the server: it stops before the wall.
+        # The page predicts what the server decides: the walk stops in front of the wall.
         wait_for(page, "flatlands.walk.arrived && flatlands.walk.at(2 ** 50)[0] === 3 * 1024 - 1")
         page.keyboard.up("ArrowRight")
         track = page.evaluate("flatlands.replica.players.get(flatlands.id).track")
         assert track["x"] + track["dx"] == 3 * 1024 - 1
-        # Of two keys the later one counts, and a finger leads along rows and columns.
+        # Of two keys, the later one counts, and a finger leads along rows and columns.
         page.keyboard.down("ArrowLeft")
         page.keyboard.down("ArrowDown")
         wait_for(page, "flatlands.walk.at(2 ** 50)[1] > 9000")
@@ -186,7 +186,7 @@ def test_a_page_that_draws_everything_itself_knows_all_and_predicts_walls(open_p
         wait_for(page, "page.told.length === 2")
         told = page.evaluate("page.told")
         assert [2, ["much"]] in told and ["Ada", {"loud": 2}] in told
-        # Somebody builds a wall across the way of who walks.
+        # Somebody builds a wall across the path of a walking player.
         page.evaluate("""() => {
           page.game.go({ heading: [1, 0] });
           for (let y = -4; y < 5; y++) page.game.do.build(6, y, 1);

@@ -29,7 +29,7 @@ TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
 
 
 def play(name: str, seed: int, inputs: Inputs, rounds: int | None = None) -> None:
-    """Play the round of a seed on one target, with so many calls. Raises what goes wrong."""
+    """Play the round of a seed on one target, with `rounds` calls. Raises what goes wrong."""
     fuzz, count = TARGETS[name]
     # Nodes draw their ids, and where players begin, from the process's own random numbers.
     random.seed(seed)

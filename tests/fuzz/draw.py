@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-#: Numbers around which the ranges of types and limits end.
+#: Numbers close to which the ranges of types and limits end.
 _EDGES = [0, *(2**bits for bits in (7, 8, 15, 16, 31, 32, 41, 42, 52, 53, 63, 64))]
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
@@ -17,7 +17,7 @@ _ODD = "\0\n\x7f\u00a0\u0301\u0489\u200b\u200d\u202e\u2028\u2800\u3164\ufdfd\ufe
 _ODD += "\U0001f468\U000e0041\U0010ffff\U00012031\ud800\udfff"
 _LETTERS = "abc xyzäß漢ไ"
 
-#: Lengths at which texts become too long.
+#: Lengths around which texts become too long.
 _LENGTHS = (0, 1, 2, 5, 19, 20, 21, 80, 81, 119, 120, 121, 512, 513, 4000)
 
 

@@ -1,4 +1,4 @@
-"""The record of what a fuzzer has given, and the exception for what broke."""
+"""The record of a fuzzer's inputs, and the exception for an input that broke a rule."""
 
 
 class Broken(Exception):
@@ -6,7 +6,7 @@ class Broken(Exception):
 
 
 class Inputs:
-    """The number of inputs that a fuzzer has given, and the last one."""
+    """The number of inputs that a fuzzer has given so far, and the last one."""
 
     def __init__(self) -> None:
         self.count = 0

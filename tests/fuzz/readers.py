@@ -1,4 +1,4 @@
-"""Fuzzers of the readers of a client's bytes: of the frames, and of the messages in them."""
+"""Fuzzers for the readers of a client's bytes: of the frames, and of the messages in them."""
 
 import random
 from typing import Any
@@ -12,7 +12,7 @@ from tests.fuzz.inputs import Broken, Inputs
 from tests.server.client_frames import client_close, client_frame
 from tests.server.violations import VIOLATIONS
 
-#: Bytes that a reader may keep besides a message: an incomplete header or control frame.
+#: Bytes that a reader may keep in addition to a message: an incomplete header or control frame.
 A_LITTLE = 139
 
 _SIZES = (0, 1, 5, 15, 16, 125, 126, 127, 300, 4095, 4096, 4097, 65536)
@@ -85,7 +85,7 @@ def _read(pieces: list[bytes], limit: int) -> tuple[Any, ...]:
 
 
 def messages(chance: random.Random, inputs: Inputs) -> None:
-    """Let a message be read: if it is not refused, its fields must be in the table's ranges."""
+    """Have a message read: if it is not refused, its fields must be in the table's ranges."""
     payload = packed(_message(chance))
     how = chance.randrange(6)
     if how == 0:
@@ -137,7 +137,7 @@ def _message(chance: random.Random) -> list[Any]:
 
 
 def drawn(chance: random.Random, row: Row) -> list[Any]:
-    """Return what a row may have, with fields in their ranges, at their ends, or just outside."""
+    """Return fields for a row: in their ranges, at the ends of these, or just outside."""
     message: list[Any] = []
     for field in row.fields:
         if field.optional and chance.random() < 0.5:

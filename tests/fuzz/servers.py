@@ -1,4 +1,4 @@
-"""A fuzzer of the readers of what brokers' servers send."""
+"""A fuzzer for the readers of what brokers' servers send."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ _SIZES = ("0", "1", "5", "5", "126", "128", "70000", "1048577", "-1", "-26", "+5
 
 
 def servers(chance: random.Random, inputs: Inputs) -> None:
-    """Let a stream of a server be parsed whole and in pieces: each time the same must be found, and
-    no more items than there are bytes."""
+    """Have a server's stream parsed whole and in pieces: both must find the same items, and
+    no more of them than there are bytes."""
     name = chance.choice(list(_PARSERS))
     stream = b"".join(_ITEMS[name](chance) for _ in range(chance.randint(1, 6)))
     for _ in range(chance.choice((0, 1, 1, 2))):
@@ -40,7 +40,7 @@ def _read(name: str, pieces: list[bytes]) -> list[Any]:
     try:
         found += map(repr, islice(_PARSERS[name](iter(pieces)), most))
     except (ConnectionError, *SURPRISES) as error:
-        # What came before it in the same bytes is not compared.
+        # What came before the error in the same bytes is not compared.
         return [type(error).__name__]
     if len(found) == most:
         raise Broken(f"{name} finds items without end")

@@ -1,4 +1,4 @@
-"""The fuzzers: some rounds are right, they find what is wrong, and give the same again."""
+"""The fuzzers: some rounds pass, faults are found, and a seed gives the same inputs again."""
 
 import contextlib
 import random
@@ -19,7 +19,7 @@ from tests.fuzz.__main__ import TARGETS, play
 from tests.fuzz.draw import packed
 from tests.fuzz.inputs import Broken, Inputs
 
-#: Streams, messages and worlds of each round here.
+#: How many streams, messages and worlds a round here has.
 ROUNDS = {
     "frames": 100,
     "messages": 1000,
@@ -38,7 +38,7 @@ def test_nothing_breaks(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_same_is_given_when_a_round_is_played_again(target):
+def test_a_round_that_is_played_again_gives_the_same_inputs(target):
     first, again, other = Inputs(), Inputs(), Inputs()
     for inputs, seed in ((first, 7), (again, 7), (other, 8)):
         play(target, seed, inputs, 1)
@@ -46,7 +46,7 @@ def test_the_same_is_given_when_a_round_is_played_again(target):
     assert first.last != other.last
 
 
-def test_a_stranger_sends_every_kind_of_message_also_well_formed():
+def test_a_stranger_sends_every_kind_of_message_well_formed_ones_too():
     chance = random.Random(1)
     crowd = worlds.Crowd(chance)
     stranger = worlds.Stranger(crowd, Inputs(), forger=True)
@@ -56,12 +56,12 @@ def test_a_stranger_sends_every_kind_of_message_also_well_formed():
             with contextlib.suppress(peer_protocol.Malformed):
                 kinds.add(peer_protocol.read(packed(message))[0])
     crowd.store.close()
-    # Counts are only sent where a node listens to them.
+    # Counts are only sent where a node listens for them.
     assert kinds == peer_protocol.MESSAGES.keys() - {peer_protocol.COUNTS}
 
 
 def take_any_length(monkeypatch):
-    """A frame reader that does not ask how long messages are."""
+    """The frame reader accepts messages of any length."""
     init = frames.FrameReader.__init__
     monkeypatch.setattr(
         frames.FrameReader, "__init__", lambda self, limit: init(self, limit + 70_000)
@@ -69,12 +69,12 @@ def take_any_length(monkeypatch):
 
 
 def take_any_number(monkeypatch):
-    """Numbers may be out of their ranges, those in fields that may be nil or a text too."""
+    """Numbers may be out of range, even in fields that may also be nil or a text."""
     monkeypatch.setattr(Field, "allows", lambda self, value: True)
 
 
 def believe_any_time(monkeypatch):
-    """An intent is believed to be as old as it says."""
+    """An intent is believed to be as old as it claims."""
     monkeypatch.setattr(movement, "INTENT_AGE", 100_000)
 
 
@@ -85,7 +85,7 @@ def walk_on_water(monkeypatch):
 
 
 def stand_anywhere(monkeypatch):
-    """Who asks to go somewhere far is there."""
+    """A player that asks to go somewhere far away is there at once."""
     act = movement.Movement.act
 
     def faulty(self, resident, number, t, intent, *more):
@@ -97,7 +97,7 @@ def stand_anywhere(monkeypatch):
 
 
 def believe_any_event(monkeypatch):
-    """Whatever is an event by its types is believed."""
+    """Anything with the types of an event is believed."""
     kinds = {}
     for kind, (make, row) in peer_protocol.EVENTS.items():
         fields = tuple(Field(field.name, field.type, -NUMBER) for field in row.fields)
@@ -106,7 +106,7 @@ def believe_any_event(monkeypatch):
     monkeypatch.setattr(played, "enters", lambda _fields: kinds[ENTER])
 
 
-#: Each fault, and a seed from which on a round that shows it soon comes.
+#: Each fault, and a seed soon after which a round shows it.
 @pytest.mark.parametrize(
     ("target", "fault", "first"),
     [

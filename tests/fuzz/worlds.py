@@ -1,4 +1,4 @@
-"""Fuzzers of worlds of two nodes with honest players, into which clients or nodes send anything.
+"""Fuzzers for worlds of two nodes with honest players, into which clients or nodes send anything.
 
 Whatever is sent, nothing may raise an exception, no player may stand in water or walk too fast, and
 no honest client may get what it cannot read. Time is the harness's, and the times of messages are
@@ -56,11 +56,11 @@ HEAD_START = 200
 #: Units to which the rounding errors of some legs may add up.
 ROUNDING = 64
 
-#: Messages that are sent into one world.
+#: How many messages are sent into one world.
 MESSAGES_EACH = 60
 
-#: ms after which everything is as if nothing had been sent: other nodes are silent everywhere by
-#: then, though some may have said that their next heartbeat comes late.
+#: ms after which everything is as if nothing had been sent. By then other nodes are silent
+#: everywhere, though some may have said that their next heartbeat comes late.
 CALM = 15_000
 
 #: The close codes with which clients leave.
@@ -70,14 +70,14 @@ _CODES = (1000, 1001, 1005, 1006, 1008, 1012, 4001)
 #: The address of one machine.
 OWN = "http://own.example.org"
 
-#: What a client sends after hello: what is in it more often is sent more often.
+#: What a client sends after hello: entries that are listed more often are sent more often.
 _SENT = (
     *(WALK, WALK, WALK, GO, GO, HOME, VIEWPORT, SAY, PING, ACK, INVITE) * 3,
     *(KEY, APPEAR, WATCH, WATCH, TICKET, *[DO] * 10),
 )
 
 
-#: The number of the kind of events of Flatlands, and of an event that there is not.
+#: The number of a kind of events of Flatlands, and of one that does not exist.
 EMOTED, UNKNOWN = 5, 6
 
 
@@ -88,19 +88,19 @@ class Painter(Me):
 
 
 class Weather(Kept):
-    """That of a square."""
+    """The weather of a square."""
 
     rain, word = number_from(0, 9), text_from(0, 20)
 
 
 class Painted(Game):
-    """Flatlands, with ground on which one writes, and something to ask."""
+    """Flatlands, with ground to write on and an action to ask for."""
 
     floor, me = Cells(), Painter
     keeps = (Weather,)
 
     def on_tick(self, square: tuple[int, int], kept: Weather) -> None:
-        """Let it rain, and say who is there."""
+        """Make it rain, and say who is there."""
         kept.rain = (kept.rain + 1) % 10
         kept.word = max((seen.name for seen in self.players_in(square)), default="")
 
@@ -108,7 +108,7 @@ class Painted(Game):
     def spill(
         self, me: Painter, reach: int = number_from(0, 3), said: str = text_from(0, 20)
     ) -> None:
-        """Write around a player."""
+        """Write on the ground around a player."""
         assert 0 <= reach <= 3 and len(said) <= 20
         self.floor[[(me.tile[0] + n, me.tile[1]) for n in range(reach)]] = 7
         me.team, me.word = reach, said[:10]
@@ -116,10 +116,10 @@ class Painted(Game):
 
 
 class Guarded(Painted):
-    """The same for those who are let in."""
+    """The same game, for guests who are let in."""
 
     def on_hello(self, guest: Guest, ticket: str) -> None:
-        """Let almost all play, some under another name."""
+        """Let almost all guests play, some under another name."""
         assert len(ticket) <= protocol.TICKET_LIMIT
         if ticket.startswith("x"):
             raise Refused("login", "not with that")
@@ -132,7 +132,7 @@ GAMES = ((Painted, 1), (Guarded, 1), (Paint, 1.5), (Quiet, 1))
 
 
 class Crowd:
-    """A harness of two nodes with two honest players each, which watches all players."""
+    """A harness of two nodes with two honest players each that watches all players."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -171,7 +171,7 @@ class Crowd:
         movement.put = noted
 
     def run(self, ms: int) -> None:
-        """Let so many ms pass, and check all players."""
+        """Let `ms` milliseconds pass, and check all players."""
         self.harness.run(ms)
         for n, client in enumerate(self.honest):
             for message in client.connection.messages[self._looked_at[n] :]:
@@ -216,7 +216,7 @@ class Crowd:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
     def rest(self) -> None:
-        """Let all honest players stop, since a screen does not know yet what it has just come to,
+        """Stop all honest players, since a screen does not know yet what it has just come to,
         and wait until everything is known everywhere."""
         for client in self.honest:
             if client.connection.closed is None and client.model.id:
@@ -260,7 +260,7 @@ def _check_words(client: Client) -> None:
                 raise Broken(f"a client is told {word!r}")
 
 
-# Clients that send anything.
+# Clients that send anything
 
 
 class Offender:
@@ -349,7 +349,7 @@ class Offender:
         return message
 
     def _action(self) -> list[Any]:
-        """Return a message that asks for an action of the game, mostly for one that there is."""
+        """Return a message that asks for an action of the game, mostly for one that exists."""
         chance, actions = self.crowd.chance, self.crowd.harness.node.play.actions
         name = chance.choice([*sorted(actions), "nothing"])
         fields = drawn(chance, actions[name].row) if name in actions else []
@@ -420,14 +420,14 @@ def sessions(chance: random.Random, inputs: Inputs) -> None:
     crowd.store.close()
 
 
-# Nodes that send anything.
+# Nodes that send anything
 
 
 class Stranger:
     """A link that belongs to no node, and publishes on the channels of nodes and squares.
 
-    A forger also uses the ids of real nodes and players. Whoever reaches the broker is believed, so
-    a forger may change what is known of them; another stranger must not.
+    A forger also uses the ids of real nodes and players. All that is published is believed, so a
+    forger may change what is known of them; another stranger must not.
     """
 
     def __init__(self, crowd: Crowd, inputs: Inputs, forger: bool) -> None:
@@ -563,14 +563,14 @@ class Stranger:
         return [self._some(0, 1), packed[chance.choice((0, 0, 0, 1)) :]]
 
     def _record(self, form: Struct, most: int) -> bytes:
-        """Return a record of a track, mostly of a player that there is."""
+        """Return a record of a track, mostly of a player that exists."""
         chance = self.crowd.chance
         slot = chance.choice((0, 1, 2, 3, chance.randint(0, most), most))
         low = chance.randrange(256), chance.randrange(256)
         return form.pack(slot, *low, *(chance.choice((0, 500, -32768, 32767)) for _ in range(5)))
 
     def _gem(self) -> str:
-        """Return the id of a gem, which may be one that there is."""
+        """Return the id of a gem, which may exist."""
         return self.crowd.chance.choice(("0:0:0", "0:0:1", "1:0:0", "a gem", "x" * 60, "x" * 61))
 
     def _event(self, kind: int | None = None) -> list[Any]:

@@ -44,7 +44,7 @@ test('items that later versions append, and messages of unknown kinds, change no
   assert.deepEqual(later, today);
 });
 
-test('a dot that has become empty fades; a fresh picture takes the place of all others', () => {
+test('a dot that has become empty fades, and a fresh picture replaces all dots', () => {
   const atlas = new Atlas(), told = (grain, fresh, ...dots) =>
     atlas.apply(picture(grain, fresh, [0, 0, dots]), 1000 * ++pictures);
   let pictures = 0;
@@ -87,7 +87,7 @@ function gazeAt(scale, x = 0, y = 0) {
   return gaze;
 }
 
-test('what is under the pointer stays there while one zooms', () => {
+test('what is under the pointer stays there while the map is zoomed', () => {
   const gaze = gazeAt(10);
   const before = gaze.toWorld(900, 100);
   gaze.zoom(3, 900, 100);
@@ -97,7 +97,7 @@ test('what is under the pointer stays there while one zooms', () => {
   assert.equal(gaze.scale, 30);
 });
 
-test('the gaze glides to where it shall be, and gets there', () => {
+test('the gaze glides to its target and reaches it', () => {
   const gaze = gazeAt(256);
   gaze.fit({ left: 1000, top: 0, right: 3000, bottom: 500 }, 50);
   for (let i = 0; i < 100; i++) gaze.advance(30, 130);
@@ -105,7 +105,7 @@ test('the gaze glides to where it shall be, and gets there', () => {
   assert.ok(gaze.toScreen(1000, 0).x > 49 && gaze.toScreen(3000, 0).x < 951);
 });
 
-test('the whole world serves as long as its dots are fine enough', () => {
+test('a picture of the whole world serves as long as its dots are fine enough', () => {
   const atlas = new Atlas(), gaze = gazeAt(30);
   atlas.apply(picture(0, true), 0);
   assert.equal(nextWatch(atlas, gaze, WHOLE_WORLD), null);
@@ -126,7 +126,7 @@ test('the whole world serves as long as its dots are fine enough', () => {
   assert.equal(nextWatch(atlas, gaze, watch), WHOLE_WORLD);
 });
 
-test('lines say how many there are, and count computer players apart', () => {
+test('lines say how many players there are, and count computer players separately', () => {
   const totals = { people: 214, computers: 30, squares: 61, nodes: 3, broker: 'redis', seed: 1,
     side: 16, names: [], walked: 0 };
   assert.equal(lineOf(totals, false), '214 people and 30 clockwork');
@@ -152,7 +152,7 @@ test('lines say how many there are, and count computer players apart', () => {
   assert.equal(dotLine(living(atlas)[0], true), 'square 0, 0 · 5 people and 2 clockwork · server 2');
 });
 
-test('who is in view is told by name, oneself first', () => {
+test('a line says who is in view, oneself first', () => {
   assert.equal(companyLine([], 0), 'Only you');
   assert.equal(companyLine([], 17), 'You and 17 clockwork');
   assert.equal(companyLine(['Ben'], 0), 'You and Ben');
@@ -161,7 +161,7 @@ test('who is in view is told by name, oneself first', () => {
   assert.equal(companyLine(['Ben', ...Array(9).fill('Mia')], 17), 'You, Ben and 9 others');
 });
 
-test('the land of the map is that of the game, without paths', () => {
+test('the map shows the land of the game, without paths', () => {
   const terrain = new Terrain(2013);
   let compared = 0;
   for (const [cx, cy] of [[0, 0], [-1, 2], [7, -9], [123456, -98765]]) {

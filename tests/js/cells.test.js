@@ -12,7 +12,7 @@ function told(...messages) {
   return cells;
 }
 
-test('changes are written over what is known of a square and a layer, and a whole replaces it', () => {
+test('changes are written over what is known of a square\'s layer, and a whole layer replaces it', () => {
   const whole = Uint8Array.from({ length: SIDE * SIDE }, (_, i) => i);
   const cells = told([P.CELLS, -1, 2, 0, true, whole], [P.CELLS, -1, 2, 0, false, Uint8Array.of(1, 0, 99, 15, 0, 7)],
     [P.CELLS, -1, 2, 1, false, Uint8Array.of(0, 0, 5)]);
@@ -27,7 +27,7 @@ test('the number of a tile has two bytes', () => {
   assert.equal(cells.squares.get('0:0:0')[4095], 3);
 });
 
-test('a tile is a wall from the value on that the welcome names for its layer', () => {
+test('a tile is a wall from the value that the welcome names for its layer', () => {
   const cells = told([P.CELLS, -1, 2, 1, false, Uint8Array.of(6, 0, 128, 7, 0, 127)],
     [P.CELLS, -1, 2, 0, false, Uint8Array.of(0, 0, 255)]);
   assert.equal(cells.blocked(-2, 9), false, 'no layer has walls');
@@ -35,7 +35,7 @@ test('a tile is a wall from the value on that the welcome names for its layer', 
   assert.deepEqual([[-2, 9], [-1, 9], [-4, 8], [5, 5]].map(([x, y]) => cells.blocked(x, y)), [true, false, false, false]);
 });
 
-test('what is not held any more is forgotten, and everything after a resync', () => {
+test('what is no longer held is forgotten, and everything is after a resync', () => {
   const some = Uint8Array.of(0, 0, 1);
   const cells = told([P.CELLS, 0, 0, 0, false, some], [P.CELLS, 5, 0, 0, false, some], [P.HELD, -1, -1, 1, 1]);
   assert.deepEqual([...cells.squares.keys()], ['0:0:0']);

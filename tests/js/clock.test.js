@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { Clock } from '../../static/clock.js';
 
-test('a clock never goes back but at a node whose clock is behind', () => {
+test('a clock only goes back when it follows a node whose clock is behind', () => {
   const clock = new Clock();
   clock.sample(0, 100000, 10);
   const first = clock.now(10);
@@ -16,7 +16,7 @@ test('a clock never goes back but at a node whose clock is behind', () => {
   assert.equal(clock.now(1040), 41000);
 });
 
-test('the quickest of the last pings is believed, and reached a tenth as fast as time passes', () => {
+test('the clock follows the quickest recent ping, at a tenth of the speed of time', () => {
   const clock = new Clock();
   clock.sample(0, 1050, 100);
   assert.equal(clock.now(100), 1100);
@@ -30,7 +30,7 @@ test('the quickest of the last pings is believed, and reached a tenth as fast as
   assert.equal(clock.now(1000), 2015);
 });
 
-test('what was measured before a sleep does not count after it', () => {
+test('measurements made before a sleep do not count after it', () => {
   const clock = new Clock();
   for (let at = 0; at < 8000; at += 1000) clock.sample(at, at + 10, at + 20);
   // Performance time has stood still for eight seconds, and this ping is not the quickest.

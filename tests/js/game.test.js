@@ -88,7 +88,7 @@ async function playing(kinds = [], how = {}, ground = 2) {
   return { game, hear, welcome };
 }
 
-test('a window that is dragged tells its size once, in whole tiles, and none that is no size', async () => {
+test('a window that is dragged tells its size once, in whole tiles, and only a valid one', async () => {
   const { game } = await playing();
   pass(300);
   const told = sent.splice(0);
@@ -107,7 +107,7 @@ test('a window that is dragged tells its size once, in whole tiles, and none tha
   assert.deepEqual(sends(P.VIEWPORT), [[1, 65535]]);
 });
 
-test('a click is where the canvas is, and more tiles than the server tells of are not drawn', async () => {
+test('a click counts from the canvas, and no more tiles are drawn than the server tells of', async () => {
   const { game } = await playing();
   assert.deepEqual(game.draw.placeAt(100, 50), [game.draw.left, game.draw.top]);
   box.width = 5600;
@@ -116,7 +116,7 @@ test('a click is where the canvas is, and more tiles than the server tells of ar
   assert.deepEqual(game.draw.fit(), [20, 10]);
 });
 
-test('whoever lets go of the window stands, also if the server has refused something meanwhile', async () => {
+test('a player whose window loses focus stands, even if the server has just refused something', async () => {
   const { game, hear } = await playing();
   pressed('keydown', 'ArrowRight');
   hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 2, 1)]]);
@@ -127,7 +127,7 @@ test('whoever lets go of the window stands, also if the server has refused somet
   assert.equal(game.goes, false);
 });
 
-test('an action that is asked for too often rests for a second, and others do not', async () => {
+test('an action that is requested too often rests for a second, and others do not', async () => {
   const { game, hear } = await playing();
   sent.length = 0;
   assert.equal(game.do.wave(), true);
@@ -140,7 +140,7 @@ test('an action that is asked for too often rests for a second, and others do no
   assert.equal(game.do.wave(), true);
 });
 
-test('what no server would take is not sent', async () => {
+test('what no server would accept is not sent', async () => {
   const { game } = await playing([], { name: '\u200b' });
   assert.ok(game.net.hello.name.length > 1 && game.identity.name === game.net.hello.name);
   sent.length = 0;
@@ -149,7 +149,7 @@ test('what no server would take is not sent', async () => {
   for (const place of [[3, NaN], [3], [Infinity, 2]]) assert.throws(() => game.goTo(...place), /write two numbers/);
 });
 
-test('a fault of a page is told, and all else that came is there', async () => {
+test('a fault in a page is reported, and everything else that came is still there', async () => {
   const { game, hear } = await playing();
   const heard = [];
   game.on.said(() => { throw new Error('said'); });
@@ -164,7 +164,7 @@ test('a fault of a page is told, and all else that came is there', async () => {
   assert.deepEqual([faults.slice(1), over], [['drawn'], 2]);
 });
 
-test('where nobody walks keys do nothing, and of two keys the later one counts, again and again', async () => {
+test('where a game has no walking, keys do nothing, and of two keys the later one counts each time', async () => {
   await playing([['walking', 0, 'none', []]]);
   sent.length = 0;
   pressed('keydown', 'ArrowRight');
@@ -178,7 +178,7 @@ test('where nobody walks keys do nothing, and of two keys the later one counts, 
   assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0], [0, 1], [0, 1], [0, 1]]);
 });
 
-test('who is led along rows stops where it was led, however rare frames are', async () => {
+test('a player that is led along rows stops where it was led, however rare frames are', async () => {
   for (const rare of [10, 150, 350, 600, 900]) {
     const { game, hear } = await playing([['walking', 0, 'straight', []]]);
     let seq = 1;
@@ -198,7 +198,7 @@ test('who is led along rows stops where it was led, however rare frames are', as
   }
 });
 
-test('with turns a player goes on when keys are let go, and after it has come back', async () => {
+test('with turns a player goes on after its keys are released, and after it has come back', async () => {
   const { welcome } = await playing([['walking', 0, 'straight', []]], { turns: true });
   sent.length = 0;
   for (const code of ['ArrowRight', 'ArrowUp']) {
@@ -212,7 +212,7 @@ test('with turns a player goes on when keys are let go, and after it has come ba
   assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[0, 0]], 'who stood still stands');
 });
 
-test('who holds a key at a wall goes on when that is gone', async () => {
+test('a player that holds a key at a wall goes on when the wall is gone', async () => {
   const { game, hear } = await playing([['cells', 0, 'walls', []], ['solid', 0, 1, []]]);
   const wall = (value) => [[0, [1, 17, 33]], [-1, [209, 225, 241]]].forEach(([row, tiles]) => {
     hear(P.CELLS, 0, row, 0, false, new Uint8Array(tiles.flatMap((tile) => [tile, 0, value])));
@@ -228,7 +228,7 @@ test('who holds a key at a wall goes on when that is gone', async () => {
   assert.deepEqual(sends(P.WALK).map((walk) => walk.slice(2)), [[1, 0]], 'once');
 });
 
-test('who comes back knows the ground still, and itself, and why it cannot', async () => {
+test('a page that comes back still knows the ground and its player, and says why if it cannot', async () => {
   const { game, hear, welcome } = await playing([['ground', 0, 'stamp', []]], {}, 1), lines = [];
   const { ground } = game;
   hear(P.RESYNC);
@@ -240,7 +240,7 @@ test('who comes back knows the ground still, and itself, and why it cannot', asy
   assert.equal(lines[0], 'the world is full: try again later');
 });
 
-test('who has left without a word is forgotten after some seconds', async () => {
+test('a player that has left without a word is forgotten after some seconds', async () => {
   const { game, hear } = await playing();
   hear(P.SNAPSHOT, 0, 0, Date.now(), [[0, ...enter(OWN, 1)], [0, ...enter(OWN + 1, 1)]]);
   hear(P.FLUSH, 1, Date.now(), [[0, 0, 0, 0, new Uint8Array(0), [[2, OWN + 1, 2, 1, 0]]]]);
@@ -249,7 +249,7 @@ test('who has left without a word is forgotten after some seconds', async () => 
   assert.equal(game.players.length, 1);
 });
 
-test('a page hears what happens to its connection, and who leaves is nobody', async () => {
+test('a page hears what happens to its connection, and a player that leaves is nobody', async () => {
   const { game } = await playing(), heard = [], { on, net, identity } = game;
   for (const what of ['lost', 'waiting', 'quiet', 'ended', 'line']) on[what]((...told) => heard.push([what, ...told]));
   net.on.quiet(true);

@@ -23,7 +23,7 @@ function browserOf() {
   };
 }
 
-test('a window that is alone goes on as the player that the browser keeps', async () => {
+test('a lone window goes on as the player that the browser keeps', async () => {
   const browser = browserOf(), first = browser.open();
   await first.ready;
   first.begin();
@@ -54,7 +54,7 @@ test('a second window that plays at the same time is somebody else, and stays so
   assert.deepEqual([reloaded.name, reloaded.token], ['Lark', 'of the second']);
 });
 
-test('of two windows that wait on the title, the second one to play is somebody else', async () => {
+test('of two windows that wait on the title, the second to play is somebody else', async () => {
   const browser = browserOf();
   browser.shared.setItem('flatlands.token', 'kept');
   const one = browser.open(), other = browser.open();
@@ -66,7 +66,7 @@ test('of two windows that wait on the title, the second one to play is somebody 
   assert.deepEqual([one.token, other.token, told], [null, 'kept', 1]);
 });
 
-test('without a way to other windows, and with rubbish in its storage, there is somebody', async () => {
+test('a page that reaches no other windows and finds rubbish in its storage is still somebody', async () => {
   const own = storageOf();
   for (const look of ['', 'x', '-5', '1e9']) {
     own.setItem('flatlands.look', look);

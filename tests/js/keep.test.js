@@ -23,7 +23,7 @@ test('where a page may store nothing, a text is kept for the visit', () => {
   assert.equal(keep.get('name'), 'Wren');
 });
 
-test('where there is no room for a text, it counts for the visit all the same', () => {
+test('where there is no room to store a text, it is still kept for the visit', () => {
   const storage = storageOf(new Map([['name', 'Lark']])), { setItem } = storage;
   storage.setItem = () => {
     throw new DOMException('full', 'QuotaExceededError');
@@ -40,7 +40,7 @@ test('where there is no room for a text, it counts for the visit all the same', 
   assert.equal(keep.get('name'), 'Finch');
 });
 
-test('a fault of the page is no lack of storage', () => {
+test('a fault in the page is not mistaken for a lack of storage', () => {
   const keep = new Keep(() => undefined);
   assert.throws(() => keep.get('name'), TypeError);
 });

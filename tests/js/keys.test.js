@@ -3,14 +3,14 @@ import { test } from 'node:test';
 
 import { letterOf, walkingKeys } from '../../static/keys.js';
 
-test('a key means the letter on it, and where none of a to z is on it, that of its place', () => {
+test('a key means the letter on it, or if that is none of a to z, the letter of its place', () => {
   for (const [key, code, letter] of [['m', 'Semicolon', 'm'], [',', 'KeyM', null], ['M', 'KeyM', 'm'],
     ['é', 'Digit2', null], ['ь', 'KeyM', 'm'], ['ı', 'KeyI', 'i'], ['Enter', 'Enter', null]]) {
     assert.equal(letterOf({ key, code }), letter, `${key} at ${code}`);
   }
 });
 
-test('the keys that walk are named as they are printed, where the browser tells', async () => {
+test('the keys that walk are named as they are printed, if the browser tells', async () => {
   const french = new Map([['KeyW', 'z'], ['KeyA', 'q'], ['KeyS', 's'], ['KeyD', 'd']]);
   assert.deepEqual(await walkingKeys({ getLayoutMap: async () => french }), ['Z', 'Q', 'S', 'D']);
   assert.deepEqual(await walkingKeys(undefined), ['W', 'A', 'S', 'D']);

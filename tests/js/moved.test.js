@@ -88,7 +88,7 @@ function show(there) {
   there.hear(P.SNAPSHOT, 0, 0, 0, []);
 }
 
-test('it says hello there with its last token, and changes over when all squares are shown', async (context) => {
+test('it says hello there with its last token, and changes over once all squares are shown', async (context) => {
   const { net, home, told, names } = await playing(context);
   home.hear(P.MOVED, `${THERE}:8443/game`);
   const there = sockets[1];
@@ -114,7 +114,7 @@ test('it says hello there with its last token, and changes over when all squares
   assert.equal(net.flush, 1);
 });
 
-test('what is done only once waits for the other machine, and walks do not', async (context) => {
+test('what must be done only once waits for the other machine, and walks do not', async (context) => {
   const { net, home } = await playing(context);
   home.hear(P.MOVED, THERE);
   const there = sockets[1];
@@ -130,7 +130,7 @@ test('what is done only once waits for the other machine, and walks do not', asy
   assert.ok(home.closed);
 });
 
-test('it stays if nobody lets it in there, and says then what has waited', async (context) => {
+test('it stays if it is not let in there, and then says what has waited', async (context) => {
   const { net, home, names, pass } = await playing(context);
   for (const fails of [
     (there) => there.end(1006),
@@ -157,7 +157,7 @@ test('it stays if nobody lets it in there, and says then what has waited', async
   assert.ok(!names().includes('lost') && !names().includes('error'));
 });
 
-test('where its page may not connect, or is already, nothing happens', async (context) => {
+test('nothing happens where its page may not connect, or where it is already', async (context) => {
   const { net, home } = await playing(context);
   for (const address of ['https://forbidden.example.org', 'no address', 'https://a.example.org']) {
     home.hear(P.MOVED, address);
@@ -166,7 +166,7 @@ test('where its page may not connect, or is already, nothing happens', async (co
   assert.ok(net.playing);
 });
 
-test('if the other machine dies when it has the player, it comes back where it began', async (context) => {
+test('if the other machine dies once it has the player, the player comes back where it began', async (context) => {
   const { net, home, names, pass } = await playing(context);
   home.hear(P.MOVED, THERE);
   const there = sockets[1];
@@ -199,7 +199,7 @@ test('it changes over soon after the welcome, whatever is still to be shown', as
   assert.equal(net.socket, sockets[1]);
 });
 
-test('a walk goes on by another clock from where it is', () => {
+test('a walk goes on from where it is by another clock', () => {
   const walk = new Walk(() => false);
   walk.begin(0, 0, 1000);
   walk.follow({ heading: [1, 0] }, 1000);

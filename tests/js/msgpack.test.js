@@ -15,7 +15,7 @@ test('bytes are read with a length of one, two and four bytes, between other ite
   }
 });
 
-test('bytes are looked at where they are, and not copied', () => {
+test('bytes are read in place and not copied', () => {
   const buffer = bufferOf(0x92, 0xc4, 2, 5, 6, 0xc4, 0);
   const [bytes, none] = decode(buffer);
   assert.equal(bytes.buffer, buffer);

@@ -63,7 +63,7 @@ test('a message of an unknown kind, and items that later versions append, do no 
   assert.deepEqual(passed.map(([[kind]]) => kind), [99, 2 ** 40, P.FLUSH]);
 });
 
-test('a flush is passed on whole, and then acknowledged within a second', async (context) => {
+test('a flush is passed on as a whole, and then acknowledged within a second', async (context) => {
   const { net, passed, hear, pass } = await playing(context);
   const message = flush(100, [0, 0, 0, 3, '', [enter(7, 1, 0)]], [1, 0, 2, 0, '']);
   message[1] = 41;
@@ -76,7 +76,7 @@ test('a flush is passed on whole, and then acknowledged within a second', async 
   assert.deepEqual(net.socket.sent, [[P.ACK, 42]]);
 });
 
-test('while flushes come pings are rare, and come 1, 2, 4 and 8 s after the last one', async (context) => {
+test('while flushes come, pings are rare; after the last flush they come at 1, 2, 4 and 8 s', async (context) => {
   const { net, hear, pass } = await playing(context);
   for (let number = 1; number <= 100; number++) {
     hear([P.FLUSH, number, 100, []]);
@@ -110,7 +110,7 @@ test('a flush is acknowledged at once when much has been received', async (conte
   assert.deepEqual(net.socket.sent, [[P.ACK, 2]]);
 });
 
-test('after a resync flushes are numbered anew, and acknowledged all the same', async (context) => {
+test('after a resync flushes are numbered afresh, and still acknowledged', async (context) => {
   const { net, hear, pass } = await playing(context);
   hear([P.FLUSH, 5000, 100, []]);
   pass(1000);
@@ -140,7 +140,7 @@ test('a page that stood still or was hidden raises no false alarm', async (conte
   assert.deepEqual(told, [['quiet', true], ['quiet', false]]);
 });
 
-test('a hello that came too late is said again soon, and a full world is tried later', async (context) => {
+test('a hello that came too late is repeated soon, and a full world is tried again later', async (context) => {
   const { net, told, hear, pass } = await playing(context);
   const refuse = (code, sentence) => {
     hear([P.ERROR, code, sentence]);
@@ -160,7 +160,7 @@ test('a hello that came too late is said again soon, and a full world is tried l
   assert.deepEqual(refuse('full', 'this world is full'), ['this world is full', 10_000]);
 });
 
-test('what was refused before is not why a connection ends', async (context) => {
+test('an earlier refusal is not given as the reason why a connection ends', async (context) => {
   const { net, told, hear } = await playing(context);
   hear([P.ERROR, 'store', 'the server cannot reach its store']);
   net.socket.onclose({ code: P.CLOSE_RESTART, reason: 'the server restarts' });

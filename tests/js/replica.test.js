@@ -41,7 +41,7 @@ test('a track lasts as long as the speeds of the welcome make it', () => {
   assert.equal(lasts(5, 0, 0), 0);
 });
 
-test('a player is as fast, and has what the game has of it, as its last enter says', () => {
+test('a player\'s speed and its values of the game are those of its last enter', () => {
   const replica = new Replica();
   replica.learn([['player', 0, 'Painter', ['colour', 'team']]]);
   replica.apply([P.HELD, 0, 0, 2, 0], 0);
@@ -53,7 +53,7 @@ test('a player is as fast, and has what the game has of it, as its last enter sa
   assert.deepEqual([player.track.duration, player.values.team], [1000, 'blue']);
 });
 
-test('a slot is nobody\'s once its player is gone, and then the next one\'s', () => {
+test('a slot is nobody\'s once its player is gone, and then its next player\'s', () => {
   const replica = knowing(enter(7, 1, 3), [P.EVENT_GONE, 7, 2]);
   move(replica, { slot: 3, seq: 3 });
   assert.deepEqual([replica.players.size, replica.slots.get('0:0').get(0).size], [0, 0]);
@@ -62,7 +62,7 @@ test('a slot is nobody\'s once its player is gone, and then the next one\'s', ()
   assert.equal(seqOf(replica, 8), 2);
 });
 
-test('a seq goes on from the one that is known, also where its low byte begins anew', () => {
+test('a seq goes on from the known one, even where its low byte wraps', () => {
   const replica = knowing(enter(7, 250, 0));
   move(replica, { slot: 0, seq: 255 });
   assert.equal(seqOf(replica, 7), 255);
@@ -80,7 +80,7 @@ test('large seqs and acks go on too', () => {
   assert.deepEqual([seq, ack], [2 ** 52 + 256 + 3, 2 ** 52 + 256 + 1]);
 });
 
-test('a track whose seq is the one known or before it changes nothing, its ack neither', () => {
+test('a track whose seq is the known one or older changes nothing, and nor does its ack', () => {
   const replica = knowing(enter(7, 300, 0, { ack: 10 }));
   for (const seq of [300, 299, 200, 300 - 128]) {
     move(replica, { slot: 0, seq, ack: 11, dx: 99 });
@@ -115,7 +115,7 @@ test('an event of an unknown kind changes nothing', () => {
   assert.equal(seqOf(replica, 7), 1);
 });
 
-test('what is left behind the last whole record is ignored', () => {
+test('bytes after the last whole record are ignored', () => {
   const replica = knowing(enter(7, 1, 0), enter(8, 1, 1), enter(9, 1, 256));
   const both = records([{ slot: 0, seq: 2 }, { slot: 1, seq: 2 }]);
   const wide = records([{ slot: 256, seq: 2 }], 2);
@@ -125,7 +125,7 @@ test('what is left behind the last whole record is ignored', () => {
   assert.equal(seqOf(replica, 8), 1);
 });
 
-test('a player on its way between two squares has a slot in neither', () => {
+test('a player on its way from one square to another has a slot in neither', () => {
   const replica = knowing(enter(7, 1, 3, { dx: 5000 }));
   tell(replica, [enter(8, 1, 3)], { col: 1 });
   tell(replica, [[P.EVENT_LEAVE, 7, 2, 1, 0]]);
@@ -140,7 +140,7 @@ test('a player on its way between two squares has a slot in neither', () => {
   assert.equal(seqOf(replica, 7), 5);
 });
 
-test('squares that are let go, a resync and a new connection take the slots with them', () => {
+test('slots are forgotten with squares that are no longer held, at a resync and at a new connection', () => {
   const replica = knowing(enter(7, 1, 3));
   tell(replica, [enter(8, 1, 3)], { col: 1 });
   replica.apply([P.HELD, 1, 0, 2, 0], 0);
@@ -155,7 +155,7 @@ test('squares that are let go, a resync and a new connection take the slots with
   assert.equal(replica.players.size, 0);
 });
 
-test('who says something is known by its id', () => {
+test('a player that says something is known by its id', () => {
   const replica = knowing(enter(7, 1, 0)), said = [];
   replica.onSay = ({ name }, text) => said.push([name, text]);
   tell(replica, [[P.EVENT_SAY, 7, 'hello'], [P.EVENT_SAY, 8, 'who?'], enter(9, 1, 1),
@@ -163,7 +163,7 @@ test('who says something is known by its id', () => {
   assert.deepEqual(said, [['P7', 'hello'], ['P9', 'here']]);
 });
 
-test('a flush is as late as the latest of its events that began a moment ago', () => {
+test('a flush is as late as the latest of its events that has only just begun', () => {
   const replica = knowing(enter(7, 1, 0), enter(8, 1, 1), enter(9, 1, 2));
   const late = (now, ...batches) => {
     replica.apply(flush(1000, ...batches), now);
@@ -200,7 +200,7 @@ test('a sketch says where a player is at the time of its flush, and where it goe
   assert.equal(replica.late, 20);
 });
 
-test('what is told exactly takes the place of a sketch', () => {
+test('an exact track replaces a sketch', () => {
   const replica = knowing(enter(7, 1, 3));
   draw(replica, [{ slot: 3, seq: 2 }]);
   move(replica, { slot: 3, seq: 3, x: 5 });
@@ -211,7 +211,7 @@ test('what is told exactly takes the place of a sketch', () => {
   assert.deepEqual([rough, track.x], [false, 77]);
 });
 
-test('sketches that end too soon, and crowds that are not held, are ignored', () => {
+test('sketches that are cut short, and crowds that are not held, are ignored', () => {
   const replica = knowing(enter(7, 1, 3));
   const some = sketches([{ slot: 3, seq: 2 }]);
   for (let length = 0; length < some.length; length++) {

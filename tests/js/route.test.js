@@ -25,7 +25,7 @@ function walk(blocked, from, to, before = 0) {
   return { route, goals, left: awayFrom(own.at(now), middleOf(to)), seconds: now / 1000 };
 }
 
-test('a goal behind a wall is reached by a few goals, and around both of its ends', () => {
+test('a goal behind a wall is reached by way of a few goals, around either of its ends', () => {
   const blocked = (col, row) => col === 10 && Math.abs(row) < 20;
   assert.ok(awayFrom(endOf(blocked, middleOf([0, 0]), middleOf([20, 3])), middleOf([20, 3])) > 9);
   const { left, goals, seconds } = walk(blocked, [0, 0], [20, 3]);
@@ -33,19 +33,19 @@ test('a goal behind a wall is reached by a few goals, and around both of its end
   assert.ok(seconds < 10.5, String(seconds));
 });
 
-test('a way may end before its goal, beside whoever stands there', () => {
+test('a way may end before its goal, beside a player that stands there', () => {
   const { left } = walk((col, row) => col === 10 && row > -8, [0, 0], [20, 0], 1.6);
   assert.ok(left >= 1.6 && left < 3.2, String(left));
 });
 
-test('where no way leads to the goal, it leads near, and says so', () => {
+test('where no way leads to the goal, one leads near it, and says so', () => {
   const moat = (col, row) => Math.max(Math.abs(col - 30), Math.abs(row)) === 4;
   const { route, left } = walk(moat, [0, 0], [30, 0]);
   assert.equal(route.leads, false);
   assert.ok(left <= 5, String(left));
 });
 
-test('over the ground of the world it leads by bridges, near and far', () => {
+test('over the ground of the world a way leads by bridges, near and far', () => {
   for (const [seed, from, to] of [[178, [70, 8], [86, 8]], [2013, [0, 0], [100, 3000]]]) {
     const ground = new Terrain(seed);
     const { route, left, seconds } = walk((col, row) => ground.blocked(col, row), from, to);
@@ -56,7 +56,7 @@ test('over the ground of the world it leads by bridges, near and far', () => {
   }
 });
 
-test('a search goes on from frame to frame, and no longer than it may', () => {
+test('a search is spread over frames, and takes no longer than it may', () => {
   let looked = 0;
   const open = (col) => {
     looked++;

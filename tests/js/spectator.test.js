@@ -7,7 +7,7 @@ import { encode } from '../../static/msgpack.js';
 import * as P from '../../static/protocol.js';
 import { Spectator } from '../../static/spectator.js';
 
-test('who may not watch tries again seldom, and soon once it may', (context) => {
+test('a client that is refused tries again seldom, and soon once it may watch', (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   context.mock.method(Math, 'random', () => 1);
   /** @type {any[]} */

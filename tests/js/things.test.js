@@ -31,7 +31,7 @@ test('things are known by their square, at absolute positions', () => {
     values: { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 } });
 });
 
-test('what a game keeps of a square is known by its names, as long as the square is held', () => {
+test('what a game keeps for a square is known by its names as long as the square is held', () => {
   const replica = holding(0, 0, 1, 0);
   const weather = (rain) => [{ type: 'Weather', values: { rain } }, { type: 'Tide', values: { height: 2 } }];
   replica.apply([P.KEPT, 0, 0, [[7], [2]]], 0);
@@ -45,7 +45,7 @@ test('what a game keeps of a square is known by its names, as long as the square
   assert.equal(replica.kept.size, 0);
 });
 
-test('what is told of a square replaces what was known of it, and of no other', () => {
+test('what is told of a square replaces what was known of that square, and of no other', () => {
   const replica = holding(0, 0, 1, 0);
   replica.apply([P.THINGS, 0, 0, [GEM]], 0);
   replica.apply([P.THINGS, 1, 0, [CAIRN]], 0);

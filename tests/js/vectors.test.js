@@ -20,7 +20,7 @@ for (const [name, check] of Object.entries(checks)) {
   });
 }
 
-test('every thing that is no landmark, and that nobody plants, stands somewhere', () => {
+test('every thing that is not a landmark, and that nobody plants, stands somewhere', () => {
   const seen = new Set(load('standing').flatMap(({ standing }) => standing.map(([, , name]) => name)));
   const planted = KINDS.map(({ prop }) => prop);
   const names = PROPS.map(({ name }) => name).filter((name) => !(name.replace(/\d$/, '') in NOUNS) && !planted.includes(name));

@@ -13,7 +13,7 @@ function walkEast(blocked = meadow) {
   return walk;
 }
 
-test('a wall that comes to be ends the way before it, and another one changes nothing', () => {
+test('a new wall in the way ends it in front of the wall, and another wall changes nothing', () => {
   const walls = new Set(), blocked = (x, y) => walls.has(`${x}:${y}`);
   const walk = walkEast(blocked), { track } = walk;
   walls.add('3:5');
@@ -33,7 +33,7 @@ test('an answer to an older intent does not move the walk', () => {
   assert.equal(walk.track, track);
 });
 
-test('a track that is told does not move the walk before the walk has been compared to it', () => {
+test('a track does not move the walk before the walk has been compared to it', () => {
   const walk = walkEast(), told = { ack: 1, track: { ...walk.track } };
   walk.reconcile(told, 1100);
   told.track.x = 2 * UNIT;
@@ -46,7 +46,7 @@ test('a track that is told does not move the walk before the walk has been compa
   assert.equal(walk.track.x, 2 * UNIT);
 });
 
-test('a small error is eased away, a large one is a jump', () => {
+test('a small error is eased away, and a large one is a jump', () => {
   const walk = walkEast();
   const late = { ...walk.track, start: 1100 };
   assert.equal(walk.reconcile({ ack: 1, track: late }, 2000), false);
@@ -57,20 +57,20 @@ test('a small error is eased away, a large one is a jump', () => {
   assert.deepEqual(walk.error, [0, 0]);
 });
 
-test('a walk that the server ended before its way did is told, and stands', () => {
+test('a walk that the server ended early is reported, and stands', () => {
   const walk = walkEast();
   walk.reconcile({ ack: 1, track: stand(5 * UNIT, 0, 2000) }, 2000);
   assert.ok(walk.ended && walk.arrived);
   assert.deepEqual(walk.drawn(9000).map(Math.round), [5, 0]);
 });
 
-test('a walk that ended at a wall is not told as ended by the server', () => {
+test('a walk that ended at a wall is not reported as ended by the server', () => {
   const walk = walkEast((col) => col === 5);
   walk.reconcile({ ack: 1, track: stand(5 * UNIT - 1, 0, 2000) }, 2000);
   assert.ok(!walk.ended && walk.arrived);
 });
 
-test('a frozen walk stays, and is where it ought to be once an answer comes', () => {
+test('a frozen walk stays, and is where it should be once an answer comes', () => {
   const walk = walkEast();
   walk.freeze(2000);
   assert.equal(walk.time(9000), 2000);
@@ -80,7 +80,7 @@ test('a frozen walk stays, and is where it ought to be once an answer comes', ()
   assert.equal(walk.time(2200), 2200);
 });
 
-test('a walk goes on at the pace that the server has told last, also before it is answered', () => {
+test('a walk goes on at the pace that the server told last, even before it is answered', () => {
   const walk = walkEast();
   walk.reconcile({ ack: 1, pace: 200, track: leg(() => false, 0, 0, walk.intent, 1000, 200) }, 1000);
   assert.deepEqual([walk.track.duration, ...walk.at(2000).map((n) => Math.round(n / UNIT))], [3200, 10, 0]);
@@ -89,7 +89,7 @@ test('a walk goes on at the pace that the server has told last, also before it i
   assert.deepEqual([walk.track.duration, walk.at(3000)[1]], [12_800, 2559]);
 });
 
-test('a halted walk stands where it has come to', () => {
+test('a halted walk stands where it has got to', () => {
   const walk = walkEast();
   walk.halt(2000);
   assert.ok(walk.arrived);

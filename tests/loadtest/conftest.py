@@ -7,13 +7,13 @@ from flatlands.loadtest.swarm import run
 
 @pytest.fixture
 def out(tmp_path):
-    """Where a run is kept."""
+    """The path at which a run is kept."""
     return tmp_path / "run.json"
 
 
 @pytest.fixture
 def sets(monkeypatch):
-    """A function that gives names of a module other values; the swarm warms up and settles sooner
+    """A function that gives a module's names other values. The swarm warms up and settles sooner
     than outside of tests."""
     monkeypatch.setattr(run, "WARM_UP", 0.5)
     monkeypatch.setattr(run, "SETTLE", 1.0)

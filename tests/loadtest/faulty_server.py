@@ -1,8 +1,8 @@
-"""A server that makes faults once its clients play, for tests of the oracle that must find them:
+"""A server that makes faults once its clients play, for tests that the oracle finds them:
 `python -m tests.loadtest.faulty_server '{"drop": 3, ...}' OPTIONS`.
 
 The argument says how many faults of each kind it makes. Each fault is done to a batch with a single
-move, on its way to one client that is not the mover. With {"lose": 10000}, one batch in so many is
+move, on its way to one client that is not the mover. With {"lose": 10000}, one batch in 10,000 is
 lost on its way to any client. With {"blind": 5}, five clients are told nothing of cells.
 """
 
@@ -41,12 +41,12 @@ class Faults:
         self.left = counts
         self.next = 0.0
         self.flush = Session.flush
-        #: (session, square) -> a batch that is written after one that was begun later, and the time
-        #: at which it was begun itself.
+        #: (session, square) -> a batch that is written after a later one, and the node time
+        #: at which it was begun.
         self.held: dict[tuple[Session, tuple[int, int]], tuple[Batch, int]] = {}
         #: Session -> batches that are written late: (when, batch, time at which it was begun).
         self.delayed: dict[Session, list[tuple[int, Batch, int]]] = {}
-        #: The sessions of which a move was hidden. The first in a flush is nearly always the same
+        #: The sessions from which a move was hidden. The first in a flush is nearly always the same
         #: one, and perhaps no observer's.
         self.hidden_from: set[Session] = set()
         #: The clients that are told nothing of cells.
@@ -73,7 +73,7 @@ class Faults:
         self.flush(session, b"".join(out), number, now)
 
     def _is_blind(self, session: Session) -> bool:
-        """Say whether a client is one of those that are told nothing of cells."""
+        """Return whether a client is one of those that are told nothing of cells."""
         if len(self.blind) < self.left.get("blind", 0):
             self.blind.add(session)
         return session in self.blind
@@ -90,7 +90,7 @@ class Faults:
         if (held := self.held.get((session, square))) is not None:
             late, begun = held
             if at - batch[3] <= begun:
-                # Of two that were begun in one millisecond nobody knows which came first.
+                # Of two batches begun in one millisecond nobody knows which came first.
                 return [batch]
             del self.held[session, square]
             return [batch, _ago(late, at - begun)]
@@ -131,12 +131,12 @@ class Faults:
 
 
 def _ago(batch: Batch, ago: int) -> Batch:
-    """Return a batch that was begun so many ms before the flush."""
+    """Return a batch as if it had been begun `ago` ms before the flush."""
     return [*batch[:3], ago, *batch[4:]]
 
 
 def _simple(session: Session, batch: Batch) -> bool:
-    """Say whether a batch has a single move, which is not the client's own."""
+    """Return whether a batch has a single move, which is not the client's own."""
     column, row, source, _, *said = batch
     player = session.resident
     if len(said) != 1 or len(said[0]) != RECORD.size or player is None:

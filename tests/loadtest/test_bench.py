@@ -1,4 +1,4 @@
-"""What the benchmarks make of runs that went wrong: no figures; and small runs of their own."""
+"""The benchmarks give no figures for runs that went wrong; and small runs of each of them."""
 
 import json
 import os
@@ -27,8 +27,8 @@ def shapes(**changed):
     return {**{name: run() for name in whole.RUNS}, **changed}
 
 
-def test_pairs_of_costs_are_told_by_their_ratios_and_not_by_their_sums(tmp_path, capsys):
-    # What troubles both of a pair alike changes nothing.
+def test_pairs_of_costs_are_compared_by_their_ratios_and_not_by_their_sums(tmp_path, capsys):
+    # What slows down both runs of a pair alike changes nothing.
     found = [([10.0 * n, 5.0, 1.0], [11.0 * n, 5.0, 2.0]) for n in (1, 2, 3, 40)]
     told = re.findall(r"^(.*?)  .* (\S+) \(middle half", "\n".join(pairs.shown(found)), re.M)
     assert told == list(zip(pairs.COSTS, ("1.100", "1.000", "2.000"), strict=True))
@@ -36,7 +36,7 @@ def test_pairs_of_costs_are_told_by_their_ratios_and_not_by_their_sums(tmp_path,
     assert "is no clone of Flatlands" in capsys.readouterr().out
 
 
-def test_all_that_went_well_has_figures():
+def test_every_run_that_went_well_has_figures():
     found = whole.figures(shapes())
     assert found["idle players: memory of each, KB"] == 0.0
     assert found["crossings: CPU against none"] == 1.0 and len(found) == 23
@@ -54,7 +54,7 @@ def test_figures_of_a_run_that_failed_or_was_not_valid_are_left_out():
         assert "crossings: CPU against none" not in found and "50 players: p50, ms" in found
 
 
-def test_a_server_is_well_again_from_when_it_stays_as_quick_as_before():
+def test_a_server_has_recovered_once_it_stays_as_quick_as_before():
     def series(*latencies):
         return [{"second": n + 0.5, "p99": float(p99)} for n, p99 in enumerate(latencies)]
 
@@ -65,7 +65,7 @@ def test_a_server_is_well_again_from_when_it_stays_as_quick_as_before():
     assert overload.well_after([], 3.0, 5.0) is None
 
 
-def test_a_run_that_ends_before_what_is_measured_is_told_in_a_sentence():
+def test_a_run_that_ends_before_it_is_measured_gets_a_sentence():
     ended = Result(Options(), error="all bots have lost their connection")
     with pytest.raises(Trouble, match="60 players, half a core: the run ended too early: all bots"):
         overload._found(60, "half a core", [], ended)
@@ -81,7 +81,7 @@ def test_the_fate_of_an_overloaded_server_can_be_measured(sets, capsys):
             found = overload.measure(print)
             break
         except Trouble:
-            # A machine that stood still has no row of before or of during.
+            # If the machine stood still, there is no row from before or during the overload.
             if not left:
                 raise
     assert [(one["players"], one["thief"]) for one in found["found"]] == [
@@ -96,12 +96,12 @@ def test_the_fate_of_an_overloaded_server_can_be_measured(sets, capsys):
 def test_the_costs_of_one_move_and_the_like_can_be_measured(capsys):
     costs = micro.measure(players=60, repeats=1)
     assert len(costs) == 9
-    # A greenlet that fails, such as the one that listens, says so there.
+    # A greenlet that fails, such as the listening one, says so there.
     assert capsys.readouterr().err == ""
     assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 
-def test_a_node_that_does_not_do_what_it_is_told_is_no_figure(monkeypatch):
+def test_a_node_that_does_not_do_what_it_is_told_gives_no_figure(monkeypatch):
     monkeypatch.setattr(memory, "PATIENCE", 0.3)
     monkeypatch.setattr(Node, "receive", lambda *_: None)
     with pytest.raises(Trouble, match="a node does not do what it is told"):
@@ -115,7 +115,7 @@ def servers():
     return [command for command in commands if "redis-server" in " ".join(command)]
 
 
-def test_rows_that_are_not_there_are_no_figure(monkeypatch):
+def test_missing_rows_give_no_figure(monkeypatch):
     lost = rows.Found(1000, "", 1.0, kept=9)
     monkeypatch.setattr(rows, "WAYS", {"a sieve": lambda _: lost})
     with pytest.raises(Trouble, match="of 1 rows 9 are there"):
@@ -124,7 +124,7 @@ def test_rows_that_are_not_there_are_no_figure(monkeypatch):
 
 @pytest.mark.outside
 @pytest.mark.process
-def test_bytes_a_row_of_all_ways(tmp_path, capsys):
+def test_the_bytes_of_a_row_are_measured_for_every_way(tmp_path, capsys):
     out = tmp_path / "rows.json"
     assert rows.main(["--rows", "2000", "--json", str(out)]) == 0
     written = json.loads(out.read_text())
@@ -135,7 +135,7 @@ def test_bytes_a_row_of_all_ways(tmp_path, capsys):
         in_redis = "Redis" in name
         assert (one["server"] is not None) == (one["sampled"] is not None) == in_redis
         if in_redis:
-            # The one is what the server says of itself, the other of the keys.
+            # One is what the server says of itself, the other what it says of the keys.
             assert one["size"] / 3 < one["sampled"] < one["size"] * 1.5, name
     assert found["Redis: a hash for each row"]["how"] == "listpack"
     assert found["Redis: one hash, rows packed"]["how"] == "hashtable"
@@ -154,7 +154,7 @@ def test_a_figure_beyond_a_factor_of_three_of_the_others_is_marked():
     assert uniform.beyond([3.1, 1.0, 1.0, 0.3]) == [True, False, False, True]
 
 
-def test_a_call_that_fails_is_no_figure():
+def test_a_call_that_fails_gives_no_figure():
     def broken(number):
         if number == 5:
             raise sqlite3.OperationalError("the disk is gone")
@@ -165,18 +165,18 @@ def test_a_call_that_fails_is_no_figure():
 
 def test_a_point_counts_the_calls_of_all_callers():
     numbers = []
-    # Each call lets the others run, so that all of them ask.
+    # Each call lets the others run, so that all callers call.
     point = uniform.point(
         [lambda n: (numbers.append(n), uniform.gevent.sleep(0))] * 10, 0.05, iter(range(10**9))
     )
     assert point.calls == len(numbers) >= 10 and numbers == list(range(len(numbers)))
     assert 0 < point.p50 <= point.p99 and point.rate > 0
-    # On a busy machine the time may be over before the first of them begins.
+    # On a busy machine the time may be over before the first caller begins.
     assert uniform.point([lambda n: None] * 100, 0.0, iter(range(10**9))).calls == 100
 
 
 @pytest.mark.process
-def test_uniform_latency_of_all_operations(tmp_path, capsys, monkeypatch):
+def test_the_latency_of_every_operation_is_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(uniform, "FILLED", 2000)
     out = tmp_path / "uniform.json"
     assert uniform.main(["--seconds", "0.02", "--json", str(out)]) == 0

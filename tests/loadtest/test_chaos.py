@@ -12,7 +12,7 @@ from flatlands.loadtest.swarm.screens import Returns, Screens
 from flatlands.loadtest.swarm.world import SECOND
 from tests.processes import ROOT
 
-#: Tries until the swarm is believed.
+#: How often to try until the swarm is believed.
 TRIES = 3
 
 
@@ -28,12 +28,12 @@ def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
         if code != 3:
             break
     assert code == 0, said
-    # In the line that follows it, and in the table.
+    # In the line that follows the fault, and in the table.
     assert said.count("kept") == 2
 
 
 def outcome(right=1.0, **what):
-    """What comes of a killed worker where screens were wrong for so long."""
+    """The outcome of a killed worker after which screens were wrong for `right` seconds."""
     found = Outcome("kill-worker", FAULTS["kill-worker"])
     moment = 10 * SECOND + round(right * SECOND)
     result = Result(
@@ -65,7 +65,7 @@ def test_a_promise_that_is_broken(what, word):
     assert outcome(**what).broken == [word]
 
 
-def test_nobody_may_be_cut_off_by_what_is_no_reason_to():
+def test_nobody_may_be_cut_off_by_a_fault_that_gives_no_reason_to():
     found = Outcome("stall", FAULTS["stall"])
     result = Result(Options(), verdict=Verdict(), returns=Returns(cuts=1), screens=Screens())
     judge(found, result, [10 * SECOND])

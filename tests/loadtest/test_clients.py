@@ -1,4 +1,4 @@
-"""The buffers of the benchmark's publishers, and what clients of 2013 do about trouble: with a real
+"""The buffers of the benchmark's publishers, and what clients of 2013 do in trouble: with a real
 Redis, and with a real broker of 2013."""
 
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.load
 
 BUFFERED = pytest.mark.parametrize("kind", [BufferedRedisPublisher, Redis2013])
 
-#: So long a time that nothing is sent because of it.
+#: A time so long that nothing is sent because it is over.
 NEVER_MS = 60_000
 
 
@@ -34,7 +34,7 @@ def client(kind, redis, buffer, flush_ms):
 
 
 def published(redis):
-    """Return how many messages Redis was given."""
+    """Return how many messages were published to Redis."""
     for line in redis.ask("INFO", "commandstats").splitlines():
         if line.startswith("cmdstat_publish:"):
             return int(line.partition("calls=")[2].partition(",")[0])
@@ -47,7 +47,7 @@ def test_a_full_buffer_is_sent_at_once_and_another_after_a_time(kind, redis):
     for number in range(1, 8):
         assert publisher.publish("1", b"x")
         assert published(redis) == number // 3 * 3
-    # What waits is sent when it is time.
+    # The messages that wait are sent once the time is over.
     publisher, before = client(kind, redis, 1000, 200), published(redis)
     began = time.monotonic()
     publisher.publish("1", b"x")
@@ -58,7 +58,7 @@ def test_a_full_buffer_is_sent_at_once_and_another_after_a_time(kind, redis):
     assert kind is Redis2013 or time.monotonic() - began >= 0.2
 
 
-def test_a_thread_of_2013_that_has_lost_its_redis_is_told_at_the_end(redis):
+def test_a_thread_of_2013_that_has_lost_its_redis_is_reported_at_the_end(redis):
     publisher = client(Redis2013, redis, 1000, 1)
     publisher.publish("1", b"x")
     eventually(lambda: published(redis) == 1, "what waits is not sent")
@@ -75,7 +75,7 @@ def test_a_subscriber_of_2013_that_was_cut_off_goes_on_and_tells_nobody():
         subscriber.subscribe(["1"])
         subscriber.publish("1", b"first")
         eventually(lambda: subscriber.receive(0.1) == b"first", "nothing comes back")
-        # More than fits into the buffers of both ends, while nothing is read.
+        # More than the buffers of both ends can hold while nothing is read.
         publisher, sent = client(Redis2013, redis, 1, NEVER_MS), 400
         for _ in range(sent):
             publisher.publish("1", bytes(60_000))
@@ -106,7 +106,7 @@ def test_a_subscriber_of_2013_is_sent_what_begins_with_its_channels_name():
         for channel, payload in (("2", b"two"), ("10", b"ten"), ("1", b"a b")):
             one.publish(channel, payload)
         heard = []
-        # What goes to the other channel would come first.
+        # A message for the other channel would come first.
         while b"a b" not in heard:
             heard.append(one.receive(PATIENCE))
             assert heard[-1] is not None

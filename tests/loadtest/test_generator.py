@@ -43,7 +43,7 @@ PLAN = Plan(
 
 @pytest.fixture
 def pipe():
-    """Both ends of a pipe: the test's own, and a generator's."""
+    """Both ends of a pipe: the test's and the generator's."""
     ours, theirs = multiprocessing.Pipe()
     with ours, theirs:
         yield ours, theirs
@@ -68,7 +68,7 @@ def playing(generator, index, **what):
     return bot, far
 
 
-def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_and_is_no_fault(generator):
+def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_without_fault(generator):
     bot, far = playing(generator, 0, _rest=b"")
     generator.sockets.register(bot, select.EPOLLIN)
     with far, socket.create_server(("127.0.0.1", 0)) as elsewhere:
@@ -107,7 +107,7 @@ def test_events_before_a_border_are_noted_in_their_place_if_they_are_read_afterw
 
 
 def welcome(id):
-    """A server's welcome to the player `id`, which stands at 50, 60."""
+    """Return a server's welcome to the player `id`, which stands at 50, 60."""
     world = 0, 50, 60, 16, 5120, 3620, 8192, 8192, 24, 24, "", []
     return frame(msgpack.packb([wire.WELCOME, wire.VERSION, id, 1000, *world]))
 
@@ -122,7 +122,7 @@ def test_a_new_life_does_not_begin_with_what_other_bots_are_told_late_of_the_las
         play.door = replace(play.door, address=server.getsockname())
         for seq in (1, 2, 3):
             bot.moved((9, 9), seq, 0, there, 1)
-        # It does not get in at once.
+        # The bot does not get in at once.
         for now in (3, 4):
             bot.lose("it was sent away")
             bot.connect(now)
@@ -148,14 +148,14 @@ def test_bots_with_one_seed_choose_alike_whoever_else_is_in_their_process(pipe):
     assert len({*found.values(), *choices(2, range(9)).values()}) == 18
 
 
-def test_in_lockstep_nobody_waits_for_who_is_no_bot(pipe):
+def test_in_lockstep_nobody_waits_for_players_that_are_not_bots(pipe):
     play = Generator(pipe[1], replace(PLAN, scenario="life")).play
     bot, span = play.bots[0], 16 * 1024
     bot.side = 16
     bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
     for index, id in enumerate((70_000, 70_001)):
         play.dues.name(index, id)
-    # A clockwork walker and a player of somebody else stand beside them.
+    # A clockwork walker and a stranger's player stand beside the bots.
     for id in (70_000, 70_001, 5, 90_000):
         bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0), 100)
     play.lockstep._meet(bot)
@@ -166,7 +166,7 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake(generator):
     bot, far = playing(generator, 1, deaf=True, reads=False)
     generator.sockets.register(bot, 0)
     far.close()
-    # It would be told at once, again and again, for as long as it is registered.
+    # epoll would report this at once, again and again, for as long as the socket is registered.
     [(fd, mask)] = generator.sockets.epoll.poll(1)
     assert fd == bot.fd and mask & select.EPOLLHUP
     generator.serve(bot, mask)
@@ -177,7 +177,7 @@ def test_a_bot_that_never_reads_and_is_hung_up_on_keeps_nobody_awake(generator):
 def test_a_bot_that_gets_no_pong_and_is_hung_up_on_is_lost_once(generator):
     bot, far = playing(generator, 0, reads=True, held=None, pinged=0, awaited=1, flush=0)
     generator.sockets.register(bot, select.EPOLLIN)
-    # A ping cannot be written any more, and no pong has come for years.
+    # A ping can no longer be written, and no pong has come for years.
     far.close()
     generator._keep_house()
     assert bot.state == CLOSED and generator.tally.counted["lost"] == 1

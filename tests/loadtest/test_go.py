@@ -1,4 +1,4 @@
-"""The worker in Go and the one in Python speak the same: channels, framing, stamps, reports."""
+"""The workers in Go and in Python agree on channels, framing, stamps and reports."""
 
 import subprocess
 
@@ -25,7 +25,7 @@ def worker(tmp_path_factory):
 
 @pytest.fixture(params=["go-redis", "go-zeromq", "go-zeromq-2013"])
 def broker(request, worker):
-    """The processes of a test, with the broker of a series among them, and its URL."""
+    """The processes of a test, among them the broker of a series, and the broker's URL."""
     with Children() as children:
         url, [program] = open_brokers(SERIES[request.param], Options(), children, worker)
         yield children, url, program
@@ -58,11 +58,11 @@ def test_each_language_hears_both(worker, broker):
     point = carried(jobs, broker)
     account = point["account"]
     due = 2 * 3.5 * RATE
-    # A busy machine may keep a publisher from its last messages, but nobody sends more than is due.
+    # On a busy machine a publisher may miss its last messages, but none sends more than is due.
     assert 0 < account["sent"] <= due
     assert account["delivered"] == account["due"] == 2 * account["sent"]
     assert account["adds_up"] and not account["foreign"] and not account["duplicates"]
-    # Stamps of another clock or unit would be off by more than the whole run.
+    # Stamps in another clock or unit would be off by more than the whole run.
     assert 0 < point["latency_ms"]["p50"] < 3500
 
 

@@ -24,7 +24,7 @@ from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.processes import PATIENCE
 
-# The law.
+# The law
 
 some_sizes = st.lists(st.integers(1, 10_000), min_size=2, max_size=8, unique=True)
 above_0 = st.floats(1e-3, 1e3)
@@ -63,7 +63,7 @@ def node(size, cpu, heartbeats):
     return {"series": "nodes", "size": size, "faults": [], "invalid": []} | told | shares
 
 
-def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
+def test_a_law_is_fitted_to_valid_points_below_a_whole_core():
     found = laws.laws(
         [
             crowd(100, 0.1),
@@ -86,7 +86,7 @@ def test_a_law_is_made_of_what_is_valid_and_below_a_whole_core():
     assert len(found["the same, all else"]["points"]) == 4 and len(found) == 5
 
 
-# The other nodes.
+# The other nodes
 
 
 def until(condition):
@@ -98,7 +98,7 @@ def until(condition):
 def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     monkeypatch.setattr("bench.others.SUBSCRIBED", 0.05)
     monkeypatch.setattr("bench.others.HEARTBEAT_EVERY", 100)
-    # A server has a broker of its own; this one brings both what they publish.
+    # A server opens its own broker; this one delivers to both what either publishes.
     url, stats, grid, terrain = "memory://bench-others", Counter(), Grid(), Terrain(2013)
     loop = Loop(stats)
     plays = Maker(DEFAULT, None, alone=True).plays
@@ -122,13 +122,13 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         before = {player.id: player.ack for player in known()}
         assert set(before.values()) == {0}
         others.walk()
-        # Each moves several times, within its square, and every event is believed.
+        # Each player moves several times within its square, and every event is believed.
         until(lambda: min(player.ack for player in known()) > 5)
         assert before.keys() == {player.id for player in known()}
         for square, heard in node.replicas.squares.items():
             for player in heard.replica.players.values():
                 assert grid.square(*player.track.at(loop.now())) == square
-        # What a node that comes later asks for is a full state.
+        # A node that comes later asks for full state.
         node.replicas.squares[0, 0].sync.request()
         until(lambda: node.replicas.squares[0, 0].sync.live)
         for name in ("malformed", "gaps", "repairs", "nodes_lost", "nodes_refused", "errors"):
@@ -144,13 +144,13 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
         listening.join()
 
 
-# The command.
+# The command
 
 
 @pytest.mark.outside
 @pytest.mark.load
 def test_all_series_can_be_measured(sets, tmp_path):
-    # As many squares as players of a node: so each hears all other nodes, wherever they begin.
+    # As many squares as a node has players, so each node hears all others, wherever they begin.
     sets(sizes, SECONDS=1.0, BOTS=20, SQUARES=2, WORKERS=(1, 2), SCENARIOS=("mill",), NODES=(1, 5))
     sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=6, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
     sets(sizes, SETTLED=0.5)
@@ -160,11 +160,11 @@ def test_all_series_can_be_measured(sets, tmp_path):
         study = run.Growth(SimpleNamespace(charts=tmp_path), None)
         with signals.remembered():
             code = study.end(found, study.measure(found))
-        # In the second that is measured the machine may have stood still.
+        # The machine may have stood still in the second that is measured.
         received = [p["received"] for p in found["points"] if p["series"] in ("nodes", "real")]
         if len(received) == 3 and received[0] < received[1] < 60 and 6 < received[2] < 40:
             break
-    # A busy machine may make the swarm late: that is told, and no failure.
+    # A busy machine may make the swarm late: the run says so, and that is not a failure.
     assert code in (0, 3) and not found["troubles"]
     by = {(point["series"], point["size"]): point for point in found["points"]}
     several = [("workers", 1), ("workers", 2), ("machines", 2), ("nodes", 1), ("nodes", 5)]
@@ -175,7 +175,7 @@ def test_all_series_can_be_measured(sets, tmp_path):
     # Few players on one node use less than the ten ms that the system counts in.
     assert all(point["cpu"] > 0 for at, point in by.items() if at != ("nodes", 1))
     assert by["nodes", 5]["near"] == 4 and by["nodes", 5]["beats"] > 2
-    # Five nodes of six players, who move once a second, and their heartbeats.
+    # Five nodes with six players each, who move once a second, and their heartbeats.
     assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60
     assert 6 < by["real", 3]["received"] < 40 and 6 < by["real", 3]["made_received"] < 40
     assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100

@@ -1,4 +1,4 @@
-"""Latency against concurrency, run as users run it: both loops, its figures and its sentences."""
+"""Latency against concurrency, run as users run it: both loops, the figures and the sentences."""
 
 import json
 import threading
@@ -27,13 +27,13 @@ load = pytest.mark.load
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """So few connections need no long warm-up."""
+    """Shorten the warm-up: so few connections need no long one."""
     monkeypatch.setattr("flatlands.loadtest.idle.measure.WARM_UP", 0.2)
     monkeypatch.setattr("flatlands.loadtest.idle.measure.SETTLE", 0.2)
 
 
 def measure(out, *options):
-    # A busy machine may be late; here it does not matter how late.
+    # A busy machine may be late; how late does not matter here.
     few = ["--scenario", "idle", "--seconds", "1", "--rate", "200", "--late", "500"]
     for _ in range(3):
         status = main([*few, "--json", str(out), *options])
@@ -43,7 +43,7 @@ def measure(out, *options):
     return status, json.loads(out.read_text())
 
 
-# Whether there is room.
+# Whether there is room
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def measure(out, *options):
         (28232, 2, None, 28232, ""),
     ],
 )
-def test_a_lack_of_room_for_so_many_connections_is_one_sentence(
+def test_a_lack_of_room_for_the_connections_is_told_in_one_sentence(
     connections, processes, workers, address_ports, sentence
 ):
     found = why_not(connections, processes, workers, 20_000, address_ports)
@@ -74,7 +74,7 @@ def test_no_address_gives_more_than_half_of_its_ports():
     assert processes_for(65_536, 20_000) == 4
 
 
-# What is said on a connection.
+# What is said on a connection
 
 
 def from_server(*fields):
@@ -108,7 +108,7 @@ def test_a_player_joins_acknowledges_and_is_answered_however_the_bytes_are_cut(c
         some, reply = game.came(talk, came[at : at + cut])
         dues += some
         replies.append(reply)
-    # The pong without a time answers an acknowledgement.
+    # The pong without a time answers the acknowledgement.
     assert dues == [12345, 777] and talk.ready and talk.rest == b""
     hello, pong = [reply for reply in replies if reply] if cut < 1000 else (replies[0][:-7], None)
     assert said(hello)[:2] == [wire.HELLO, 3]
@@ -164,7 +164,7 @@ def test_a_redis_answers_in_order_however_the_bytes_are_cut(cut):
         (0, b"+PONG\r\n", "it answers what was not asked"),
     ],
 )
-def test_a_redis_that_answers_something_else_is_told(asked, came, sentence):
+def test_a_redis_that_answers_something_else_is_reported(asked, came, sentence):
     client, talk = Redis("redis://here"), Talk()
     client.came(talk, b"+PONG\r\n")
     for due in range(asked):
@@ -173,7 +173,7 @@ def test_a_redis_that_answers_something_else_is_told(asked, came, sentence):
         client.came(talk, came)
 
 
-# The figures.
+# The figures
 
 
 def report_of(values, late=(), **other):
@@ -185,7 +185,7 @@ def report_of(values, late=(), **other):
 
 
 def test_the_surface_has_every_percentile_of_every_step():
-    # 10,000 latencies from 1 to 10,000 us, in two processes; then all ten times as long.
+    # 10,000 latencies from 1 to 10,000 us, in two processes; then all of them ten times as long.
     values = np.arange(1, 10_001)
     points = [
         {
@@ -215,12 +215,12 @@ def test_a_run_that_measured_its_own_clients_says_so():
     found = figures("open", "ping", [busy, report_of([1000])], 1.0, 0.2, 50)
     assert found["invalid"] == ["a process of the clients used 95% of a core"]
     assert (found["unanswered"], found["lost"]) == (2, {"it hung up": 3})
-    # In a closed loop they are as busy as they can be; its rate is then theirs.
+    # In a closed loop the clients are as busy as can be, and its rate is then theirs.
     found = figures("closed", "ping", [busy], 1.0, 0.2, 50)
     assert found["bound"] and found["invalid"] == []
 
 
-def test_thresholds_are_of_open_loops_that_can_be_believed():
+def test_thresholds_come_from_open_loops_that_can_be_believed():
     loops = [
         figures(loop, "ping", [report_of([9000] * 99)], 1.0, None, 50)
         for loop in ("open", "closed", "open")
@@ -245,7 +245,7 @@ def test_thresholds_are_of_open_loops_that_can_be_believed():
     assert judge(loops[2:]) == 3 and run["crossed"] == []
 
 
-# Runs.
+# Runs
 
 
 def check(points, counts, requests, workers):
@@ -278,7 +278,7 @@ def test_players_who_stand_are_answered_in_both_loops(out, capsys):
 @load
 @pytest.mark.alone
 def test_a_redis_is_asked_for_ping_and_get_in_both_loops_from_one_address(out, monkeypatch):
-    # So many connections to a Flatlands server would come from several addresses.
+    # As many connections to a Flatlands server would come from several addresses.
     monkeypatch.setattr("flatlands.loadtest.idle.measure.ports", lambda: 48)
     status, run = measure(out, "--bots", "40", "--url", "redis://", "--processes", "2")
     assert status == 0
@@ -293,7 +293,7 @@ def test_a_redis_behind_tls_that_takes_fewer_clients_ends_the_ramp_there(out, ca
         status, run = measure(out, "--ramp", "1..100/2", "--url", url)
         assert server.ask("EXISTS", KEY.decode()) == "0"
     assert status == 0 and QUOTED not in out.read_text()
-    # It was not started for the run.
+    # This Redis was not started for the run.
     assert {loop["server"] for point in run["points"] for loop in point["loops"]} == {None}
     first, second = (point["connections"] for point in run["points"])
     assert first == 1 and 30 < second < 40
@@ -303,13 +303,13 @@ def test_a_redis_behind_tls_that_takes_fewer_clients_ends_the_ramp_there(out, ca
 
 @load
 def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(out):
-    """The two loops tell of one pause what each of them sees."""
+    """The two loops report the same pause, each as it sees it."""
     over = threading.Event()
     with running() as server:
 
         def pause_now_and_then():
             with redis.Redis.from_url(f"redis://127.0.0.1:{server.port}") as client:
-                # It ends a pause at a tick of 100 ms.
+                # The server ends a pause at a tick of 100 ms.
                 while not over.wait(1):
                     client.execute_command("CLIENT", "PAUSE", "700", "ALL")
 
@@ -324,5 +324,5 @@ def test_a_server_that_stands_still_delays_all_that_is_due_or_only_what_is_open(
     assert status == 0
     opened, closed = run["points"][0]["loops"][:2]
     assert opened["latency"]["max"] >= 600 and closed["latency"]["max"] >= 600
-    # Who is asked on time waits with all the others; who waits for an answer asks nothing then.
+    # The open loop asks during the pause too, and all wait; the closed loop asks nothing then.
     assert opened["latency"]["p90"] >= 250 > closed["latency"]["p90"]

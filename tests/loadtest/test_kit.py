@@ -1,4 +1,4 @@
-"""What all programs of loadtest/ share: programs that are started and ended, options, signals."""
+"""What all programs of loadtest/ share: starting and ending programs, options, signals."""
 
 import argparse
 import os
@@ -32,7 +32,7 @@ def test_cores_are_given_as_the_user_says_and_none_twice(monkeypatch):
         machine.pinned(True, 3, 2)
 
 
-#: Obeys no SIGTERM, and neither does its child.
+#: A program that ignores SIGTERM, as its child does.
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -48,7 +48,7 @@ def python(code, **more):
 
 
 @process
-def test_lines_are_told_and_heard():
+def test_a_program_sends_and_receives_lines():
     said = "print('one', flush=True); print('listens at 42'); print('x' * 300_000); print(input())"
     with python(said, with_input=True) as program:
         assert program.ready(r"listens at (\d+)")[1] == "42"
@@ -56,7 +56,7 @@ def test_lines_are_told_and_heard():
         program.send({"number": 7})
         assert program.line(PATIENCE) == '{"number": 7}'
         assert program.wait(PATIENCE)
-        # It is not there any more: no matter.
+        # The program has ended, which does not matter.
         program.send({"number": 8})
         assert program.line(PATIENCE) is None
 
@@ -121,12 +121,12 @@ def test_a_program_that_does_not_obey_or_stands_still_is_ended_with_its_children
 
 @process
 def test_children_that_have_ended_have_no_command_line_and_are_left_out():
-    # Nobody asks how they ended: they are kept as zombies.
+    # Nobody asks how they ended, so they stay as zombies.
     with python(
         "import os, subprocess, time; one = subprocess.Popen(['true'])\n"
         "os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)\n"
         "two = subprocess.Popen(['sleep', '99'])\n"
-        # It has begun before it has a command line.
+        # A process exists before it has a command line.
         "while not open(f'/proc/{two.pid}/cmdline').read(): time.sleep(0.01)\n"
         "print('ready', flush=True); time.sleep(99)"
     ) as program:
@@ -196,7 +196,7 @@ def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
 
 
 class Numbers(Study):
-    """Its points are given; an exception is raised instead of a point."""
+    """A study whose points are given; an exception among them is raised."""
 
     columns = {"": (Column("n", "n", width=-1),)}
 
@@ -231,7 +231,7 @@ def test_a_series_in_trouble_ends_and_the_next_one_is_measured(capsys):
     assert measured([1], [2])[0] == 0
 
 
-def test_of_all_that_is_wrong_the_worst_is_the_exit_code(capsys):
+def test_the_exit_code_is_that_of_the_worst_failure(capsys):
     assert measured([1], [8])[0] == 3 and measured([9, 8])[0] == 1
     assert capsys.readouterr().err.splitlines()[:2] == [
         "not valid: it: it is too many",

@@ -1,4 +1,4 @@
-"""A swarm on several machines: who may join, what clocks are told, and whose moves are whose."""
+"""A swarm on several machines: who may join, how clocks differ, and whose moves are whose."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ def lines(monkeypatch):
             yield here, there
 
 
-def test_arrays_sets_and_keys_of_several_parts_come_as_they_were(lines):
+def test_arrays_sets_and_keys_of_several_parts_arrive_unchanged(lines):
     near, far = lines
     rows = np.arange(-6, 6).reshape(4, 3)
     near.send(
@@ -77,7 +77,7 @@ def test_a_generator_that_says_nothing_is_given_up(monkeypatch):
 
 
 def led(joiners, count=1, patience=20.0):
-    """Lead `count` generators, which functions play in threads; return what they did: the hands
+    """Lead `count` generators, played by functions in threads; return what they did: the hands
     or the trouble, what the leader said, and what each joiner got."""
     port, said, got = free_port(), [], []
 
@@ -139,14 +139,14 @@ def test_a_generator_of_another_version_ends_the_run_with_a_sentence(monkeypatch
 
 
 def plan(**what):
-    """Return a plan of a process of a generator."""
+    """Return a plan for one process of a generator."""
     return replace(PLAN, scenario="wander", dues=None, elsewhere=True, **what)
 
 
 @pytest.fixture
 def hand(lines, monkeypatch):
-    """A function that returns a generator, which a thread plays without processes; its clock is
-    ahead by so many us before its run, and by so many after it."""
+    """A function that returns a generator, played by a thread without processes; its clock is
+    ahead by `before` us before its run, and by `after` us after it."""
     near, far = lines
     made = lead.Hand.__new__(lead.Hand)
     made.__dict__.update(near.__dict__, name="box", processes=1, _plays=False)
@@ -178,7 +178,7 @@ def hand(lines, monkeypatch):
 WANDER = lead.book("wander", "")
 
 
-def test_a_clock_is_compared_before_and_after_and_what_it_moved_is_told(hand):
+def test_a_clock_is_compared_before_and_after_and_its_drift_is_reported(hand):
     made = hand(5_000_000, 5_007_000, WANDER, epoch=1000, indices=range(1, 9, 2))
     made.finish()
     made.finish()
@@ -233,7 +233,7 @@ def test_moves_that_observers_elsewhere_were_told_get_the_time_at_which_they_wer
     observed = mine["lives"][0]["observed"]
     assert observed["news"][:, 2].tolist() == [900, 2100, 2100, 8500, 0, 0, 1500]
     assert observed["beliefs"][:, 2].tolist() == [900, 0, 0, 8500, 0, 0, 1500]
-    # Once, and not what a snapshot has shown.
+    # Once, and without what a snapshot has shown.
     assert took.total == 1 and took.most == pytest.approx(0.3, rel=0.01)
     assert mine["lives"][0]["node"] == ("a", 5) != theirs["lives"][0]["node"]
 
@@ -255,7 +255,7 @@ def test_a_generator_that_is_too_slow_is_named_and_the_others_are_not():
     assert latest.words("cuts") == {"the generator a: gone": 1, "the generator b: gone": 2}
 
 
-def test_differences_of_clocks_are_told_of_each_generator_and_of_each_two():
+def test_clock_differences_are_told_for_each_generator_and_for_each_pair():
     clocks = [("a", 0.1, 0.0, 0.05), ("b", 0.2, -0.3, 0.4), ("c", 0.1, 0.0, 0.1)]
     names = "name", "trip_ms", "moved_ms", "uncertain_ms"
     made = [{**dict(zip(names, clock, strict=True)), "processes": 2} for clock in clocks]

@@ -1,4 +1,4 @@
-"""What is wrong with the options of a load test or a benchmark is told before anything starts."""
+"""Wrong options of a load test or a benchmark are explained before anything starts."""
 
 import pytest
 
@@ -56,7 +56,7 @@ IDLE = ["--scenario", "idle"]
         ),
     ],
 )
-def test_options_that_make_no_sense_are_told(main, options, sentence, capsys, monkeypatch):
+def test_options_that_make_no_sense_are_explained(main, options, sentence, capsys, monkeypatch):
     monkeypatch.setattr(idle, "raise_descriptor_limit", lambda: 20_000)
     with pytest.raises(SystemExit) as end:
         main(options)

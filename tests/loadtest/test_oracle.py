@@ -1,4 +1,4 @@
-"""The oracle's arithmetic, on made-up runs: who must hear what, and what became of it."""
+"""The oracle's arithmetic on made-up runs: who must hear what, and what became of it."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ VIEWPORT = (24, 24)
 
 
 def life(id, square, moves=(), *, left=0, seen=None, place=None, ready=SECOND, node=1):
-    """A player who stands in the middle of a square, and answers each of its moves."""
+    """Return a player in the middle of a square, each of whose moves is answered."""
     x, y = place or (square[0] * SPAN + SPAN // 2, square[1] * SPAN + SPAN // 2)
     rows = [(1, 0, *square, x, y, 0, 0, 0, 0)]
     rows += [(2 + n, due, *square, x, y, 0, 0, due // 1000, 0) for n, due in enumerate(moves)]
@@ -58,7 +58,7 @@ def observed(news=(), rows=((0, 0, 0, 1, 0),), beliefs=(), behind=(), holds=()):
 
 
 def belief(player):
-    """What there is to believe of a player in the end."""
+    """Return what an observer should believe of a player in the end."""
     return (player["id"], *player["timeline"][-1].tolist(), 0)
 
 
@@ -79,7 +79,7 @@ TOLD = [(due + 5000, 2, due, TRACK, 0, 2 + n) for n, due in enumerate(MOVES)]
 
 def watch(news, square=(0, 0), *, mover=None, believed=None, losses=(), slow=(), **what):
     """Judge an observer in square 0, 0 of a mover, who makes MOVES in `square` if none is given; it
-    believes in the end what there is to believe, if nothing else is `believed`."""
+    believes in the end what it should, unless something else is `believed`."""
     mover = mover or life(2, square, MOVES)
     believed = [belief(mover)] if believed is None else believed
     watcher = life(1, (0, 0))
@@ -97,7 +97,7 @@ def test_a_move_that_is_told_is_delivered_and_one_that_is_not_is_missing():
 
 
 @pytest.mark.parametrize(("counted", "replaced"), [(0, 0), (1, 1), (2, 2), (5, 2)])
-def test_only_so_much_is_replaced_as_the_batch_says(counted, replaced):
+def test_no_more_is_replaced_than_the_batch_says(counted, replaced):
     found = watch(TOLD[2:], rows=[(MOVES[2], 0, 0, 1, counted)])
     assert (found.delivered, found.replaced, found.missing) == (1, replaced, 2 - replaced)
 
@@ -114,7 +114,7 @@ def test_a_move_that_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and
     assert watch(TOLD[2:], losses=LOSSES).dropped == 2
     found = watch(TOLD[2:])
     assert (found.dropped, found.missing) == (0, 2)
-    # At another time it was something else that was lost.
+    # At another time something else was lost.
     news = [(MOVES[0] - SECOND, 2, 0, ENTER, 0, 1), (*TOLD[2][:4], 1, TOLD[2][5])]
     rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 0)]
     found = watch(news, rows=rows, losses=[(SECOND, 2 * SECOND)])
@@ -124,11 +124,11 @@ def test_a_move_that_is_not_told_is_dropped_only_if_a_loss_was_counted_there_and
 @pytest.mark.parametrize(
     ("told", "node", "square", "missing"),
     [
-        # What another one at the same node was told of has come to the node.
+        # What another observer at the same node was told has come to the node.
         (TOLD, 1, (0, 0), 2),
         (TOLD, 2, (0, 0), 0),
         (TOLD[1:], 1, (0, 0), 1),
-        # It was told of it in a square that the observer did not hold.
+        # The other was told of it in a square that the observer did not hold.
         (TOLD, 1, (5, 0), 0),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_move_that_another_observer_was_told_was_not_dropped_on_the_way_to_its
 
 
 def test_moves_before_a_border_are_paid_for_by_the_batch_of_that_square():
-    # Two moves in square 1, 0; then a third beyond its border: all in one flush. What is told
+    # Two moves in square 1, 0, then a third beyond its border, all in one flush. What is told
     # first, the leave, has replaced nothing; the batch of the third square pays.
     enter = (MOVES[0] - SECOND, 2, 0, ENTER, 0, 1)
     leave = (MOVES[2] + 9, 2, 0, LEAVE, 1, 2)
@@ -159,7 +159,7 @@ def test_moves_before_a_border_are_paid_for_by_the_batch_of_that_square():
 
 
 def test_events_that_are_no_moves_are_paid_for_first_as_they_were():
-    # Two events lie between, of which one is the move: a batch that replaced one paid for either.
+    # Of two events in between, one is the move: a batch that replaced one paid for either.
     news = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], TRACK, 1, 5)]
     rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, 2)]
     assert watch(news, rows=rows).faults == {}
@@ -189,7 +189,7 @@ def test_an_event_beyond_a_border_that_a_late_server_took_back_was_not_to_be_tol
 
 @pytest.mark.parametrize(("late", "missing"), [(3900, 0), (900, 1)])
 def test_events_of_a_late_server_on_a_track_that_led_farther_were_not_to_be_told(late, missing):
-    # The second move comes so many ms after it was due. By then a server has taken the mover along
+    # The second move comes `late` ms after it was due. By then a server has taken the mover along
     # the first one's track, perhaps to a square that the watcher does not see, and nobody was told
     # of two events. The third move was replaced, unless what paid for it paid for these.
     moves = [12 * SECOND, 13 * SECOND, 17 * SECOND + 1, 17 * SECOND + 2]
@@ -207,9 +207,9 @@ def test_events_of_a_late_server_on_a_track_that_led_farther_were_not_to_be_told
 @pytest.mark.parametrize(
     ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
 )
-def test_a_player_that_is_passed_on_begins_to_count_its_events_anew(events, counted, missing):
-    # Of what happens before the last of so many events at the next worker, nothing was told but the
-    # first move; the batch of that last one has replaced so many.
+def test_a_player_that_is_passed_on_starts_counting_its_events_again(events, counted, missing):
+    # Before the last of `events` events at the next worker nothing was told but the first move; the
+    # batch of that last event has replaced `counted`.
     seq = INCARNATION + events
     news = [(MOVES[0] + 9, 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 9, 2, MOVES[2], ENTER, 1, seq)]
     rows = [(0, 0, 0, 1, 0), (MOVES[2], 0, 0, 1, counted)]
@@ -219,8 +219,8 @@ def test_a_player_that_is_passed_on_begins_to_count_its_events_anew(events, coun
 
 @pytest.mark.parametrize(("left", "missing"), [(3, 0), (6, 1)])
 def test_a_leave_may_come_after_the_enter_and_so_after_the_end(left, missing):
-    # The second move was replaced by the third. Of the leave after it nothing was told before the
-    # observer left, so many seconds after the third move.
+    # The second move was replaced by the third. The leave after it was not told before the
+    # observer left, `left` seconds after the third move.
     last = MOVES[2]
     entered = last + 3 * SECOND // 2
     news = [TOLD[0], (last + 9, 2, last, TRACK, 1, 4), (entered, 2, last, ENTER, 2, 6)]
@@ -244,7 +244,7 @@ def test_a_loss_that_the_server_did_not_own_up_to_is_missing_in_a_stalled_run_to
     assert watch(two, rows=rows, slow=[(BEGIN, END)]).missing == 1
 
 
-def test_a_move_that_a_square_told_of_late_shows_is_not_missing():
+def test_a_move_shown_by_a_square_that_was_told_late_is_not_missing():
     shown = (MOVES[2] + 9, 2, MOVES[2], SHOWN, -1, 4)
     assert watch([shown]).missing == 2
     found = watch([shown], holds=[(MOVES[1], 0, 0, 1, 1)])
@@ -280,7 +280,7 @@ def test_the_viewport_says_what_must_be_heard(square, must):
     assert found.expected == (3 if must else 0)
 
 
-def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
+def test_a_move_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
     # 12 tiles, and 8 of margin, from the middle: up to 20 tiles, of which the second square has 4.
     assert watch(TOLD, (1, 0), rows=[(MOVES[0], 1, 0, 3, 0)]).foreign == 0
     assert watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[]).foreign == 3
@@ -288,7 +288,7 @@ def test_heard_within_the_outer_margin_is_right_and_beyond_it_foreign():
 
 @pytest.mark.parametrize(("ago", "foreign"), [(SECOND, 0), (2 * SECOND, 3)])
 def test_moves_told_by_a_server_that_was_late_a_moment_ago_are_not_foreign(ago, foreign):
-    # A ping waited for two seconds, and was answered so long ago.
+    # A ping waited for two seconds, and was answered `ago` ago.
     slow = [(MOVES[0] - 2 * SECOND - ago, MOVES[0] - ago)]
     told = watch(TOLD, (2, 0), rows=[(MOVES[0], 3, 0, 3, 0)], believed=[], slow=slow)
     assert (told.foreign, told.lingering) == (foreign, 3 - foreign)

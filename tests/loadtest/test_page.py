@@ -1,4 +1,4 @@
-"""What is told of runs: the page of charts, the exit code, and what is wrong with the options."""
+"""What is told of runs: the page of charts, the exit code, and wrong options."""
 
 import csv
 import json
@@ -66,15 +66,15 @@ def test_a_swarm_that_was_too_slow_is_not_believed():
         ([10, 30, 12], "p99 > 11.9", 99, "crossed: wander, 100 bots, memory://: p99 > 11.9: 12"),
         ([10, 30, 12], "p99 >= 12.1", 0, "all right"),
         ([10], "server >= 10%", 99, "server >= 0.1: 0.1"),
-        # Nobody is to believe that it was looked at.
+        # An unknown figure must not look as if it had been checked.
         ([10], "broker > 1", 99, "broker > 1: broker is not known"),
     ],
 )
-def test_a_threshold_is_of_the_median_and_what_is_not_known_crosses_it(p99s, limit, code, word):
+def test_a_threshold_is_for_the_median_and_an_unknown_figure_crosses_it(p99s, limit, code, word):
     said, runs = Said(), [result(p99=float(p99), fail_if=[limit]) for p99 in p99s]
     assert _judge(runs, said) == code
     assert any(word in line for line in said.lines), said.lines
-    # What is wrong is more than what is slow, and what cannot be believed is not judged.
+    # A fault counts more than slowness, and a run that cannot be believed is not judged.
     runs[0].invalid.append("the swarm itself used 95% of its cores")
     assert _judge(runs, Said()) == 3
     assert _judge([result(fail_if=[limit], ghosts=1)], Said()) == 1
@@ -98,7 +98,7 @@ def test_runs_are_kept_for_spreadsheets_and_for_prometheus(tmp_path):
     [
         ("measuring", {}, "all right so far"),
         ("measuring", {"fail_if": ["p99 > 9"]}, "crossed: p99 > 9: 10"),
-        # What is not known until the end is nobody's fault before.
+        # Until the end, what is not yet known is not a fault.
         ("measuring", {"fail_if": ["late > 0", "broker > 1"]}, "all right so far"),
         ("joining", {"fail_if": ["p99 > 9"]}, "all right so far"),
     ],
@@ -164,5 +164,5 @@ def test_two_files_are_compared(tmp_path, capsys, monkeypatch):
 def test_nothing_to_measure_gets_a_sentence(options, sentence):
     code, said = run("--bots", "5", "--seconds", "1", *options)
     assert code == 1 and sentence in said
-    # Where a server is started that is said first.
+    # If a server is started, that is said first.
     assert said.count("\n") == 1 + ("--broker" in options)

@@ -1,6 +1,6 @@
-"""The peers themselves, those in JSON: who hears what.
+"""The peers that speak JSON: who hears what.
 
-The one in Go is always tried, since Go is here wherever tests are. The others are as soon as
+The one in Go is always tested, since tests need Go anyway. The others are tested once
 `make bench-peers` has installed or built them.
 """
 
@@ -44,7 +44,7 @@ def peer(request):
 
 @pytest.fixture
 def join(peer):
-    """Joins a player in a square of the running peer."""
+    """A function that joins a player in a square of the running peer."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(started(command(peer)))
         yield lambda *square: stack.enter_context(
@@ -53,7 +53,7 @@ def join(peer):
 
 
 class Player:
-    """A player on a socket of its own, whose frames are read one by one."""
+    """A player on its own socket, whose frames are read one by one."""
 
     def __init__(self, address, square):
         self.socket = socket.create_connection(address, timeout=PATIENCE)
@@ -107,7 +107,7 @@ def test_a_move_is_told_around_its_square_alone_also_when_somebody_has_left(join
     for who in (one, other, third):
         due, [told] = who.told_until(1)
         assert due == [1] and (told["type"], told["x"], told["y"]) == ("move", 7, 8)
-    # It would have heard the first one before its own.
+    # The player would have heard the first move before its own.
     far.move(9, 10, 4)
     assert far.told_until(4)[0] == third.told_until(4)[0] == [4]
     if politely:
@@ -125,10 +125,10 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
     peer, monkeypatch, withheld, tmp_path, capsys
 ):
     monkeypatch.setattr(client, "WARM_UP", 0.2)
-    # Nobody waits longer than for the last, which may take its time on a busy machine.
+    # The run ends with the last delivery, which may be slow on a busy machine.
     monkeypatch.setattr(client, "DRAIN", 2.0 if withheld else PATIENCE)
     if withheld:
-        # All of these players hear each other, and it is believed that a third more are there.
+        # All of these players hear each other, and the count believes in a third more.
         monkeypatch.setattr(
             client, "audiences", lambda squares: [len(squares) * 4 // 3 for _ in squares]
         )
@@ -137,7 +137,7 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
     assert withheld or (row.share, row.raw["lost"]) == (1.0, 0)
     if withheld:
         return
-    # So it is if it runs already, and somebody brings the dialect.
+    # The same holds for a peer that runs already, with a user's dialect.
     mine, out = tmp_path / "mine.py", tmp_path / "run.json"
     mine.write_text((FOLDER / "plain_json.py").read_text())
     with started(command(peer)) as server:

@@ -1,4 +1,4 @@
-"""The comparison with other servers: what is counted, and what is said when it cannot be."""
+"""The comparison with other servers: what is counted, and what is said if it cannot be."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def batches(*due, padding=b""):
     return b"".join(frame(b'{"marker":"%s"}' % marker(at).encode() + padding, TEXT) for at in due)
 
 
-def test_markers_are_found_among_anything():
+def test_markers_are_found_among_any_bytes():
     one, other = marker(5).encode(), marker(123_456_789_012).encode()
     noise = bytes(range(256)) + b"~~" + one[:-1] + b"x~00000000001a~" + b"~" * 20
     starts, due = find(noise + one + other + b"\x00~0")
@@ -82,14 +82,14 @@ def test_moves_due_in_the_window_count_and_those_that_came_in_it_are_told_apart(
     assert (tally.delivered, tally.arrived) == (2, 2)
 
 
-def test_the_audience_is_who_is_in_the_squares_around():
+def test_the_audience_is_everybody_in_the_surrounding_squares():
     squares = block(9 * 20, 20)
     heard = dict(zip(squares, audiences(squares), strict=True))
     assert (heard[0, 0], heard[1, 0], heard[1, 1]) == (80, 120, 180)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in FOLDER.glob("*.py")])
-def test_every_dialect_passes_the_marker_on_as_it_is(name):
+def test_every_dialect_passes_the_marker_on_unchanged(name):
     assert find(as_bytes(load(name).move(1, 16_383, marker(42))))[1].tolist() == [42]
 
 
@@ -104,7 +104,7 @@ def test_every_dialect_passes_the_marker_on_as_it_is(name):
         ),
     ],
 )
-def test_a_fault_of_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, capsys):
+def test_a_fault_in_a_dialect_of_ones_own_is_reported(code, sentence, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(code)
     with pytest.raises(SystemExit):
         peers_study.main(["--url", "ws://x/", "--dialect", str(tmp_path / "mine.py")])
@@ -112,7 +112,7 @@ def test_a_fault_of_a_dialect_of_ones_own_is_told(code, sentence, tmp_path, caps
 
 
 @pytest.mark.load
-def test_a_password_of_a_server_that_is_not_there_is_told_nobody(tmp_path, capsys):
+def test_the_password_of_a_missing_server_is_not_revealed(tmp_path, capsys):
     options = ["--dialect", "plain_json", "--json", str(tmp_path / "run.json")]
     assert peers_study.main(["--url", "ws://me:secret@127.0.0.1:1/", *options]) == 1
     told = capsys.readouterr().err + (tmp_path / "run.json").read_text()
@@ -152,7 +152,7 @@ def test_a_server_that_speaks_no_websocket_is_refused_and_gone_afterwards():
         (".rs", {"rust"}, "install Rust 1.63"),
     ],
 )
-def test_without_what_runs_them_peers_are_left_out_and_why_is_told(
+def test_peers_without_what_runs_them_are_left_out_and_the_reason_is_given(
     suffix, names, what, monkeypatch
 ):
     monkeypatch.setattr(programs.shutil, "which", lambda name: None)
@@ -162,7 +162,7 @@ def test_without_what_runs_them_peers_are_left_out_and_why_is_told(
 
 
 @pytest.mark.load
-def test_a_peer_that_cannot_be_built_is_left_out_and_why_is_told(monkeypatch, capsys):
+def test_a_peer_that_cannot_be_built_is_left_out_and_the_reason_is_given(monkeypatch, capsys):
     def fail(peer):
         raise Trouble(f"the peer {peer.name} cannot be built: no network")
 
@@ -175,7 +175,7 @@ def test_a_peer_that_cannot_be_built_is_left_out_and_why_is_told(monkeypatch, ca
     ]
 
 
-def test_the_lock_names_no_registry_but_the_usual():
+def test_the_lock_names_no_registry_but_the_usual_one():
     lock = json.loads((programs.SERVERS / "package-lock.json").read_text())
     for name, package in lock["packages"].items():
         resolved = package.get("resolved", "https://registry.npmjs.org/")

@@ -1,4 +1,4 @@
-"""What is a fault of a point of the brokers, and what is told of one."""
+"""What counts as a fault of a broker's point, and what is told of it."""
 
 from types import SimpleNamespace
 
@@ -30,7 +30,7 @@ def point(series="redis", clients=1, delivered=100, p50=1.5, **account):
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_a_loss_in_silence_is_trouble_where_a_reset_is_promised(series, capsys):
+def test_a_silent_loss_is_trouble_where_a_reset_is_promised(series, capsys):
     run = {}
     status = study(point(series, delivered=90)).measure(run)
     if SERIES[series].is_told:

@@ -1,4 +1,4 @@
-"""Whether screens were right, and who came back, on made-up runs."""
+"""The judgement of screens, and of players that came back, on made-up runs."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ def world(*lives):
 
 
 def watcher(believed, *, links=()):
-    """A bot in square 0, 0 that looks twice a second; `believed(second)` is who is on its screen:
-    ids with their seqs."""
+    """A bot in square 0, 0 that looks twice a second; `believed(second)` is what its screen shows:
+    ids of players, with their seqs."""
     seen = observed()
     times = np.arange(SECOND, END, SECOND // 2)
     screens = [believed(at / SECOND) for at in times.tolist()]
@@ -36,7 +36,7 @@ def test_a_screen_with_everybody_on_it_is_right():
 def test_a_player_that_left_and_stays_on_a_screen_is_a_ghost():
     left = life(2, (0, 0), left=10 * SECOND)
     found = look(world(watcher(lambda t: {2: 1} if t < 15 else {}), left), strangers=False)
-    # Until 12 s it may be under way; then it is a ghost, but not for long.
+    # Until 12 s the news may be under way; then the player is a ghost, but not for long.
     assert found.lasting == {} and found.wrong_until(10 * SECOND) == 4.5
     found = look(world(watcher(lambda t: {2: 1} if t < 19 else {}), left), strangers=False)
     assert found.lasting == {"ghosts": 1} and 5 < found.longest["ghosts"] < 7
@@ -93,7 +93,7 @@ def test_returns_are_counted_with_the_player_as_whom_a_bot_came_back():
     assert found.why == {"Connection reset by peer": 1}
     assert returns(world(cut, again(cut, id=9)), until=END).as_others == 1
     assert returns(world(cut), until=END).never == 1
-    # There was no time to.
+    # There was no time to come back.
     assert returns(world(cut), until=17 * SECOND).never == 0
     goodbye = life(2, (0, 0), left=18 * SECOND)
     assert returns(world(goodbye), until=END).cuts == 0
@@ -108,9 +108,9 @@ def test_a_bot_that_stays_older_than_it_was_has_come_back_with_an_older_seq():
         return returns(world(cut, back), until=END).backwards
 
     assert found((2, 3), (1, 9)) == 1
-    # Another node may know better than the one to which it came, and says so.
+    # Another node may know better than the one to which the bot came, and says so.
     assert found((2, 3), (2, 6)) == found((2, 5)) == found() == 0
-    # What a node says last of a player that has left it is no state of it.
+    # The last word of a node on a player that has left it is not the player's state.
     assert found((2, 3), kind=GONE) == 0
 
 

@@ -1,4 +1,4 @@
-"""Who is meant by a slot, and when what a record acknowledges was due."""
+"""Which player a slot means, and when the move that a record acknowledges was due."""
 
 import multiprocessing
 from itertools import pairwise
@@ -22,7 +22,7 @@ SECOND = 1_000_000
 
 
 class Bot:
-    """A bot whose player is `id`; `told` are the events of its own: (square, seq, ack)."""
+    """A bot whose player is `id`; `told` has the player's own events: (square, seq, ack)."""
 
     def __init__(self, town, id=None):
         self.view = View(RULES, town.dues, town.players)
@@ -44,7 +44,7 @@ class Bot:
             self.told.append((square, seq, ack))
 
     def read(self, number, *batches, now=1000):
-        """Receive a flush; return when the moves were due that it is the first to tell of."""
+        """Receive a flush; return the due times of the moves that it is the first to tell of."""
         [(found, _)] = self.reader.parts(flush(number, *batches, now=now), self.view, now)
         return found.dues
 
@@ -73,7 +73,7 @@ def town():
 
 @pytest.fixture
 def bot(town):
-    """A bot whose player is 50, which it was shown with the slot 3."""
+    """A bot whose player is 50, shown to it with slot 3."""
     return Bot(town, 50).hold(HERE).shown(HERE, enter(50, 1, 3))
 
 
@@ -81,7 +81,7 @@ def batch(square, tracks=b"", others=(), *, source=0, replaced=0, broad=b""):
     return [*square, source, 0, tracks, list(others), replaced, broad]
 
 
-# When it was due.
+# When a move was due
 
 
 def write(memory):
@@ -100,7 +100,7 @@ def test_a_process_finds_when_the_moves_of_another_one_were_due():
     other.join()
     assert other.exitcode == 0
     assert [ours.get(77, number) for number in (300, 256, 45)] == [300_000, 256_000, 45_000]
-    # The number before the first is no move's, and nobody else is a bot.
+    # The number before the first belongs to no move, and no other player is a bot.
     assert ours.get(77, 0) == ours.get(78, 5) == 0
 
 
@@ -111,7 +111,7 @@ def test_a_bot_whose_place_another_player_takes_is_found_by_its_new_id(town):
     assert town.dues.get(51, 2) == 8000
 
 
-def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town, bot):
+def test_the_numbers_of_moves_go_on_after_their_low_byte_has_wrapped(town, bot):
     told = []
     for number in range(1, 3 * KEPT):
         town.sends(0, 50, number, number * 1000)
@@ -124,17 +124,17 @@ def test_the_numbers_of_moves_go_on_after_their_low_byte_has_begun_anew(town, bo
 def test_a_move_counts_once_however_many_events_acknowledge_it(town, bot):
     town.sends(0, 50, 1, 9000)
     assert bot.read(1, batch(HERE, record(3, 2, 1))) == [9000]
-    # A walk that goes on has a new seq, and the old ack.
+    # A walk that goes on has a new seq and the old ack.
     assert bot.read(2, batch(HERE, record(3, 3, 1))) == []
-    # What is older than what is known tells nothing new.
+    # An event older than the known one tells nothing new.
     assert bot.read(3, batch(HERE, record(3, 2, 1))) == []
     assert bot.told == [(HERE, 2, 1), (HERE, 3, 1)]
 
 
-# Who is meant.
+# Which player is meant
 
 
-def test_a_slot_that_is_given_again_is_another_players(town):
+def test_a_slot_that_is_given_out_again_is_another_players(town):
     bot = Bot(town, 50).hold(HERE)
     town.two_send()
     assert bot.read(1, batch(HERE, record(), [enter(50, 4, 3)])) == []
@@ -161,13 +161,13 @@ def test_a_slot_of_one_square_and_node_says_nothing_of_another(town):
     assert bot.read(5, batch(THERE, broad=one, source=1)) == []
 
 
-def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_who_has_it_now(town):
-    # Of who leaves nothing else was ever told.
+def test_an_old_snapshot_that_is_read_late_takes_no_slot_from_its_present_player(town):
+    # Nothing else was ever told of the player that leaves.
     bot = Bot(town).hold(HERE).shown(HERE, enter(50, 5, 3), enter(60, 5, 4))
     town.two_send()
     bot.read(2, batch(HERE, b"", [[wire.LEAVE, 50, 7, 9, 9]]))
     bot.read(3, batch(HERE, b"", [enter(51, 1, 3)]))
-    # The slot of 60 is what the snapshot is needed for.
+    # The snapshot is needed for the slot of 60.
     town.sends(2, 60, 1, 300)
     assert sorted(bot.read(4, batch(HERE, record(4, 6, 1) + record(3, 2, 1)))) == [200, 300]
 
@@ -180,12 +180,12 @@ def test_a_player_that_goes_on_in_the_next_square_is_followed_whichever_batch_is
     leave, there = [wire.LEAVE, 50, 3, *THERE], enter(50, 4, 8, ack=1)
     assert bot.read(1, batch(THERE, b"", [there]), batch(HERE, record(3, 2, 1), [leave])) == [100]
     assert bot.read(2, batch(THERE, record(8, 5, 2))) == [200]
-    # What it did here is told all the same.
+    # What the player did here is still told.
     assert bot.told == [(HERE, 1, 0), (THERE, 4, 1), (HERE, 2, 1), (THERE, 5, 2)]
 
 
 @pytest.mark.parametrize("how", ["enter", "snapshot", "join"])
-def test_a_late_event_of_the_node_that_had_a_player_is_no_news(town, how):
+def test_a_late_event_from_the_node_that_had_a_player_is_no_news(town, how):
     bot, other = Bot(town, 50).hold(HERE), Bot(town).hold(HERE)
     bot.read(1, batch(HERE, b"", [enter(50, 17, 3)], source=1))
     begun = 2**24 + 1
@@ -221,7 +221,7 @@ def test_a_missed_enter_is_learned_from_the_snapshot_that_follows(town):
     assert bot.read(2, batch(HERE, record(3, 9, 9))) == [200]
 
 
-def test_a_bot_that_comes_back_numbers_its_moves_anew(town, bot):
+def test_a_bot_that_comes_back_starts_numbering_its_moves_again(town, bot):
     for number in range(1, 201):
         town.sends(0, 50, number, number)
         assert bot.read(number, batch(HERE, record(3, number + 1, number))) == [number]
@@ -231,7 +231,7 @@ def test_a_bot_that_comes_back_numbers_its_moves_anew(town, bot):
     assert bot.told[-2:] == [(HERE, 202, 0), (HERE, 203, 1)]
 
 
-# Bots of one node.
+# Bots of one node
 
 
 def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
@@ -240,7 +240,7 @@ def test_bots_of_one_node_have_one_view_once_they_are_told_the_same(town):
     town.two_send()
     here = batch(HERE, record(3, 2, 1))
     assert first.read(1, here) == [100]
-    # It is the same batch, so it is told for the first time still.
+    # It is the same batch, so this still counts as the first telling.
     assert second.read(1, here, batch(THERE, record(3, 2, 1))) == [100, 200]
     assert first.view is second.view and first.view.bots == {first, second}
     first.hold(HERE, THERE, before=[HERE])
@@ -253,7 +253,7 @@ def test_bots_of_one_node_have_one_view_once_both_are_told_who_joins_there(town)
     for bot in (first, second):
         bot.read(1, newcomer)
     assert first.view is second.view
-    # What is said without a seq, and who joins at another node, may be told at any node alike.
+    # A say has no seq, and a player that joins at another node may be told at any node alike.
     said = batch(HERE, b"", [[4, 50, "hello"]])
     elsewhere = batch(HERE, b"", [enter(51, 1, 3)], source=1)
     for bot in (second, third):
@@ -262,7 +262,7 @@ def test_bots_of_one_node_have_one_view_once_both_are_told_who_joins_there(town)
 
 
 def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
-    # To the first, 50 is a player of its own node, and to the second one of another's.
+    # To the first bot, 50 is a player of its own node, and to the second one of another node.
     first = Bot(town).hold(HERE).shown(HERE, enter(50, 1, 3)).shown(HERE, enter(50, 1, 3))
     second = Bot(town).hold(HERE)
     second.shown(HERE, enter(51, 1, 3), source=0)
@@ -271,7 +271,7 @@ def test_bots_of_two_nodes_keep_apart_what_is_told_of_a_source(town):
     town.two_send()
     assert first.read(1, batch(HERE, record(3, 2, 1))) == [100]
     assert second.read(1, batch(HERE, record(3, 2, 1), source=1)) == [100]
-    # The very same bytes say something else to each of them.
+    # The very same bytes mean something else to each of them.
     assert first.read(2, batch(HERE, record(3, 3, 1), source=1)) == [200]
     assert second.read(2, batch(HERE, record(3, 3, 1), source=1)) == []
     assert first.view is not second.view
@@ -310,7 +310,7 @@ def test_a_late_look_into_a_snapshot_sends_nobody_back(town, bot):
     assert bot.told[-1] == (HERE, 3, 2)
 
 
-# An observing bot.
+# An observing bot
 
 
 @pytest.fixture
@@ -350,7 +350,7 @@ def test_an_observer_counts_records_that_name_nobody(found):
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 2)
     tell(found, 3, batch(HERE, record(3, 2), source=1), batch(THERE, record(3, 2)))
     assert found.lacking == 3 and news(found) == [(50, 0, 9, 1)]
-    # Whose slot is another's now has none.
+    # A player whose slot is now another's has none.
     tell(found, 4, batch(HERE, b"", [enter(51, 20, 3)]))
     tell(found, 5, batch(HERE, record(3, 21)))
     assert news(found)[-1] == (51, 0, 1, 21) and found.players[50].seq == 1
@@ -361,7 +361,7 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
     one, other = batch(HERE, record(3, 2)), batch(HERE, record(4, 2))
     tell(found, 1, one, one)
     assert (found.duplicate, found.reordered) == (1, 0)
-    # It was begun before the one that has come, though that was of another player.
+    # The batch was begun before the one that has come, though that was of another player.
     tell(found, 2, other, now=900)
     assert (found.duplicate, found.reordered) == (1, 1)
     assert found.players[51].seq == 2
@@ -375,13 +375,13 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
     assert (found.reordered, found.players[51].seq) == (2, 3)
 
 
-def test_a_gone_that_a_node_says_last_of_a_player_it_handed_over_is_not_too_late(found):
+def test_the_last_gone_of_a_player_that_a_node_handed_over_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 2**24 + 1, 3)], source=1))
     tell(found, 2, batch(HERE, b"", [[3, 50, 8]]))
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
     tell(found, 3, batch(HERE, b"", [[3, 50, 2**24]]))
     assert found.reordered == 1 and found.players[50].seq == 2**24 + 1
-    # It came to this node, and so was shown by a snapshot.
+    # The player came to this node, and so was shown by a snapshot.
     found.snapshot(snapshot(HERE, enter(51, 2**24 + 1, 4)), 4)
     before = news(found)
     tell(found, 5, batch(HERE, b"", [[3, 51, 8]]))
@@ -395,7 +395,7 @@ def test_a_track_of_an_earlier_incarnation_is_not_too_late_and_changes_nothing(f
     assert found.reordered == 0 and found.players[50].seq == 2**24 + 1
 
 
-def test_an_event_told_before_a_clock_was_estimated_anew_is_not_too_late(found):
+def test_an_event_told_before_a_clock_was_estimated_again_is_not_too_late(found):
     tell(found, 1, batch(HERE, b"", [enter(50, 1, 3)], source=1), now=1000)
     tell(found, 2, batch(HERE, record(3, 2), source=1), now=990)
     assert found.reordered == 0
@@ -421,7 +421,7 @@ def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
     found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
-    # It went to the next square, did something there, and came back.
+    # The player went to the next square, did something there, and came back.
     tell(found, 1, batch(HERE, b"", [enter(50, 5, 4, ack=2)]))
     tell(found, 2, batch(THERE, b"", [enter(50, 2, 9)]))
     tell(found, 3, batch(THERE, record(9, 3, 1), [[wire.LEAVE, 50, 4, *HERE]]))
@@ -445,8 +445,8 @@ def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(found):
     assert (found.players[50].seq, found.lacking) == (6, 1)
 
 
-def test_a_part_is_read_when_what_came_before_it_was_obeyed(town):
-    # A bot that joins may read its squares, a snapshot, and who entered since, all at once.
+def test_a_part_is_read_once_the_parts_before_it_were_obeyed(town):
+    # A bot that joins may read its squares, a snapshot, and later enters, all at once.
     bot = Bot(town, 50)
     town.sends(0, 50, 1, due=7 * SECOND)
     entered = flush(1, batch(HERE, others=[enter(50, 1, 3)]))

@@ -1,4 +1,4 @@
-"""What a subscriber makes of what it got, and what the reports of all come to."""
+"""What a subscriber concludes from its messages, and what the reports of all add up to."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_a_number_that_nobody_sent_is_impossible():
     assert tally([message(5)]).report([5, 0])["impossible"] == 1
 
 
-def test_rates_and_latencies_are_of_the_window_only():
+def test_rates_and_latencies_cover_the_window_only():
     at = [-1, 0, SECOND - 1, SECOND, 2 * SECOND]
     report = tally([message(n) for n in range(5)], at).report([5, 0])
     assert report["per_second"] == [2, 1]
@@ -108,7 +108,7 @@ def test_a_message_that_a_broker_counted_as_dropped_is_not_lost():
     assert found["refused"] == 9
 
 
-def test_a_loss_that_was_told_of_is_not_silent():
+def test_a_loss_that_was_reported_is_not_silent():
     found = accounted([publisher(100)], [subscriber(60, resets=1)])
     assert found["lost"] == 40 and not found["silent"]
 

@@ -27,7 +27,7 @@ from tests.processes import ROOT, ServerProcess, serving
 
 pytestmark = pytest.mark.load
 
-#: Seconds that a run of the swarm may take besides what it measures.
+#: Seconds that a run of the swarm may take in addition to what it measures.
 PATIENCE = 240
 
 
@@ -41,7 +41,7 @@ def swarm(options):
 def run(*options):
     """Run the command of bots.py in this process; return its exit code and what it said.
 
-    Tests run beside it on the same cores: none of them may be the server's or the swarm's own.
+    Tests run beside it on the same cores, so neither the server nor the swarm may reserve any.
     """
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
@@ -53,15 +53,15 @@ def run(*options):
     return code, said.getvalue()
 
 
-#: Runs of a swarm that was too slow to be believed, on a busy machine, before a test gives up.
+#: How many runs, each too slow to be believed on a busy machine, a test makes before it gives up.
 TRIES = 5
 
 
 def judged(tmp_path, options, server=None):
     """Run bots.py; return its exit code and its only run as kept in JSON.
 
-    With `server`, which makes a context manager, against what that serves. A run that says of
-    itself that it is not to be believed is made again.
+    `server` makes a context manager that yields the server to run against. A run that says of
+    itself that it must not be believed is repeated.
     """
     path = tmp_path / "runs.json"
     for _ in range(TRIES):
@@ -88,7 +88,7 @@ def url(server):
 
 @contextmanager
 def faulty(counts, *options):
-    """Run a server that breaks its word so many times in each way."""
+    """Run a server that breaks its promises, in each way as often as `counts` says."""
     server = ServerProcess(
         *options, module="tests.loadtest.faulty_server", before=[json.dumps(counts)]
     )
@@ -120,7 +120,7 @@ def test_a_server_that_keeps_its_word_is_all_right(tmp_path):
     # The kernel counts CPU time in ticks of 10 ms, and Redis may need less for so little.
     assert figures["server"] > 0 and figures["broker"] >= 0 and figures["MB"] > 10
     assert len(result["series"]) >= 4
-    # So are other games, which their own bots play.
+    # So are other games, played by their own bots.
     code, result = judged(tmp_path, "--bots 30 --seconds 4 --workers 2 --game snake")
     assert (code, result["faults"]) == (0, []) and result["verdict"]["squares"] > 2
 
@@ -136,14 +136,14 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
     assert verdict["observers"] == 60 and verdict["expected"] > 2000
 
 
-#: Options of runs, and what must be so of their verdicts and totals besides.
+#: Options of runs, and what else must be true of their verdicts and totals.
 KEPT = [
-    # More than one batch can carry, and faster than its square may publish.
+    # More moves than one batch can carry, and faster than a square may publish.
     (
         "--bots 150 --seconds 3 --scenario crowd --rate 9 --sample 30",
         lambda verdict, _: verdict["delivered"] > verdict["replaced"] > 500,
     ),
-    # In lockstep nothing may be lost: ten steps a second at most, the first after a second.
+    # In lockstep nothing may be lost: at most ten steps a second, the first one after a second.
     (
         "--bots 25 --seconds 4 --scenario life --workers 2",
         lambda verdict, totals: verdict["stalled"] == 0 and totals["steps"] > 25 * 15,
@@ -176,12 +176,12 @@ def test_a_move_that_is_left_out_of_a_crowd_is_found(tmp_path):
     )
     verdict = result["verdict"]
     assert code == 1 and not result["adds_up"]
-    # One observer in three players is told of them.
+    # One player in three is an observer, and is told of them.
     assert 5 < verdict["missing"] <= 60
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"] + verdict["missing"]
 
 
-def test_each_broken_word_is_found_and_counted(tmp_path):
+def test_each_broken_promise_is_found_and_counted(tmp_path):
     store = "--store", f"sqlite:///{tmp_path / 'world.db'}"
     code, result = judged(
         tmp_path,
@@ -202,13 +202,13 @@ def test_each_broken_word_is_found_and_counted(tmp_path):
     # On a busy machine the server may be late itself, which excuses what is late, or from afar.
     assert verdict["stale"] <= 6 <= verdict["late"]
     assert verdict["foreign"] + verdict["lingering"] == 7
-    # What is three seconds late comes after what was later.
+    # A batch that is three seconds late comes after later ones.
     assert verdict["reordered"] == 5 + 6
     assert code == 1 and not result["adds_up"]
     assert verdict["expected"] == verdict["delivered"] + verdict["replaced"] + 3
 
 
-#: A file of one's own, as the scenario `slow` is, but one in ten fails at its first turn.
+#: A user's file, like the scenario `slow`, but one bot in ten fails at its first turn.
 MINE = """
 from flatlands.loadtest.swarm.scenarios import wander
 
@@ -232,18 +232,18 @@ def test_bots_that_never_read_or_are_rude_harm_nobody(tmp_path, crowd, scenario)
     if scenario == "flood":
         assert code == 0 and result["totals"]["offences"] > 5, result["faults"]
     else:
-        # What fails in a turn is told with its line, and nothing else has failed.
+        # A failure in a turn is reported with its line, and nothing else has failed.
         assert code == 1 and result["adds_up"]
         assert result["faults"] == [f"1 times: {scenario}, line 9: AssertionError: the first turn"]
 
 
-def test_a_server_that_will_not_do_gets_a_sentence(crowd):
+def test_an_unsuitable_server_gets_a_sentence(crowd):
     code, said = run("--bots", "5", "--seconds", "1", "--url", f"{url(crowd)}/nowhere")
     assert code == 1 and "to the WebSocket handshake" in said
 
 
 def measuring(process):
-    """Return once a run has measured for a second or so; what it said until then."""
+    """Wait until a run has measured for a second or so; return what it said until then."""
     said = ""
     deadline = time.monotonic() + PATIENCE
     while "measuring" not in said:
@@ -304,8 +304,8 @@ def test_a_swarm_that_is_ended_reports_if_it_can_and_leaves_no_process(number):
 
 
 def disturbed(tmp_path, disturb, options):
-    """Run bots.py, and do something to it while it measures; return its exit code, its only run,
-    and what it said. A run that is not to be believed is made again."""
+    """Run bots.py, and disturb it while it measures; return its exit code, its only run,
+    and what it said. A run that must not be believed is repeated."""
     path = tmp_path / "runs.json"
     for _ in range(TRIES):
         process = swarm(f"{options} --json {path} --late 400 --no-pin")
@@ -319,7 +319,7 @@ def disturbed(tmp_path, disturb, options):
 
 
 def child(process, word):
-    """Return the child of a process that has a word in its command line."""
+    """Return the child of a process that has this word in its command line."""
     [found] = [
         child
         for child, command in children(process).items()
@@ -416,7 +416,7 @@ def test_nothing_is_lost_while_a_world_goes_from_broker_to_broker(tmp_path):
         assert result["verdict"]["expected"] > 1000 and not result["returns"]["cuts"]
 
 
-def test_beside_a_process_that_takes_a_core_nothing_is_said_to_have_failed(monkeypatch):
+def test_beside_a_process_that_takes_a_core_no_run_is_said_to_have_failed(monkeypatch):
     monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
     result = truth.beside_a_busy_core("redis://,redis://", seconds=2.0)
     assert truth.outcome(result) in ("all right", "not valid")
@@ -432,7 +432,7 @@ def test_one_message_in_ten_thousand_that_is_lost_is_missed():
 
 
 @pytest.mark.outside
-def test_a_server_behind_tls_and_a_proxy_with_a_path_of_its_own(tmp_path, crowd):
+def test_a_server_behind_tls_and_a_proxy_is_reached_below_a_path(tmp_path, crowd):
     key, certificate = certify()
     with tls_proxy((certificate, key), crowd.port, "/flat/lands/") as port:
         options = "--url", f"wss://localhost:{port}/flat/lands/ws", "--bots", "20", "--seconds", "2"
@@ -442,7 +442,7 @@ def test_a_server_behind_tls_and_a_proxy_with_a_path_of_its_own(tmp_path, crowd)
         assert result["verdict"]["expected"] > 50 and result["server"]["joins"] == 0
         assert result["figures"]["server"] > 0 and result["figures"]["MB"] > 10
         assert ADMIN not in (tmp_path / "runs.json").read_text()
-        # Without the token it does not ask, for to be refused would raise an alert.
+        # Without the token the swarm does not ask, since a refusal would raise an alert.
         code, said = run(*options, "--insecure", "--late", "400")
         assert "CPU and memory of the server are not known" in said and "server - broker -" in said
         assert json.loads(crowd.get("stats"))["counted"].get("admin_refused", 0) == 0

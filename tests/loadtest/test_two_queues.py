@@ -1,4 +1,4 @@
-"""The benchmark of the brokers, run as users run it: with real brokers, for a second a point."""
+"""The benchmark of the brokers, run as users run it: with real brokers, for a second per point."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ from tests.brokers.zeromq_forwarders import forwarding
 #: Seconds that a run may take to get somewhere, also on a machine that is busy with other things.
 PATIENCE = 120
 
-#: What is in the command of a child that does not take part: the guard, and Go's compiler.
+#: Words in the commands of children that do not take part: the guard, and Go's compiler.
 APART = ("guard", "/bin/go", "go-build")
 
 #: The rate of those runs that have one, messages a second, and what they are due to send in their
@@ -29,8 +29,8 @@ APART = ("guard", "/bin/go", "go-build")
 RATE = 500
 DUE = 550
 
-#: The share of what is due that a publisher at least sends on a machine that is busy with other
-#: things: what is due while it has no core is sent when it has one again, but not after the end.
+#: The least share of what is due that a publisher sends on a machine that is busy with other
+#: things: messages due while it has no core are sent when it has one again, but not after the end.
 
 
 def points_of(path):
@@ -49,7 +49,7 @@ def measure(out, series, *more):
 
 @contextmanager
 def measuring(out, series, *more, seconds=1):
-    """Run the benchmark as a process for as long as the block lasts; nobody may be left behind.
+    """Run the benchmark as a process for as long as the block lasts; it may leave no child behind.
 
     Yields the process, and the list of its children that the test has seen, to be filled.
     """
@@ -69,10 +69,10 @@ def measuring(out, series, *more, seconds=1):
 
 
 def children_at_work(process, number, busy):
-    """Return the children of a process, once there are so many.
+    """Return the children of a process, once there are `number` of them.
 
-    The second, which publishes or consumes, has then been `busy` for so many seconds: it takes a
-    third of one to start.
+    The second one, which publishes or consumes, has then been busy for `busy` seconds: it takes a
+    third of a second to start.
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
@@ -84,7 +84,7 @@ def children_at_work(process, number, busy):
         if len(found) == number and sum(found[1].cpu_times()[:2]) >= busy:
             return found
         time.sleep(0.05)
-    # What it has said is only there once it has ended, which may be in hours.
+    # Its output is only there once it has ended, which may be in hours.
     process.kill()
     raise AssertionError(f"there are never {number} children: {process.communicate()}")
 
@@ -101,7 +101,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
     for point in points.values():
         account = point["account"]
         assert account["delivered"] == account["due"] == account["sent"]
-        # A busy machine may keep a publisher from its last messages.
+        # On a busy machine a publisher may miss its last messages.
         assert 0 < account["sent"] <= DUE and 0 < point["per_client"] < 1.3 * RATE
         assert 0 < point["latency_ms"]["p50"] <= point["latency_ms"]["pmax"]
     assert points["redis"]["cpu"]["brokers"] is not None
@@ -131,7 +131,7 @@ def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series
         more = "--broker", f"redis://127.0.0.1:{redis.port}", "--message-size", "2000"
         with measuring(out, series, *more, seconds=6) as (process, seen):
             seen += children_at_work(process, 2, busy=0.8)
-            # Without the subscriber, whichever it is, what is published piles up.
+            # Without the subscriber, whichever it is, published messages pile up.
             for one in seen:
                 one.suspend()
                 time.sleep(0.7)
@@ -158,7 +158,7 @@ def test_without_redis_and_go_the_rest_is_measured(out, capsys, monkeypatch):
 
 
 @pytest.mark.load
-def test_a_broker_that_is_not_there_is_told(out, capsys):
+def test_a_missing_broker_is_reported(out, capsys):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     assert measure(out, "redis-unbuffered", "--broker", f"redis://u:secret@127.0.0.1:{port}") == 1
@@ -178,7 +178,7 @@ def test_a_running_forwarder_is_used_and_left_running(out):
 
 
 @pytest.mark.load
-def test_a_broker_that_dies_while_it_is_measured_is_told(out):
+def test_a_broker_that_dies_while_it_is_measured_is_reported(out):
     with measuring(out, "zeromq-2013", seconds=60) as (process, seen):
         seen += children_at_work(process, 3, busy=0.5)
         seen[0].kill()

@@ -37,13 +37,13 @@ def flush(number, *batches, now=1000):
 
 
 def nobody():
-    """A view that knows nobody."""
+    """A view that knows no players."""
     return View(wire.Rules(), Dues(room(1), 1), {})
 
 
 messages = st.one_of(
     st.builds(lambda n, events: ("flush", n, events), st.integers(1, 2**40), st.integers(0, 20)),
-    # A number may be any bytes, also those that a flush begins with.
+    # A number may be any bytes, even those that a flush begins with.
     st.builds(lambda n: ("pong", n), st.integers(0, 2**40) | st.just(0x94159415)),
     st.just(("ping",)),
 )
@@ -60,13 +60,13 @@ def encoded(message):
 
 
 def split(reader, data, view):
-    """Return the parts of whole frames, and the bytes after them."""
+    """Return the parts of the whole frames, and the bytes after them."""
     found = list(reader.parts(data, view, 0))
     return [part for part, _ in found], data[found[-1][1] if found else 0 :]
 
 
 def contents(parts):
-    """Return the contents of parts, in their order."""
+    """Return the contents of parts, in order."""
     found = []
     for part in parts:
         if isinstance(part, Flush):
@@ -91,7 +91,7 @@ def test_every_bot_reads_the_same_however_bytes_are_cut(sent, cuts_of_bots):
         assert rest == b"" and contents(found) == sent
 
 
-def test_a_flush_is_decoded_once_whatever_stands_around_it():
+def test_a_flush_is_decoded_once_whatever_surrounds_it():
     reader, view = Reader(), nobody()
     flushes = [flush(n, [0, 0, 0, 3, record() * 3], [1, 0, 0, 3, record()]) for n in (1, 2)]
     pong = encoded(("pong", 4))
@@ -101,7 +101,7 @@ def test_a_flush_is_decoded_once_whatever_stands_around_it():
     assert split(reader, pong + flushes[0], view)[0][1] is first
     assert split(reader, flushes[1] + pong, view)[0][0] is second
     assert first.events == 4 and first.size == len(flushes[0])
-    # A batch is the same in all flushes of one number.
+    # A batch is the same in all flushes with one number.
     [other] = split(reader, flush(1, [1, 0, 0, 3, record()]), view)[0]
     assert other is not first and other.batches == first.batches[1:]
 
@@ -146,7 +146,7 @@ def test_a_record_is_read_as_it_was_packed():
         b"\xc2\x02ab",
     ],
 )
-def test_bytes_that_are_no_message_of_a_server_break_the_connection(data):
+def test_bytes_that_are_not_a_server_message_break_the_connection(data):
     with pytest.raises(wire.BrokenFrame):
         split(Reader(), data, nobody())
 
@@ -186,7 +186,7 @@ def test_a_packed_number_is_found_without_decoding_the_rest(number):
     assert wire.number_at(msgpack.packb([wire.FLUSH, number, "rest"]), 2) == number
 
 
-def test_the_user_of_a_url_logs_in_at_a_proxy_as_http_has_it():
+def test_the_user_in_a_url_logs_in_at_a_proxy_as_http_has_it():
     assert wire.login(urlsplit("wss://my.site/ws")) == ""
     login = wire.login(urlsplit("wss://me:a%40b@my.site/ws"))
     assert base64.b64decode(login.removeprefix("Basic ")) == b"me:a@b"

@@ -36,7 +36,7 @@ def measure(out, series, *more):
         ([0, 1, 2], 0, 1, "1 messages were never acknowledged"),
     ],
 )
-def test_the_account_tells_each_fault(got, waiting, held, sentence):
+def test_the_account_reports_each_fault(got, waiting, held, sentence):
     assert fault(account(range(4), got, waiting, held)) == sentence
 
 
@@ -51,7 +51,7 @@ class Forgets(Moved):
         super().done(claimed[1:])
 
 
-#: What is found of ways that do not do what they should. What is held is also what came.
+#: What is found in ways that do not do what they should. Messages that are held also came.
 WRONG = {
     OneByOne: "",
     Loses: "2 of 100 messages are missing",
@@ -90,7 +90,7 @@ def test_a_turn_far_from_the_mean_of_all_is_rejected():
 
 @load
 def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out, capsys):
-    # Two turns that take the same time to the nanosecond are not to be expected.
+    # No two turns are expected to take the same time to the nanosecond.
     options = ["--repeat", "2", "--retry-threshold", "1e-9", "--json", str(out)]
     assert main(["--series", "lpop-count", *options]) == 0
     assert f" {2 * REJECTS} " in capsys.readouterr().out
@@ -100,7 +100,7 @@ def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out
 
 
 @load
-def test_a_delayed_message_comes_once_it_is_due_and_whoever_has_put_it():
+def test_a_delayed_message_comes_once_it_is_due_whoever_put_it():
     with running() as server, closing(open_redis(f"redis://127.0.0.1:{server.port}")) as client:
         way = Delayed(f"redis://127.0.0.1:{server.port}", "queue")
 
@@ -116,7 +116,7 @@ def test_a_delayed_message_comes_once_it_is_due_and_whoever_has_put_it():
             came += way.claim(50)[1]
             assert now() >= soon or len(came) < 2
         assert came == [message(0), message(1)] and way.left() == (1, 0)
-        # As many as Lua cannot unpack at once.
+        # More than Lua can unpack at once.
         client.zadd(way.later, {message(n): n for n in range(10, 10_010)})
         assert way.claim(50)[1] == [message(n) for n in range(10, 60)]
         assert way.left() == (9_951, 0)
@@ -137,7 +137,7 @@ def test_a_fifo_queue_has_an_order_of_its_own():
     assert (point["pushed"], point["pulled"]) == (500, 250)
     assert point["us"] == {"push": 1000, "pull": 1000, "server": 500}
     assert fault(point["account"]) == ""
-    # What another queue should have got is missing in its own.
+    # A message that went to the wrong queue is missing in its own.
     assert "missing" in fault(found([dues[1], dues[0], *dues[2:]])["account"])
     assert "after a later one" in fault(found([dues[0][::-1], *dues[1:]])["account"])
 
@@ -157,7 +157,7 @@ def test_every_message_is_accounted_for_in_every_way_and_shape(out, capsys):
         found = point["account"]
         put = 505 if name in FIFOS else 2 * FILLED
         assert (found["put"], found["done"], found["lost"]) == (put, put, 0)
-        # A server that is not there has used nothing.
+        # A server that does not exist has used nothing.
         assert (point["us"]["server"] is None) == (name == "store-sqlite")
         assert all(us is None or us > 0 for us in point["us"].values())
     for name in TAKES:
@@ -175,7 +175,7 @@ AGAIN = "{} messages were handed out again, and those who died held 3: {} are no
     ("claims", "sentence"),
     [
         ([(0, 1), (1, 1), (2, 1), (1, 2), (2, 2), (2, 3)], ""),
-        # The first one died before it could say what it had claimed.
+        # The first consumer died before it could say what it had claimed.
         ([(0, 1), (1, 2), (2, 2), (2, 3)], ""),
         ([(0, 1), (1, 1), (2, 1), (2, 2), (2, 3)], AGAIN.format(2, 1)),
         ([(0, 2), (1, 1), (2, 3)], AGAIN.format(3, 2)),

@@ -1,4 +1,4 @@
-"""What a worker does besides publishing and hearing."""
+"""What a worker does apart from publishing and hearing."""
 
 import gevent
 import pytest
@@ -19,7 +19,7 @@ def later(seconds, value):
     return task
 
 
-def test_tasks_answer_in_their_own_order_not_in_that_of_their_ends():
+def test_answers_come_in_the_order_of_the_tasks_not_of_their_ends():
     assert at_once([later(0.02, "slow"), later(0, "quick")]) == ["slow", "quick"]
 
 
@@ -32,7 +32,7 @@ def test_a_task_that_fails_is_not_waited_out():
 
 
 class Again(Client):
-    """A client that receives its first payload again and again, or nothing more."""
+    """A client that receives its first payload again and again, or only once."""
 
     def __init__(self, config):
         self.endless = True

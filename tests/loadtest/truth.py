@@ -30,10 +30,10 @@ BROKERS = (
     "rediscluster://",
 )
 
-#: The faulty server loses one message to clients in so many.
+#: The faulty server loses one in this many messages to clients.
 ONE_IN = 10_000
 
-#: Seconds of such a run, so that surely one of the lost messages is one that must be delivered.
+#: Seconds of such a run: enough to lose at least one message that must be delivered.
 LOSING_FOR = 20.0
 
 

@@ -3,7 +3,7 @@
     python -m tests.server.autobahn
 
 Exits with 0 only if every case and every way of closing is OK or informational. Cases 12 and 13
-are left out: they test compression, which is not spoken here. The suite needs Python 2.7, found as
+are left out: they test compression, which is not supported. The suite needs Python 2.7, found as
 $PYTHON27, on the PATH or in pyenv; its packages go into .autobahn/, which git ignores.
 """
 
@@ -24,13 +24,13 @@ from flatlands.server.websocket.listener import WebSocketServer
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / ".autobahn"
 REQUIREMENTS = HERE / "autobahn-requirements.txt"
-VIRTUALENV = "virtualenv==20.15.1"  # the last that makes environments for Python 2.7
+VIRTUALENV = "virtualenv==20.15.1"  # the last version that makes environments for Python 2.7
 MAX_MESSAGE = 32 * 1024 * 1024  # bytes; the largest message of the suite has 16 MiB
 GOOD = {"OK", "INFORMATIONAL"}
 
 
 def find_python() -> str:
-    """Return the path of a Python 2.7. Without one the program ends with a sentence."""
+    """Return the path of a Python 2.7; end the program with a sentence if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [
         os.environ.get("PYTHON27"),
@@ -76,7 +76,7 @@ def install(python: str) -> Path:
 
 
 def accept(connection: Connection, _environ: dict) -> None:
-    """Send each message back. What the connection refuses waits here, without a bound."""
+    """Send each message back; queue without a limit what the connection refuses."""
     waiting: list[bytes] = []
 
     def on_message(opcode: int, payload: bytes) -> None:

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Rules(NamedTuple):
-    """How many gems each cell has, after how many seconds, in the mean, one that was taken lies
+    """How many gems each cell has, how many seconds pass on average until one that was taken lies
     somewhere else, and how many twin stones each cell has."""
 
     per_cell: int = 4
@@ -60,7 +60,7 @@ Bare = game.Game
 
 
 class Harness(harness.Harness):
-    """That of flatlands.testkit. `rules` are those of gems, and `sizes` those of the herd."""
+    """The harness of flatlands.testkit, with `rules` of gems and `sizes` of the herd."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Harness(harness.Harness):
         super().__init__(play, None, *more, **named)
 
     def game(self, node: Any) -> Any:
-        """Return what is played, with these rules and sizes."""
+        """Return the game, with these rules and sizes."""
         self.options = Options(
             walkers=self.sizes.people,
             deer=self.sizes.deer,
@@ -86,8 +86,8 @@ class Harness(harness.Harness):
 
 
 def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Client]:
-    """Return two nodes, whose clocks are `skew` ms apart, and a player on each, side by side. They
-    share a store without gems if `stored`."""
+    """Return two nodes whose clocks are `skew` ms apart, with a player on each, side by side. If
+    `stored`, they share a store without gems."""
     clock = Clock()
     more: dict[str, Any] = {"stores": clock_stores(clock), "rules": Rules(0)} if stored else {}
     harness = Harness(nodes=2, skew=skew, clock=clock, ready=True, **more)

@@ -15,7 +15,7 @@ from tests.server.harness import Client, FakeConnection, Harness, Host
 
 
 class FakePassage:
-    """A server.websocket.socket_passing.Passage of a machine of tests."""
+    """Stands for a server.websocket.socket_passing.Passage."""
 
     def __init__(self, machine: "Machine", host: Host) -> None:
         self._machine, self.host = machine, host
@@ -67,7 +67,7 @@ class Machine(Harness):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.passages: dict[str, FakePassage] = {}
-        #: What was sent from worker to worker and has not arrived yet.
+        #: Messages from worker to worker that have not arrived yet.
         self.under_way: list[tuple[FakePassage, bytes, FakeSocket]] = []
         self.workers: dict[Host, Migration] = {}
         self._slots = itertools.count()
@@ -101,7 +101,7 @@ class Machine(Harness):
         return [slot for slot in range(20) if slot_name(slot) in self.passages]
 
     def follow(self) -> None:
-        """Let all workers pass on who belongs elsewhere, if they have found a reason to look."""
+        """Let all workers that have a reason to look pass on the players that belong elsewhere."""
         for host in self.awake():
             worker = self.workers[host]
             if worker._unfollowed.is_set():

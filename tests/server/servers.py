@@ -1,4 +1,4 @@
-"""What tests ask real servers, and how they wait for what happens in its own time."""
+"""Questions that tests ask real servers, and a way to wait until something has happened."""
 
 import json
 import urllib.error
@@ -34,7 +34,7 @@ def ask(
     method: str = "GET",
     **headers: str,
 ) -> tuple[int, str]:
-    """Return the status and the text that a request is answered with."""
+    """Return the status and the text of the answer to a request."""
     told = {name.replace("_", "-"): value for name, value in headers.items()}
     if token is not None:
         told["Authorization"] = f"Bearer {token}"

@@ -54,7 +54,7 @@ class Shop(Game):
 
 @pytest.fixture
 def shop():
-    """A harness, and a player. Whoever waits does so until the door opens."""
+    """A harness, and a player. An action that waits does so until the door opens."""
     Shop.door.clear()
     harness = Harness(play=Shop)
     client = harness.place("Ada", (0, 0))
@@ -84,7 +84,7 @@ def test_an_action_of_a_page_is_checked_as_the_method_says(shop):
         (["buy", "a"], "do: fields must be an array"),
     ],
 )
-def test_an_action_with_wrong_fields_is_refused_in_words(shop, asked, sentence):
+def test_an_action_with_wrong_fields_is_refused_with_a_sentence(shop, asked, sentence):
     _, client = shop
     client.send(DO, *asked)
     assert client.model.errors == ["fields"]
@@ -101,7 +101,7 @@ def test_a_muted_player_says_nothing_by_an_action(shop):
     assert harness.loop.stats["hooks_failed"] == 1
 
 
-def test_each_action_has_a_rate_of_its_own(shop):
+def test_each_action_has_its_own_rate(shop):
     harness, client = shop
     for _ in range(4):
         client.send(DO, "buy", ["tea", 1, True])
@@ -114,7 +114,7 @@ def test_each_action_has_a_rate_of_its_own(shop):
     assert len(Shop.said) == 4
 
 
-def test_a_rate_does_not_begin_anew_at_another_node():
+def test_a_rate_does_not_start_again_at_another_node():
     Shop.said.clear()
     harness = Harness(play=Shop, nodes=2, ready=True)
     a = harness.place("Ada", (0, 0), host=harness.hosts[0])
@@ -138,11 +138,11 @@ def test_a_name_that_is_no_action_is_refused_though_it_is_a_method(play, named):
         client.send(DO, name, [])
         said = client.connection.messages[-1][1:]
         assert said == ["game", f"do must name an action of this game: {named}"]
-    # The page may be another game's.
+    # The page may belong to another game.
     assert not Shop.said and client.connection.closed is None
 
 
-def test_a_game_hears_who_comes_goes_and_enters_a_square():
+def test_a_game_hears_who_joins_leaves_and_enters_a_square():
     Shop.said.clear()
     harness = Harness(play=Shop, nodes=2, ready=True)
     a = harness.place("Ada", (0, 0))
@@ -157,14 +157,14 @@ def test_a_game_hears_who_comes_goes_and_enters_a_square():
     harness.run(2000)
     b = harness.client(harness.hosts[1]).hello("Ada", token=a.model.token)
     harness.run(200)
-    # It went on, and did not leave.
+    # The player continued at another node: it did not leave.
     assert b.id == a.id and Shop.said[1:] == [("join", "Ada", True)]
     b.connection.lose(1000)
     harness.run(200)
     assert Shop.said[2:] == [("leave", "Ada", True)]
 
 
-def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
+def test_one_node_can_tell_the_whole_world_and_nonsense_is_refused():
     harness = Harness(play=Game, nodes=2, ready=True)
     a, b = (harness.place(name, (9 * n, 0), host=harness.hosts[n]) for n, name in enumerate("ab"))
     game, other = harness.game_of(), harness.hosts[1]
@@ -186,7 +186,7 @@ def test_the_world_is_told_by_one_node_and_nonsense_is_refused():
     assert other.loop.stats["malformed"] == before + 5
 
 
-def test_players_near_a_tile_are_told_at_whichever_node_they_are():
+def test_players_near_a_tile_are_told_whichever_node_they_are_at():
     harness = Harness(play=Game, nodes=2, ready=True)
     game, (one, other) = harness.game_of(), harness.hosts
     places = {"a": (one, 10, -7), "b": (other, -3, 7), "c": (one, 11, 0), "d": (other, 0, -8)}
@@ -253,7 +253,7 @@ def test_a_player_that_goes_to_and_fro_over_a_border_makes_no_hook_fall_behind(s
 
 
 class Trail(Part):
-    """Who walks leaves a trail, in whatever game."""
+    """Players that walk leave a trail, in any game."""
 
     steps = Cells()
 
@@ -327,13 +327,13 @@ def declare(method, name="buy"):
         ),
     ],
 )
-def test_an_action_that_cannot_be_is_refused_where_it_is_declared(make, sentence):
+def test_an_invalid_action_is_refused_where_it_is_declared(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
 
 
 class Street(Game):
-    """It tells, cheers and fails as it is asked."""
+    """Tells, cheers and fails as it is asked to."""
 
     events = [type("Cheer", (Event,), {"loud": number(1, 3)})]
 
@@ -359,7 +359,7 @@ class Street(Game):
             raise Refused("closed", "nobody is in")
 
 
-#: What pages cannot read, but for the first.
+#: Values that pages cannot read, except the first.
 UNREADABLE = [0, 1.5, {"a": 1}, b"a", 2**53, [[object()]], {1}, -(2**53), (1, 2.0), Game]
 
 
@@ -369,7 +369,7 @@ def street():
     return harness, harness.place("Ada", (0, 0))
 
 
-def test_only_what_a_page_can_read_is_told(street):
+def test_a_game_can_tell_only_what_a_page_can_read(street):
     harness, client = street
     assert client.model.welcome[14] == [["event", 5, "Cheer", ["loud"]]]
     for what in range(10):
@@ -386,7 +386,7 @@ def test_an_error_of_another_line_is_logged_beside_one_that_comes_again(street, 
     assert harness.loop.stats["hooks_failed"] == 5 and client.model.errors == ["failed"] * 5
 
 
-def test_an_event_is_told_to_all_who_see_the_square_and_only_so_often(street, monkeypatch):
+def test_an_event_is_told_to_all_who_see_the_square_at_a_limited_rate(street, monkeypatch):
     monkeypatch.setattr("flatlands.server.me.HAPPENINGS_EACH", Rate("happenings", 1, 10))
     harness, client = street
     other = harness.place("Bo", (0, 0))
@@ -409,7 +409,7 @@ def test_an_event_that_the_game_does_not_have_is_an_error(street):
         harness.node.play.emit((0, 0), client.id, type("Boo", (Event,), {})())
 
 
-def test_an_address_may_ask_so_often_and_a_refused_action_is_not_counted(street):
+def test_the_actions_of_an_address_are_limited_and_a_refused_one_is_not_counted(street):
     harness, client = street
     others = [harness.place("Bo", (0, 0)) for _ in range(2)]
     for one in (client, *others):
@@ -417,7 +417,7 @@ def test_an_address_may_ask_so_often_and_a_refused_action_is_not_counted(street)
     for free in (False, True) * 7:
         client.send(DO, "knock", [free])
     assert client.model.errors == ["closed"] * 7
-    # What counts, counts for all of them.
+    # Accepted actions count for all players of the address.
     harness.node.play._obey["knock"]._call = lambda me, free: None
     for one in (*others * 5, client):
         one.send(DO, "knock", [True])

@@ -1,4 +1,4 @@
-"""What operators see and order over HTTP, of real servers, and what the log says of it."""
+"""What operators of real servers see and order over HTTP, and what the log says about it."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def order(server, path, **query):
 
 
 def lines(server, beginning):
-    """Return the lines of its log that begin so, once there are any."""
+    """Return the lines in a server's log with a beginning, once there are any."""
     line = re.compile(rf"^[\d:, -]+[A-Z]+ ({beginning}.*)$", re.M)
     until(lambda: line.search(server.errors()), beginning)
     return line.findall(server.errors())
@@ -97,7 +97,7 @@ def test_operators_are_warned_of_a_store_that_was_taken_away(tmp_path):
         assert server.errors().count(told) == 1
 
 
-def test_no_proxy_keeps_what_operators_see(server):
+def test_no_proxy_caches_what_operators_see(server):
     for path in ("stats", "metrics", "readyz"):
         with urllib.request.urlopen(server.url + path, timeout=PATIENCE) as answer:
             assert answer.headers["Cache-Control"] == "no-store"
@@ -122,12 +122,12 @@ def test_all_that_operators_read_names_the_version_the_game_and_who_serves():
         labels = ",".join(f'{name}="{about[name]}"' for name in sorted(about))
         build = re.search("^flatlands_build_info{(.*)} 1.0$", ask(server, "metrics")[1], re.M)
         assert ",".join(sorted(build[1].split(","))) == labels
-        del about["worker"]  # where there is one process the log has no numbers of workers
+        del about["worker"]  # with only one process the log has no numbers of workers
         names = ("version", "commit", "game", "node")
         assert lines(server, "serve ") == [f"serve {' '.join(f'{n}={about[n]!r}' for n in names)}"]
 
 
-def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
+def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
     text = ask(server, "metrics")[1]
     told = dict(re.findall(r"^# HELP (\S+) (.+)$", text, re.M))
     assert len(told) > 40 and len({*told.values()}) == len(told)
@@ -156,7 +156,7 @@ def test_every_metric_has_a_help_line_of_its_own_and_times_in_seconds(server):
         ("drain?minutes=0", 400, "A drain has no minutes: it ends with the server.\n"),
     ],
 )
-def test_a_wrong_order_is_refused_in_words(server, path, status, said):
+def test_a_wrong_order_is_refused_with_a_sentence(server, path, status, said):
     answer = ask(server, f"admin/{path}", token=ADMIN, method="POST")
     assert answer[0] == status and answer[1].startswith(said)
     for token in ("wrong", None):
@@ -169,7 +169,7 @@ def test_a_server_that_is_alone_is_not_drained(server):
     assert ready(server)["ready"]
 
 
-def test_orders_are_given_by_post_alone(server):
+def test_orders_are_given_only_by_post(server):
     answer = ask(server, "admin/close", token=ADMIN)
     assert answer == (405, "Orders are given by POST: curl -X POST.\n")
     assert "door" not in ready(server)
@@ -193,7 +193,7 @@ def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
     assert ADMIN not in server.errors() and token not in server.errors()
 
 
-def test_a_closed_door_is_told_and_opened_again(server):
+def test_a_closed_door_is_reported_and_can_be_opened_again(server):
     order(server, "close", minutes=5)
     told = ready(server)
     assert (told["ready"], told["reasons"], told["door"]) == (True, [], "closed")
@@ -214,7 +214,7 @@ def test_the_log_says_how_each_player_ends():
         names = ("goodbye", "lost", "refused", "taken over", "sent away")
         ends = {how: SocketClient(server.port).hello(how) for how in names}
         token = [m[1] for m in ends["taken over"].messages if m[0] == 17][-1]
-        # Whoever hangs up with something unread may not be understood.
+        # The goodbye of a client that hangs up with something unread may be lost.
         ends["goodbye"].frame((1000).to_bytes(2, "big"), 8)
         assert ends["goodbye"].until_closed()[0] == 1000
         ends["lost"].close(None)
@@ -252,7 +252,7 @@ def test_a_client_without_hello_is_refused_once_though_it_does_not_hang_up(monke
         assert len(lines(server, "refused how='refused' error='hello' code=1013")) == 1
 
 
-def test_each_request_has_a_line_where_that_is_wanted():
+def test_each_request_has_a_line_in_the_log_if_the_operator_wants_it():
     with inside("--access-log", TRUSTED_PROXIES="127.0.0.1") as server:
         ask(server, "nothing%0a?x=1", X_Forwarded_For="192.0.2.9")
         [line] = lines(server, "request")
@@ -261,7 +261,7 @@ def test_each_request_has_a_line_where_that_is_wanted():
 
 
 @pytest.mark.process
-def test_a_log_for_programs_is_one_object_a_line():
+def test_a_log_for_programs_has_one_object_per_line():
     options = "--workers 2 --log-format json --broker redis://user:hunter2@127.0.0.1:1 --store none"
     with serving(*options.split()) as server:
         SocketClient(server.port).hello("Fay").close()
@@ -297,7 +297,7 @@ def test_an_operator_is_told_that_nothing_is_cleared_while_the_store_is_away(tmp
             assert status == 503 and "cannot reach its store. Give the order again." in text
 
 
-def test_an_operator_asks_who_has_written_and_undoes_it(server):
+def test_an_operator_asks_who_has_written_values_and_undoes_them(server):
     for given in ({"square": "3:-2"}, {"square": "5:0", "to": "3:-2", "owner": "0f" * 8}):
         assert order(server, "undo", **given) == {"deed": "undo", "tiles": {}}
     assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")

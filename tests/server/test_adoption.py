@@ -1,4 +1,4 @@
-"""What a node has shown on the ground outlives it, whatever its store, link and clock do."""
+"""Values that a node has shown on the ground outlive it, whatever its store, link and clock do."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def go_away(client):
 
 
 @pytest.mark.parametrize("end", ["kill", "stop", "lose"])
-def test_the_writer_is_known_also_when_others_have_adopted_its_write(end):
+def test_the_writer_is_known_even_when_others_have_adopted_its_write(end):
     harness, a, b = world(play=Floor)
     for value, who, ms in ((3, ADA, 6000), (5, BOB, 1000)):
         a.host.node.game.floor.write((3, 4), value, who)

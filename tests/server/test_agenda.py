@@ -17,7 +17,7 @@ def test_a_key_that_is_put_meanwhile_is_taken_too():
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99) | st.none()), max_size=200))
-def test_it_agrees_with_a_plain_table(steps):
+def test_an_agenda_agrees_with_a_plain_table(steps):
     schedule, table = Schedule(), {}
     for key, due in steps:
         if due is None:

@@ -8,7 +8,7 @@ from flatlands.server.app import Server
 
 
 class Heard:
-    """A session as the round knows it, whose client was heard at a time in seconds."""
+    """A session as the round sees it; its client was last heard at `at` seconds."""
 
     resident = lags_since = None
     pinged = 0.0
@@ -23,7 +23,7 @@ class Heard:
         self.did.append("let go")
 
 
-def test_nobody_is_let_go_who_was_not_asked_however_long_a_round_takes(monkeypatch):
+def test_no_session_is_closed_before_it_was_asked_however_long_a_round_takes(monkeypatch):
     quiet, gone = Heard(at=100), Heard(at=100)
     loop = SimpleNamespace(late=lambda: 0, now=lambda: 0)
     server = SimpleNamespace(

@@ -17,7 +17,7 @@ from tests.server.harness import Harness
 
 EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)
 
-#: ms in which the map becomes right after whatever has happened.
+#: ms within which the map is right again, whatever has happened.
 RIGHT_AFTER = 6000
 
 
@@ -57,7 +57,7 @@ def kinds(client):
 
 
 def quiet(harness):
-    """Say whether no node counts or is subscribed to anything for the map."""
+    """Return whether no node counts or is subscribed to anything for the map."""
     return all(
         host.node.outbox.delivered is None
         and not host.node.counts.channels
@@ -67,7 +67,7 @@ def quiet(harness):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dots_fit_into_each_other(seed):
+def test_each_dot_lies_within_one_dot_of_each_coarser_grain(seed):
     chance = random.Random(seed)
     for _ in range(300):
         far = 2 ** chance.randrange(1, 29)
@@ -86,7 +86,7 @@ def test_dots_fit_into_each_other(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_squares_lie_in_four_parts_at_most(seed):
+def test_any_rectangle_of_squares_lies_in_at_most_four_parts(seed):
     chance = random.Random(seed)
     for _ in range(300):
         far = 2 ** chance.randrange(1, 29)
@@ -121,7 +121,7 @@ def test_a_client_that_looks_is_shown_everybody_but_deer_whether_it_plays_or_not
     for client in (a, watcher):
         assert shown(client) == {(0, 0): (3, 2), (40, -3): (1, 0)} == truth(harness, 0)
         assert client.model.totals == [4, 2, 2, 2, "memory", 2013, 16, [], 0]
-        # The hue of a dot is the node that has most in it.
+        # The hue of a dot is that of the node with the most players in it.
         assert {dot[2] for dot in client.model.dots.values()} == {1}
     assert watcher.connection.open and kinds(watcher)[:2] == [31, 40]
 
@@ -133,7 +133,7 @@ def test_the_first_picture_comes_at_once_and_is_whole():
     watcher = look(harness)
     harness.run(700)
     assert watcher.model.pictures == 1 and shown(watcher) == truth(harness, 0)
-    # Another node hears of it as soon, though it is counted already.
+    # A watcher at another node gets its picture as soon, though the world is counted already.
     watcher = look(harness, harness.hosts[1])
     harness.run(400)
     assert watcher.model.pictures == 1 and shown(watcher) == truth(harness, 0)
@@ -156,7 +156,7 @@ def test_the_first_picture_of_an_empty_world_is_empty_and_without_squares_there_
     harness.place("B", (3, 0), host=one)
     harness.run(3000)
     assert watcher.model.totals[0] == 2
-    # They come again as a sign of life.
+    # Totals are repeated as a sign of life.
     told = len(kinds(watcher))
     harness.run(20_000)
     assert 4 <= len(kinds(watcher)) - told <= 5 and set(kinds(watcher)) == {31}
@@ -181,13 +181,13 @@ def test_a_square_flashes_when_its_channel_delivers_and_only_changes_are_told():
 
 
 def tell_roughly(monkeypatch, most):
-    """Let nodes tell of the world in so few dots that its parts must be asked for."""
+    """Let nodes tell the world in so few dots that clients must ask for its parts."""
     for module in (views, counts):
         monkeypatch.setattr(module, "WORLD", WORLD._replace(most=most))
 
 
 def crowded(nodes=2, players=400, far=200):
-    """Return a harness with players who stand all over the place; each client sees little."""
+    """Return a harness with players standing all over the place; each client sees only a little."""
     harness = world(nodes)
     chance = random.Random(1)
     span = harness.node.grid.span
@@ -201,7 +201,7 @@ def crowded(nodes=2, players=400, far=200):
 @pytest.mark.parametrize(
     ("players", "far", "grain"), [(400, 12, 0), (400, 200, 0), (400, 5000, 0), (20, 200, 6)]
 )
-def test_nobody_is_told_more_than_some_dots_nor_finer_ones_than_it_can_draw(players, far, grain):
+def test_no_client_is_told_too_many_dots_or_finer_ones_than_it_can_draw(players, far, grain):
     harness = crowded(players=players, far=far)
     watcher = look(harness, grain=grain)
     harness.run(4000)
@@ -259,7 +259,7 @@ def test_nothing_is_counted_or_published_unless_somebody_looks(ends):
     assert [host.loop.stats["counts"] for host in harness.hosts] == counted
 
 
-def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
+def test_too_many_clients_that_only_watch_are_refused_and_players_are_not(monkeypatch):
     monkeypatch.setattr(session, "SPECTATORS_MOST", 2)
     harness = world()
     player = harness.place("A", (0, 0))
@@ -269,7 +269,7 @@ def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
     player.send(15, 0, *EVERYWHERE)
     harness.run(2000)
     assert shown(player) == {(0, 0): (1, 0)}
-    # One that watches already may look at something else, and may begin to play.
+    # A client that already watches may look at something else, and may begin to play.
     some[0].send(15, 1, *EVERYWHERE)
     some[0].hello("Wren")
     harness.run(2500)
@@ -280,7 +280,7 @@ def test_too_many_who_only_watch_are_refused_and_players_are_not(monkeypatch):
     assert some[1].connection.closed[0] == 1008
 
 
-def test_one_address_gets_a_share_of_those_who_only_watch():
+def test_one_address_gets_only_a_share_of_the_places_for_watchers():
     harness = world()
 
     def watch(address):
@@ -294,7 +294,7 @@ def test_one_address_gets_a_share_of_those_who_only_watch():
     assert school[50].connection.closed == (1013, "too many people are watching from your address")
     assert harness.loop.stats["limited_spectators"] == 1
     assert watch("192.0.2.2").connection.open
-    # One that looks no more, plays, or is gone leaves room for another one.
+    # A client that stops looking, plays or is gone makes room for another one.
     school[0].send(15, None, 0, 0, 0, 0)
     school[1].hello("Wren")
     school[2].connection.lose()
@@ -303,7 +303,7 @@ def test_one_address_gets_a_share_of_those_who_only_watch():
     harness.check()
 
 
-def test_with_too_many_views_one_sees_the_whole_world(monkeypatch):
+def test_when_there_are_too_many_views_a_client_sees_the_whole_world(monkeypatch):
     monkeypatch.setattr(views, "VIEWS_MOST", 3)
     harness = crowded(players=30, far=3)
     maps = [look(harness, rect=(n, n, n + 2, n + 2)) for n in range(6)]
@@ -329,7 +329,7 @@ def test_a_slow_watcher_misses_messages_and_then_gets_the_whole_picture():
 
 
 def roam(harness, chance):
-    """Let somebody come, go, or be somewhere else."""
+    """Let somebody come, go or move elsewhere."""
     node = chance.choice(harness.hosts).node
     span = node.grid.span
     residents = list(node.residents.by_id.values())

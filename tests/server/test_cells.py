@@ -1,4 +1,4 @@
-"""Cells: what a game writes on tiles is the same for all who see it, whatever is lost."""
+"""Cells: all who see a tile see the same value of it, whatever is lost."""
 
 import random
 from collections import Counter
@@ -66,7 +66,7 @@ def store_of(harness):
 
 
 def in_store(harness, queue=QUEUE):
-    """Return the tiles that the store has, and check that it has counted them rightly."""
+    """Return the tiles in the store, and check that the store has counted them correctly."""
     found = {}
     for item in store_of(harness).each(queue):
         column, row = (int(at) * 16 for at in item.group.split(":"))
@@ -135,7 +135,7 @@ def test_a_message_is_told_once_and_only_where_something_has_changed():
 
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("at", [(3, 4), (1000, 1000), (17, 0)])
-def test_a_write_that_is_lost_is_repaired_whether_its_node_has_a_player_there(stored, at):
+def test_a_lost_write_is_repaired_whether_or_not_its_node_has_a_player_there(stored, at):
     harness, a, b = world(stored=stored)
     if at != (3, 4):
         b = harness.place("near", (at[0] // 16, at[1] // 16), host=harness.hosts[1])
@@ -146,7 +146,7 @@ def test_a_write_that_is_lost_is_repaired_whether_its_node_has_a_player_there(st
     a.host.broker.losing = 0.0
     assert seen(b, at) == 0
     if at == (17, 0):
-        # The next write tells that one was missed; otherwise the next sign does.
+        # The next write shows that one was missed; without a next write, the next sign does.
         a.host.node.game.floor[18, 0] = 8
     harness.run(2500)
     assert everywhere(harness, at) == {7}
@@ -173,7 +173,7 @@ class Rules(Game):
 
 
 @pytest.mark.parametrize("pause", [0, 100, 3000])
-def test_screens_store_and_counts_have_the_same_by_every_rule(pause):
+def test_screens_store_and_counts_agree_by_every_rule(pause):
     harness, a, _ = world(play=Rules)
     game = a.host.node.game
     for first, most in ((1, 200), (2, 5)):
@@ -226,7 +226,7 @@ def test_a_write_just_before_the_server_stops_is_kept():
     assert store_of(harness).top(QUEUE, 9) == [("9", 1), ("8", 1), ("7", 1)]
 
 
-def test_all_of_a_full_batch_fits_a_message():
+def test_a_full_batch_fits_into_a_message():
     batch = Batch(Corner((0, 0), 65536, 0))
     player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
     for _ in range(120):
@@ -263,7 +263,7 @@ def test_after_a_split_all_have_the_last_write_and_count_what_they_received():
     assert seen(a, (9, 9)) == 3 and seen(b, (9, 9)) == 4
     harness.network.heal()
     harness.run(8000)
-    # The clock of b is 7 s behind: to it, all that a wrote is later.
+    # The clock of b is 7 s behind, so whatever a wrote counts as later.
     assert everywhere(harness, (9, 9)) == {3}
     assert [everywhere(harness, (value, 0)) for value in (1, 2, 3, 4)] == [{1}, {2}, {3}, {4}]
     b.host.node.game.floor[9, 9] = 8
@@ -293,7 +293,7 @@ def test_a_write_is_kept_and_counted_exactly_once():
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_an_operator_wipes_a_square_also_where_nobody_is(stored):
+def test_an_operator_wipes_a_square_even_where_nobody_is(stored):
     harness, a, b = world(stored=stored, skew=-3_600_000)
     floor = a.host.node.game.floor
     floor[[(3, 4), (3, 5), (1000, 1000)]] = 7
@@ -322,7 +322,7 @@ def test_a_layer_of_a_large_square_is_kept_in_parts(monkeypatch):
 
 
 def fail(question, answered, failed=lambda: None):
-    """Ask a store that does not answer."""
+    """Ask a store that gives no answer."""
     failed()
 
 
@@ -335,7 +335,7 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
         floor[3, 5] = 7
         harness.run(3 * SETTLED)
         floor[3, 5] = 8
-        # A write that may not be in the store is told to any node that asks, however old it is.
+        # A node that asks is told of a write that may be missing in the store, however old it is.
         assert floor.layer.since() < a.now() - 3 * SETTLED
     harness.run(2 * COUNT_EVERY)
     assert floor.counts() == {7: 1, 8: 1} and floor.layer.since() == a.now() - SETTLED
@@ -435,7 +435,7 @@ def test_writes_in_any_order_and_any_number_end_with_the_same_tiles(rule):
 
 
 class Hooks(Game):
-    """Notes what it is told, and fails on request."""
+    """Notes what it is told; fails on request."""
 
     steps, ticks, wrong = [], [], None
 
@@ -465,7 +465,7 @@ def tile_of(client):
     return tuple(n // UNIT for n in client.at())
 
 
-def test_the_game_is_told_of_each_tile_to_which_a_player_comes_once(hooks):
+def test_the_game_is_told_once_of_each_tile_to_which_a_player_comes(hooks):
     harness, a, b = world(play=Hooks)
     assert not Hooks.steps, "a player who stands takes no step"
     begun = tile_of(a)
@@ -491,7 +491,7 @@ def test_a_player_who_goes_on_at_another_node_in_the_middle_of_a_walk_misses_no_
     a.walk(1, 0)
     while not Hooks.steps:
         harness.run(1)
-    # It turns back at once: of the tile behind it the game would be told a moment later.
+    # It turns back at once: the game would be told of the tile behind it a moment later.
     a.walk(-1, 0)
     harness.run(2 * TOGETHER)
     resident, steps = a.host.node.residents.by_id[a.id], a.host.node.movement.steps
@@ -517,7 +517,7 @@ def test_a_hook_that_fails_harms_nobody(hooks, monkeypatch, caplog):
     assert harness.loop.stats["hooks_slow"] and "tick of the game took 6 ms" in caplog.text
 
 
-def test_a_method_is_called_as_often_as_it_wants(hooks):
+def test_a_method_is_called_as_often_as_it_is_declared(hooks):
     Harness(play=Hooks).run(2600)
     assert [tick - Hooks.ticks[0] for tick in Hooks.ticks] == [0, 500, 1000, 1500, 2000]
 
@@ -537,7 +537,7 @@ def test_paint_is_played_on_two_nodes():
     assert a.model.told["board"] == b.model.told["board"] == [[[colour, len(painted)]]]
 
 
-def test_nodes_refuse_writes_to_what_is_not_there():
+def test_nodes_refuse_malformed_writes():
     harness, a, _ = world()
     link, node = a.host.broker, 77
     for layer, tile, at in ((1, 0, 1), (-1, 0, 1), (0, 256, 1), (0, 0, 0), (0, 0, 2**64 - 1)):

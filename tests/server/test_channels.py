@@ -1,10 +1,10 @@
-"""What is told apart by the names of channels."""
+"""Names of channels: what they keep apart."""
 
 from flatlands.server.messages.channels import VERSION, Channels
 from tests.server.harness import Harness
 
 
-def test_squares_have_names_of_their_own_by_column_and_row():
+def test_each_square_has_its_own_name_by_column_and_row():
     name = Channels("flatlands", 2013, 16).square
     assert name((-3, 12)) == f"flatlands/{VERSION}/2013-16/-3:12"
     assert len({name(s) for s in [(1, 1), (1, 10), (11, 1), (-1, 1), (1, -1)]}) == 5

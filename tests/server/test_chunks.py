@@ -18,7 +18,7 @@ def value(x, y):
     return noise(5, x // PIECE, y // PIECE)[y % PIECE * PIECE + x % PIECE]
 
 
-def test_a_tile_bars_by_its_value_and_a_box_by_its_tiles():
+def test_a_tile_blocks_by_its_value_and_a_box_by_its_tiles():
     ground, chance = chunks(noise)(5), random.Random(1)
     for _ in range(300):
         x, y = (chance.randint(-200, 200) for _ in "xy")
@@ -34,7 +34,7 @@ def test_a_tile_bars_by_its_value_and_a_box_by_its_tiles():
     assert ground.stamp == chunks(noise)(5).stamp != chunks(noise)(6).stamp
 
 
-def test_nobody_walks_through_what_is_barred():
+def test_nobody_walks_through_a_blocked_tile():
     ground, chance = chunks(noise)(5), random.Random(2)
     for _ in range(200):
         x, y = (chance.randint(-90 * UNIT, 90 * UNIT) for _ in "xy")
@@ -47,7 +47,7 @@ def test_nobody_walks_through_what_is_barred():
                 assert not ground.blocked(*at)
 
 
-def test_a_function_is_asked_once_for_what_is_used():
+def test_a_function_is_called_once_for_each_piece_in_use():
     asked = []
 
     def once(seed, column, row):
@@ -58,7 +58,7 @@ def test_a_function_is_asked_once_for_what_is_used():
     for _ in range(3):
         assert not ground.blocked(3, 3) and ground.free(-1, -1, 1, 1)
     assert sorted(asked) == [(-1, -1), (-1, 0), (0, -1), (0, 0), (0, 0)]
-    # Whoever asks for what is far away takes nothing from those who walk.
+    # Requests for pieces far away do not push out the pieces that walkers need.
     for column in range(3 * SHOWN):
         ground.piece(column, 9)
     asked.clear()
@@ -69,7 +69,7 @@ def test_a_function_is_asked_once_for_what_is_used():
 
 
 @pytest.mark.parametrize("values", [b"", bytes(4095), "x" * 4096, None, [0] * 4096])
-def test_a_wrong_piece_is_told_at_once_and_bars_later_on(values, caplog):
+def test_a_wrong_first_piece_is_an_error_at_once_and_a_later_one_blocks_the_way(values, caplog):
     with pytest.raises(ValueError, match="<lambda> returns 4096 bytes"):
         chunks(lambda *_: values)(1)
     ground = chunks(lambda _seed, *at: values if at != (0, 0) else bytes(PIECE**2))(1)
@@ -80,7 +80,7 @@ def test_a_wrong_piece_is_told_at_once_and_bars_later_on(values, caplog):
     assert caplog.text.count("failed for piece 1, 0") == 1
 
 
-def test_a_moment_of_failure_is_not_kept(monkeypatch):
+def test_a_piece_that_failed_is_tried_again_after_a_while(monkeypatch):
     time, fails = [100.0], [True]
     monkeypatch.setattr(module, "monotonic", lambda: time[0])
 

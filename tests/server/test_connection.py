@@ -15,7 +15,7 @@ BIG = frame(bytes(range(256)) * 8000)  # 2 MB: more than a socket pair holds
 
 
 class Owner:
-    """Keeps what it is told."""
+    """An owner that keeps what it is told."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -32,8 +32,8 @@ class Owner:
 
 @pytest.fixture
 def connect():
-    """Return what makes an owner with a connection, to which some bytes have come before it starts,
-    and the peer's plain end of it."""
+    """Return a function that makes an owner with a connection, and the peer's plain socket. Some
+    bytes may have arrived before the connection starts."""
     owners = []
 
     def make(early=b"", start=True):
@@ -61,8 +61,8 @@ def pair(connect):
 
 
 def turn() -> None:
-    """Let the loop run what is due, and what follows from that: what is ready when the loop looks
-    at its sockets may come behind the timer that ends one sleep, but not behind the next one.
+    """Let the loop run what is due, and what follows from that: a socket that is ready may have its
+    turn after the timer that ends one sleep, but not after the next one.
     """
     for _ in range(5):
         gevent.sleep(0.001)
@@ -73,7 +73,7 @@ def ended(owner: Owner) -> None:
 
 
 def read_all(peer: socket.socket) -> bytes:
-    """What the peer gets until nothing more comes."""
+    """Return what the peer gets until nothing more comes."""
     found, waited = b"", False
     while True:
         try:
@@ -120,7 +120,7 @@ def test_too_many_control_frames_behind_a_remainder_abort(pair):
     assert owner.ends == [(1006, "")]
 
 
-def test_callbacks_never_run_inside_a_call_of_the_owner(pair):
+def test_callbacks_never_run_inside_a_call_by_the_owner(pair):
     owner, peer = pair
     peer.close()
     while owner.connection.send(frame(b"into the void")):
@@ -192,7 +192,7 @@ def test_a_flood_of_frames_that_carry_nothing_is_closed(pair, light, monkeypatch
     assert read_all(peer).endswith(close_frame(1008, "At most 20 pings or empty frames a second."))
 
 
-def test_frames_that_carry_nothing_are_borne_at_a_decent_pace(pair, monkeypatch):
+def test_frames_that_carry_nothing_are_tolerated_at_a_decent_pace(pair, monkeypatch):
     owner, peer = pair
     clock = [1000.0]
     monkeypatch.setattr(connection_module, "monotonic", lambda: clock[0])
@@ -204,7 +204,7 @@ def test_frames_that_carry_nothing_are_borne_at_a_decent_pace(pair, monkeypatch)
     assert owner.connection.open
 
 
-def test_a_flood_behind_our_close_is_not_read_for_long(pair):
+def test_a_flood_after_our_close_is_not_read_for_long(pair):
     owner, peer = pair
     owner.connection.close(1008, "enough")
     with pytest.raises(BlockingIOError):
@@ -247,7 +247,7 @@ def test_a_close_waits_for_the_remainder(pair):
 
 
 @pytest.mark.parametrize("how", ["nobody answers", "a remainder is stuck", "the peer closes"])
-def test_a_close_whose_end_does_not_come_is_ended_in_time(monkeypatch, pair, how):
+def test_a_close_that_does_not_come_to_an_end_is_ended_in_time(monkeypatch, pair, how):
     monkeypatch.setattr(connection_module, "CLOSE_TIMEOUT", 0.05)
     owner, peer = pair
     if how == "the peer closes":
@@ -263,7 +263,7 @@ def test_a_close_whose_end_does_not_come_is_ended_in_time(monkeypatch, pair, how
 
 
 @pytest.mark.parametrize("end", ["close", "abort"])
-def test_an_owner_that_closes_or_aborts_in_a_message_gets_none_behind_it(pair, end):
+def test_an_owner_that_closes_or_aborts_in_a_message_gets_none_after_it(pair, end):
     owner, peer = pair
 
     def on_message(opcode, payload):

@@ -1,4 +1,4 @@
-"""Crowds: what is told roughly, what exactly, and that all clients still believe the truth."""
+"""Crowds: what is told roughly or exactly, and that all clients still believe the truth."""
 
 import random
 
@@ -16,7 +16,7 @@ SQUARE = (0, 0)
 
 
 def crowd(number=4, nodes=1, crowd_from=3, **options):
-    """Return a harness with so many players in one square, which is a crowd from `crowd_from` on,
+    """Return a harness with `number` players in one square, a crowd from `crowd_from` players on,
     and their clients."""
     harness = Harness(nodes=nodes, crowd_from=crowd_from, **options, ready=True)
     clients = [harness.place(f"P{n}", SQUARE, host=harness.hosts[n % nodes]) for n in range(number)]
@@ -47,7 +47,7 @@ def records(client):
     return [event for event in events(client.connection.messages) if event[0] == 1]
 
 
-def test_in_a_crowd_others_are_told_of_a_move_by_a_sketch_and_its_player_exactly():
+def test_in_a_crowd_a_move_is_told_to_others_by_a_sketch_and_to_its_player_exactly():
     harness, (a, b, *_) = crowd()
     a.walk(1, 1)
     harness.run(700)
@@ -65,7 +65,7 @@ def test_in_a_crowd_others_are_told_of_a_move_by_a_sketch_and_its_player_exactly
     assert not b.model.players[a.id].rough
 
 
-def test_an_event_that_is_no_move_is_told_as_everywhere():
+def test_an_event_other_than_a_move_is_told_as_in_any_square():
     harness, (a, b, *_) = crowd()
     a.walk(1, 0)
     a.send(6, "hello")
@@ -87,7 +87,7 @@ def test_a_square_is_a_crowd_until_clearly_fewer_are_there():
     harness, clients = crowd(12, crowd_from=10)
 
     def is_crowd():
-        # What is due when a crowd begins or ends is told first.
+        # The first round tells what is due when a crowd begins or ends.
         for _ in range(2):
             mover = next(client for client in clients if client.connection.open)
             for client in clients:
@@ -114,7 +114,7 @@ def test_a_square_is_a_crowd_until_clearly_fewer_are_there():
 def test_a_move_that_fits_no_sketch_is_told_to_everybody_exactly():
     harness, (a, b, *_) = crowd()
     for n in range(9):
-        # So many moves before one flush are more than a sketch's seq can tell.
+        # These are more moves before one flush than a sketch's seq can express.
         a.number += 1
         a.host.deliver(a, msgpack.packb([2, a.number, a.now(), n % 2, 1]), 2)
     harness.run(300)
@@ -188,9 +188,9 @@ def test_sketches_take_no_more_than_their_share_however_many_move(monkeypatch):
     sent = [len(data) for _, rest in crowds_of(watcher) for data in rest[1::2]]
     share = (harness.clock.time - began) * rate / 1000
     assert 0.9 * share < sum(sent) <= share + rate
-    # A flush for each of those who wait would be as many writes to everybody.
+    # One flush for each waiting walker would mean as many writes to everybody.
     assert len(sent) < 150
-    # Whoever waited is told in the end.
+    # Those that waited are told of in the end.
     for walker in walkers:
         node.movement.stop(walker)
     harness.run(2000)

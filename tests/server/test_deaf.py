@@ -1,4 +1,4 @@
-"""Squares of which a broker brings nothing, though all else comes."""
+"""Deaf squares: a broker delivers nothing of them, though it delivers everything else."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.server.harness import Harness
 
 HERE = (0, 0)
 
-#: ms after which a deaf square has been noticed: the next repetition of the request finds it.
+#: ms after which a deaf square has been noticed, by the next repetition of the request.
 NOTICED = DEAF_AFTER + 3500
 
 
 class Halves(Harness):
-    """Two nodes. The broker of the first one brings nothing of the square HERE, or soon no more."""
+    """Two nodes. The first one's broker delivers nothing of the square HERE, or soon stops."""
 
     def __init__(self) -> None:
         super().__init__(nodes=2)
@@ -23,7 +23,7 @@ class Halves(Harness):
         self.channel = self.deaf.node.channels.square(HERE)
 
     def noticed(self) -> tuple[int, int]:
-        """Return how often the first node has subscribed anew, and made its link anew."""
+        """Return how often the first node has renewed its subscription, and its link."""
         return self.deaf.loop.stats["subscribed_anew"], self.link.renewals
 
     def both(self):
@@ -40,7 +40,7 @@ def said(host):
     return [reason for reason in host.node.peers.warnings() if "flatlands/" in reason]
 
 
-def test_a_subscription_that_does_nothing_is_made_anew(halves):
+def test_a_subscription_without_effect_is_made_again(halves):
     halves.link.lost.add(halves.channel)
     a, b = halves.both()
     halves.run(1000)
@@ -50,7 +50,7 @@ def test_a_subscription_that_does_nothing_is_made_anew(halves):
     halves.check()
 
 
-def test_a_link_is_made_anew_if_a_new_subscription_does_not_help(halves):
+def test_a_link_is_made_again_if_a_new_subscription_does_not_help(halves):
     halves.link.dead.add(halves.channel)
     a, b = halves.both()
     halves.run(DEAF_AFTER * SUBSCRIBED_ANEW)
@@ -62,7 +62,7 @@ def test_a_link_is_made_anew_if_a_new_subscription_does_not_help(halves):
     halves.check()
 
 
-def test_a_node_that_nothing_helps_says_so_until_the_square_is_heard_or_needed_no_more(halves):
+def test_a_node_that_nothing_helps_says_so_until_the_square_is_heard_or_no_longer_needed(halves):
     halves.link.dead.add(halves.channel)
     halves.link.forbidden = True
     a = halves.place("A", HERE, host=halves.deaf)
@@ -75,12 +75,12 @@ def test_a_node_that_nothing_helps_says_so_until_the_square_is_heard_or_needed_n
     told = len(elsewhere.connection.messages)
     halves.run(60_000)
     assert not [m for m in elsewhere.connection.messages[told:] if m[0] == protocol.LINK]
-    # It goes on trying, and disturbs no other square again.
+    # It keeps trying, and disturbs no other square again.
     assert halves.link.renewals == 1 and not late.model.linked and late.sees(elsewhere)
     a.connection.lose(1000)
     halves.run(5000)
     assert not said(halves.deaf) and not halves.deaf.node.peers.deaf
-    # Nor does it make its link anew whenever somebody comes there again.
+    # Nor does it renew its link whenever somebody comes there again.
     a = halves.place("A", HERE, host=halves.deaf)
     halves.run(NOTICED * (SUBSCRIBED_ANEW + 2))
     assert said(halves.deaf) and halves.link.renewals == 1 and not said(halves.well)

@@ -1,4 +1,4 @@
-"""The plan of the districts: whose is a square, and how the plan follows the loads."""
+"""The plan of the districts: which worker has a square, and how the plan follows the loads."""
 
 import pytest
 from hypothesis import given
@@ -21,13 +21,13 @@ from flatlands.server.districts import (
 from flatlands.server.worker import pack_load, read_load
 
 
-def test_lines_along_columns_rows_and_ids_say_whose_a_player_is():
+def test_lines_along_columns_rows_and_ids_decide_which_worker_has_a_player():
     plan = (COLUMNS, 3, (ROWS, -1, 0, 1), (PLAYERS, 0, 2, 3))
     assert owner(plan, (2, -2), 7) == 0
     assert owner(plan, (2, -1), 7) == 1
     assert owner(plan, (3, 9), 6) == 2
     assert owner(plan, (3, 9), 7) == 3
-    # As it comes to the workers.
+    # Workers get the plan in this form.
     assert read_plan(pack_plan(plan, [0], 4)) == (plan, {0}, 4)
 
 
@@ -37,8 +37,8 @@ def test_players_are_divided_across_the_longer_side_of_where_they_are():
     assert line([square[::-1] for square in wide]) == Line(ROWS, 5)
 
 
-def test_players_in_one_square_are_divided_by_no_line():
-    # Nor is a crowd by a line that leaves hardly anybody on one side.
+def test_no_line_divides_the_players_in_one_square():
+    # Nor does a line divide a crowd if it leaves hardly anybody on one side.
     for squares in ([], [(4, 4)] * 100, [(4, 4)] * 100 + [(9, 9)] * 10):
         assert line(squares) is None
 
@@ -52,20 +52,20 @@ def test_a_line_leaves_a_fair_part_on_either_side(squares):
 
 
 def follow(plan, loads):
-    """Return what becomes of a plan."""
+    """Return the plan that follows a plan under these loads."""
     districts = Districts(plan)
     districts.follow(loads, 0.0)
     return districts.plan
 
 
-def test_nothing_is_divided_while_one_worker_bears_it():
+def test_nothing_is_divided_while_one_worker_can_bear_the_load():
     districts = Districts()
     for second in range(100):
         districts.follow({0: Load(0.99), 1: Load(0.0)}, float(second))
     assert districts.plan == 0
 
 
-def test_half_of_a_busy_workers_players_go_to_the_quietest_that_is_free():
+def test_half_of_a_busy_workers_players_go_to_the_quietest_free_worker():
     loads = {0: Load(1.2, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}
     assert follow(0, loads) == (ROWS, 7, 0, 2)
 
@@ -155,7 +155,7 @@ def test_the_district_of_a_worker_that_is_gone_goes_to_a_free_one_or_over_its_li
         ("a", quiet | {"d": Load(0.2)}, (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")),
         ("e", {"b": Load(0.1), "c": Load(0.1)}, (COLUMNS, 3, "b", "c")),
         ("c", {"b": Load(0.1), "d": Load(0.1, takes=False)}, "b"),
-        # The last one keeps all: nobody else is there.
+        # The last worker keeps everything: no other one is there.
         ("b", {}, "b"),
     ):
         districts.part_with(gone, loads)

@@ -19,7 +19,7 @@ keys = st.binary(min_size=4, max_size=4)
 
 @st.composite
 def fragmented(draw, opcode, payload):
-    """The frames of one message, with control frames in between, and what they must give."""
+    """The frames of one message, with control frames in between, and what must come out of them."""
     cuts = draw(st.lists(st.integers(0, len(payload)), max_size=4).map(sorted))
     pieces = [payload[a:b] for a, b in zip([0, *cuts], [*cuts, len(payload)], strict=True)]
     stream, expected = b"", []

@@ -1,4 +1,4 @@
-"""What strangers do to a whole server by HTTP, and what its players notice of it."""
+"""What strangers do to a whole server over HTTP, and what its players notice."""
 
 import socket
 
@@ -26,7 +26,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def slow():
-    """A server whose HTTP gets a hundredth of each second."""
+    """A server that spends at most a hundredth of each second on HTTP."""
     with inside("--http-share", "1") as server:
         yield server
 
@@ -81,7 +81,7 @@ def test_origins_and_hosts_can_be_allowed():
             assert ask(server, "healthz", Host=host)[0] == status
 
 
-def test_an_address_behind_a_proxy_has_so_many_connections():
+def test_an_address_behind_a_proxy_has_a_limit_of_connections():
     with inside("--trusted-proxies", "127.0.0.1", "--max-per-address", "4") as server:
         told = "X-Forwarded-For: 203.0.113.9, 192.0.2.{}"
         found = [handshake(server, told.format(n)) for n in (1, 1, 1, 1, 1, 2)]
@@ -90,7 +90,7 @@ def test_an_address_behind_a_proxy_has_so_many_connections():
 
 
 @pytest.mark.process
-def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
+def test_addresses_in_the_log_are_shortened_if_the_operator_wants_it():
     clients = {"203.0.113.9": "203.0.113.0/24", "2001:db8:7:6::5": "2001:db8:7::/48"}
     for wanted in (False, True):
         options = ("--trusted-proxies", "127.0.0.1", "--access-log")
@@ -113,7 +113,7 @@ def test_addresses_in_the_log_are_shortened_where_that_is_wanted():
 
 
 @pytest.mark.process
-def test_newcomers_still_come_in_where_descriptors_run_out():
+def test_newcomers_still_come_in_when_descriptors_run_out():
     with serving(descriptors=160) as server:
         for come, times in ((Client, 200), (handshake, 60)):
             for _ in range(times):
@@ -146,14 +146,14 @@ def test_a_flood_of_pings_is_closed_and_not_answered_for_long(server):
 
 
 @pytest.mark.process
-def test_max_players_does_not_lower_the_descriptors():
+def test_max_players_does_not_lower_the_limit_of_descriptors():
     with serving("--max-players", "100", descriptors=(256, 4096)) as server:
         with open(f"/proc/{server.process.pid}/limits") as limits:
             line = next(line for line in limits if line.startswith("Max open files"))
         assert line.split()[3:5] == ["4096", "4096"]
 
 
-def test_a_listener_that_is_shut_by_another_process_is_one_line_and_no_traceback(caplog, capfd):
+def test_a_listener_that_another_process_shuts_causes_one_line_and_no_traceback(caplog, capfd):
     listener = listen("127.0.0.1", 0)
     server = WebSocketServer(listener, lambda environ, start: [], lambda *_: None)
     server.start()

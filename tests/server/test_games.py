@@ -1,4 +1,4 @@
-"""Which game a server plays, and what is left of it where there is none."""
+"""Which game a server plays, and what remains of a server without one."""
 
 import re
 import sys
@@ -131,7 +131,7 @@ def has(line):
 def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     tmp_path, capsys, source, said
 ):
-    # Each process plays one game; this one has had others.
+    # A process plays only one game, but this one has loaded others before.
     sys.modules.pop("flatlands_game_paint", None)
     path = tmp_path / "paint.py"
     (tmp_path / "bare").mkdir()
@@ -173,8 +173,8 @@ def test_the_package_has_all_that_games_import():
 
 
 def play_example(folder, title):
-    """Return a harness that plays the first example below a title of docs/games.md, and what makes
-    its games."""
+    """Return a harness that plays the first example below a title of docs/games.md, and the
+    function that makes its games."""
     page = (ROOT / "docs" / "games.md").read_text()
     text = re.search(r"```python\n(.*?)```", page.split(f"{title}\n", 1)[1], re.S)[1]
     path = folder / (re.sub(r"\W+", "_", title.strip("# ")).lower() + ".py")
@@ -185,7 +185,7 @@ def play_example(folder, title):
     return Harness(play=lambda node, *_: make(node), clock=clock, stores=clock_stores(clock)), make
 
 
-def test_the_example_of_ground_that_players_change_is_one(tmp_path):
+def test_the_example_of_ground_that_players_change_works(tmp_path):
     harness, _make = play_example(tmp_path, "## Ground that players change")
     client = harness.place("Ada", (0, 0))
     client.send(10, "k" * 16)
@@ -199,7 +199,7 @@ def test_the_example_of_ground_that_players_change_is_one(tmp_path):
     assert client.model.errors == []
 
 
-def test_the_example_of_who_may_play_is_one(tmp_path):
+def test_the_example_of_who_may_play_works(tmp_path):
     harness, _make = play_example(tmp_path, "## Who may play")
     client, other = harness.client(), harness.client()
     ticket = URLSafeTimedSerializer("a secret that the site has too").dumps("Ada Lovelace")
@@ -210,7 +210,7 @@ def test_the_example_of_who_may_play_is_one(tmp_path):
     assert other.model.errors == ["login"]
 
 
-def test_the_example_of_ground_is_one(tmp_path):
+def test_the_example_of_ground_works(tmp_path):
     harness, make = play_example(tmp_path, "## Ground of your own")
     ground = harness.node.terrain = make.ground(7)
     client = harness.client().hello("Ada")
@@ -218,18 +218,18 @@ def test_the_example_of_ground_is_one(tmp_path):
     assert client.model.welcome[13] == 1
 
 
-def test_the_example_of_what_happens_by_itself_is_one(tmp_path):
+def test_the_example_of_what_happens_by_itself_works(tmp_path):
     harness, make = play_example(tmp_path, "## What happens by itself")
     harness.node.terrain = make.ground(7)
     client = harness.place("Ada", (0, 0))
     assert make.ground(7).blocked(0, 0) is False
-    assert client.model.welcome[13] == 0  # nobody needs to know a plain
+    assert client.model.welcome[13] == 0  # nobody needs to be told of a plain
     harness.run(6500)
     [[holder, seconds]] = client.model.kept[0, 0]
     assert holder == client.id and 3 <= seconds <= 6
 
 
-def test_the_example_of_records_is_one(tmp_path):
+def test_the_example_of_records_works(tmp_path):
     harness, _make = play_example(tmp_path, "### Records")
     client = harness.place("Ada", (0, 0))
     for ms in (900, 700, 800):

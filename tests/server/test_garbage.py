@@ -1,4 +1,4 @@
-"""Circles of objects are freed, the new ones at once and the old ones now and then."""
+"""Circles of objects are freed: new ones at once, and old ones now and then."""
 
 import gc
 import subprocess
@@ -27,7 +27,7 @@ def circle():
 
 @pytest.fixture
 def collecting(monkeypatch):
-    """Return what makes a collector that looks every millisecond, and counts each time."""
+    """Return a function that makes a collector, which looks and counts every millisecond."""
     monkeypatch.setattr(garbage, "EVERY", 0.001)
     monkeypatch.setattr(garbage, "COUNT_AFTER", 1)
     gc.unfreeze()
@@ -52,10 +52,10 @@ def test_a_new_circle_is_freed_and_python_looks_for_none_itself(collecting):
 
 
 def old_circle():
-    """Return a circle that has become old, and that nothing refers to any more."""
+    """Return an old circle to which nothing refers any more."""
     made = Circle()
     seen = weakref.ref(made)
-    # Once a newer one is freed, what is left has been looked through.
+    # When a newer circle is freed, the collector has looked at this one too.
     newer = circle()
     until(lambda: newer() is None)
     del made
@@ -64,7 +64,7 @@ def old_circle():
 
 
 def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting, monkeypatch):
-    # The first look at all gives a number to compare with.
+    # The first look at all objects gives the number to compare with.
     monkeypatch.setattr(garbage, "FEW", 0)
     collecting()
     until(lambda: gc.get_freeze_count() > 0)
@@ -75,7 +75,7 @@ def test_an_old_circle_is_freed_once_there_are_twice_as_many_objects(collecting,
     assert many
 
 
-def test_an_old_circle_is_freed_after_some_minutes_all_the_same(collecting, monkeypatch):
+def test_an_old_circle_is_freed_after_some_minutes_in_any_case(collecting, monkeypatch):
     monkeypatch.setattr(garbage, "FEW", 10**9)
     collecting()
     old = old_circle()
@@ -88,9 +88,9 @@ def test_an_old_circle_is_freed_after_some_minutes_all_the_same(collecting, monk
 
 @pytest.mark.process
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_process_that_serves_looks_itself(workers):
+def test_a_process_that_serves_looks_for_circles_itself(workers):
     port = free_port()
-    # It looks at itself once it serves.
+    # The script looks at its own state once it serves.
     script = (
         "import gc, os, signal, sys\n"
         "from flatlands.server.__main__ import main\n"
@@ -113,5 +113,5 @@ def test_a_process_that_serves_looks_itself(workers):
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
     )
-    # A supervisor has no players who would notice.
+    # A supervisor has no players that would notice a pause.
     assert f"Python looks: {workers > 1}\n" in done.stdout, done.stderr

@@ -1,6 +1,6 @@
-"""Whoever is on a screen is in play, and whoever plays is on every screen that covers it.
+"""Every player on a screen is in play; every player in play is on all screens that cover it.
 
-What random worlds (tests/simulate) found, each as the shortest story that shows it.
+Failures that random worlds (tests/simulate) found, each as the shortest story that shows it.
 """
 
 import pytest
@@ -26,8 +26,8 @@ def come_and_hang_up(harness, host, token, code=1006, name="B"):
     client.connection.lose(code)
 
 
-def test_who_left_a_drained_node_while_nothing_was_heard_is_gone_soon_after(two):
-    """That node goes on to say that it is drained, perhaps for hours."""
+def test_a_player_that_left_a_drained_node_unheard_is_gone_soon_after(two):
+    """The node keeps saying, perhaps for hours, that it is drained."""
     harness, a, b = two
     b.host.node.peers.publish(DRAINING)
     a.host.broker.fail()
@@ -67,9 +67,9 @@ def test_a_player_that_hangs_up_before_its_claim_is_answered_is_no_ghost(two, co
 
 
 @pytest.mark.parametrize("stops", [False, True])
-def test_a_player_whose_grant_is_lost_is_soon_gone_also_if_the_node_that_gave_it_stops(two, stops):
+def test_a_player_whose_grant_is_lost_is_soon_gone_even_if_the_node_that_gave_it_stops(two, stops):
     harness, a, b = two
-    # Others in its square: that its node has nobody there would be noticed otherwise.
+    # Without another player in its square, others would notice that its node has nobody there.
     other = harness.place("D", (1, 0), host=harness.hosts[1])
     harness.run(500)
     harness.broker.lose_subscriptions({harness.node.channels.node(harness.node.id)})
@@ -91,7 +91,7 @@ def test_a_player_on_two_nodes_whose_newer_one_is_gone_is_seen_again(two, end):
     harness, a, b = two
     watcher, newer = harness.place("W", (1, 0), host=harness.host()), harness.host()
     harness.run(1500)
-    # The node of B hears nothing, and is heard: it never learns that B came to another one.
+    # The node of B is heard but hears nothing: it never learns that B came to another node.
     harness.network.cuts.update((host.broker, harness.hosts[1].broker) for host in harness.hosts)
     again = harness.client(newer).hello("B", token=b.model.token)
     harness.run(1000)
@@ -135,7 +135,7 @@ def test_a_player_whose_node_began_another_incarnation_and_was_killed_is_seen_at
     b.walk(0, 0)
     harness.run(200)
     harness.kill(host)
-    # It has not heard of the player, which the first node does not know to be gone.
+    # This node has not heard of the player; the first node does not know that the player is gone.
     harness.client(other).hello("B", token=b.model.token)
     harness.run(500)
     harness.check()
@@ -148,7 +148,7 @@ def test_a_node_that_gave_a_player_up_unheard_does_not_hide_the_one_in_play(stop
     gives_up, keeps = sorted(harness.hosts[1:], key=lambda host: host.node.id)
     harness.run(500)
     harness.network.cuts.add((gives_up.broker, keeps.broker))
-    # Both begin the same incarnation, and the one that keeps the player is told of no other.
+    # Both begin the same incarnation, and the node that keeps the player hears of no other.
     clients = [harness.client(host) for host in (gives_up, keeps)]
     for client in clients:
         client.say_hello("B", (40, 25), b.model.token, None)
@@ -179,7 +179,7 @@ def caught_up(client, harness):
     assert client.session.lags_since is None
 
 
-def test_a_client_behind_is_told_that_the_link_failed_and_that_it_is_back(two):
+def test_a_client_that_lags_is_told_that_the_link_failed_and_that_it_is_back(two):
     harness, a, b = two
     for linked in (False, True):
         behind(a, harness)
@@ -195,7 +195,7 @@ def test_a_client_behind_is_told_that_the_link_failed_and_that_it_is_back(two):
     harness.check()
 
 
-def test_a_client_behind_when_a_node_came_sees_its_players_where_they_are():
+def test_a_client_that_lagged_when_a_node_came_sees_its_players_where_they_are():
     harness = Harness(skew=60_000)
     a = harness.place("A", (0, 0))
     behind(a, harness)
@@ -231,7 +231,7 @@ def test_an_event_that_waited_while_a_process_stood_still_is_told_when_it_goes_o
     host = harness.hosts[0]
     a.connection.lose(1000)
     harness.run(1950)
-    # What happens from now on waits for the next flush, and the process stands still before it.
+    # From now on events wait for the next flush, and the process stands still before it.
     host.node.hub.not_before = host.loop.now() + 200
     b.connection.lose(1000)
     c.send(6, "hello")
@@ -296,7 +296,7 @@ def test_a_player_that_went_on_at_a_node_that_is_not_heard_does_not_stay_where_i
     harness.place("C", (-1, 0), host=after)
     watcher = harness.place("W", (0, 0), host=watching)
     harness.run(500)
-    # It comes to its next node and leaves, unheard here; A stays, and does nothing.
+    # B comes to its next node and leaves, unheard here; A stays, and does nothing.
     harness.network.cuts.add((after.broker, watching.broker))
     back = harness.client(after).hello("B", token=b.model.token)
     harness.run(1000)
@@ -317,7 +317,7 @@ def test_a_player_that_comes_back_with_an_old_token_is_not_where_its_stopped_nod
     harness.run(13_000)
     assert a.at(b) == (8 * UNIT, 8 * UNIT)
     harness.stop(stops)
-    # This node has not heard of the player, so it begins the incarnation of the stopped one again.
+    # This node has not heard of the player, so it begins the same incarnation as the stopped one.
     back = harness.client(harness.host()).hello("B", token=token)
     harness.run(5000)
     assert back.id == b.id and a.at(back) == back.at() == (24 * UNIT, 8 * UNIT)
@@ -336,12 +336,12 @@ def test_a_player_that_a_node_does_not_believe_is_not_on_its_clients_screens_eit
         other.publish(harness.node.channels.square(square), batch)
         harness.run(100)
 
-    # A never hears that it left; its node does.
+    # The node of A hears that the player left; A is never told.
     tell((9, 9), 1, [GONE, ghost, 7])
     enter = [0, ghost, 6, 0, "Ghost", False, 1, 8192, 8192, 0, 0, 0, 0, 100, []]
     tell((0, 0), 2, enter, [0, eve, 1, 0, "Eve", False, 2, *enter[7:]], [SAID, eve, "hello"])
     assert set(a.model.players) == {a.id, eve} and a.model.chat == [("Eve", "hello")]
-    # It dies, and nothing is told of the one that nobody knows.
+    # The other node dies; A is told nothing of the player that it does not know.
     other.close()
     harness.run(5000)
     assert set(a.model.players) == {a.id}
@@ -382,7 +382,7 @@ def test_a_player_that_goes_to_another_node_twice_is_left_in_neither_square(two)
     token = player.model.token
     player.walk(0, 1)
     harness.run(1500)
-    # Its first node gives it up to one that does not hear that, and whose client hangs up.
+    # Its first node gives it up to a node that does not hear that, and whose client hangs up.
     harness.network.cuts.add((one.broker, other.broker))
     come_and_hang_up(harness, other, token, name="P")
     harness.run(400)

@@ -1,4 +1,4 @@
-"""Ground that players change: sums, what is kept before it is told, limits, what operators undo."""
+"""Ground that players change: sums, values kept before they are told, limits, and undoing."""
 
 from itertools import pairwise
 
@@ -71,8 +71,8 @@ def test_nobody_is_told_of_a_value_that_the_store_does_not_have(layer, monkeypat
 
 
 def fail_in(monkeypatch, layer, before=(), after=()):
-    """Let the store fail at some of the times, from 0 on, at which it takes rows of a layer: before
-    it takes them, or after it. Return a list of the times that it was asked."""
+    """Let the store fail when it takes rows of a layer: in the calls `before`, from 0 on, before it
+    takes them, and in the calls `after`, afterwards. Return the growing list of the calls."""
     swap, asked = SqliteStore.swap, []
 
     def fails(self, name, swaps):
@@ -148,7 +148,7 @@ def test_sums_have_all_that_several_nodes_add(stored):
         harness.run(40 if stored else 300)
     harness.run(1000)
     assert values(harness, "worn", (3, 4)) == {200} and values(harness, "worn", (3, 0)) == {5}
-    # One node may add faster than it hears of what it has added.
+    # A node may add faster than it hears of its own additions.
     for some, pause, now in (
         ((100,), 0, 255),
         ((-5,), 0, 250),
@@ -194,12 +194,12 @@ def owners(*clients):
         client.host.node.residents.by_id[client.id].owner = owner_of(f"key {n}")
 
 
-def test_a_person_may_have_so_many_tiles_and_all_people_so_many():
+def test_the_tiles_of_one_person_and_of_all_people_are_limited():
     harness, a, b = world(play=Plots)
     assert dig(harness, a, 0) == ["key"]
     owners(a, b)
     assert [dig(harness, a, n) for n in range(4)] == [[], [], [], ["full"]]
-    # What another one has written over is not its own any more; nor is what it has taken away.
+    # A tile that others have written over, or that it has cleared, is not its own any more.
     assert dig(harness, b, 2, 5) == [] == dig(harness, a, 3)
     assert dig(harness, a, 4) == ["full"] and dig(harness, a, 3, 0) == [] == dig(harness, a, 4)
     assert dig(harness, b, 5) == [] == dig(harness, b, 6) and dig(harness, b, 7) == ["full"]
@@ -247,7 +247,7 @@ def test_the_limit_of_a_person_at_one_node_is_exact_however_fast_it_writes(pause
     assert dig(harness, a, 0, 0) == [] == dig(harness, a, 7)
 
 
-def test_an_address_may_write_so_much():
+def test_what_an_address_may_write_is_limited():
     harness, a, b = world(play=Plots)
     owners(a, b)
     a.connection.address, b.connection.address = "192.0.2.1", "198.51.100.1"
@@ -265,7 +265,7 @@ class Walls(Game):
     floor, worn = Cells(), Cells("sum")
 
 
-def test_an_operator_undoes_what_a_person_has_written_last():
+def test_an_operator_undoes_what_a_person_wrote_last():
     harness, a, b = world(play=Walls)
     floor, worn, play = a.host.node.game.floor, a.host.node.game.worn, b.host.node.play
     floor.write([(0, 0), (1, 0), (40, 0)], 3, ADA)
@@ -275,7 +275,7 @@ def test_an_operator_undoes_what_a_person_has_written_last():
         floor.write([(1, 0), (2, 0), (40, 0)], value, BOB)
         worn.write((0, 0), 10, BOB)
         harness.run(1000)
-    # A person who has only taken away what others had put there is found too.
+    # A person that has only removed what others had put there is found too.
     for value, who in ((7, ADA), (0, BOB)):
         floor.write((5, 5), value, who)
         harness.run(1000)
@@ -341,7 +341,7 @@ def test_a_value_that_is_not_kept_may_be_forgotten_within_seconds():
     assert smoke.counts() == {} and values(harness, "smoke", (2, 1)) == {0}
 
 
-def test_all_rows_that_are_due_are_swept_some_at_a_time_also_where_nobody_is():
+def test_all_rows_that_are_due_are_swept_a_few_at_a_time_even_where_nobody_is():
     harness, a = world(nodes=1, play=Steps)
     steps = a.host.node.game.steps
     steps[[(n * 16, 500) for n in range(50)]] = 5
@@ -362,7 +362,7 @@ class Fading(Game):
     claims, peak = Cells("first", forget=60), Cells("most", forget=60)
 
 
-def test_a_forgotten_value_does_not_count_though_it_is_in_the_store_still(monkeypatch):
+def test_a_forgotten_value_does_not_count_though_it_is_still_in_the_store(monkeypatch):
     monkeypatch.setattr(rows.Rows, "fade", lambda *_, **__: False)
     harness, a, _ = world(play=Fading)
     layers = {name: getattr(a.host.node.game, name) for name in ("plots", "worn", "claims", "peak")}
@@ -397,7 +397,7 @@ def test_a_forgotten_tile_can_be_written_again_where_others_are_written_all_the_
 @pytest.mark.parametrize("stored", [True, False])
 def test_nodes_ask_each_other_once_a_minute_for_values_that_no_store_has(stored):
     harness, a, b, _ = world(nodes=3, play=Ways, stored=stored)
-    # The first node has nobody near, so that its signs end.
+    # The first node has nobody nearby, so its signs end.
     writer, link = a.host, b.host.broker
     writer.node.movement.put(writer.node.residents.by_id[a.id], (900 * UNIT, 900 * UNIT))
     harness.run(10_000)

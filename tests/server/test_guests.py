@@ -1,4 +1,4 @@
-"""Who may play, and as whom, is for the game to say."""
+"""The game decides who may play, and as whom."""
 
 import gevent
 import pytest
@@ -20,7 +20,7 @@ SAY, KEY, APPEAR, DO, TICKET = 6, 10, 33, 35, 36
 
 
 class Doors(Part):
-    """A part that has a say too."""
+    """A part that is asked too."""
 
     def on_hello(self, guest, ticket):
         if guest.name == "Ghost":
@@ -28,7 +28,7 @@ class Doors(Part):
 
 
 class Club(Engine):
-    """Lets those play who have a ticket, under the name that is in it."""
+    """Lets guests with a ticket play, under the name in it."""
 
     parts = (Doors,)
     asked = []
@@ -59,7 +59,7 @@ def club():
 
 
 def come(harness, name, way="", host=None, token=None, asked="Somebody"):
-    """Return a client that has come with a ticket for a name."""
+    """Return a client that came with a ticket for a name."""
     client = harness.client(host)
     client.send(TICKET, TICKETS.dumps((name, way)))
     return client.hello(asked, token=token)
@@ -90,13 +90,13 @@ def test_a_player_has_the_name_and_the_owner_that_the_game_gives_it(club):
     ada = come(club, "Ada")
     name, owner = who(club, ada)
     assert (name, len(owner)) == ("Ada", 32) and Club.asked[0][0] == "Somebody"
-    # Neither can be changed; a look can.
+    # The player can change neither, but it can change its look.
     ada.send(KEY, "k" * 32)
     ada.send(APPEAR, "Bob", 5)
     club.run(300)
     assert ada.model.errors == [] and ada.model.players[ada.id].look == 5
     assert who(club, ada) == ["Ada", owner]
-    # The same person elsewhere is the same owner, and nobody becomes it by a key.
+    # The same person elsewhere has the same owner, which nobody gets by a key.
     assert who(club, come(club, "Ada", host=club.hosts[1])) == ["Ada", owner]
     other = come(club, "Bob", "nobody")
     other.send(KEY, "ada" * 6)
@@ -104,7 +104,7 @@ def test_a_player_has_the_name_and_the_owner_that_the_game_gives_it(club):
     assert len(keyed) == 32 and keyed != owner
     other.send(KEY, "k" * 32)
     assert who(club, other)[1] == keyed
-    # Nor does it stay the owner when it comes back as nobody.
+    # Nor does the player keep the owner when it comes back as nobody.
     ada.connection.lose()
     guest = come(club, "Guest", "nobody", token=ada.model.token)
     assert guest.id == ada.id and who(club, guest) == ["Guest", ""]
@@ -138,7 +138,7 @@ def test_a_hook_may_wait_and_a_message_that_comes_meanwhile_is_obeyed_afterwards
     assert [one.name for one in club.node.residents.by_id.values()] == ["Ada"]
 
 
-def test_a_ticket_comes_before_hello_and_is_no_hello(club):
+def test_a_ticket_must_come_before_hello(club):
     ada = come(club, "Ada")
     ada.send(TICKET, "another")
     assert ada.model.errors == ["hello"]
@@ -180,14 +180,14 @@ def named(name):
         ),
     ],
 )
-def test_a_hook_that_goes_wrong_lets_nobody_in(act, code, close):
+def test_a_hook_that_fails_lets_nobody_in(act, code, close):
     harness = Harness(play=type("Odd", (Engine,), {"on_hello": lambda self, guest, _: act(guest)}))
     client = harness.client().hello("Ada")
     assert client.model.errors == [code] and not harness.node.residents.by_id
     assert client.connection.closed[0] == close
 
 
-def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_takes(club):
+def test_of_two_clients_with_one_token_the_later_one_plays_however_long_the_game_takes(club):
     ada = come(club, "Ada")
     club.run(300)
     ada.connection.lose()
@@ -200,7 +200,7 @@ def test_of_two_who_show_one_token_the_later_one_plays_however_long_the_game_tak
     assert first.connection.closed[0] == protocol.TAKEN_OVER
 
 
-def test_a_game_that_fails_when_it_hears_of_a_name_or_an_order_holds_up_nobody():
+def test_a_game_that_fails_when_told_of_a_name_or_an_order_holds_up_nobody():
     class Proud(Engine):
         def renamed(self, player, name, owner):
             raise RuntimeError("who?")
@@ -223,7 +223,7 @@ def test_a_game_that_fails_when_it_hears_of_a_name_or_an_order_holds_up_nobody()
         assert client.connection.closed[0] == protocol.POLICY
 
 
-def test_only_so_many_are_asked_about_at_once(club, monkeypatch):
+def test_a_game_is_asked_about_a_limited_number_of_guests_at_once(club, monkeypatch):
     monkeypatch.setattr(admission, "ASKING", 2)
     club.hosts[0].spawn = gevent.spawn
     some = [come(club, f"P{n}", "slow") for n in range(3)]

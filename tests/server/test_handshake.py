@@ -1,4 +1,4 @@
-"""Requests to a listener in this process: which become WebSockets, and how the others are answered.
+"""Requests to a listener in this process: which become WebSockets, and what the others get.
 
 Its clients speak in bytes, over TCP.
 """
@@ -63,7 +63,7 @@ class Echo:
 
 @pytest.fixture
 def serve(caplog):
-    """A function that starts a server. None may log an error, or keep a connection."""
+    """A function that starts a server. No server may log an error or keep a connection."""
     caplog.set_level("WARNING")
     started = []
 
@@ -147,7 +147,7 @@ def request(*lines):
 
 
 def replaced(old, *new):
-    """Return the handshake with the line that begins with `old` replaced by others, or by none."""
+    """Return the handshake with the line that begins with `old` replaced by others, or left out."""
     at = next(at for at, line in enumerate(HANDSHAKE) if line.startswith(old))
     return [*HANDSHAKE[:at], *new, *HANDSHAKE[at + 1 :]]
 
@@ -162,7 +162,7 @@ def test_an_upgrade_is_answered_with_the_accept_key_of_the_rfc(client):
 
 
 @pytest.mark.parametrize(("proxies", "address"), [("", "127.0.0.1"), ("*", "192.0.2.7")])
-def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, proxies, address):
+def test_a_connection_tells_which_client_is_behind_trusted_proxies(serve, proxies, address):
     echo = serve(proxies=proxies)
     told = "X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.7"
     with Client(echo) as client:
@@ -171,7 +171,7 @@ def test_a_connection_tells_who_is_behind_the_proxies_that_are_trusted(serve, pr
 
 
 def test_a_server_that_is_full_leaves_newcomers_to_others_on_its_port(serve, monkeypatch):
-    # However busy the machine is, the other one has its turn meanwhile.
+    # However busy the machine is, the other server has its turn in this time.
     monkeypatch.setattr(listener, "GIVE_WAY", 60)
     full = serve(full=lambda: True)
     other = serve(listener=socket.socket(fileno=os.dup(full.server.socket.fileno())))
@@ -179,7 +179,7 @@ def test_a_server_that_is_full_leaves_newcomers_to_others_on_its_port(serve, mon
         with Client(full) as client:
             assert client.ask(*HANDSHAKE)[0] == 101
     assert (len(full.connections), len(other.connections)) == (0, 20)
-    # It takes in those whom nobody else does, and more at a time than one.
+    # The full server takes in newcomers that nobody else does, several at a time.
     other.server.stop()
     monkeypatch.setattr(listener, "GIVE_WAY", 0.02)
     full.server.stop_accepting()
@@ -242,7 +242,7 @@ def test_a_wrong_handshake_gets_a_complete_answer_with_a_sentence(client, lines,
 @pytest.mark.parametrize(
     "offer", [["flatlands"], ["chat,flatlands , other"], ["chat", "flatlands"]]
 )
-def test_a_subprotocol_that_is_offered_is_told(serve, offer):
+def test_an_offered_subprotocol_is_named_in_the_answer(serve, offer):
     with Client(serve(protocol="flatlands")) as client:
         status, headers, _ = client.ask(*HANDSHAKE, *map(SUBPROTOCOL.format, offer))
         assert (status, headers["sec-websocket-protocol"]) == (101, "flatlands")
@@ -263,7 +263,7 @@ def test_names_of_headers_and_their_tokens_may_be_in_any_case(client):
 
 
 def test_ordinary_requests_reach_the_application_on_one_connection(client):
-    # An upgrade to something else is one too.
+    # An upgrade to something else is an ordinary request too.
     for path, *more in (["/"], ["/stats"], ["/", "Upgrade: h2c", "Connection: Upgrade"]):
         answer = client.ask(f"GET {path} HTTP/1.1", "Host: localhost", *more)
         assert answer[::2] == (200, f"GET {path}\n".encode())
@@ -285,7 +285,7 @@ def test_a_head_request_is_answered_without_a_body(client):
         (b"GET / HTTP/x.y\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 400),
-        # Without an end.
+        # A line without an end.
         (b"GET /" + b"a" * 8187, 414),
         (b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n", 431),
     ],
@@ -313,7 +313,7 @@ def test_an_endless_body_is_not_read(client, head):
 
 
 def test_a_foreign_host_and_a_foreign_origin_are_refused_counted_and_told_what_to_set(serve):
-    """Which ones are foreign is in test_hosts.py."""
+    """test_hosts.py tests which ones are foreign."""
     origin = "Origin: {}".format
     for hosts, asks, what in (
         (
@@ -342,8 +342,8 @@ def test_a_foreign_host_and_a_foreign_origin_are_refused_counted_and_told_what_t
 
 
 def come(echo, path, host, scheme):
-    """Ask as a proxy does whose client came by a scheme. Return the status, how long a browser must
-    go on to use TLS, and where it is sent."""
+    """Ask as a proxy whose client came by a scheme. Return the status, how long a browser must keep
+    using TLS, and where it is sent."""
     more = [f"X-Forwarded-Proto: {scheme}"] if scheme else []
     with Client(echo) as client:
         status, headers, _ = client.ask(f"GET {path} HTTP/1.1", f"Host: {host}", *more)
@@ -361,13 +361,13 @@ def test_a_client_of_a_trusted_proxy_comes_over_tls_and_goes_on_doing_so(serve):
     for path, code in (("/", 200), ("/ws", 426)):
         status, strict, _ = come(echo, path, "flat.example", "https")
         assert status == code and strict > 86400
-    # This machine by its own name, and a proxy that says nothing of it.
+    # This machine under its own name, and a proxy that names neither http nor https.
     for host, scheme in (
         *(("localhost", "http"), ("127.0.0.1", "http"), ("localhost", "https")),
         *(("flat.example", None), ("flat.example", "ftp")),
     ):
         assert come(echo, "/", host, scheme) == (200, 0, None)
-    # Whoever is no trusted proxy may say what it likes.
+    # A stranger that is not a trusted proxy is not believed.
     stranger = serve(proxies="192.0.2.1")
     for scheme in ("http", "https"):
         assert come(stranger, "/", "flat.example", scheme) == (200, 0, None)
@@ -394,7 +394,7 @@ def test_half_a_request_line_is_not_waited_for(impatient, client):
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_half_a_head_gets_a_408_also_if_it_drips(impatient, client, drips):
+def test_half_a_head_gets_a_408_even_if_it_drips(impatient, client, drips):
 
     def drip():
         while drips:
@@ -433,7 +433,7 @@ def test_a_handshake_and_a_frame_may_come_byte_by_byte(client):
 
 
 def test_a_close_frame_survives_data_that_was_on_its_way(client):
-    """Over TCP, bytes that nobody reads before the end would destroy what was sent."""
+    """Over TCP, bytes that are still unread at the end would destroy what was sent."""
     assert client.ask(*HANDSHAKE)[0] == 101
     client.send(client_frame(3) + client_frame(2, b"x" * 4000) * 200)
     opcode, payload = client.frame()

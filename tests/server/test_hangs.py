@@ -119,7 +119,7 @@ def test_a_server_goes_on_without_a_part_that_does_not_return(tmp_path):
             client.close(None)
         eventually(lambda: "the part Trap of the game is off" in server.errors(), "it is off")
         eventually(lambda: server.reasons() == [], "it is ready")
-        # Each worker answers some of these questions, and may be told a moment later.
+        # Each worker answers some of these requests; it may learn of the part a moment later.
         off = b"Trap of the game is off"
         eventually(lambda: all(off in server.get("readyz") for _ in range(20)), "it is off in all")
         client = SocketClient(server.port).hello("Ada")

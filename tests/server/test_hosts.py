@@ -1,4 +1,4 @@
-"""Names that are answered to, and origins whose pages may connect."""
+"""Host names that a server answers to, and origins whose pages may connect."""
 
 import pytest
 
@@ -29,7 +29,7 @@ from flatlands.server.websocket.hosts import Hosts, is_local, is_origin
         (False, ("flat.example",), "localhost:8000", True),
     ],
 )
-def test_a_name_is_answered_to_or_a_sentence_says_what_to_set(local, hosts, host, answered):
+def test_a_server_answers_to_a_name_or_says_what_to_set(local, hosts, host, answered):
     sentence = Hosts(hosts=hosts, local=local).misses_host(host)
     assert (sentence is None) == answered
     assert answered or "ALLOWED_HOSTS" in sentence
@@ -59,7 +59,7 @@ def test_a_name_is_answered_to_or_a_sentence_says_what_to_set(local, hosts, host
         (("*",), "https://evil.example", "flat.example", True),
     ],
 )
-def test_pages_of_the_own_host_may_connect_and_others_that_are_named(
+def test_pages_of_the_servers_own_host_and_of_named_ones_may_connect(
     origins, origin, host, welcome
 ):
     sentence = Hosts(origins).misses_origin(origin, host)
@@ -67,7 +67,7 @@ def test_pages_of_the_own_host_may_connect_and_others_that_are_named(
     assert welcome or "ALLOWED_ORIGINS" in sentence
 
 
-def test_a_strangers_origin_is_told_short_and_in_plain_letters():
+def test_a_sentence_about_a_strangers_origin_is_short_and_in_ascii():
     sentence = Hosts().misses_origin("https://" + "\u00e9" * 5000, "flat.example")
     assert sentence.isascii() and len(sentence) < 300
 

@@ -14,7 +14,7 @@ WEST, EAST, BOTH = Rect(0, 0, 0, 0), Rect(1, 0, 1, 0), Rect(0, 0, 1, 0)
 
 
 class Screen:
-    """A session as the hub knows it: it keeps what it is flushed."""
+    """A session as the hub sees it; keeps what is flushed to it."""
 
     def __init__(self):
         self.flushes = []
@@ -24,7 +24,7 @@ class Screen:
 
     @property
     def read(self):
-        """What was flushed: lists of what batches say, and of messages before them."""
+        """The flushes, as lists of what batches say and of the messages before them."""
         got = []
         for data, number, now in self.flushes:
             *messages, flush = map(msgpack.unpackb, split(data))
@@ -72,7 +72,7 @@ def test_screens_that_hold_the_same_squares_get_the_same_bytes_made_once(hub, lo
     assert loop.stats["flushes"] == 1 and loop.stats["writes"] == 4
 
 
-def test_a_batch_for_a_square_that_was_let_go_is_not_for_its_next_holder(hub, loop):
+def test_a_batch_for_a_square_is_not_for_a_client_that_holds_it_later(hub, loop):
     [early] = holders(hub, WEST)
     deliver(hub, (0, 0), "old")
     hub.move(early, WEST, None)
@@ -118,7 +118,7 @@ def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval, 
     assert screen.flushes[1][2] == begun + interval
 
 
-def test_a_batch_is_told_by_its_age_and_after_other_messages(hub, loop):
+def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):
     screen, east = holders(hub, BOTH, EAST)
     now = loop.now()
     deliver(hub, (0, 0), "own", sent=now - 3)
@@ -150,12 +150,12 @@ def test_the_hub_measures_how_old_batches_are_and_how_long_flushes_take(hub, loo
     assert loop.stats["deliveries"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
 
 
-def test_a_message_about_a_square_is_flushed_without_batches_too(hub, loop):
+def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):
     loop.forgiving = True
     west, early = holders(hub, WEST, EAST)
     tell(hub, (1, 0), "let go")
     hub.move(early, EAST, None)
-    # One that cannot be made ends no flush.
+    # A message that cannot be made ends no flush.
     hub.tell((0, 0), 1, lambda: 1 // 0)
     tell(hub, (0, 0), "things")
     tell(hub, (7, 7), "nobody holds this")
@@ -164,8 +164,8 @@ def test_a_message_about_a_square_is_flushed_without_batches_too(hub, loop):
     assert loop.stats["errors"] == 1
 
 
-def test_a_square_is_shown_anew_together_with_what_has_arrived(hub, loop):
-    """A player who went on to another square would be gone until the flush that says so."""
+def test_a_square_is_shown_again_together_with_what_has_arrived(hub, loop):
+    """Otherwise a player that went on to another square would be gone until the next flush."""
 
     class Shown(Screen):
         def show(self, squares):
@@ -181,7 +181,7 @@ def test_a_square_is_shown_anew_together_with_what_has_arrived(hub, loop):
     run(loop, 1000)
     _, (_, shown, at), (data, _, now) = screen.flushes
     assert shown == [(0, 0)] and at == now > begun and b"gone east" in data
-    # It needs no batch.
+    # This needs no batch.
     hub.show_anew((0, 0))
     run(loop, 1000)
     assert len(screen.flushes) == 4 and screen.flushes[-1][1] == [(0, 0)]

@@ -1,4 +1,4 @@
-"""Invitations: a guest begins beside who invited it, at whichever node both are."""
+"""Invitations: a guest begins beside the player that invited it, at whichever nodes they are."""
 
 import math
 
@@ -27,7 +27,7 @@ def invitation(client):
 
 
 def is_beside(guest, place):
-    """Say whether a guest is as near to a place as a guest begins."""
+    """Return whether a guest is as near to a place as guests begin."""
     x, y = guest.at()
     return NEAREST - 0.01 <= math.hypot(x - place[0], y - place[1]) / UNIT <= NEAR + 0.01
 
@@ -93,7 +93,7 @@ def test_a_player_that_comes_back_with_an_invitation_begins_beside_its_host(two,
 
 
 @pytest.mark.parametrize("node", [0, 1])
-def test_guest_and_host_look_at_each_other_and_each_is_told_who_it_is(two, node):
+def test_guest_and_host_look_at_each_other_and_the_guest_is_told_who_its_host_is(two, node):
     harness, host = two
     before = host.at()
     guest = come(harness, invitation(host), node)
@@ -156,7 +156,7 @@ def test_a_guest_is_told_that_its_host_is_gone(two, name):
     assert come(harness, text, 1).model.host == (name, False)
 
 
-def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(two):
+def test_a_guest_that_hangs_up_before_its_host_is_found_never_joins(two):
     harness, host = two
     other = harness.hosts[1]
     residents = len(other.node.residents.by_id)
@@ -168,7 +168,7 @@ def test_a_guest_who_hangs_up_before_it_is_known_where_its_host_is_never_joins(t
 
 
 @pytest.mark.parametrize("node", [0, 1])
-def test_a_guest_who_is_not_let_in_turns_nobody(two, node):
+def test_a_guest_that_is_not_let_in_makes_nobody_turn(two, node):
     harness, host = two
     text, stats = invitation(host), harness.hosts[0].loop.stats
     harness.hosts[node].node.orders.give(BAR, "192.0.2.7", 600)

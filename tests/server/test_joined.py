@@ -1,6 +1,6 @@
-"""What cannot be joined to one script ends the start of a server, in a sentence.
+"""Modules that cannot be joined to one script end the start of a server, with a sentence.
 
-games/flatlands/tests/browser/test_light.py has the page's own modules joined.
+games/flatlands/tests/browser/test_light.py tests the page's own modules, joined.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Kept squares: one node at a time lets happen there what happens by itself."""
+"""Kept squares: what happens there by itself happens at one node at a time."""
 
 import msgpack
 import pytest
@@ -15,10 +15,10 @@ from tests.server.things import Broken
 
 SQUARE = 0, 0
 
-#: What is kept, in the store.
+#: The queue of kept squares in the store.
 QUEUE = "kept test_keepers 2013-16"
 
-#: ms within which a square goes on whose keeper is gone.
+#: ms within which a square whose keeper is gone continues.
 WITHIN = 5000
 
 
@@ -62,7 +62,7 @@ def sky(nodes=1, play=Game):
 
 
 def at(harness, name, tile, host=None):
-    """Return a client whose small screen is around a tile, once squares are kept there."""
+    """Return a client whose small screen is around a tile, once the squares there are kept."""
     place = tuple(part * UNIT + UNIT // 2 for part in tile)
     client = harness.stand(name, place, (10, 8), host)
     harness.run(2 * EVERY + 100)
@@ -90,8 +90,8 @@ def keepers(harness):
 
 
 def side_by_side(nodes=2, play=Game):
-    """Return a harness with a player at each of two or three nodes, all at one place; and those
-    players, first the one at whose node the square is kept."""
+    """Return a harness with a player at each of two or three nodes, all at one place, and these
+    players; the first one is at the node that keeps the square."""
     harness = sky(nodes=nodes, play=play)
     clients = [
         at(harness, name, (8, 8), host) for name, host in zip("abc", harness.hosts, strict=False)
@@ -100,7 +100,7 @@ def side_by_side(nodes=2, play=Game):
 
 
 def put(harness, body, name="0:0", due=NEVER):
-    """Put what is kept of a square into the store."""
+    """Put the kept values of a square into the store."""
     harness.node.keeper.store.put(QUEUE, [Item(name, due, name, body)])
 
 
@@ -123,7 +123,7 @@ def test_one_node_lets_it_rain_and_all_who_see_the_square_see_it():
     assert weather[1] == "a, b, c" and tide[0] >= 40
     names = [["kept", 0, "Weather", ["rain", "said"]], ["kept", 1, "Tide", ["height"]]]
     assert [one for one in clients[0].model.welcome[14] if one[0] == "kept"] == names
-    # A player who comes later sees it at once, and the game at each node can read it.
+    # A player that comes later sees the values at once, and the game can read them at each node.
     late = harness.stand("late", (8 * UNIT, 8 * UNIT), (10, 8), harness.hosts[2])
     harness.run(100)
     assert late.model.kept[SQUARE] == clients[0].model.kept[SQUARE]
@@ -168,8 +168,8 @@ def restore(client):
     client.host.broker.restore(client.host.node)
 
 
-#: How a keeper ends, how it comes back, the ms after which another node has gone on, and the least
-#: and the most ticks within them. A player is kept for ten seconds, in case it comes back.
+#: How a keeper ends, how it comes back, the ms after which another node has taken over, and the
+#: fewest and most ticks within them. A player is kept for ten seconds, in case it comes back.
 ENDS = {
     "dies": (lambda h, client: h.kill(client.host), None, WITHIN, 1, 5),
     "stops": (stop, None, 3000, 1, 3),
@@ -188,7 +188,7 @@ def test_another_node_goes_on_when_the_keeper_ends(end, back, within, least, mos
     [new] = [host for host in keepers(harness) if not host.frozen]
     assert new is not here.host and least <= rain(other) - had <= most
     assert rain(other) == rain(third)
-    # It goes on with the last value that was published.
+    # The new keeper continues with the last value that was published.
     woken = [value for square, value in harness.game_of(new).woken if square == SQUARE][-1]
     assert woken == had or (within > WITHIN and woken > had)
     if back:
@@ -316,7 +316,7 @@ def test_a_tick_that_fails_changes_nothing_and_harms_no_other(caplog):
     assert rain(a) == rain(a, (0, -1)) == 3
 
 
-def test_an_item_that_nobody_can_read_begins_anew_and_harms_no_other():
+def test_an_item_that_nobody_can_read_starts_again_and_harms_no_other():
     harness = sky()
     for name, body in (("0:0", b"\xc1"), ("0:-1", msgpack.packb([7])), ("-1:0", msgpack.packb(7))):
         put(harness, body, name)
@@ -448,9 +448,7 @@ def test_a_keeper_does_not_take_on_a_text_that_cannot_be_shown():
     assert rain(a) > 9 and keepers(harness) == harness.hosts
 
 
-def test_a_node_keeps_so_many_squares_at_most_and_first_those_in_which_somebody_stands(
-    monkeypatch, caplog
-):
+def test_a_node_keeps_a_limited_number_of_squares_and_those_with_players_first(monkeypatch, caplog):
     monkeypatch.setattr("flatlands.server.kept.keepers.MOST", 5)
     harness = sky(nodes=2)
     first, other = harness.hosts
@@ -478,7 +476,7 @@ def test_squares_that_another_node_keeps_unheard_take_the_place_of_others_only_f
     for tile in ((2, 2), (500, 2)):
         at(harness, "b", tile, other)
     harness.run(40_000)
-    # It asks again and again for the one in which its player stands.
+    # The node asks again and again for the square in which its player stands.
     assert len(kept_by(first)) == 4 and len(kept_by(other)) == 3
 
 

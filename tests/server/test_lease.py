@@ -1,4 +1,4 @@
-"""A lease: one node at a time is sure of it, and another one has it soon after that one is gone."""
+"""A lease: one node at a time is sure of it; soon after that one is gone, another one has it."""
 
 import random
 from collections import Counter
@@ -13,11 +13,11 @@ from tests.server.things import Broken
 
 
 class Node:
-    """What shares a lease with other nodes, and notes what it is told of it."""
+    """A node that shares a lease with others, and notes what it is told of it."""
 
     def __init__(self, clock, store):
         self.loop = ManualLoop(clock)
-        #: What the store was asked and has not answered yet, if the test holds that back.
+        #: Questions whose answers the test holds back, if it does.
         self.held_back = None
         self.keeper = Keeper(store, self.loop, self.spawn)
         self.lease = Lease("thing", self.keeper, self.loop, self)
@@ -30,7 +30,7 @@ class Node:
             self.held_back.append(partial(call, *arguments))
 
     def answer(self):
-        """Let the one answer come that is held back, and those after it at once."""
+        """Let the answer that is held back come, and later ones at once."""
         [deliver], self.held_back = self.held_back, None
         deliver()
 
@@ -51,7 +51,7 @@ class Node:
 
 
 class Nodes:
-    """Some nodes that share a lease, in a time that the test moves."""
+    """Some nodes that share a lease; the test moves their time."""
 
     def __init__(self, number=3):
         self.clock = Clock()
@@ -62,8 +62,8 @@ class Nodes:
             node.lease.start()
 
     def run(self, ms, twice=0):
-        """Let time pass; check that two nodes are sure at a time for `twice` ms at most. Return the
-        last one that was."""
+        """Let time pass; check that two nodes are sure at once for `twice` ms at most. Return the
+        last node that was sure."""
         last, both = None, 0
         for _ in range(ms // 10):
             self.clock.time += 10
@@ -81,7 +81,7 @@ class Nodes:
         return node
 
 
-def test_a_node_that_stops_while_the_store_is_asked_gives_it_back_then():
+def test_a_node_that_stops_while_the_store_is_asked_gives_the_lease_back_afterwards():
     nodes = Nodes(1)
     [node] = nodes.all
     node.held_back = []
@@ -92,7 +92,7 @@ def test_a_node_that_stops_while_the_store_is_asked_gives_it_back_then():
 
 
 @pytest.mark.parametrize("may", [True, False])
-def test_a_node_that_may_not_keep_it_or_has_no_store_is_sure_for_a_while_and_told_later(may):
+def test_a_node_that_may_not_keep_a_lease_or_has_no_store_is_sure_for_a_while_and_told_later(may):
     nodes = Nodes()
     first = nodes.keeper()
     store = first.keeper.store
@@ -121,7 +121,7 @@ def test_a_slow_store_makes_nobody_sure_for_longer():
 
 
 @pytest.mark.parametrize("hours", [1, -1])
-def test_a_step_of_the_stores_clock_gives_it_to_two_for_no_longer_than_a_renewal(
+def test_a_step_of_the_stores_clock_gives_a_lease_to_two_for_no_longer_than_a_renewal(
     monkeypatch, hours
 ):
     nodes = Nodes()

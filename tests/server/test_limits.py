@@ -1,4 +1,4 @@
-"""Who somebody is behind proxies, and how often anybody may do anything."""
+"""Which client is behind proxies, and how often a client may do anything."""
 
 import gc
 import weakref
@@ -14,11 +14,11 @@ from tests.server.harness import Clock
     ("trusted", "peer", "forwarded", "client"),
     [
         ("", "192.0.2.1", "", "192.0.2.1"),
-        # Whoever is no trusted proxy may say what it likes.
+        # A peer that is not a trusted proxy is not believed.
         ("", "192.0.2.1", "10.0.0.1", "192.0.2.1"),
         ("127.0.0.1", "192.0.2.1", "10.0.0.1", "192.0.2.1"),
         ("127.0.0.1", "127.0.0.1", "192.0.2.1", "192.0.2.1"),
-        # What the client has invented stands at the left.
+        # Whatever the client has invented is on the left.
         ("127.0.0.1", "127.0.0.1", "203.0.113.9, 192.0.2.1", "192.0.2.1"),
         ("127.0.0.1,10.0.0.0/8", "127.0.0.1", "203.0.113.9,192.0.2.1, 10.1.2.3", "192.0.2.1"),
         ("10.0.0.0/8", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
@@ -26,7 +26,7 @@ from tests.server.harness import Clock
         # One hop, whoever it is.
         ("*", "10.3.4.5", "203.0.113.9, 192.0.2.1", "192.0.2.1"),
         ("*, 10.0.0.0/8", "10.3.4.5", "203.0.113.9, 192.0.2.1, 10.9.9.9", "192.0.2.1"),
-        # What is no address is not looked behind.
+        # Nothing to the left of something that is not an address counts.
         ("127.0.0.1", "127.0.0.1", "203.0.113.9, unknown", "127.0.0.1"),
         ("127.0.0.1", "127.0.0.1", "203.0.113.9,", "127.0.0.1"),
         ("127.0.0.1", "127.0.0.1", "192.0.2.1:4711", "192.0.2.1"),
@@ -37,14 +37,14 @@ from tests.server.harness import Clock
         ("127.0.0.1", "127.0.0.1", "x" * 5000, "127.0.0.1"),
     ],
 )
-def test_the_address_that_counts_is_the_rightmost_that_is_no_proxy(
+def test_the_address_that_counts_is_the_rightmost_one_that_is_not_a_proxy(
     trusted, peer, forwarded, client
 ):
     assert Proxies(trusted).client(peer, forwarded) == client
 
 
 @pytest.mark.parametrize("text", ["localhost", "10.0.0.0/33", "127.0.0.1;10.0.0.1", "1"])
-def test_what_is_no_network_is_refused(text):
+def test_anything_but_a_network_is_refused(text):
     with pytest.raises(ValueError):
         Proxies(text)
 
@@ -62,7 +62,7 @@ def nothing():
     return True
 
 
-def test_an_address_has_so_many_connections_and_another_one_its_own(clock):
+def test_each_address_has_its_own_limit_of_connections(clock):
     one = limits(clock, per_address=3)
     guests = [one.enter("192.0.2.1", nothing) for _ in range(5)]
     assert [guest is None for guest in guests] == [False] * 3 + [True] * 2
@@ -72,7 +72,7 @@ def test_an_address_has_so_many_connections_and_another_one_its_own(clock):
     assert one.enter("192.0.2.1", nothing) and not one.enter("192.0.2.1", nothing)
 
 
-def test_all_addresses_of_a_64_count_as_one(clock):
+def test_all_addresses_of_a_slash_64_count_as_one(clock):
     one = limits(clock, per_address=2)
     assert one.enter("2001:db8::1", nothing) and one.enter("2001:db8::ffff:2", nothing)
     assert not one.enter("2001:db8::3", nothing)
@@ -81,7 +81,7 @@ def test_all_addresses_of_a_64_count_as_one(clock):
     assert not one.enter("::ffff:192.0.2.1", nothing)
 
 
-def test_all_networks_of_a_48_together_have_sixteen_times_as_much(clock):
+def test_all_networks_of_a_slash_48_together_have_sixteen_times_as_much(clock):
     one = limits(clock, per_address=2)
     guests = [one.enter(f"2001:db8:1:{n:x}::1", nothing) for n in range(40)]
     assert [guest is not None for guest in guests] == [True] * 32 + [False] * 8
@@ -89,7 +89,7 @@ def test_all_networks_of_a_48_together_have_sixteen_times_as_much(clock):
     guests[0].leave()
     assert one.enter("2001:db8:1:ffff::1", nothing)
     assert not one.enter("2001:db8:1:fffe::1", nothing)
-    # A machine with few connections has as many for others.
+    # A machine with few connections leaves as many for others.
     few = limits(clock, most=20)
     assert sum(few.enter(f"2001:db8:1:{n:x}::1", nothing) is not None for n in range(20)) == 10
     assert sum(one.allow_address(JOINS, f"2001:db8:1:{n:x}::1") for n in range(200)) == 160
@@ -99,7 +99,7 @@ def test_this_machine_is_not_limited_unless_a_proxy_runs_on_it(clock):
     one = limits(clock, per_address=1)
     assert all(one.enter(address, nothing) for address in ("127.0.0.1", "::1") for _ in range(9))
     behind = limits(clock, per_address=1, proxies=Proxies("127.0.0.1"))
-    # The proxy's own connections are its clients': they count once it is known whose they are.
+    # Connections of the proxy belong to its clients: they count once it is known to which one.
     first, second = (behind.enter("127.0.0.1", nothing) for _ in range(2))
     assert first.settle("192.0.2.1") and not second.settle("192.0.2.1")
     assert second.settle("192.0.2.2")
@@ -107,20 +107,20 @@ def test_this_machine_is_not_limited_unless_a_proxy_runs_on_it(clock):
     assert behind.enter("127.0.0.1", nothing).settle("192.0.2.1")
 
 
-def test_one_address_never_has_more_than_half_of_all_there_are_and_zero_limits_none(clock):
+def test_one_address_never_has_more_than_half_of_all_places_and_zero_means_no_limit(clock):
     one, free = limits(clock, most=10), limits(clock, per_address=0)
     assert sum(one.enter("192.0.2.1", nothing) is not None for _ in range(10)) == 5
     assert all(free.enter("192.0.2.1", nothing) for _ in range(1000))
     assert all(free.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
 
 
-def test_a_class_behind_one_address_has_its_places_on_a_node_however_small(clock):
+def test_a_school_class_behind_one_address_has_its_places_on_a_node_however_small(clock):
     one, school = limits(clock), "192.0.2.1"
     places = sum(one.has_seat(school, 100) and one.hold("seats", school) for _ in range(99))
     assert places == LEAST_SEATS > 50
 
 
-def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
+def test_when_all_places_are_taken_the_oldest_connection_without_a_hello_goes(clock):
     one, closed = limits(clock, most=6, per_address=0), []
 
     def enter(name, plays=False):
@@ -150,7 +150,7 @@ def test_where_there_are_no_more_the_eldest_that_has_not_said_hello_goes(clock):
 
 def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
     class Made:
-        """What a server makes for a connection: it knows the guest, and can close it."""
+        """What a server makes for a connection: knows the guest, and can close it."""
 
         def __init__(self, limits):
             self.guest = limits.enter("192.0.2.1", self.close)
@@ -170,7 +170,7 @@ def test_what_was_made_for_a_connection_is_freed_when_it_ends(clock):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_rate_is_one_for_each_address_for_its_connections_and_comes_back_with_time(clock, times):
+def test_an_address_has_a_rate_that_grows_with_its_limit_of_connections_and_recovers(clock, times):
     one = limits(clock, per_address=PER_ADDRESS * times)
     most = JOINS.burst * times
     assert sum(one.allow_address(JOINS, "192.0.2.1") for _ in range(1000)) == most
@@ -181,7 +181,7 @@ def test_a_rate_is_one_for_each_address_for_its_connections_and_comes_back_with_
     assert came_back == 10 * JOINS.rate * times
 
 
-def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(clock):
+def test_counts_by_address_are_forgotten_once_they_say_nothing_any_more(clock):
     one = limits(clock)
     for n in range(50_000):
         clock.time += 1
@@ -189,7 +189,7 @@ def test_what_is_counted_by_address_is_forgotten_when_it_says_nothing_any_more(c
     assert len(one._rates.full_at) < 3000
 
 
-def test_a_rate_gives_what_was_missed_while_we_stood_still_and_only_once():
+def test_a_rate_makes_up_for_a_pause_of_the_server_and_only_once():
     rate, rates = Rate("talk", 2, 4), Rates()
 
     def spend(times, now, late=0):

@@ -1,4 +1,4 @@
-"""Servers and the brokers between them: what is told when one does not answer, or others use it."""
+"""Servers and their brokers: what is reported when one does not answer, or is used by others."""
 
 import json
 from contextlib import ExitStack, contextmanager
@@ -42,7 +42,7 @@ def ready(*servers, what="never ready"):
 
 
 def outage(url, broken, name):
-    """Check what two servers tell while a part of their broker is dead."""
+    """Check what two servers report while a part of their broker is dead."""
     with ExitStack() as stack:
         servers = stack.enter_context(starting("--broker", url, count=2, SECRET_KEY="s"))
         ready(*servers)
@@ -65,29 +65,29 @@ def outage(url, broken, name):
         ready(*servers, what="never ready again")
 
 
-def test_a_dead_member_of_a_ring_is_told_by_name_and_a_banner():
+def test_a_dead_member_of_a_ring_is_reported_by_name_and_with_a_banner():
     with ExitStack() as stack:
         members = [stack.enter_context(running()) for _ in range(3)]
         urls = {f"redis://127.0.0.1:{member.port}": member for member in members}
         has_nodes = ring.Circle(urls).member(NODES)
-        # Heartbeats go on: it is not by them that anybody can know.
+        # Heartbeats still arrive, so they cannot show the outage.
         broken = next(member for url, member in urls.items() if url != has_nodes)
         outage(",".join(urls), broken, f"redis 127.0.0.1:{broken.port}")
 
 
-def test_a_dead_master_of_a_cluster_is_told_by_name_and_a_banner():
+def test_a_dead_master_of_a_cluster_is_reported_by_name_and_with_a_banner():
     with running_cluster() as cluster:
         has_nodes = cluster.master_of(slot_of(NODES.encode()))
         broken = next(master for master in cluster.masters if master is not has_nodes)
         outage(cluster.url, broken, f"redis 127.0.0.1:{broken.port}")
 
 
-# A host's Redis, over TLS with a certificate of its own.
+# A host's Redis, over TLS with its own certificate.
 
 
 @pytest.fixture(scope="module")
 def addon():
-    """What a host with such an add-on puts into the environment."""
+    """The environment that a host with this add-on sets, and the port of its Redis."""
     with running(tls=True, login=True) as redis:
         yield {"REDIS_URL": f"rediss://:{QUOTED}@localhost:{redis.port}"}, redis.port
 
@@ -99,9 +99,9 @@ APP_JSON = json.loads((ROOT / "app.json").read_text())["env"]
     "values",
     [
         {name: row["value"] for name, row in APP_JSON.items() if "value" in row},
-        # An app that was made without app.json has what the host sets by itself.
+        # An app that was made without app.json has only what the host itself sets.
         {"DYNO": "web.1", "WEB_CONCURRENCY": "2"},
-        # The certificate itself may be named.
+        # The path of the certificate may be given.
         {"BROKER_TLS": "its path", "WEB_CONCURRENCY": "2"},
     ],
     ids=["app.json", "by itself", "named"],
@@ -116,7 +116,7 @@ def test_workers_meet_over_a_hosts_redis(addon, values):
         assert stats(server)["broker"]["errors"] == 0
 
 
-def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
+def test_a_hosts_redis_that_does_not_work_is_reported_from_the_first_moment(addon):
     environment, port = addon
     with starting(STORE_URL="none", **environment) as [server]:
         assert DEAF in server.reasons()
@@ -129,7 +129,7 @@ def test_a_hosts_redis_that_does_not_work_is_told_from_the_first_moment(addon):
         client.close(1000)
 
 
-# Others on the same broker.
+# Other servers on the same broker.
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
 
         clients = [SocketClient(here.port).hello(f"P{n}") for n in range(6)]
         eventually(lambda: stats(here)["herd"] + stats(there)["herd"] == 3, "no walkers")
-        # The other one has to say, with its next heartbeat, that it is ready.
+        # The other server must first say, with its next heartbeat, that it is ready.
         eventually(lambda: drained(here) == 200, "no other server takes players")
         came = []
         for client in clients:
@@ -184,7 +184,7 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
             "not each worker knows it",
         )
         ready(there)
-        # The last one that takes players is not drained.
+        # The last server that takes players is not drained.
         assert drained(there) == 409
         ready(there)
         assert not [line for line in here.errors().splitlines() if " ERROR " in line]

@@ -10,7 +10,7 @@ from flatlands.server import logs
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A time in seconds that the test sets; nothing was written in it yet."""
+    """A time in seconds that the test sets; no lines have been written in it yet."""
     now = [1000.0]
     monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(logs, "_limits", logs._limits.__class__(logs._limits.default_factory))
@@ -28,7 +28,7 @@ def logged(caplog):
     return [(line.getMessage(), getattr(line, "fields", None)) for line in caplog.records]
 
 
-def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, clock):
+def test_a_limited_number_of_lines_a_second_is_written_and_the_rest_is_counted(caplog, clock):
     caplog.set_level(logging.INFO)
     for player in range(logs.LINES + 40):
         logs.log_line("join", player=player)
@@ -44,7 +44,7 @@ def test_so_many_lines_a_second_are_written_and_the_rest_is_counted(caplog, cloc
         ("join", {"player": 0}),
     ]
     clock[0] += 1
-    # What was left out last is told though nothing comes any more, and once.
+    # The last omission is reported even if nothing more comes, and only once.
     for _ in range(2):
         logs.log_left_out()
     assert len(caplog.records) == 2 * logs.LINES + 3
@@ -62,7 +62,7 @@ def test_lines_about_strangers_are_cut_and_left_out_and_counted(caplog, clock):
     assert caplog.messages[-1] == "again (95 such lines were left out)"
 
 
-def test_nothing_is_counted_where_nothing_is_wanted(caplog, clock):
+def test_lines_that_are_not_wanted_are_not_counted(caplog, clock):
     caplog.set_level(logging.WARNING)
     for player in range(2 * logs.LINES):
         logs.log_line("join", player=player)
@@ -71,7 +71,7 @@ def test_nothing_is_counted_where_nothing_is_wanted(caplog, clock):
     assert logged(caplog) == [("join", {"player": 1})]
 
 
-def test_a_field_is_cut(caplog, clock):
+def test_a_long_field_is_cut(caplog, clock):
     caplog.set_level(logging.INFO)
     logs.log_line("request", request="x" * 5000)
     assert logged(caplog) == [("request", {"request": "x" * logs.FIELD_LIMIT})]

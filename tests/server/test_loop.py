@@ -17,7 +17,7 @@ def loop():
     return Loop(Counter())
 
 
-def test_node_time_is_the_wall_clocks_at_the_start_and_goes_on(loop):
+def test_node_time_starts_at_the_time_of_the_wall_clock_and_goes_on(loop):
     assert abs(loop.now() - time.time() * 1000) < 1000
     began, before = time.monotonic(), loop.now()
     time.sleep(0.02)
@@ -25,7 +25,7 @@ def test_node_time_is_the_wall_clocks_at_the_start_and_goes_on(loop):
     assert 15 <= passed <= (time.monotonic() - began) * 1000 + 1
 
 
-def test_an_alarm_goes_off_once_in_its_time_anew_if_it_is_set_anew_and_never_if_to_none(loop):
+def test_an_alarm_goes_off_once_each_time_it_is_set_and_never_if_it_is_set_to_none(loop):
     rung = []
     alarm = loop.alarm(lambda: rung.append(loop.now()))
     never = loop.alarm(lambda: rung.append("never"))
@@ -41,7 +41,7 @@ def test_an_alarm_goes_off_once_in_its_time_anew_if_it_is_set_anew_and_never_if_
     assert len(rung) == 2
 
 
-def test_what_is_to_happen_every_so_often_does_also_after_it_failed_until_its_alarm_is_stopped(
+def test_a_repeated_call_goes_on_after_a_failure_until_its_alarm_is_stopped(
     loop,
 ):
     rung = []
@@ -56,7 +56,7 @@ def test_what_is_to_happen_every_so_often_does_also_after_it_failed_until_its_al
             gevent.sleep(0.001)
     alarm.set(None)
     assert loop.stats["errors"] == len(rung)
-    # One of them may have been late.
+    # One of the calls may have been late.
     assert max(b - a for a, b in pairwise(rung)) >= 10
     gevent.sleep(0.03)
     assert loop.stats["errors"] == len(rung)
@@ -71,7 +71,7 @@ def test_a_callback_that_fails_is_counted_and_harms_no_other(loop, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_an_agenda_goes_on_after_one_of_its_deeds_failed(loop, caplog):
+def test_an_agenda_goes_on_after_one_of_its_calls_failed(loop, caplog):
     done = []
 
     def do(key, due):
@@ -120,7 +120,7 @@ def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(
     assert loop.slept() is None
     last = loop.now()
     clock[0] += 16
-    # Before the next beat: what is read first is nobody's fault either.
+    # Before the next beat too: messages that are read first are not their senders' fault.
     assert loop.late() == 15_000 and loop.slept() == last
     loop.beat()
     for _ in range(4):

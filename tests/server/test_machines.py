@@ -16,13 +16,13 @@ pytestmark = pytest.mark.process
 
 ADMIN = "an-admin-token-of-tests"
 
-#: Players that a machine accepts: with so many it is busy.
+#: The number of players that a machine accepts, and that make it busy.
 SEATS = 4
 
 
 @contextmanager
 def two_machines(folder, seats):
-    """Yield two machines of one world, with one store in a folder and so many seats each."""
+    """Yield two machines of one world, with `seats` seats each and one store in a folder."""
     with ExitStack() as stack:
         broker = stack.enter_context(zeromq_forwarders.forwarding()).url
         machines = []
@@ -54,8 +54,8 @@ def play(bots, done):
 
 
 def crew(server):
-    """Return bots of which some go to the other machine, also if only a bit of their ids parts
-    them: where they stand on the plaza may not."""
+    """Return bots of which some go to the other machine, even if only one bit of their ids divides
+    them, since their places on the plaza may not."""
     bots = []
     while len(bots) < SEATS:
         bots.append(Bot(server.url, f"Bot{len(bots)}", width=96, height=64))
@@ -75,14 +75,14 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
     ids = {bot.id for bot in bots}
     play(bots, lambda: counted(b, "moved_here") + counted(a, "moved_here") > 0)
     assert stats(b)["address"] == f"http://127.0.0.1:{b.port}"
-    # All see all, wherever they are, and are who they were.
+    # All bots see each other, wherever they are, and have kept their ids.
     play(bots, lambda: all({*bot.players} == ids for bot in bots))
     assert {bot.id for bot in bots} == ids
     for server, other in ((a, b), (b, a)):
         with urllib.request.urlopen(server.url, timeout=PATIENCE) as page:
             policy = page.headers["Content-Security-Policy"]
         assert f"connect-src 'self' ws://127.0.0.1:{min(a.port, b.port)} ws://" in policy
-        # A page of the other machine may connect, and no other one.
+        # Pages of the other machine may connect, and no others.
         assert shake(server, Origin=f"http://127.0.0.1:{other.port}") == 101
         assert shake(server, Origin="https://elsewhere.example.org") == 403
     server, other = (a, b) if stats(a)["residents"] else (b, a)
@@ -90,22 +90,22 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
     players = stats(server)["residents"]
     assert ask(server, "admin/drain", ADMIN, "POST")[0] == 200
     play(bots, lambda: stats(server)["residents"] == 0)
-    # Whoever is not answered for within 300 ms comes anew, as the same player.
+    # A bot that gets no answer within 300 ms joins again, as the same player.
     assert 0 < counted(other, "moved_here") - before <= players
     play(bots, lambda: all({*bot.players} == ids for bot in bots))
     for bot in bots:
         bot.leave()
 
 
-def test_the_bots_of_a_swarm_go_over_and_what_they_saw_is_right(machines, tmp_path):
+def test_bots_of_a_swarm_go_to_the_other_machine_and_what_they_saw_is_right(machines, tmp_path):
     a, b = machines
     path = tmp_path / "run.json"
     options = "--bots", str(SEATS), "--seconds", "15", "--rate", "2", "--late", "500"
     where = "--url", f"ws://127.0.0.1:{a.port}/ws", "--json", str(path)
-    # Once in a while four that wander at random stay on one side of the line.
+    # Now and then all four bots, which wander at random, stay on one side of the line.
     for _ in range(3):
         ended = python("loadtest/bots.py", *options, *where, timeout=2 * PATIENCE)
-        # On a machine that is very busy nothing is judged (3).
+        # On a very busy machine the run is not judged (3).
         assert ended.returncode in (0, 3), ended.stdout + ended.stderr
         if moved := counted(a, "moved_to") + counted(b, "moved_to"):
             break

@@ -1,4 +1,4 @@
-"""What a game has of its players, and how fast it lets them be: everybody sees it."""
+"""Fields of a game's players, and the pace that it gives them: everybody sees both."""
 
 import math
 
@@ -31,12 +31,12 @@ class Racer(Me):
 
     @property
     def rival(self):
-        """Whether it is of the other half of the teams."""
+        """Whether it is in the other half of the teams."""
         return self.team > 5
 
 
 class Race(Engine):
-    """A page says how fast its player is, and what it has."""
+    """Pages say how fast their players are, and what they have."""
 
     ground, me = plain(), Racer
 
@@ -84,7 +84,7 @@ def of(client, other):
     return other.model.players[client.id]
 
 
-# How fast they are.
+# Paces.
 
 
 def test_a_pace_is_seen_by_all_until_it_is_over(race):
@@ -112,7 +112,7 @@ def test_a_pace_is_seen_by_all_until_it_is_over(race):
     harness.check()
 
 
-def test_a_pace_is_told_once_and_moves_have_no_byte_more(race):
+def test_a_pace_is_told_once_and_moves_are_no_byte_longer(race):
     harness, a, b = race
     b.connection.messages.clear()
     do(a, "hurry", 400, 0)
@@ -138,14 +138,14 @@ def test_a_player_with_a_goal_comes_to_it_at_whatever_pace(race):
         harness.run(200)
     harness.run(3000)
     assert a.at() == b.model.players[a.id].at(b.now()) == (12_000, -3000)
-    # Nothing is left to go, and who stands stays where it is.
+    # There is no way left to go, and a player that stands stays where it is.
     do(a, "hurry", 200, 500)
     harness.run(2000)
     assert a.at() == (12_000, -3000) and of(a, b).pace == 100
     harness.check()
 
 
-def test_a_later_pace_takes_the_place_of_one_that_would_have_been_over(race):
+def test_a_later_pace_is_not_ended_by_the_end_of_an_earlier_one(race):
     harness, a, b = race
     do(a, "hurry", 150, 1000)
     harness.run(500)
@@ -160,7 +160,7 @@ def test_a_later_pace_takes_the_place_of_one_that_would_have_been_over(race):
 
 
 @pytest.mark.parametrize("pace", [0, 0.24, 4.01, "fast", None, float("nan")])
-def test_a_pace_that_nobody_has_is_refused(race, pace):
+def test_an_invalid_pace_is_refused(race, pace):
     harness, a, b = race
     me = known(harness, a)
     with pytest.raises(ValueError, match="a pace is a number from 0.25 to 4"):
@@ -175,7 +175,7 @@ def test_a_pace_that_nobody_has_is_refused(race, pace):
     [lambda me: me.pace(2), lambda me: me.put((0, 0)), lambda me: setattr(me, "team", 3)],
     ids=["its pace", "its place", "what a game has of it"],
 )
-def test_of_a_player_that_is_gone_nothing_can_be_changed(race, change):
+def test_nothing_of_a_player_that_is_gone_can_be_changed(race, change):
     harness, a, _b = race
     me = known(harness, a)
     assert me.here
@@ -186,7 +186,7 @@ def test_of_a_player_that_is_gone_nothing_can_be_changed(race, change):
     assert not me.here and me.team == 2
 
 
-def test_players_near_are_seen_where_they_are_the_nearest_first_and_no_farther(race):
+def test_players_near_a_tile_are_found_nearest_first_and_no_farther_than_asked(race):
     harness, a, b = race
     b.go(500 + 3 * UNIT, 500 + UNIT // 4)
     harness.run(2000)
@@ -199,7 +199,7 @@ def test_players_near_are_seen_where_they_are_the_nearest_first_and_no_farther(r
     assert [one.name for one in game.players_near(me.tile, 2)] == ["A"]
 
 
-# Where they are put.
+# Places.
 
 
 def test_a_player_that_is_put_elsewhere_stands_there_for_everybody():
@@ -239,7 +239,7 @@ def test_nobody_is_put_where_nobody_can_stand(race):
             me.put(tile)
 
 
-# What the game has of them.
+# Fields.
 
 
 def test_values_are_seen_by_all_and_by_those_that_come_later(race):
@@ -261,7 +261,7 @@ def test_values_are_seen_by_all_and_by_those_that_come_later(race):
     harness.check()
 
 
-def test_what_a_field_cannot_have_is_refused(race):
+def test_a_value_that_a_field_cannot_have_is_refused(race):
     harness, a, b = race
     me = known(harness, a)
     for name, wrong in (("team", 0), ("team", True), ("motto", "x" * 11), ("leads", 1)):
@@ -294,7 +294,7 @@ def test_a_player_that_is_passed_to_another_worker_is_as_it_was():
     machine.run(4000)
     do(client, "be", 7, "go on", True)
     do(client, "hurry", 150, ANSWERED_WITHIN + 3000)
-    # While it may wait for the store, it is not passed on.
+    # While an action of the player may wait for the store, it is not passed on.
     machine.run(ANSWERED_WITHIN)
     client.walk(1, 0)
     machine.run(500)
@@ -309,7 +309,7 @@ def test_a_player_that_is_passed_to_another_worker_is_as_it_was():
     machine.check()
 
 
-def test_what_another_node_says_wrongly_of_a_player_is_not_believed(race):
+def test_what_another_node_wrongly_says_of_a_player_is_not_believed(race):
     harness, a, b = race
     host = a.host.node
     host.residents.become(host.residents.by_id[a.id], 100, 0, [99, "", False])
@@ -348,17 +348,17 @@ def test_games_with_other_fields_are_incompatible():
         (Racer, {}, "must inherit from Me itself"),
     ],
 )
-def test_a_player_that_cannot_be_is_refused_where_it_is_declared(base, having, says):
+def test_an_invalid_class_of_players_is_refused_where_it_is_declared(base, having, says):
     with pytest.raises(ValueError, match=says):
         type("Wrong", (base,), having)
 
 
-def test_what_is_no_class_of_players_is_refused():
+def test_anything_but_a_class_of_players_is_refused():
     with pytest.raises(ValueError, match="inherits from Me"):
         type("Wrong", (Engine,), {"me": 7})
 
 
-# A part that uses all that.
+# A part that uses all of this.
 
 
 def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
@@ -378,7 +378,7 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
         }
 
     id, (x, y) = min(lies().items(), key=lambda item: math.hypot(*item[1]))
-    # They come to it at once, and do not hear each other.
+    # They come to it at the same time, and their nodes do not hear each other.
     one, other = (host.broker for host in harness.hosts)
     harness.network.cuts.update({(one, other), (other, one)})
     for client in clients:
@@ -398,7 +398,7 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
     harness.check()
 
 
-def test_a_token_of_another_version_of_the_game_brings_what_can_be():
+def test_a_token_of_another_version_of_the_game_brings_what_still_fits():
     fields = {"team": number(1, 9, kept=True), "motto": text(0, 40, kept=True), "fast": flag()}
     worst = {"team": 9, "motto": "\U0001f642" * 40, "fast": True}
     for having, left in (

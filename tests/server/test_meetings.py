@@ -17,7 +17,7 @@ MIDDLE = 8 * UNIT
 
 
 class Ball(Engine):
-    """Notes who meets whom."""
+    """Notes which players meet."""
 
     ground, meets = plain(), 1.5
 
@@ -42,7 +42,7 @@ def ball():
 
 
 def met(harness):
-    """Return who has met whom at each node since this was asked last."""
+    """Return which players have met at each node since the last call."""
     found = [list(harness.game_of(host).met) for host in harness.hosts]
     for host in harness.hosts:
         harness.game_of(host).met.clear()
@@ -65,7 +65,7 @@ def test_two_players_meet_once_each_at_its_own_node_and_again_when_they_have_bee
         client.walk(0, 0)
     ball.run(2000)
     assert met(ball) == [[], []]
-    # A step back is not far enough, and more is.
+    # One step back is not far enough to meet again, but more is.
     for ms, again in ((200, []), (2000, [("A", "B")])):
         for dx in (-1, 1):
             a.walk(dx, 0)
@@ -80,7 +80,7 @@ def test_players_that_pass_each_other_between_two_looks_meet(ball, phase):
     for client in (a, b):
         client.send(35, "hurry", [400])
     ball.run(1000 + phase)
-    # Side by side they are within reach for less than a look.
+    # As they pass, they are within reach for less time than lies between two looks.
     a.walk(1, 0)
     b.walk(-1, 0)
     ball.run(800)
@@ -88,26 +88,26 @@ def test_players_that_pass_each_other_between_two_looks_meet(ball, phase):
     assert 2 * 1.5 * UNIT / (8 * SPEED) < EVERY / 1000
 
 
-def test_a_player_that_comes_is_met_and_one_that_is_lost_is_not(ball):
+def test_a_player_that_arrives_is_met_and_one_that_is_lost_is_not(ball):
     a = stand(ball, "A", 0)
     ball.run(500)
     b = stand(ball, "B", 1)
     ball.run(500)
     assert sorted(met(ball)[0]) == [("A", "B"), ("B", "A")]
-    # Whose connection is lost meets nobody, nor does anybody meet that one.
+    # A player whose connection is lost meets nobody, and nobody meets it.
     b.connection.lose()
     ball.run(200)
     stand(ball, "C", 0.5)
     ball.run(500)
     assert sorted(met(ball)[0]) == [("A", "C"), ("C", "A")]
-    # Who is back has not been apart from those whom it had met.
+    # A player that is back does not meet those again whom it had met.
     again = ball.client().hello("B", token=b.model.token)
     ball.run(500)
     assert sorted(met(ball)[0]) == [("B", "C"), ("C", "B")]
     assert a.connection.open and again.id == b.id
 
 
-def test_in_a_crowd_all_players_meet_that_come_near_and_no_others():
+def test_in_a_crowd_exactly_those_players_meet_that_come_near():
     harness, chance = Harness(nodes=2, play=Ball), random.Random(3)
     harness.run(2000)
     clients = [
@@ -133,15 +133,15 @@ def test_in_a_crowd_all_players_meet_that_come_near_and_no_others():
         client.walk(0, 0)
     harness.run(300)
     told = Counter(pair for found in met(harness) for pair in found)
-    # A node learns a moment later that another one's player has turned.
+    # A node learns only a moment later that a player of another node has turned.
     reach, late = 1.5 * UNIT, UNIT // 2
     assert {pair for pair, away in nearest.items() if away > reach + late}.isdisjoint(told)
-    # Who were near from the beginning have met before.
+    # Players that were near each other from the beginning have met before.
     came = {pair for pair, away in nearest.items() if away < reach - late} - near
     assert len(came) > 10 and came <= told.keys()
 
 
 @pytest.mark.parametrize("meets", [0, -1, 7, "1"])
-def test_a_reach_that_cannot_be_is_told(meets):
+def test_an_invalid_reach_is_refused(meets):
     with pytest.raises(ValueError, match="players meet within 0 to 6 tiles"):
         type("Some", (Engine,), {"meets": meets})

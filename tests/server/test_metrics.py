@@ -1,4 +1,4 @@
-"""What workers count and hold, added up: also while some of them end."""
+"""What workers count and hold, added up, even while some of them end."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def report(joins, connections=0):
 
 @pytest.fixture
 def dead():
-    """The id of a process that does not live: Linux gives none that is so great."""
+    """The id of a process that does not exist: Linux gives no id as large as this."""
     return 2**22 + 1
 
 
@@ -38,7 +38,7 @@ def write(folder, name, content):
 
 @pytest.fixture
 def joined(tmp_path):
-    """Returns how many joins are counted in the folder; this worker has counted one."""
+    """A function that returns how many joins the folder has; this worker has counted one."""
     mine = Reports(str(tmp_path), lambda: report(1))
     return lambda: mine.total()[1].counted["joins"]
 
@@ -48,7 +48,7 @@ def test_one_process_needs_no_folder():
     assert Reports(None, lambda: report(3)).keep_writing() is None
 
 
-def test_living_workers_are_added_up_and_of_dead_ones_what_they_counted(tmp_path, dead):
+def test_the_sum_has_all_of_living_workers_and_what_dead_ones_counted(tmp_path, dead):
     times = {"flush": [1] * (BUCKETS + 1)}
     other = report(10, connections=4)._replace(written=1e12, times=times)
     write(tmp_path, f"{os.getpid()}-a.report", other)
@@ -85,14 +85,14 @@ def test_a_worker_that_is_found_both_alive_and_buried_is_counted_once(tmp_path, 
     write(tmp_path, f"{dead}-a.report", report(10))
     content = (tmp_path / f"{dead}-a.report").read_text()
     bury(tmp_path, [])
-    # As it is between the two steps of a burial.
+    # This is the state between the two steps of a burial.
     (tmp_path / f"{dead}-a.report").write_text(content)
     assert joined() == 11
     bury(tmp_path, [os.getpid()])
     assert joined() == 11
 
 
-def test_a_burial_that_fails_is_told_and_made_up_for(tmp_path, dead, joined, caplog):
+def test_a_burial_that_fails_is_reported_and_made_up_for(tmp_path, dead, joined, caplog):
     write(tmp_path, f"{dead}-a.report", report(10))
     (tmp_path / "ended.new").mkdir()
     bury(tmp_path, [])
@@ -118,7 +118,7 @@ def test_a_worker_that_is_asked_waits_for_newer_reports_but_not_for_ever(
     assert counted == (11 if stands_still else 21)
 
 
-def test_a_folder_that_is_gone_is_told_once_and_costs_only_the_others(tmp_path, caplog):
+def test_a_folder_that_is_gone_is_reported_once_and_costs_only_the_others(tmp_path, caplog):
     mine = Reports(str(tmp_path / "gone"), lambda: report(1))
     assert {mine.total()[1].counted["joins"] for _ in range(3)} == {1}
     assert caplog.text.count("no other worker can see what this one counts") == 1
@@ -156,7 +156,7 @@ def test_prometheus_can_read_what_it_is_shown():
     assert len(set(samples)) == len(samples)
 
 
-def test_times_are_told_as_what_nearly_all_did_not_exceed():
+def test_times_are_told_as_percentiles():
     spread = Histogram()
     assert told(spread.counts) == {"count": 0, "p50_ms": 0, "p99_ms": 0}
     for us in [900] * 98 + [-5] + [70_000_000]:
@@ -166,7 +166,7 @@ def test_times_are_told_as_what_nearly_all_did_not_exceed():
     assert told(spread.counts)["p99_ms"] == 32.768 and spread.counts[-1] == 70_118_200
 
 
-def test_what_was_slow_an_hour_ago_is_not_in_what_is_told_of_now(tmp_path):
+def test_what_was_slow_an_hour_ago_is_not_in_the_present_percentiles(tmp_path):
     spread = Histogram()
     spread.add(1_000_000)
     for _ in range(2):
@@ -186,7 +186,7 @@ def test_a_server_measures_how_long_things_take_and_counts_what_it_sends():
         client = SocketClient(server.port).hello("Anna")
 
         def measured():
-            # Of 16 flushes one is looked at.
+            # One flush of 16 is measured.
             client.walk(1 - 2 * (client.number % 2), 0)
             return all(stats(server)["times"][name]["count"] for name in MEASURED)
 
@@ -205,7 +205,7 @@ def joins(server):
 
 @pytest.mark.process
 def test_every_worker_tells_of_all_and_nothing_is_forgotten_when_one_dies():
-    # Workers report at different moments: one who is passed on between them counts once or twice.
+    # Workers report at different moments: a player passed on in between counts once or twice.
     with serving("--workers", "2", "--gather", "0", SECRET_KEY="s") as server:
         clients = [SocketClient(server.port).hello(f"P{n}") for n in range(6)]
         until(lambda: stats(server)["counted"]["joins"] == 6)

@@ -1,5 +1,5 @@
-"""Players who are passed from one worker of a machine to another: nobody is lost or doubled, and
-neighbours see nothing of it."""
+"""Players passed from one worker of a machine to another: nobody is lost or doubled, and
+neighbours notice nothing."""
 
 import msgpack
 import pytest
@@ -19,7 +19,7 @@ from flatlands.world.track import Goal, Heading, Track
 from tests.server.harness import batches, events
 from tests.server.machine import Machine
 
-#: The western half is the first worker's, and the eastern half the second one's.
+#: The western half belongs to the first worker, and the eastern half to the second one.
 HALVES = (COLUMNS, 0, 0, 1)
 
 #: A place in the eastern half.
@@ -53,8 +53,8 @@ def place(machine, name, square, host):
 
 
 def settled(machine, *squares):
-    """Return clients whose players have been in squares for so long that they may be passed on: at
-    the first worker in the western half, and else at the second one."""
+    """Return clients whose players have been in squares long enough to be passed on: those in the
+    western half at the first worker, and the others at the second one."""
     clients = [
         place(machine, name, square, machine.hosts[square[0] >= 0])
         for name, square in zip("ABCDE", squares, strict=False)
@@ -64,8 +64,8 @@ def settled(machine, *squares):
 
 
 def pair(machine, square=(-1, 0)):
-    """Return two clients whose players are at the first worker; the second one stays there for some
-    seconds, since it has asked for something that the store answers."""
+    """Return two clients whose players are at the first worker; the second player stays there for
+    some seconds, since it has asked for something that the store answers."""
     client, other = settled(machine, square, square)
     other.send(35, "scores", [])
     return client, other
@@ -85,7 +85,7 @@ def test_a_newcomer_is_welcomed_by_the_worker_whose_district_it_begins_in(machin
     near = place(machine, "Near", (2, 0), west)
     far = place(machine, "Far", (2, 0), east)
     assert whose(machine, near) is whose(machine, far) is east
-    # One welcome, and then all of it as always.
+    # One welcome, followed by everything as usual.
     assert kinds(near)[:3] == [16, 17, 18] and kinds(near).count(16) == 1
     assert 22 not in kinds(near) and near.connection.closed is None
     assert west.loop.stats["passed_on"] == east.loop.stats["taken_in"] == 1
@@ -161,7 +161,7 @@ def test_a_newcomer_that_finds_the_worker_of_its_district_full_plays_at_another_
     assert late.model.errors == [] and late.connection.closed is None
     assert first.sees(late) and late.sees(first)
     assert east.loop.stats["passed_over"] == 1 and west.loop.stats["taken_in"] == 1
-    # The same goes for whom that worker itself has accepted.
+    # The same holds for a newcomer that this worker itself has accepted.
     other = place(machine, "Other", (2, 0), east)
     assert whose(machine, other) is west and other.model.errors == []
     machine.check()
@@ -184,8 +184,8 @@ def test_a_newcomer_that_finds_all_workers_full_is_refused(machine):
 # While it plays.
 
 
-#: The fields of a session that go on at another worker, as `Traveller` has them, and those that do
-#: not: they belong to the connection or the worker, or nobody is passed on while they say anything.
+#: The fields of a session that go on to another worker, as `Traveller` has them, and those that
+#: do not: they belong to the connection or the worker, or prevent passing on while they are set.
 TRAVELS = {"resident", "intents", "sent", "earlier", "rates", "_link_told"}
 STAYS = {
     *"connection node tokens limits player ticket opened pinged error watches lags_since".split(),
@@ -196,7 +196,7 @@ STAYS = {
 
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
-    """Whoever adds a field says here whether it travels."""
+    """Whoever adds a field must say here whether it travels."""
     stays = {*"followed node dimmed slot screen view held due watched asked".split()}
     track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
@@ -224,7 +224,7 @@ def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     assert repr(unpack(pack(greeting))) == repr(greeting._replace(early=((6, ("hello",)),)))
 
 
-def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing(machine):
+def test_a_player_is_passed_on_in_the_middle_of_a_walk_and_neighbours_see_nothing(machine):
     west, east = machine.hosts
     walker, there = settled(machine, (-1, 0), (0, 0))
     walker.send(6, "before")
@@ -235,22 +235,22 @@ def test_a_player_that_walks_is_passed_on_in_its_walk_and_neighbours_see_nothing
     there.connection.messages.clear()
     walker.connection.messages.clear()
     west.node.residents.by_id[id].look = 77
-    # It is not in the other half yet, so it is a plan that wants it there.
+    # The walker is not in the other half yet, so a new plan gives its place to the other worker.
     machine.tell((COLUMNS, -1, 0, 1))
     assert len(machine.under_way) == 1
     machine.arrive()
     machine.run(100)
     assert whose(machine, walker) is east and walker.connection.closed is None
-    # A token, in case the other worker dies at once, and then everything at once.
+    # First a token, in case the other worker dies at once, and then everything together.
     assert kinds(walker)[:3] == [17, 22, 18] and walker.model.resyncs == 1
     after = there.model.players[id]
     assert after.track == before.track and after.square == before.square
-    # One enter of the same player, where and as it was.
+    # Neighbours are told one enter of the same player, unchanged and at the same place.
     told = [event for event in events(there.connection.messages) if event[1] == id]
     assert [event[0] for event in told] == [0]
     assert east.node.residents.by_id[id].look == 77
     machine.check()
-    # It walks on by itself, across borders, and its intents go on with their numbers.
+    # It walks on by itself, across borders, and the numbers of its intents continue.
     x = walker.at()[0]
     machine.run(3000)
     assert walker.at()[0] - x == pytest.approx(5120 * 3, abs=200)
@@ -272,7 +272,7 @@ def test_a_player_is_passed_on_well_within_another_district_and_not_on_its_line(
     for square in (-1, 0, 1):
         while walker.model.players[walker.id].square[0] < square:
             machine.run(100)
-        # Workers are told the plan once a second: only a new one moves those on a line.
+        # Workers are told the plan once a second: only a new plan moves players on a line.
         machine.tell(HALVES)
         machine.look_after()
         machine.arrive()
@@ -308,7 +308,7 @@ def test_a_player_that_came_back_meanwhile_and_left_again_is_seen_when_it_is_pas
     machine.check()
 
 
-def test_who_is_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(machine):
+def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(machine):
     [walker] = settled(machine, (-1, 0))
     # The worker that it comes from has not read the order yet.
     machine.hosts[1].node.orders.give(KICK, str(walker.id), 600)
@@ -325,8 +325,8 @@ def test_who_is_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(mac
 
 
 def seqs(client, square, id):
-    """Return the seqs of the events, but tracks, of a player that a client was told in a square,
-    without that with which it is gone from the worker that has passed it on."""
+    """Return the seqs of a player's events in a square, as a client was told them, except tracks
+    and the one with which it is gone from the worker that has passed it on."""
     return [
         event[2]
         for column, row, *_, others, _replaced, _wide in batches(client.connection.messages)
@@ -362,7 +362,7 @@ def test_a_player_that_turns_back_over_the_border_is_told_of_in_order_by_both_wo
     walker.walk(1, 0)
     while walker.at()[0] < -100:
         machine.run(10)
-    # So much has been said in its square that nothing else is published there for a while.
+    # So much is said in its square that nothing else is published there for a while.
     for _ in range(REST_MOST):
         west.node.outbox.say(west.node.residents.by_id[there.id], (-1, 0), "!")
     machine.run(20)
@@ -395,18 +395,18 @@ def test_acknowledgements_that_were_under_way_do_no_harm(machine):
     other.walk(0, 1)
     machine.run(5000)
     assert client.session.lags_since is None and client.model.resyncs == 1
-    # Nor do they if it has been passed on once more.
+    # Nor do they if the player is passed on once more.
     machine.tell(0)
     machine.arrive()
     client.send(14, flush)
     machine.run(500)
     assert whose(machine, client) is west and client.model.errors == []
-    # But one that nobody ever sent is refused as always.
+    # But an acknowledgement of a flush that was never sent is refused as usual.
     client.send(14, 10**6)
     assert client.model.errors == ["flush"]
 
 
-def test_nobody_is_passed_on_of_whom_something_is_under_way(machine):
+def test_no_player_is_passed_on_while_something_of_it_is_under_way(machine):
     west, _ = machine.hosts
     some = lags, asks, half, looks, free = settled(machine, *[(-1, 0)] * 5)
     looks.send(15, 16, -1, -1, 1, 1)
@@ -450,14 +450,14 @@ def test_a_player_is_shown_its_squares_once_they_are_known_and_not_before(machin
     assert whose(machine, client) is east and whose(machine, other) is west
     while not client.model.resyncs:
         machine.run(10)
-    # In one go, with everybody.
+    # All squares come together, with everybody in them.
     assert {client.id, other.id} <= client.model.players.keys()
     machine.network.heal()
     machine.run(1000)
     machine.check()
 
 
-# Faults.
+# Failures.
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -477,7 +477,7 @@ def test_a_player_that_is_lost_on_the_way_is_back_or_gone_and_never_doubled(mach
     machine.check()
 
 
-def test_a_player_that_was_sent_is_gone_even_if_its_connection_cannot_be_let_go(machine):
+def test_a_player_that_was_sent_is_gone_even_if_its_connection_cannot_be_released(machine):
     west, east = machine.hosts
     client, _other = pair(machine)
     connection, session = client.connection, client.session
@@ -513,7 +513,7 @@ def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnat
     client, _other = pair(machine)
     machine.tell(1)
     machine.arrive()
-    # Nobody hears of it there, and the client neither.
+    # Nobody hears of the player there, not even its client.
     seq = east.node.residents.by_id[client.id].seq
     machine.kill(east)
     again = machine.back(client, west)
@@ -524,7 +524,7 @@ def test_a_client_whose_new_worker_dies_at_once_comes_back_with_a_newer_incarnat
 
 
 @pytest.mark.parametrize("late", [-500, 1])
-def test_a_worker_that_stood_still_takes_in_whom_it_was_sent_unless_that_is_too_old(machine, late):
+def test_a_worker_that_stood_still_takes_in_players_sent_to_it_unless_too_long_ago(machine, late):
     client, _other = pair(machine)
     machine.tell(1)
     machine.run(TOO_OLD + late)
@@ -559,8 +559,8 @@ def test_a_client_that_came_back_meanwhile_on_another_connection_keeps_its_playe
     machine.check()
 
 
-def test_a_player_that_came_back_is_named_by_the_worker_that_it_was_passed_on_to():
-    """Its first worker, which is cut off, still has it far away, where nobody hears the other."""
+def test_a_player_that_came_back_is_named_by_the_worker_to_which_it_was_passed_on():
+    """Its first worker, which is cut off, still has it far away, where neither hears the other."""
     machine = Machine(nodes=3)
     machine.run(2000)
     first, second, third = machine.hosts

@@ -1,4 +1,4 @@
-"""The node with its sessions: who is told what, over real bytes, in a time that the test moves."""
+"""A node with its sessions: who is told what, in real bytes, in a time that the test moves."""
 
 import msgpack
 import pytest
@@ -16,7 +16,7 @@ from tests.server.harness import Bare, Harness, batches, two_nodes
 
 @pytest.fixture
 def harness():
-    """A harness of one node. After each story all clients believe the truth."""
+    """A harness of one node; after each story all clients must believe the truth."""
     harness = Harness()
     yield harness
     harness.run(1000)
@@ -25,8 +25,8 @@ def harness():
 
 
 def walked(ms):
-    """Return how many units a player who walks straight on to the east comes forward in so many ms:
-    with each leg, whose duration is rounded up, it loses a part of a unit."""
+    """Return how many units a player that walks straight east advances in `ms`: it loses a part of
+    a unit with each leg, since the duration of a leg is rounded up."""
     lasts = duration(REACH, 0)
     legs, rest = divmod(ms, lasts - RENEW_BEFORE)
     forward = legs * (REACH * (lasts - RENEW_BEFORE) // lasts) + REACH * rest // lasts
@@ -40,8 +40,8 @@ def resident(client):
 
 
 def test_in_the_picture_nobody_hears_anybody_until_green_walks_onto_the_screen_of_blue(harness):
-    # In the article those hear each other who hold the same squares, red and green, blue and green:
-    # they publish in all of them. Here a player is heard where it stands: docs/two-queues.md.
+    # In the article players that hold the same squares hear each other (red and green, blue and
+    # green): they publish in all. Here a player is heard where it stands: docs/two-queues.md.
     drawn = picture.screens()
     players = {name: harness.stand(name, screen.at, screen.size) for name, screen in drawn.items()}
     green = players["green"]
@@ -133,7 +133,7 @@ def test_a_player_that_stood_for_long_gains_no_more_than_the_age_of_an_intent(ha
     x, y = client.at()
     harness.run(5000)
     t = client.now() - 5000
-    # Its track began long ago: nothing but the limit of an intent's age keeps it from a jump.
+    # Its track began long ago: only the limit of an intent's age prevents a jump.
     client.send(*([2, 1, t, 1, 0] if intent == "walk" else [3, 1, t, x + 50 * UNIT, y]))
     assert client.at() == (x + walked(INTENT_AGE), y)
     harness.run(1000)
@@ -155,7 +155,7 @@ def test_a_late_intent_takes_back_a_crossing(harness):
     assert a.sees(b)
 
 
-def test_a_standing_world_tells_only_that_it_lives():
+def test_a_world_in_which_nobody_moves_tells_only_that_it_lives():
     harness = Harness(play=Bare)
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(10)]
     harness.run(LINGER + 1100)
@@ -206,7 +206,7 @@ def test_a_player_that_comes_back_in_time_or_late_goes_on_as_itself_where_it_was
     assert again.at() == (place[0], place[1] + walked(100))
 
 
-def test_a_player_that_comes_back_to_where_water_is_now_begins_as_a_newcomer(harness):
+def test_a_player_that_comes_back_where_there_is_water_now_begins_as_a_newcomer(harness):
     b = harness.place("B", (3, 0))
     token = b.model.token
     b.connection.lose(1000)
@@ -220,7 +220,7 @@ def test_a_player_that_comes_back_to_where_water_is_now_begins_as_a_newcomer(har
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_a_token_takes_over_and_acknowledgements_are_of_the_present_connection(harness, lost):
+def test_a_token_takes_over_and_acknowledgements_belong_to_the_present_connection(harness, lost):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     for _ in range(5):
         b.walk(0, 1)
@@ -236,13 +236,13 @@ def test_a_token_takes_over_and_acknowledgements_are_of_the_present_connection(h
     assert a.model.players[b.id].ack == 1
 
 
-def test_a_hundred_who_talk_at_once_are_all_heard_and_cost_nobody_anything(harness):
+def test_a_hundred_players_that_talk_at_once_are_all_heard_and_cost_nobody_anything(harness):
     crowd = [harness.place(f"P{n}", (0, 0), (8, 8)) for n in range(50)]
     far, watcher = harness.place("F", (9, 9)), harness.place("W", (9, 9))
     text = "\U0001f98a" * 120
     for client in crowd:
         for _ in range(4):
-            # All in one turn of the loop: nothing is published before the last has spoken.
+            # All speak in one turn of the loop: nothing is published before the last has spoken.
             client.connection.on_message(2, msgpack.packb([6, text]))
     far.connection.on_message(2, msgpack.packb([2, 1, far.now(), 1, 0]))
     harness.run(1000)
@@ -254,7 +254,7 @@ def test_losing_the_connection_just_at_a_border_forgets_no_crossing(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.go(16 * UNIT, 8 * UNIT)
     track = resident(b).track
-    # The alarm is late: the walk has ended behind the border when the connection is lost.
+    # The alarm is late: the walk has ended beyond the border when the connection is lost.
     harness.clients.remove(b)
     harness.clock.time = track.end + 5
     harness.node.residents.lose(resident(b))
@@ -283,7 +283,7 @@ def go_home(harness, client, times=1):
     harness.run(100)
 
 
-def test_home_is_the_plaza_and_home_again_leads_back_to_where_one_was_and_only_once(harness):
+def test_home_leads_to_the_plaza_and_home_again_leads_back_but_only_once(harness):
     a, b = harness.place("A", (50, 50)), harness.place("B", (50, 50))
     before = b.at()
     go_home(harness, b)
@@ -292,7 +292,7 @@ def test_home_is_the_plaza_and_home_again_leads_back_to_where_one_was_and_only_o
     harness.run(1000)
     go_home(harness, b)
     assert b.at() == before and a.at(b) == before and b.model.players[b.id].ack == 3
-    # It is far from the plaza again: that is left behind anew.
+    # It is far from the plaza again, so going home remembers its place again.
     b.go(before[0] + 2 * UNIT, before[1])
     harness.run(2000)
     then = b.at()
@@ -303,7 +303,7 @@ def test_home_is_the_plaza_and_home_again_leads_back_to_where_one_was_and_only_o
     assert near_home(b)
 
 
-def test_home_far_from_the_plaza_forgets_where_one_was_before(harness):
+def test_home_far_from_the_plaza_forgets_the_place_before(harness):
     client = harness.place("A", (50, 50))
     go_home(harness, client)
     client.go(60 * UNIT, 0)
@@ -314,12 +314,12 @@ def test_home_far_from_the_plaza_forgets_where_one_was_before(harness):
     assert client.at() == there
     go_home(harness, client)
     harness.run(9900)
-    # Nothing is remembered of one who walked away from home, and asks for it close by.
+    # No place is remembered for a player that has walked from home and asks for it close by.
     go_home(harness, client, 2)
     assert near_home(client)
 
 
-def test_a_wider_screen_holds_more_and_is_shown_that_and_nothing_again(harness):
+def test_a_wider_screen_holds_more_squares_and_is_shown_only_the_new_ones(harness):
     far = harness.place("B", (2, 0))
     client = harness.place("A", (0, 0), (8, 8))
     for width, sees in (8, False), (80, True), (8, False):
@@ -332,7 +332,7 @@ def test_a_wider_screen_holds_more_and_is_shown_that_and_nothing_again(harness):
         assert shown == set(Rect(*client.model.held).squares()) - before
 
 
-def test_a_player_that_turns_where_it_came_to_hold_more_changes_nothing(harness):
+def test_turning_to_and_fro_where_a_new_square_came_into_view_changes_nothing(harness):
     client = harness.place("A", (0, 0))
     c0, _, c1, _ = client.model.held
     client.walk(1, 0)
@@ -363,7 +363,7 @@ def test_a_square_is_heard_a_little_longer_than_it_is_held(harness):
     replicas = harness.node.replicas
     assert replicas.squares == {} and not len(replicas.due)
     assert harness.node.outbox.numbers == harness.node.outbox.present == {}
-    # Who left is remembered for a minute: another node may ask where it was.
+    # A player that left is remembered for a minute: another node may ask where it was.
     harness.run(LEFT_FOR)
     assert harness.broker.channels == {channels.nodes, channels.node(id)}
 
@@ -402,7 +402,7 @@ def test_a_client_that_has_nothing_to_say_walks_on_by_the_pongs_of_its_websocket
     harness.run(10_000)
     pings = client.connection.pings
     harness.run(20_000)
-    # Nobody is asked who stands.
+    # No client is pinged while its player stands.
     assert client.connection.pings == pings
 
 
@@ -424,7 +424,7 @@ def test_a_node_that_stood_still_ends_no_walk_before_it_has_read_what_came(harne
 
 @pytest.mark.parametrize("slept", [2000, 5000, 20_000, 60_000])
 @pytest.mark.parametrize("lets_go", [True, False])
-def test_a_node_that_stood_still_throws_no_player_that_walked_in_a_direction(slept, lets_go):
+def test_after_a_node_stood_still_players_that_walk_in_a_direction_do_not_jump(slept, lets_go):
     harness, walker, other = two_nodes()
     home = walker.host
     other.send(5, 99, 70)
@@ -444,7 +444,7 @@ def test_a_node_that_stood_still_throws_no_player_that_walked_in_a_direction(sle
         assert not resident(walker).walks(harness.loop.now())
     else:
         harness.run(900)
-        # The page has halted it when no answer came, and goes on now as the node does.
+        # The page halted its player when no answer came, and now continues as the node does.
         most = min(slept, AWAITED_FOR)
         assert walked(3000 + most) <= walker.at()[0] - start <= walked(4000 + most)
         assert resident(walker).walks(harness.loop.now())
@@ -475,7 +475,7 @@ def test_what_is_asked_while_a_node_stands_still_begins_when_it_was_asked(harnes
     harness.hosts[0].thaw()
     harness.run(1000)
     assert client.at() == (x + walked(AWAITED_FOR - 1000) + walked(1000), y)
-    # It is lost while the node stands still again, and stays where it was when no answer came.
+    # Its connection is lost in the next pause; it stays where it was when no answer came.
     harness.hosts[0].freeze()
     harness.run(1000)
     client.connection.lose()
@@ -492,7 +492,7 @@ def test_on_one_node_nobody_hears_of_a_square_before_it_was_shown(harness):
     talker, walker = (harness.place(name, (9, 9), (8, 8)) for name in "AB")
     harness.node.residents.say(talker.session.resident, "wait")
     harness.node.outbox.publish()
-    # What was said is still under way when the squares of the plaza are asked for.
+    # The words are still under way when the client asks for the squares of the plaza.
     walker.connection.messages.clear()
     walker.home()
     shown, told = set(), 0

@@ -15,7 +15,7 @@ from tests.server.harness import Harness, two_nodes
 @pytest.fixture
 def two():
     """Two nodes whose clocks are a minute apart, with a player on each, side by side. After each
-    story all clients believe the truth."""
+    story all clients must believe the truth."""
     two = two_nodes(skew=60_000)
     yield two
     two[0].check()
@@ -38,8 +38,8 @@ def test_players_of_two_nodes_see_each_other_walk_talk_and_go(two):
 
 
 def killed_in_mid_walk(harness, b):
-    """Let the node of `b` be killed 6 s after the player's last token; return that, and the place
-    where the token was made, and the one where the player was last."""
+    """Kill the node of `b` 6 s after the player's last token; return the token, the place where it
+    was made, and the last place of the player."""
     b.session.renew_token()
     token, made = b.model.token, b.at()
     b.walk(-1, 0)
@@ -68,7 +68,7 @@ def test_nobody_comes_back_where_it_cannot_have_walked(two):
         harness.run(400)
         assert (again.id, again.at()) == (b.id, made)
         again.connection.lose(1000)
-        # What a node remembers goes before what a client says.
+        # What a node remembers takes precedence over what a client says.
         other = x + UNIT, y
         back = harness.client().hello("B", token=token, place=other)
         harness.run(400)
@@ -109,7 +109,7 @@ def test_in_an_outage_players_of_one_node_go_on_seeing_each_other(two):
     # The duration of a leg is rounded up.
     assert x + SPEED * 5 - 1 <= c.at()[0] <= x + SPEED * 5
     assert not a.model.linked
-    # Nobody can be told dead while one hears not even oneself.
+    # A node cannot tell who is dead while it does not even hear itself.
     assert a.sees(b)
     b.walk(0, 1)
     harness.run(200)
@@ -127,7 +127,7 @@ def test_in_an_outage_players_of_one_node_go_on_seeing_each_other(two):
 @pytest.mark.parametrize("code", [None, 1000, 1006], ids=["takes over", "has left", "was lost"])
 def test_a_player_comes_back_at_another_node_where_it_stood_and_nobody_blinks(two, code):
     harness, a, b = two
-    # The token tells of an old place: only the other node knows better.
+    # The token has an old place: only the other node knows the last one.
     token = b.model.token
     b.walk(0, 1)
     harness.run(2000)
@@ -161,7 +161,7 @@ def test_an_older_token_makes_nobody_invisible_at_another_node_either(two):
 
 
 def held_by(harness, client):
-    """Return which nodes have a client's player."""
+    """Return the nodes that have a client's player."""
     return [client.id in host.node.residents.by_id for host in harness.hosts]
 
 
@@ -191,7 +191,7 @@ def test_a_claim_that_an_outage_swallowed_is_told_again():
     harness.hosts[0].broker.down = True
     again = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
     harness.run(400)
-    # Where neither node ever hears the other one's squares.
+    # The player goes home, where neither node ever hears the other one's squares.
     again.home()
     harness.run(10_000)
     harness.hosts[0].broker.restore(harness.hosts[0].node)
@@ -213,7 +213,7 @@ def test_a_player_kept_by_a_node_far_away_is_gone_from_here_once_no_enter_can_co
     watcher = harness.place("W", (40, 40), host=loses)
     b = harness.place("B", (40, 40), host=loses)
     harness.run(500)
-    # Both nodes have the player until the first is heard again; the second hears no enter of it.
+    # Both nodes have the player until the first one is heard again; the second hears no enter.
     keeps.broker.down = True
     again = harness.client(keeps).hello("B", token=b.model.token)
     harness.run(400)
@@ -253,7 +253,7 @@ def test_a_node_that_stops_keeps_its_players_in_sight_until_they_are_back(two):
 
 
 def test_players_that_come_back_from_another_node_never_exceed_the_places_here(two):
-    """Three come at once, and there is room for one more."""
+    """Three players come at once, and there is room for one more."""
     harness, a, b = two
     here, there = harness.hosts[0], harness.hosts[1]
     others = [harness.place(f"C{n}", (0, 0), host=there) for n in range(3)]

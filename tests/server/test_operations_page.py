@@ -1,4 +1,4 @@
-"""docs/operations.md explains every variable, counter and number that there is, and no other."""
+"""docs/operations.md explains every variable, counter and number that exists, and no other."""
 
 import json
 import re
@@ -23,7 +23,7 @@ COUNTED = re.compile(r"stats\[(f?)\"([^\"]+)\"\]")
 
 
 def counters():
-    """Return the names of all counters in the code; what varies in one is a star."""
+    """Return the names of all counters in the code, with a star for what varies in a name."""
     names = set()
     for pattern in ("server/**/*.py", "games/**/*.py", "brokers/*.py"):
         for path in ROOT.glob(pattern):
@@ -45,7 +45,7 @@ def test_every_counter_and_gauge_is_explained():
 
 
 def without(names, rows):
-    """Return those of some names that fit none of some rows, in which a star is anything."""
+    """Return the names that match none of the rows, in which a star stands for anything."""
     return [name for name in names if not any(fnmatchcase(name, row) for row in rows)]
 
 
@@ -69,11 +69,11 @@ def test_every_variable_is_in_the_help_or_in_the_table(capsys):
     assert set(settings.variables()) <= told
 
 
-def test_prometheus_shows_the_token_over_tls_alone():
+def test_prometheus_shows_the_token_only_over_tls():
     assert re.search(r"\n      - job_name: flatlands\n        scheme: https\n", PAGE.read_text())
 
 
-def test_nothing_is_explained_that_is_not_there():
+def test_nothing_is_explained_that_does_not_exist():
     about = "version commit game node worker compiled workers each build_info cpu_ms times"
     there = counters() | {*about.split(), *MEASURED, *GAUGES}
     assert not without(explained(), there)
@@ -88,7 +88,7 @@ def rules():
 
 
 def dashboard():
-    """Return the expressions of deploy/grafana.json, and of the labels that it asks for."""
+    """Return the expressions of deploy/grafana.json, and those of the labels that it asks for."""
     board = json.loads((ROOT / "deploy" / "grafana.json").read_text())
     targets = [target for panel in board["panels"] for target in panel["targets"]]
     asked = re.findall(r"label_values\((\w+), (\w+)\)", json.dumps(board))
@@ -119,7 +119,7 @@ def test_each_alert_and_panel_is_about_metrics_that_a_new_server_shows(expressio
     for name, matchers in names:
         there = labels(name)
         if there is None and re.search(r"_(limited|closed)_total$", name):
-            # There is none before something is closed or refused: its family is all there is.
+            # It has no samples before something is closed or refused, but its family is shown.
             assert f"# TYPE {name} counter" in fresh()
             continue
         assert there, name
@@ -130,7 +130,7 @@ def test_each_alert_and_panel_is_about_metrics_that_a_new_server_shows(expressio
             assert label == "instance" or values >= {*wanted}, (name, label)
 
 
-def test_a_panel_tells_its_lines_apart_by_labels_that_there_are():
+def test_a_panel_tells_its_lines_apart_by_labels_that_exist():
     for expression, legend in dashboard():
         kept = re.search(r"sum by \((.*?)\)", expression)
         for label in re.findall(r"{{(\w+)}}", legend):
@@ -154,5 +154,5 @@ def test_the_page_says_what_to_do_about_each_alert_and_about_no_other():
     assert re.findall(r"\w+(?=`)", waking[1]) == page
 
 
-def test_what_is_shown_before_it_was_counted_exists():
+def test_every_counter_shown_from_the_start_exists():
     assert not without(FROM_ZERO, counters())

@@ -1,4 +1,4 @@
-"""What an operator orders, on one node and on several."""
+"""Orders of an operator, on one node and on several."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_kicked_player_goes_at_once_and_its_token_is_no_use_until_the_time_is_
 
 def test_a_player_that_is_kicked_while_its_connection_is_lost_is_gone(two):
     harness, a, b = two
-    # Who has walked stays for long.
+    # A lost player that has walked stays for long.
     b.walk(1, 0)
     harness.run(100)
     b.connection.lose()
@@ -110,11 +110,11 @@ def test_an_ipv6_address_stands_for_its_network():
     assert network("2001:db8:1:2::/64") == "2001:db8:1:2::/64"
 
 
-def test_a_muted_player_is_told_so_and_heard_by_nobody_until_it_is_over(two):
+def test_a_muted_player_is_told_so_and_heard_by_nobody_until_the_time_is_over(two):
     harness, a, b = two
 
     def known(*messages):
-        """Let B send messages; return what A knows of it then: what it said, name and look."""
+        """Let B send messages; return what A then knows of it: what it said, its name and look."""
         for message in messages:
             b.send(*message)
         harness.run(100)
@@ -122,7 +122,7 @@ def test_a_muted_player_is_told_so_and_heard_by_nobody_until_it_is_over(two):
         return [text for _, text in a.model.chat], player.name, player.look
 
     give(harness, MUTE, str(b.id), 60)
-    # Nor does it talk by its names or its emotes; its look is its own.
+    # Nor can it talk by its name or its emotes; its look it may change.
     said = [6, "hello"], [33, "say it anyway", 1027], [35, "emote", [1]]
     assert known(*said) == ([], "B", 0) and a.model.emotes == []
     assert b.model.errors == ["muted"] * 3 and b.connection.closed is None
@@ -159,7 +159,7 @@ def test_a_node_that_comes_later_learns_what_is_in_force(two):
     late = harness.host()
     assert late.node.orders.seconds(DOOR) in range(530, 540)
     assert len(late.node.orders) == late.loop.stats["orders"] == 1
-    # Also if all others have ended.
+    # The same holds if all other nodes have ended.
     for host in harness.hosts[:2]:
         harness.kill(host)
     harness.run(10_000)
@@ -167,7 +167,7 @@ def test_a_node_that_comes_later_learns_what_is_in_force(two):
 
 
 @pytest.mark.parametrize("host", [0, 1])
-def test_a_node_whose_store_was_away_learns_and_tells_it_when_the_store_is_back(two, host):
+def test_a_node_whose_store_was_away_learns_and_tells_orders_when_it_is_back(two, host):
     harness, a, b = two
     keeper = harness.hosts[host].node.keeper
     store, keeper.store = keeper.store, Broken()
@@ -175,7 +175,7 @@ def test_a_node_whose_store_was_away_learns_and_tells_it_when_the_store_is_back(
     orders(harness).give(KICK, str(a.id), 600)
     orders(harness).give(KICK, str(a.id), 0)
     harness.run(8000)
-    # Who was asked obeys all the same.
+    # The node that was asked obeys all the same.
     assert orders(harness).seconds(DOOR) and not orders(harness, 1).seconds(DOOR)
     keeper.store = store
     harness.run(KNOWN)
@@ -224,7 +224,7 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_only_so_many_orders_are_remembered(stored, monkeypatch):
+def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     most = 100
     monkeypatch.setattr("flatlands.server.players.orders.LIMIT", most)
     harness = two_nodes(stored=stored)[0]

@@ -1,4 +1,4 @@
-"""When what happens in a square is published: at once, with the next flush, or after a rest."""
+"""When the events of a square are published: at once, with the next flush, or after a rest."""
 
 import pytest
 
@@ -55,7 +55,7 @@ class Bench:
 
     @property
     def batches(self):
-        """What was published: (square, replaced, ids). The slots of who moved are their ids."""
+        """What was published: (square, replaced, ids). The slot of each mover is its id."""
         return [
             (
                 (column, row),
@@ -80,7 +80,7 @@ def test_on_a_quiet_node_a_batch_goes_out_at_the_end_of_the_turn(bench):
     assert bench.batches == [((0, 0), 0, [1, 2])]
 
 
-def test_before_the_next_flush_nothing_need_go_out(bench):
+def test_nothing_need_go_out_before_the_next_flush(bench):
     bench.keeper.not_before = bench.loop.now() + 40 + LEAD
     bench.move(1)
     bench.run(30)
@@ -91,7 +91,7 @@ def test_before_the_next_flush_nothing_need_go_out(bench):
     assert bench.batches == [((0, 0), 0, [1, 2]), ((5, 5), 0, [3])]
 
 
-def test_where_a_player_goes_is_published_before_that_it_left(bench):
+def test_an_enter_of_the_new_square_is_published_before_the_leave_of_the_old_one(bench):
     player = Player(7, 1, 0, 0, "x", False, stand(0, 0, bench.loop.now()))
     bench.outbox.enter(player, (0, 0))
     bench.run(0)
@@ -100,7 +100,7 @@ def test_where_a_player_goes_is_published_before_that_it_left(bench):
     bench.run(0)
     assert bench.batches[1:] == [((1, 0), 0, [1]), ((0, 0), 0, [1])]
     assert [fields[8][0][0] for fields in bench.keeper.published[1:]] == [ENTER, LEAVE]
-    # It left first: whoever hears the leave later ignores it.
+    # It leaves with the smaller seq: a node that hears the leave after the enter ignores it.
     entered, left = (fields[8][0][2] for fields in bench.keeper.published[1:])
     assert entered > left
 
@@ -126,7 +126,7 @@ def test_a_crowd_rests_as_many_ms_as_its_batch_had_events(bench):
     assert record[1] == 3
 
 
-def test_no_rest_is_longer_than_the_most(bench):
+def test_no_rest_exceeds_its_maximum(bench):
     for id in range(1000):
         bench.move(id)
     bench.run(0)
@@ -151,7 +151,7 @@ def test_each_part_of_a_large_batch_tells_what_its_own_events_replaced(bench):
     assert len(bench.batches) == 2
 
 
-def test_last_words_do_not_rest(bench):
+def test_what_a_node_publishes_last_does_not_wait_for_a_rest(bench):
     for id in range(100):
         bench.move(id)
     bench.run(0)
@@ -179,7 +179,7 @@ def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_someth
     bench.run(REST_MOST)
     outbox.hand_over(stays, square)
     assert outbox.numbers == {} and square not in outbox.present
-    # What a game wrote last is not forgotten yet: who has missed it must notice.
+    # What a game wrote last is not forgotten yet: nodes that missed it must notice.
     outbox.enter(stays, square)
     outbox.write(square, 0, 5, 1, 2**62, instead=True)
     bench.run(0)

@@ -1,4 +1,4 @@
-"""The share of the loop that HTTP may take: who waits, for how long, and in which order."""
+"""The share of the loop that HTTP may take: which request waits, for how long, in which order."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from flatlands.server.websocket.pace import Pace, Turn
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that only the test moves; the loop's timers go on by themselves."""
+    """A clock that only the test moves; the loop's timers run by themselves."""
 
     class Clock:
         now = 100.0
@@ -52,7 +52,7 @@ def test_a_stall_of_the_process_is_not_the_requests_doing(clock):
     assert pace.early() <= paces.LONGEST / 0.25
 
 
-def test_who_waits_longest_goes_first_and_the_loop_turns_between(monkeypatch):
+def test_the_request_that_waits_longest_goes_first_and_the_loop_turns_in_between(monkeypatch):
     monkeypatch.setattr(paces, "SLICE", 0)
     stats, order, turns = Counter(), [], []
     pace = Pace(0.01, stats)
@@ -80,13 +80,13 @@ def test_who_waits_longest_goes_first_and_the_loop_turns_between(monkeypatch):
     finally:
         watcher.stop()
         watcher.close()
-    # The first turn is at once; all others wait, and nobody is overtaken.
+    # The first turn begins at once; all others wait, and nobody is overtaken.
     assert order == list("aabcabcbc")
     assert len(set(turns)) == 9
     assert stats["http_waits"] == 8
 
 
-def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
+def test_a_deadline_ends_the_wait_and_harms_nobody_behind_it():
     pace = Pace(0.01, Counter())
     pace.pay(0.01)
     gone, stays = [], []
@@ -104,7 +104,7 @@ def test_a_deadline_ends_the_wait_and_harms_nobody_behind():
     assert not gone and stays
 
 
-def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
+def test_a_crowd_at_one_address_holds_up_only_itself(monkeypatch, clock):
     monkeypatch.setattr(paces, "SLICE", 0)
     pace, order = Pace(0.5, Counter()), []
     pace.pay(0.02)
@@ -125,7 +125,7 @@ def test_who_asks_for_much_waits_for_itself(monkeypatch, clock):
     assert order[3:] == ["crowd"] * 49
 
 
-def test_too_long_a_queue_is_told_until_some_have_given_up_or_had_their_turn(monkeypatch):
+def test_a_pace_is_crowded_until_some_have_given_up_or_had_their_turn(monkeypatch):
     monkeypatch.setattr(paces, "QUEUE", 2)
     pace = Pace(0.5, Counter())
     pace.pay(0.1)

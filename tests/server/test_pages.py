@@ -24,7 +24,7 @@ def get():
     )
 
 
-def test_the_page_loads_all_else_of_its_own_version_and_for_ever(get):
+def test_the_page_loads_all_else_in_its_own_version_to_be_cached_for_ever(get):
     page = get("")
     assert page.status_code == 200 and page.headers["Cache-Control"] == "no-cache"
     base = page.data.split(b'<base href="')[1].split(b'"')[0].decode()
@@ -32,7 +32,7 @@ def test_the_page_loads_all_else_of_its_own_version_and_for_ever(get):
     assert script.status_code == 200 and "immutable" in script.headers["Cache-Control"]
     assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
     assert get("page.js").data == script.data
-    # The map for a wall is the same page, which looks at its own address.
+    # The map for a wall screen is the same page, which looks at its own address.
     wall = get("live")
     assert (wall.data, wall.headers["Cache-Control"]) == (page.data, "no-cache")
     assert get("v/0000000000000000/page.js").status_code == 404
@@ -66,7 +66,7 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
         ('<script src="own.js" type="module">', "must have one line <script type="),
     ],
 )
-def test_a_page_that_names_what_is_not_there_is_told_so_to_its_author(tmp_path, between, told):
+def test_the_author_of_a_page_is_told_what_is_wrong_with_it(tmp_path, between, told):
     (tmp_path / "own.js").touch()
     (tmp_path / "look.css").touch()
     page = "<!-- base --><!-- joined -->{}<!-- joined -->"
@@ -106,7 +106,7 @@ def test_every_answer_is_protected(get):
         assert headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_files_are_compressed_for_who_takes_it_and_not_sent_again(get):
+def test_files_are_compressed_for_clients_that_accept_it_and_not_sent_again(get):
     plain, packed = get("net.js"), get("net.js", Accept_Encoding="br, gzip")
     assert "Content-Encoding" not in plain.headers
     assert packed.headers["Content-Encoding"] == "gzip"
@@ -137,7 +137,7 @@ def test_a_page_may_connect_to_the_machines_of_its_world_and_to_nobody_else():
     policy = page.headers["Content-Security-Policy"]
     assert policy == f"{CONTENT_POLICY}; connect-src 'self' wss://b.example.org"
     assert script.headers["Content-Security-Policy"] == CONTENT_POLICY
-    # Who has the page with another policy gets it anew.
+    # A browser that has the page with another policy gets it again.
     tag = page.headers["ETag"]
     assert get("/", headers={"If-None-Match": tag}).status_code == 304
     machines.append("http://10.0.0.2:8000")

@@ -1,4 +1,4 @@
-"""Painters, all at a node that dies: what others were shown is kept."""
+"""Painters at a node that dies: what others were shown is kept."""
 
 import random
 
@@ -53,6 +53,6 @@ def test_what_others_were_shown_is_kept_when_the_node_of_all_painters_dies(how, 
     harness.kill(painter.host)
     harness.run(12_000)
     assert how == "first" or shown.items() <= kept().items()
-    # What the store has had last, nobody was told of: it is read within a minute.
+    # Nobody was told of the last writes in the store: they are read within a minute.
     harness.run(60_000)
     assert painted(watcher) == kept()

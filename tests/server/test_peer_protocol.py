@@ -1,4 +1,4 @@
-"""What no node of ours would say: it is counted and changes nothing, whatever it is."""
+"""Messages that no node of ours would send: each is counted and changes nothing."""
 
 from collections import Counter
 
@@ -51,7 +51,7 @@ def handover(name="x", x=0, y=0, pace=100, way=(), walk=()):
     return peer_protocol.handover(77, 5, 77, name, 1, x, y, pace, 0, [], way, 0, walk)
 
 
-#: A plan with more lines than there can be, one within the other.
+#: A plan with more nested lines than there can be.
 DEEP = ["http://a"]
 for _ in range(300):
     DEEP = [0, 0, DEEP if len(DEEP) > 1 else "http://a", "http://b"]
@@ -160,7 +160,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("channel", "message"), MALFORMED)
-def test_what_is_malformed_is_counted_and_changes_nothing(channel, message, caplog):
+def test_a_malformed_message_is_counted_and_changes_nothing(channel, message, caplog):
     harness = Harness()
     client = harness.place("A", (0, 0))
     harness.run(3000)
@@ -176,7 +176,7 @@ def test_what_is_malformed_is_counted_and_changes_nothing(channel, message, capl
     harness.check()
 
 
-def test_a_fault_in_taking_something_does_not_stop_the_rest(monkeypatch, caplog):
+def test_a_failure_on_one_message_does_not_stop_the_rest(monkeypatch, caplog):
     broker = open_broker("memory://a fault")
     node = Node(grid=Grid(), terrain=Terrain(1), broker=broker, loop=Loop(Counter()))
     broker.subscribe("a")
@@ -208,7 +208,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_a_field_that_is_wrong_is_named(row):
+def test_a_wrong_field_is_named(row):
     right = {str: "1", bool: True, list: [], bytes: b""}
     values = [right.get(field.type, max(1, field.low)) for field in row.fields]
     for at, field in enumerate(row.fields):

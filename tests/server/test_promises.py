@@ -26,7 +26,7 @@ def kinds(client):
 
 
 def tell_at_once(client, *messages):
-    """Let a client send messages as one that does not wait for answers does."""
+    """Let a client send messages without waiting for answers."""
     for message in messages:
         client.connection.on_message(2, msgpack.packb(message))
 
@@ -35,7 +35,7 @@ def hello(token):
     return [1, 3, "B", 40, 25, token, None, None, None]
 
 
-# Speaking before the welcome.
+# What is said before the welcome.
 
 
 @pytest.fixture(params=["one node", "two nodes", "a node that does not answer"])
@@ -73,11 +73,11 @@ def test_what_is_said_before_the_welcome_is_obeyed_after_it(returning):
         ([[2, 0, 0, 1, 0]], ["fields"]),
         ([[99]], ["kind"]),
         ([[7, 1, 5]], ["flush"]),
-        # What a flood may have said, and what it may be told, is bounded by the rates.
+        # The rates limit what a flood may say, and what it may be told.
         ([[6, f"line {n}"] for n in range(100)], ["flood"] * 40),
     ],
 )
-def test_what_is_wrong_before_the_welcome_is_refused_as_after_it(returning, messages, errors):
+def test_wrong_messages_before_the_welcome_are_refused_as_after_it(returning, messages, errors):
     harness, token, host = returning
     client = harness.client(host)
     tell_at_once(client, hello(token), *messages, [2, 1, host.loop.now(), 1, 0])
@@ -115,7 +115,7 @@ def test_of_three_that_show_a_token_in_one_moment_one_plays_and_the_others_are_t
     harness.check()
 
 
-# Batches of another node: a stranger, 77, of whom the tests publish what they like.
+# Batches of another node: a stranger, 77, for which the tests publish what they like.
 
 SQUARE = (0, 0)
 NODE = 77
@@ -135,7 +135,7 @@ def watched():
 
 
 def heard(harness, message, channel=None):
-    """Let the node hear a message as the broker brings it, on the square's channel or another."""
+    """Let the node hear a message as the broker delivers it, on the square's channel or another."""
     harness.node.receive(Message(channel or harness.node.channels.square(SQUARE), message))
     harness.settle()
 
@@ -163,7 +163,7 @@ def residents(harness, number, entries, page=0, pages=1, sent=None, square=SQUAR
 
 
 def seen(client):
-    """Return the ids of the others whom a client knows."""
+    """Return the ids of the other players that a client knows."""
     return set(client.model.players) - {client.id}
 
 
@@ -187,7 +187,7 @@ def pauses(moments):
     return [b - a for a, b in pairwise(moments)]
 
 
-def test_an_answer_counts_when_all_its_pages_have_come_in_any_order_and_twice(watched):
+def test_an_answer_counts_when_all_its_pages_have_come_in_any_order_or_twice(watched):
     harness, watcher = watched
     for page in (2, 1, 1, 2):
         residents(harness, 8, [entry(page)], page=page, pages=3)
@@ -217,7 +217,7 @@ def test_a_crowd_of_more_than_a_page_is_told_to_another_node():
     harness.check()
 
 
-def test_a_batch_that_comes_again_is_delivered_once_and_a_first_one_tells_of_all(watched):
+def test_a_repeated_batch_is_delivered_once_and_a_nodes_first_one_tells_of_all_its_players(watched):
     harness, watcher = watched
     batch(harness, [entry(1), entry(2)], 0, 5)
     for _ in range(3):
@@ -233,7 +233,7 @@ def test_a_gap_is_asked_about_once_in_a_while_and_an_answer_ends_it(watched):
     batch(harness, [entry(1)], 0, 1)
     said = published(harness.hosts[0])
     for number in range(3, 23, 2):
-        # Every second one is lost.
+        # Every other batch is lost.
         batch(harness, [entry(1, number)], number - 1, number)
         harness.run(40)
     asked = times(said, peer_protocol.SYNC_REQUEST)
@@ -262,7 +262,7 @@ def test_a_sign_shows_that_the_last_message_was_lost(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
     said = published(harness.hosts[0])
-    # What has come, and what came before that.
+    # A sign with the last number, and one with the number before it.
     for number in (5, 4):
         sign(harness, number)
         harness.run(300)
@@ -283,13 +283,13 @@ def test_a_sign_shows_that_the_last_message_was_lost(watched):
 def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     harness, watcher = watched
     batch(harness, [entry(1)], 0, 5)
-    # An older sign was overtaken.
+    # An older sign, which was overtaken, changes nothing.
     sign(harness, 4, inhabited=False)
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
     sign(harness, 6, inhabited=False)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
     assert not harness.node.replicas.squares[SQUARE].voices
-    # As nobody said that it left, it may come with the seq it had.
+    # As nobody said that the player left, it may enter with the seq that it had.
     batch(harness, [entry(1)], 0, 7)
     assert seen(watcher) == {1}
     batch(harness, [[3, 1, 9]], 7, 8)
@@ -298,7 +298,7 @@ def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
 
 
 def live(harness, ms, every=1000):
-    """Let so many ms pass in which the other node sends heartbeats, and nothing else."""
+    """Let some ms pass in which the other node sends only heartbeats."""
     for _ in range(ms // every):
         heartbeat(harness)
         harness.run(every)
@@ -331,7 +331,7 @@ def test_a_node_that_dies_loses_its_players_in_time_however_rare_its_heartbeats_
     harness.run(SILENT_AFTER)
     assert seen(watcher) == {1, 70_000}
     harness.run(5000 - SILENT_AFTER)
-    # The computer player stays until another node will have it.
+    # The computer player stays until another node should have it.
     assert seen(watcher) == {1} and harness.node.peers.lives(NODE)
     harness.run(GONE_AFTER - 5000 - 100)
     assert seen(watcher) == {1}
@@ -382,7 +382,7 @@ def test_nobody_is_removed_because_this_node_stood_still_or_heard_nothing(watche
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
 
 
-# The own signs.
+# The node's own signs.
 
 
 def signs(said):
@@ -399,7 +399,7 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
     harness.place("W", SQUARE)
     began = harness.clock.time
     harness.run(60_000)
-    # It publishes its full state too when its sync request is back.
+    # When its sync request is back, it publishes its full state too.
     last = [message[4] for _, message in said if message[0] == peer_protocol.FULL_STATE][-1]
     moments = [moment for moment, _, _ in signs(said)]
     assert {(number, inhabited) for _, number, inhabited in signs(said)} == {(last, True)}
@@ -410,7 +410,7 @@ def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
 
 
 @pytest.mark.parametrize("how", ["leaves", "is handed over"])
-def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
+def test_a_node_whose_last_player_is_gone_says_so_several_times(watched, how):
     harness, watcher = watched
     harness.node.replicas.need([SQUARE])
     said = published(harness.hosts[0])
@@ -421,7 +421,7 @@ def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
         harness.node.takeovers.asked(NODE, watcher.id)
     began = harness.clock.time
     harness.run(1000)
-    # Who asks meanwhile is told at once.
+    # A node that asks meanwhile is answered at once.
     heard(harness, peer_protocol.sync_request(SQUARE, NODE, 5))
     [(moment, last, inhabited)] = signs(said)
     assert moment == harness.clock.time and not inhabited
@@ -429,7 +429,7 @@ def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
     said.clear()
     harness.run(60_000)
     if how == "is handed over":
-        # No other node has it: that is published 3 s later, and then it begins anew.
+        # No other node has the player: that is published 3 s later, and the signs begin again.
         [(gone, last)] = [(at, m[5]) for at, m in said if m[0] == peer_protocol.BATCH]
         assert signs(said)[0][0] < gone
         said = [(at, message) for at, message in said if at > gone]
@@ -443,7 +443,7 @@ def test_a_node_whose_last_player_is_gone_says_so_some_times(watched, how):
     assert said == []
 
 
-# Asking and answering.
+# Questions and answers.
 
 
 def test_a_hail_that_nobody_hears_is_repeated_ever_more_slowly():
@@ -478,7 +478,7 @@ def test_however_many_ask_residents_are_told_once_in_two_tenths_of_a_second(watc
     assert told[0] == said[0][0], "the first who asks is answered at once"
     assert 4 <= len(told) <= 6
     assert min(pauses(told)) >= FULL_STATE_EVERY
-    # The last one who asked is answered too.
+    # The last node that asked is answered too.
     last = harness.clock.time
     harness.run(FULL_STATE_EVERY)
     assert times(said, peer_protocol.FULL_STATE)[-1] >= last - FULL_STATE_EVERY
@@ -508,12 +508,12 @@ def test_a_node_whose_link_was_down_tells_its_residents_as_soon_as_it_is_up():
 
 
 def shown(client, square):
-    """Say whether a client was sent a snapshot of a square."""
+    """Return whether a client was sent a snapshot of a square."""
     return any(m[0] == 19 and tuple(m[1:3]) == square for m in client.connection.messages)
 
 
 @pytest.mark.parametrize("back", [True, False])
-def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_while(watched, back):
+def test_a_square_is_shown_soon_after_the_nodes_own_request_is_back_or_after_a_while(watched, back):
     harness, _ = watched
     heartbeat(harness)
     square = (9, 9)
@@ -527,10 +527,10 @@ def test_a_square_is_shown_a_moment_after_the_own_request_is_back_or_after_a_whi
     harness.run(waits - waits // 2 - 1)
     assert newcomer.model.held is not None and not shown(newcomer, square)
     harness.run(1)
-    # Everything in one snapshot.
+    # Everything is in one snapshot.
     assert shown(newcomer, square) and seen(newcomer) >= {1}
     assert [m[1:3] for m in newcomer.connection.messages if m[0] == 19].count([*square]) == 1
-    # Who answers late is shown late.
+    # The players of a node that answers late are shown late.
     residents(harness, 2, [entry(1), entry(2)], square=square)
     assert seen(newcomer) >= {1, 2}
 
@@ -583,7 +583,7 @@ def apart():
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("later", [0, 700, 2400])
-def test_after_an_outage_nobody_is_dead_whose_link_is_mended_a_little_later(apart, first, later):
+def test_after_an_outage_a_node_whose_link_is_mended_soon_after_is_not_dead(apart, first, later):
     harness, a, b = apart
     for host in harness.hosts:
         host.broker.down = True
@@ -628,7 +628,7 @@ def test_a_node_that_hears_itself_before_it_has_read_the_others_buries_nobody(ap
     harness.hosts.remove(host)
     harness.clients.remove(a)
     harness.clock.time += 3
-    # It publishes a heartbeat, and stands still before it comes back.
+    # The node publishes a heartbeat, and stands still before the heartbeat comes back.
     host.loop.turn()
     harness.run(DEAD_AFTER + 2000)
     heard_itself = False
@@ -662,7 +662,7 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
     said = published(harness.hosts[0])
     for nodes, every in ((49, 1000), (50, 2000), (120, 3000)):
         while len(host.node.peers.peers) < nodes:
-            # They are silent for a long time, and no fewer meanwhile.
+            # These nodes may be silent for a long time, and still count.
             number = 10**6 + len(host.node.peers.peers)
             heartbeat(harness, every=peer_protocol.EVERY_MOST, node=number)
         harness.run(every)
@@ -683,14 +683,14 @@ def test_the_more_nodes_there_are_the_rarer_are_their_heartbeats(watched):
 
 
 @pytest.mark.interpreted
-def test_nobody_is_dead_as_long_as_the_own_rare_heartbeat_does_not_come_back(watched):
+def test_nobody_is_dead_while_the_nodes_own_rare_heartbeat_does_not_come_back(watched):
     harness, _ = watched
     [host] = harness.hosts
     host.node.peers.count = lambda: 5 * peers.HEARTBEATS_HEARD
     for _ in range(8):
         heartbeat(harness, every=5000)
         harness.run(5000)
-    # The broker that has the channel of all nodes fails; that of this node's own does not.
+    # The broker of the channel of all nodes fails; the one of this node's own channel does not.
     host.broker.lose_subscriptions({host.node.channels.nodes})
     harness.run(40_000)
     assert host.node.peers.linked and NODE in host.node.peers.peers
@@ -712,7 +712,7 @@ def test_a_node_that_says_it_stops_is_kept_for_ten_seconds_and_no_longer(watched
     assert seen(watcher) == set() and not harness.node.peers.peers
 
 
-# Own batches.
+# The node's own batches.
 
 
 def losing_one(broker):
@@ -727,7 +727,7 @@ def losing_one(broker):
     return said
 
 
-def test_an_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watched):
+def test_a_nodes_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watched):
     harness, watcher = watched
     neighbour = harness.place("N", SQUARE)
     harness.run(900)
@@ -735,7 +735,7 @@ def test_an_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watch
     neighbour.send(6, "lost on its way")
     assert watcher.model.chat == []
     neighbour.send(6, "and this is not")
-    # At once, and in order: on one channel none comes after a later one.
+    # Both count at once, and in order: on one channel no batch arrives after a later one.
     assert [text for _, text in watcher.model.chat] == ["lost on its way", "and this is not"]
     assert harness.loop.stats["unheard_batches"] == 0
     harness.run(2 * ECHO_WITHIN)
@@ -743,7 +743,7 @@ def test_an_own_batch_that_a_later_one_overtakes_counts_before_it_and_once(watch
     harness.check()
 
 
-def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(watched):
+def test_a_nodes_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(watched):
     harness, watcher = watched
     neighbour = harness.place("N", SQUARE)
     harness.run(900)
@@ -753,7 +753,7 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
     assert watcher.model.chat == []
     harness.run(1)
     assert watcher.model.chat == [("N", "lost on its way")]
-    # It comes in the end, or twice: that is no news.
+    # If it arrives in the end, even twice, that is no news.
     for _ in range(2):
         harness.node.receive(Message(*said[0]))
     harness.run(ECHO_WITHIN)
@@ -761,16 +761,16 @@ def test_an_own_batch_that_is_lost_counts_after_a_while_and_then_never_again(wat
     harness.check()
 
 
-# Clocks, and what is shown later.
+# Clocks, and players that are shown later.
 
 
 @pytest.mark.parametrize("ahead", [-3_600_000, 0, 3_600_000])
 @pytest.mark.parametrize("by", ["batch", "residents"])
-def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
+def test_a_walk_told_by_another_clock_is_shown_by_the_nodes_own(watched, ahead, by):
     harness, watcher = watched
     there = harness.loop.now() + ahead
     heartbeat(harness, sent=there)
-    # It began 300 ms ago, and walks 5120 units a second.
+    # The walk began 300 ms ago, at 5120 units a second.
     event = [0, 1, 1, 0, "P1", False, 5, 1024, 1024, 10240, 0, 300, 0, 100, []]
     if by == "batch":
         batch(harness, [event], 0, 1, there)
@@ -782,8 +782,8 @@ def test_a_walk_told_by_another_clock_is_shown_by_the_own(watched, ahead, by):
 
 
 def clocks(harness, watcher, differences):
-    """Let a node's heartbeats be heard so many ms after they were sent, one a second; return what
-    was added to the time of what it published a second after each."""
+    """Let a node's heartbeats, one a second, be heard `differences` ms after they were sent; return
+    what was added to the times of what the node published a second after each."""
     added = []
     for number, difference in enumerate(differences, 1):
         heartbeat(harness, sent=harness.loop.now() - difference)
@@ -802,7 +802,7 @@ def test_the_quickest_heartbeat_of_a_minute_tells_how_a_clock_differs(watched):
     assert added == [100] + [40] * (seconds + 1) + [90] * 2
 
 
-def test_two_players_who_are_no_longer_told_of_where_they_were_are_both_shown(watched):
+def test_two_players_that_have_changed_squares_are_both_shown_where_they_are_told_of_now(watched):
     harness, watcher = watched
     beside = SQUARE[0] + 1, SQUARE[1]
     new, old = 2**26, 5

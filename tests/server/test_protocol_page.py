@@ -1,4 +1,4 @@
-"""What docs/protocol.md and docs/nodes.md say in tables and numbers is what the source does."""
+"""Tables and numbers of docs/protocol.md and docs/nodes.md agree with the source."""
 
 import ast
 import inspect
@@ -32,7 +32,7 @@ from flatlands.world.track import REACH, UNIT, Track
 ROOT = Path(__file__).parents[2]
 
 
-#: What Flatlands adds.
+#: The page that says what Flatlands adds.
 GAME = ROOT / "games" / "flatlands" / "protocol.md"
 
 
@@ -78,7 +78,7 @@ def test_the_table_of_what_a_client_sends():
     assert {int(kind): cells[:3] for kind, *cells in table(2)} == rows
 
 
-#: What stands for more than one field in the functions that pack a message.
+#: Parameters that stand for more than one field in the functions that pack a message.
 TOGETHER = {
     "square": ["column", "row"],
     "rect": ["c0", "r0", "c1", "r1"],
@@ -115,13 +115,13 @@ def test_the_tables_of_events_and_of_things(which, kinds):
 def test_the_items_of_a_batch():
     items, crowd = re.findall(r"^    (column, .*)$", section(4), re.M)
     assert items.split(", ") == fields_of(protocol.batch)
-    # What a game wrote is told in a message of its own.
+    # What a game wrote is told in a separate message.
     assert items.split(", ")[4:] + ["writes"] == list(Content._fields)
     assert crowd.split(", ")[:3] == fields_of(protocol.crowd)[:3]
 
 
 def example(which):
-    """Return the bytes of a block of section 11, and what is beside them."""
+    """Return the bytes of a block of section 11, and the text beside them."""
     block = re.findall(r"(?:^    .*\n)+", section(11), re.M)[which]
     hexadecimal, comments = "", ""
     for line in block.splitlines():
@@ -175,7 +175,7 @@ def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_t
     for kind, name, *_ in table(number):
         name = name.upper()
         here = getattr(module, name)
-        # The swarm has a protocol of its own; it knows what bots say and need.
+        # The swarm has its own protocol module, with what bots say and need.
         swarm = getattr(wire, {"EVENT_SAY": "SAID"}.get(before + name, name), here)
         assert int(kind) == here == browser[before + name] == swarm, name
 
@@ -185,11 +185,11 @@ def seconds(ms):
 
 
 def from_to(seconds):
-    """Return what is looked at once in a round, and so up to a round later."""
+    """Return the range of a time that is checked once in a round, and so up to a round later."""
     return f"{seconds} to {seconds + app.ROUND} s"
 
 
-#: What each page says, as a sentence's part with the number that the source has.
+#: What each page says, as a part of a sentence with the number from the source.
 NUMBERS = {
     "protocol": [
         f"some {crowds.CROWD_FROM} players",
@@ -282,7 +282,7 @@ def calls(name):
 
 
 def codes(node):
-    """Return the close codes that an expression may be; nothing where it is no constant."""
+    """Return the close codes that an expression may be; none if it is not a constant."""
     if isinstance(node, ast.IfExp):
         return codes(node.body) | codes(node.orelse)
     if isinstance(node, ast.Constant):
@@ -299,7 +299,7 @@ def refusals():
     for path, arguments, words in calls("Refused"):
         close = words.get("close", arguments[2] if len(arguments) > 2 else None)
         assert isinstance(arguments[0], ast.Constant), "an error code is written where it is sent"
-        # What a game refuses never closes the connection.
+        # A refusal by a game never closes the connection.
         always = None if "games" in path.parts else protocol.POLICY
         yield arguments[0].value, {always} if close is None else codes(close)
 
@@ -314,7 +314,7 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
     sent = {close for _, closes in refusals() for close in closes if close}
     for _, arguments, _ in calls("close"):
         sent |= codes(arguments[0]) if arguments else set()
-    # What breaks RFC 6455 is found while frames are read; a client's own goodbye is repeated.
+    # Violations of RFC 6455 are found while frames are read; a client's own goodbye is repeated.
     sent |= {frames.PROTOCOL_ERROR, frames.INVALID_DATA, frames.TOO_BIG, frames.NORMAL}
     assert {close for close, _ in page()} == sent
 

@@ -1,4 +1,4 @@
-"""Asking the world in SQL: what is in the tables, and what a statement may not do."""
+"""Questions to the world in SQL: what the tables have, and what a statement may not do."""
 
 import csv
 import io
@@ -39,13 +39,13 @@ from tests.server.servers import stats, until
 
 NUMBERS = count()
 
-#: What can be asked while Flatlands is played.
+#: The tables that can be asked while Flatlands is played.
 TABLES = tables("flatlands")
 
 
 class World:
-    """Nodes in this process, joined by a broker, with a store, and a watcher. `fast` is by how many
-    ms the clock of each is fast."""
+    """Nodes in this process, joined by a broker, with a store and a watcher. `fast` has the number
+    of ms by which each clock is fast."""
 
     def __init__(self, tmp_path, broker=None, store=None, fast=(0, 0)):
         name = broker or f"memory://query-{next(NUMBERS)}"
@@ -92,7 +92,7 @@ def world(tmp_path):
 
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory):
-    """A world with one player, Wren, whose watcher has started; nothing in it changes."""
+    """A world with one player, Wren, and a watcher that has started; nothing in it changes."""
     world = World(tmp_path_factory.mktemp("settled"))
     world.nodes[0].residents.join("Wren", (0, 0))
     world.watcher.start()
@@ -117,7 +117,7 @@ def test_every_player_of_every_node_is_a_row(world):
     assert asker.ask("SELECT id, players, squares, state FROM node ORDER BY id").rows == sorted(
         (node.id, 1, 1, "alive") for node in world.nodes
     )
-    # Who has connections tells of them; a node by itself has none.
+    # A node that serves connections tells of them; a node without a server has none.
     assert asker.ask("SELECT connections, heard, bytes FROM node ORDER BY heard").rows == [
         (0, 0, None),
         (3, 9, 5_000_000),
@@ -136,7 +136,7 @@ def test_every_player_of_every_node_is_a_row(world):
     until(lambda: asker.ask(rate).rows[0][0] > 0)
 
 
-def test_nobody_is_missed_who_goes_from_one_square_into_another(world):
+def test_a_player_that_goes_from_one_square_to_another_is_not_missed(world):
     one, two = world.nodes
     for n in range(30):
         node, place = (one, two)[n % 2], ((n % 10 - 5) * 2 * UNIT, n // 10 * UNIT)
@@ -185,7 +185,7 @@ ENDLESS = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELEC
         ),
     ],
 )
-def test_a_statement_only_reads_and_not_for_ever(settled, statement, said):
+def test_a_statement_can_only_read_and_not_for_ever(settled, statement, said):
     asker = settled.asker(seconds=0.3 if "0.3 s" in said else PATIENCE)
     with pytest.raises(Wrong) as wrong:
         asker.ask(statement)
@@ -193,14 +193,14 @@ def test_a_statement_only_reads_and_not_for_ever(settled, statement, said):
     assert asker.ask("SELECT name FROM player").rows == [("Wren",)]
 
 
-def test_more_rows_than_wanted_are_left_out_and_that_is_told(settled):
+def test_rows_beyond_the_limit_are_left_out_and_the_answer_says_so(settled):
     rows = "VALUES (1), (2), (3), (4), (5)"
     answer = settled.asker(most=3).ask(rows)
     assert len(answer.rows) == 3 and answer.cut
     assert not settled.asker(most=5).ask(rows).cut
 
 
-def test_where_no_server_is_heard_that_is_said():
+def test_an_error_says_that_no_server_is_heard():
     watcher = Watcher(open_broker("memory://nobody-is-here"), "flatlands")
     with pytest.raises(Silent, match="no server of the world 'flatlands' is heard"):
         watcher.start()
@@ -208,13 +208,13 @@ def test_where_no_server_is_heard_that_is_said():
 
 
 @pytest.mark.process
-def test_nobody_is_gone_and_no_broker_is_silent_because_this_process_stood_still(tmp_path):
+def test_a_pause_of_this_process_makes_nobody_gone_and_no_broker_silent(tmp_path):
     with run_url(Redis) as url, closing(World(tmp_path, url)) as world:
         for name, node in zip(("Wren", "Tit"), world.nodes, strict=True):
             node.residents.join(name, (0, 0))
         world.watcher.start()
         asker = world.asker()
-        # What nodes and broker say waits unread.
+        # Messages of the nodes and the broker wait unread.
         time.sleep(DEAD_AFTER / 1000 + 0.5)
         for _ in range(2):
             assert asker.ask("SELECT name FROM player ORDER BY name").rows == [("Tit",), ("Wren",)]
@@ -329,7 +329,7 @@ def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, colum
     assert count == len({row[0] for row in rows})
     answer = from_redis(redis, form(read))
     assert answer.columns == ["object_key", *columns.split()] and sorted(answer.rows) == rows
-    # What is there is not replaced, nor is anything beside it written.
+    # An existing file is not replaced, nor is anything written beside it.
     more = Answer(ROWS.columns, [(9, "Lark", 1.0, "c"), *ROWS.rows], cut=False)
     with pytest.raises(Unfit, match="already: nothing was written"):
         to_redis(redis, form(made), more)
@@ -354,12 +354,12 @@ def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, colum
         ("set all", ROWS._replace(cut=True), "more rows than --rows allows"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused_in_words(redis, text, answer, said):
+def test_rows_that_do_not_fit_are_refused_with_a_sentence(redis, text, answer, said):
     with pytest.raises(Unfit, match=re.escape(said)):
         to_redis(redis, form(text), answer)
 
 
-def test_a_redis_that_is_not_there_is_told_in_words():
+def test_a_redis_that_is_not_there_is_reported_with_a_sentence():
     for url, said in (("redis://127.0.0.1:1", "does not answer"), ("mysql://x", "mysql://x: ")):
         with pytest.raises(Unfit, match=said):
             to_redis(url, form("set x"), ROWS)
@@ -369,7 +369,7 @@ def test_a_redis_that_is_not_there_is_told_in_words():
         from_redis("redis://127.0.0.1:1", form("set {x}"))
 
 
-def test_objects_are_a_table_beside_the_others(settled):
+def test_objects_are_one_more_table(settled):
     asker = settled.asker()
     asker.add_table("redis", Answer(["object_key", 'a "b"'], [("Wren", 1)], cut=False))
     statement = 'SELECT "a ""b""" FROM player JOIN redis ON object_key = name'
@@ -379,7 +379,7 @@ def test_objects_are_a_table_beside_the_others(settled):
 
 
 def query(*arguments, **environment):
-    """Run `python -m server.query` to its end."""
+    """Run `python -m server.query` until it ends."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "server.query", *arguments],
         cwd=ROOT,
@@ -400,26 +400,26 @@ def query(*arguments, **environment):
         ("--watch", "nan", "'nan' is not a number of seconds above 0"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused_in_words(capsys, option, value, said):
+def test_numbers_that_make_no_sense_are_refused_with_a_sentence(capsys, option, value, said):
     with pytest.raises(SystemExit):
         read(["SELECT 1", option, value])
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.process
-def test_a_broker_inside_one_process_is_refused_in_words():
+def test_a_broker_inside_one_process_is_refused_with_a_sentence():
     ended = query("SELECT 1")
     assert ended.returncode == 2 and "Traceback" not in ended.stderr
     assert "memory:// is inside one process: give --broker" in ended.stderr
 
 
 @pytest.mark.process
-def test_rows_that_are_left_out_and_a_statement_that_takes_too_long_are_told_of():
+def test_rows_that_are_left_out_and_a_statement_that_takes_too_long_are_reported():
     with run_url(Redis) as url, serving(BROKER_URL=url, STORE_URL="none", WALKERS="3"):
         ended = query("--json", "--rows", "2", "SELECT name FROM player", BROKER_URL=url)
         assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 2
         assert ended.stderr == "flatlands: the first 2 rows: --rows shows more\n"
-        # One function may take longer than all the time that there is.
+        # A single function may take longer than the whole time limit.
         long = "SELECT instr(zeroblob(999999), zeroblob(499998) || x'01')"
         ended = query("--seconds", "0.5", long, BROKER_URL=url)
         assert (ended.returncode, ended.stdout) == (1, "")

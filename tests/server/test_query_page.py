@@ -1,7 +1,7 @@
 """Each line of docs/query.md, against three nodes on a Redis, of which one has a wrong clock.
 
-What is answered must be what the nodes know of their own players, or what code of the swarm's own
-reads in the store.
+The answers must be what the nodes know of their own players, or what the swarm's own code reads
+in the store.
 """
 
 import os
@@ -47,13 +47,13 @@ def examples():
 
 
 def lines():
-    """Return the command lines of the page; those of some lines in one."""
+    """Return the command lines of the page, each joined to one line."""
     found = re.findall(r"^    (python -m server\.query (?:.*\\\n)*.*)$", PAGE, re.M)
     return [re.sub(r"\\\n +", "", line) for line in found]
 
 
 class Page:
-    """The world that is asked: `players` has what the nodes know of their players, who stand."""
+    """The world that is asked: `players` has what the nodes know of their players; all stand."""
 
     def __init__(self, world, url):
         self.world, self.url, self.asker = world, url, world.asker()
@@ -108,7 +108,7 @@ def page(tmp_path_factory):
     ):
         populate(world)
         world.watcher.start()
-        # Those who walked a little have been heard, and stand.
+        # By now the players that walked a little have been heard, and stand.
         gevent.sleep(5)
         yield Page(world, url)
 
@@ -139,7 +139,7 @@ def populate(world):
     Cairns(node.game).build(Me(node, wren), "[red]here[/], \u00fcs")
 
 
-# What the answers to the page's statements must be.
+# What the answers to the statements of the page must be.
 
 
 def wrong(page, rows):
@@ -203,8 +203,8 @@ def sizes(page, rows):
 
 
 def gems(url):
-    """Return the gems that Redis has: the place of each in units, empty if it lies nowhere, and the
-    ms until it is due."""
+    """Return the gems in Redis: the place of each in units, empty if it lies nowhere, and the ms
+    until it is due."""
     key = "{flatlands}/queue/things flatlands 2013-16"
     with redis.Redis.from_url(url) as client:
         seconds, micros = client.time()
@@ -223,12 +223,12 @@ def gems(url):
 
 
 def parts(page, kind="", end=""):
-    """Return what Redis says of the store's keys of a kind: (members, bytes) by name."""
+    """Return what Redis says about the store's keys of a kind: (members, bytes) by name."""
     found = {}
     with redis.Redis.from_url(page.url) as client:
         for key in client.scan_iter(match=f"{{flatlands}}/{kind}*{end}"):
             if client.type(key) == b"string":
-                # The id of the world in this store.
+                # This is the id of the world in this store.
                 continue
             count = client.hlen if client.type(key) == b"hash" else client.zcard
             name = key.decode().removeprefix("{flatlands}/")
@@ -236,8 +236,8 @@ def parts(page, kind="", end=""):
     return found
 
 
-#: What checks the answer to a statement of the page, by the sentence above it. The tables of
-#: players, nodes and squares are checked in test_query.py: of others it matters that they answer.
+#: The check of the answer to a statement of the page, by the sentence above it. The tables of
+#: players, nodes and squares are checked in test_query.py: other statements need only answer.
 CHECKS = {
     "Is any node silent, or its clock wrong by more than a second?": wrong,
     "The best gem hunters who are near the plaza now:": hunters,

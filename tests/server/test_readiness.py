@@ -29,7 +29,7 @@ def reasons(host):
 
 
 def warned(caplog, sentence=""):
-    """Return how many warnings have a sentence."""
+    """Return how many warnings have this sentence."""
     return sum(r.levelno >= logging.WARNING and sentence in r.message for r in caplog.records)
 
 
@@ -93,7 +93,7 @@ def test_a_stray_server_is_incompatible_and_nobody_else_is(one, other, caplog):
     assert not host.node.peers.peers
     assert warned(caplog, OTHER_GROUND) == 2
     assert host.loop.stats["incompatible"] >= 25
-    # Another one that fits to those who are ready belongs to them.
+    # Another node that fits those that are ready joins them.
     late = one.host()
     one.run(3000)
     assert reasons(late) == [] and reasons(stray) == [OTHER_GROUND]
@@ -134,7 +134,7 @@ def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, f
     late = one.host(down=True)
     late.broker.down = False
     hear_what_cannot_be_read(one)
-    # It hears one that is ready, so somebody else is the stranger.
+    # The late node hears one that is ready, so somebody else is the stranger.
     assert [reasons(host) for host in one.hosts] == [[], []]
     alone = Harness()
     hear_what_cannot_be_read(alone)
@@ -143,7 +143,7 @@ def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, f
     assert reasons(alone.hosts[0]) == []
 
 
-def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_it(one):
+def test_a_silent_link_is_reported_by_name_and_with_a_banner_and_nobody_is_taken_for_dead(one):
     [host] = one.hosts
     other = one.host()
     a, b = one.place("A", (0, 0)), one.place("B", (0, 0), host=other)
@@ -155,7 +155,7 @@ def test_a_link_that_is_old_is_told_by_name_and_a_banner_and_nobody_is_dead_for_
     assert one.place("C", (0, 0)).model.linked is False
     one.run(10_000)
     assert a.sees(b)
-    # It hears its own heartbeats, so it can tell who dies.
+    # The node hears its own heartbeats, so it can tell when another one dies.
     one.kill(other)
     one.run(5000)
     assert not a.sees(b)

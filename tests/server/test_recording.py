@@ -12,7 +12,7 @@ from flatlands.world.track import UNIT
 
 
 class Recorder(Engine):
-    """A page says when the way of its player is recorded, and asks for it."""
+    """Pages say when the ways of their players are recorded, and ask for them."""
 
     ground = plain()
 
@@ -38,14 +38,14 @@ def do(client, name, *fields):
 
 
 def way(client):
-    """Return what is recorded of a client's player."""
+    """Return the recorded way of a client's player."""
     do(client, "way")
     [points] = client.model.told["way"]
     return points
 
 
 def at(points, ms):
-    """Return where a recording has the player at a time, between two points."""
+    """Return where a recording has the player at a time, also between two points."""
     for (t, x, y), (then, to_x, to_y) in zip(points, points[1:], strict=False):
         if t <= ms <= then:
             share = (ms - t) / (then - t)
@@ -54,7 +54,7 @@ def at(points, ms):
 
 
 def watched(harness, begun, ms):
-    """Let so many ms pass; return (ms since a time, x, y) of the first player every 20 ms."""
+    """Let some ms pass; return (ms since a time, x, y) of the first player every 20 ms."""
     [client, *_], seen = harness.clients, []
     for _ in range(ms // 20):
         harness.run(20)
@@ -84,15 +84,15 @@ def test_a_way_is_recorded_as_it_was_walked(harness):
     points = way(a)
     assert points[0] == [0, 500, 500] and points[-1] == list(walked[-1]) and len(points) < 15
     for ms, x, y in walked:
-        # What was walked before a late intent came is no part of the way.
+        # What was walked before a late intent arrived is not part of the way.
         if all(not 0 <= end - ms <= 200 for end in (8090, 8980, 10140)):
             assert at(points, ms) == pytest.approx((x, y), abs=2)
-    # It begins anew.
+    # The recording starts again.
     do(a, "record")
     assert way(a) == [[0, *walked[-1][1:]]]
 
 
-def test_it_begins_after_an_intent_that_is_on_its_way(harness):
+def test_a_recording_begins_after_an_intent_that_is_on_its_way(harness):
     [a] = harness.clients
     begun = a.now()
     harness.run(100)
@@ -132,7 +132,7 @@ def test_a_way_at_another_pace_is_recorded_too(harness, percent):
 
 
 @pytest.mark.parametrize("what", ["put", "home", "sleep", "turns"])
-def test_what_is_no_walk_ends_it(harness, what):
+def test_anything_but_a_walk_ends_a_recording(harness, what):
     [a] = harness.clients
     do(a, "record")
     a.walk(1, 0)
@@ -160,7 +160,7 @@ def test_what_is_no_walk_ends_it(harness, what):
     assert len(way(a)) == 2
 
 
-def test_it_goes_along_when_the_player_comes_back_at_a_node_with_another_clock():
+def test_a_recording_follows_its_player_to_a_node_with_another_clock():
     harness = Harness(Recorder, nodes=3, skew=700, ready=True)
     one, other, third = harness.hosts
     a = harness.stand("A", (500, 500), (40, 25), one)
@@ -181,19 +181,19 @@ def test_it_goes_along_when_the_player_comes_back_at_a_node_with_another_clock()
     assert points[0] == [0, 500, 500] and at(points, 2600) == before
     assert points[-1] == [points[-1][0], *again.at()]
     assert points[-1][2] == pytest.approx(500 + 1.5 * 5 * UNIT, abs=20)
-    # It stays where it is when the connection of the player comes back to its own node.
+    # The recording stays at its node when the player comes back there.
     again.connection.lose()
     harness.run(300)
     once_more = harness.client(other).hello("A", token=again.model.token)
     assert len(way(once_more)) == len(points) + 1
-    # A node that dies has it no more.
+    # If the node dies, the recording is lost.
     harness.kill(other)
     last = harness.client(third).hello("A", token=once_more.model.token)
     harness.run(1000)
     assert last.at() == once_more.at() and way(last) == []
 
 
-def test_whoever_accepts_an_invitation_at_another_node_is_recorded_no_more():
+def test_a_player_that_accepts_an_invitation_at_another_node_is_no_longer_recorded():
     harness = Harness(Recorder, nodes=2, ready=True)
     a = harness.stand("A", (500, 500), (40, 25))
     host = harness.stand("H", (900 * UNIT, 500), (40, 25))
@@ -215,7 +215,7 @@ def test_whoever_accepts_an_invitation_at_another_node_is_recorded_no_more():
 
 
 def test_other_nodes_believe_the_longest_recording():
-    # It may end with a rest, and with where the player is now.
+    # It may end with a rest, and with the present place of the player.
     assert MOST + 3 <= RECORDED
 
 

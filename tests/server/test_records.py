@@ -1,4 +1,4 @@
-"""Records of a game: by an id in the store, changed by all and lost by none; and what may wait."""
+"""Records of a game: in the store by an id, changed by all, lost by none; methods that may wait."""
 
 from collections import Counter
 from itertools import pairwise
@@ -31,7 +31,7 @@ from tests.server.things import Broken
 
 
 class Run(Record):
-    """The best one of a course."""
+    """The best run of a course."""
 
     ms = number(0, 10**6)
     name = text(0, 20)
@@ -39,7 +39,7 @@ class Run(Record):
 
 
 class Line(Record, lasts=100):
-    """A line of somebody's diary."""
+    """A line in somebody's diary."""
 
     what = text(0, 20)
 
@@ -49,7 +49,7 @@ class Prize(Thing, reach=2):
 
 
 class Runs(Game):
-    """Whoever asks has run a course, and counts if it was faster."""
+    """A page says that its player has run a course; the run counts if it was faster."""
 
     ground, things = plain(), [Prize]
     best, lines = Records(Run), Records(Line)
@@ -85,7 +85,7 @@ def world():
     return World(Runs, nodes=2)
 
 
-def test_of_all_who_change_one_record_the_best_counts_at_all_nodes(world):
+def test_of_all_changes_to_a_record_the_best_one_counts_at_all_nodes(world):
     ada, bob = world.join("Ada", 0), world.join("Bob", 1)
     ada.do("run", 300), bob.do("run", 200), ada.do("run", 250)
     world.run(1)
@@ -96,7 +96,7 @@ def test_of_all_who_change_one_record_the_best_counts_at_all_nodes(world):
     assert world.game(0).best.read("another") is None
 
 
-def test_two_who_change_one_at_the_same_time_are_both_counted(world):
+def test_two_changes_to_a_record_at_the_same_time_both_count(world):
     one, other = (world.game(n).best for n in (0, 1))
     calls = []
 
@@ -107,14 +107,14 @@ def test_two_who_change_one_at_the_same_time_are_both_counted(world):
             other.change("sum", lambda run: Run("sum", ms=5))
         return Run("sum", ms=(run.ms if run else 0) + 1)
 
-    # What is called within a step may not wait there: the store is asked directly.
+    # Code that runs within a step may not wait there: the store is asked directly.
     real = other._keeper
     other._keeper = type("Now", (), {"wait": lambda self, question: question(real.store)})()
     assert one.change("sum", add).ms == 6
     assert calls == [None, 5] and one.read("sum").ms == 6
 
 
-def test_of_all_who_add_or_forget_one_exactly_one_does(world):
+def test_of_all_who_add_or_forget_a_record_exactly_one_succeeds(world):
     lines = [world.game(n).lines for n in (0, 1)]
     assert [some.add(Line("ada/1", what=f"at {n}")) for n, some in enumerate(lines)] == [1, 0]
     lines[0].add(Line("ada/2", what="second")), lines[0].add(Line("bob/1", what="another"))
@@ -122,13 +122,13 @@ def test_of_all_who_add_or_forget_one_exactly_one_does(world):
     found = lines[0].read("ada/1")
     assert [some.forget(found) for some in lines] == [True, False]
     assert [one.id for one in lines[0].all("ada")] == ["ada/2"]
-    # Who has read an older one forgets nothing.
+    # A caller that has read an older version forgets nothing.
     old = lines[0].read("ada/2")
     lines[1].change("ada/2", lambda line: line.again(what="later"))
     assert not lines[0].forget(old) and lines[0].read("ada/2").what == "later"
 
 
-def test_who_forgets_one_adds_others_in_the_same_step_or_none(world):
+def test_forgetting_a_record_adds_others_in_the_same_step_or_none(world):
     game, other = world.game(0), world.game(1)
     game.lines.add(Line("ada/1")), game.lines.add(Line("ada/2", what="there"))
     old = game.lines.read("ada/1")
@@ -143,7 +143,7 @@ def test_who_forgets_one_adds_others_in_the_same_step_or_none(world):
         game.lines.forget(old, [type("Odd", (Record,), {})("x")])
 
 
-def test_what_is_put_in_the_same_step_lies_there_for_all_and_once(world):
+def test_a_thing_put_in_the_same_step_lies_there_for_everybody_and_only_once(world):
     ada = world.join("Ada", 1, at=(1, 1))
     world.run(1)
     game, other = world.game(0), world.game(1)
@@ -157,7 +157,7 @@ def test_what_is_put_in_the_same_step_lies_there_for_all_and_once(world):
     assert game.lines.read("ada/9") is None and game.lines.read("ada/10")
 
 
-def test_what_is_over_is_gone(world):
+def test_a_record_whose_time_is_over_is_gone(world):
     lines = world.game(0).lines
     lines.add(Line("ada/1")), lines.add(Line("ada/2"))
     world.run(60)
@@ -176,7 +176,7 @@ def test_records_are_added_in_the_step_that_takes_a_thing_or_not_at_all(world):
     assert ada.told("taken") == []
     assert [one.what for one in world.game(1).lines.all("Ada")] == ["a prize"]
     world.run(8)
-    # Who has one already has taken the thing all the same.
+    # A player that already has such a record has taken the thing all the same.
     assert [one.what for one in world.game(1).lines.all("Ada")] == ["a prize"]
     ada.leave()
     bob = world.join("Bob", 1, at=(0, 0))
@@ -202,7 +202,7 @@ def test_a_thing_that_is_gone_adds_no_record():
         me.take(prize, [Other("x")])
 
 
-def test_a_store_that_is_away_is_said_so_and_what_newer_servers_wrote_is_left_alone(world):
+def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_alone(world):
     game = world.game(0)
     game.best.add(Run("course", ms=3))
 
@@ -245,7 +245,7 @@ def test_a_name_that_an_operator_clears_is_cleared_in_records(world):
         (lambda: type("Bad", (Part,), {"things": [], "side": Records(Run)}), "records cannot"),
     ],
 )
-def test_what_cannot_be_is_refused_where_it_is_declared(make, says):
+def test_an_invalid_record_or_declaration_of_one_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()
 
@@ -259,13 +259,13 @@ def test_two_kinds_with_one_name_are_refused():
         World(Twice)
 
 
-def test_what_may_wait_is_called_so_often(world):
+def test_a_method_that_may_wait_is_called_as_often_as_declared(world):
     world.run(3.5)
     rounds = world.game(0).rounds
     assert {b - a for a, b in pairwise(rounds)} == {1000} and len(rounds) >= 3
 
 
-def test_what_waits_is_not_called_again_before_it_has_ended():
+def test_a_method_that_waits_is_not_called_again_before_it_has_ended():
     calls, ends = [], gevent.event.Event()
 
     def hook():
@@ -284,7 +284,7 @@ def test_what_waits_is_not_called_again_before_it_has_ended():
         assert len(calls) == called
 
 
-def test_what_fails_when_nobody_has_asked_for_it_is_counted_and_called_again(caplog):
+def test_a_method_that_fails_in_its_round_is_counted_and_called_again(caplog):
     class Fails(Game):
         calls = 0
 
@@ -300,7 +300,7 @@ def test_what_fails_when_nobody_has_asked_for_it_is_counted_and_called_again(cap
     assert "fall of the game failed" in caplog.text
 
 
-def test_what_is_called_with_each_player_is_called_at_the_node_of_each(monkeypatch):
+def test_a_method_for_each_player_is_called_at_that_players_node(monkeypatch):
     monkeypatch.setattr(play, "EACH_AT_ONCE", 2)
 
     class Counts(Runs):

@@ -1,5 +1,5 @@
-"""Machines with addresses: who makes the plan of their districts, and how players go from one to
-another. Nobody is lost or doubled, and nobody sees a walker stop."""
+"""Machines with addresses: which node makes the plan of their districts, and how players go from
+one to another. Nobody is lost or doubled, and nobody sees a walker stop."""
 
 import pytest
 
@@ -15,10 +15,10 @@ from tests.server.harness import Clock, Harness, clock_stores
 
 A, B, C = (f"https://{name}.example.org" for name in "abc")
 
-#: The western half is A's, and the eastern half B's.
+#: The western half belongs to A, and the eastern half to B.
 HALVES = (COLUMNS, 0, A, B)
 
-#: A place well in the eastern half, and one in it, but beside the line.
+#: A place deep in the eastern half, and one in it, but beside the line.
 EAST, BESIDE = (40_000, 500), (500, 500)
 
 
@@ -33,7 +33,7 @@ def world(*addresses, skew=0):
 
 
 def told(machines):
-    """Return the plans that nodes know, while they hold."""
+    """Return the plans that the nodes know and that are still valid."""
     routers = [host.node.router for host in machines.hosts]
     return {None if router._outdated else router.plan for router in routers}
 
@@ -50,7 +50,7 @@ def loaded(host, busy, line=None):
 
 
 def halved(machines):
-    """Let the plan become HALVES, since the first machine is busy."""
+    """Let the plan become HALVES by making the first machine busy."""
     loaded(machines.hosts[0], 1.5, Line(COLUMNS, 0))
     machines.run(4000)
     loaded(machines.hosts[0], 0.6)
@@ -60,7 +60,7 @@ def halved(machines):
 
 @pytest.fixture(params=[0, 700])
 def machines(request):
-    """Two machines whose clocks differ, which have halves of the world."""
+    """Two machines whose clocks differ, each with one half of the world."""
     machines = world(A, B, skew=request.param)
     halved(machines)
     return machines
@@ -81,7 +81,7 @@ def asked(client):
 
 
 def follow(machines, client, address, name="W"):
-    """Let a client say hello at another machine with its last token; return it there."""
+    """Let a client say hello at another machine with its last token; return the client there."""
     [host] = [host for host in machines.hosts if host.node.router.address == address]
     there = machines.client(host)
     there.say_hello(name, token=client.model.token)
@@ -111,7 +111,7 @@ def walker(machines, at=(20_000, 500)):
 
 
 def intent(resident):
-    """Return what leads a player, as (class, x, y)."""
+    """Return the intent that leads a player, as (class, x, y)."""
     it = resident.intent
     return type(it), it.x, it.y
 
@@ -184,7 +184,7 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     assert asked(client) == []
 
 
-def test_of_two_who_make_a_plan_all_believe_the_same():
+def test_when_two_nodes_make_a_plan_all_believe_the_same_one():
     machines = world(A, B)
     router = machines.hosts[0].node.router
     router.told(7, router._lease.term + 5, [B])
@@ -216,7 +216,7 @@ def test_a_walker_goes_to_another_machine_and_nobody_sees_it_stop(machines):
     assert there.id == client.id and there.model.errors == []
     resident = east.node.residents.by_id[there.id]
     assert intent(resident) == (Heading, 1, 0) and resident.acted
-    # It is where it would be if nothing had happened.
+    # The player is where it would be if nothing had happened.
     expected = before[0] + 5120 * 800 // 1000
     assert abs(there.at()[0] - expected) <= 60
     assert abs(near.at(there)[0] - expected) <= 60 and abs(far.at(there)[0] - expected) <= 60
@@ -252,7 +252,7 @@ def test_what_a_player_did_while_its_second_connection_was_on_its_way_counts(mac
     machines.check()
 
 
-def test_all_that_a_player_has_goes_along(machines):
+def test_all_that_a_player_has_goes_with_it(machines):
     west, east = machines.hosts
     client = walker(machines)
     client.send(33, "Wanda", 77)
@@ -268,20 +268,20 @@ def test_all_that_a_player_has_goes_along(machines):
     machines.run(100)
     moved = east.node.residents.by_id[there.id]
     assert (moved.name, moved.look, moved.pace) == ("Wanda", 77, 150)
-    # Its way was told as it was: no step of it is faster than a walk.
+    # Its way was passed on exactly: no step of it is faster than a walk.
     there.walk(0, 1)
     machines.run(100)
     way = moved.recorded
     assert len(way) >= 3
     for (t0, x0, y0), (t1, x1, y1) in zip(way, way[1:], strict=False):
         assert abs(x1 - x0) + abs(y1 - y0) <= (t1 - t0) * 5120 * 150 // 100_000 + 20
-    # It is no newcomer, to whom a game has something to say.
+    # It is not a newcomer, to which a game would have something to say.
     assert joined == []
     machines.run(9000)
     assert moved.pace == 100
 
 
-def test_beside_the_line_nobody_goes_to_and_fro(machines):
+def test_nobody_beside_the_line_goes_to_and_fro(machines):
     client = stand(machines, "W", (-500, 500))
     machines.run(5000)
     client.go(*BESIDE)
@@ -299,7 +299,7 @@ def test_a_newcomer_in_another_district_is_welcomed_and_then_sent_there(machines
     assert whose(machines, there) is machines.hosts[1] and asked(there) == []
 
 
-def test_when_the_plan_changes_all_players_go_that_belong_elsewhere():
+def test_when_the_plan_changes_all_players_that_belong_elsewhere_go():
     machines = world(A, B)
     loaded(machines.hosts[0], 0.9)
     machines.run(1000)
@@ -371,7 +371,7 @@ def test_a_player_that_looks_at_the_map_is_not_asked_yet(machines):
     assert asked(client) == [B]
 
 
-# What goes wrong.
+# Failures.
 
 
 def test_nothing_has_happened_if_the_other_machine_dies_before_the_player_comes(machines):
@@ -386,7 +386,7 @@ def test_nothing_has_happened_if_the_other_machine_dies_before_the_player_comes(
     machines.check()
 
 
-def test_a_player_has_all_it_had_if_the_other_machine_dies_before_it_gets_it(machines):
+def test_a_player_keeps_all_it_had_if_the_other_machine_dies_before_it_gets_the_handover(machines):
     west, east = machines.hosts
     client = walker(machines)
     client.send(33, "Wanda", 77)
@@ -403,7 +403,7 @@ def test_a_player_has_all_it_had_if_the_other_machine_dies_before_it_gets_it(mac
     machines.check()
 
 
-def test_a_player_comes_back_if_the_other_machine_dies_after_it_has_got_it(machines):
+def test_a_player_comes_back_if_the_other_machine_dies_after_it_has_got_the_handover(machines):
     west, east = machines.hosts
     client = walker(machines)
     there = follow(machines, client, B)
@@ -427,7 +427,7 @@ def test_a_player_stays_if_the_other_machine_is_full(machines):
     assert intent(west.node.residents.by_id[client.id]) == (Heading, 1, 0)
 
 
-def test_a_player_goes_on_though_what_was_handed_over_is_lost(machines):
+def test_a_player_goes_on_though_its_handover_is_lost(machines):
     west, east = machines.hosts
     client = walker(machines)
     machines.network.cuts.add((west.broker, east.broker))

@@ -1,4 +1,4 @@
-"""A game that changes loses nothing of what is in the store unawares."""
+"""A game that changes never loses anything in the store unnoticed."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_fields_may_have_more_than_before(store, was, now):
     for kinds, numbers in ((first, {"Apple": 0}), (second, {"Apple": 1})):
         assert schema.note(store, "shop", kinds) == numbers
     assert schema.note(store, "shop", third) == {"Apple": 1, "Pear": 0}
-    # An older server that is started again changes nothing, and knows how old it is.
+    # An older server that is started again changes nothing, and gets its old number.
     assert schema.note(store, "shop", first) == {"Apple": 0}
     assert schema.note(store, "shop", third) == {"Apple": 1, "Pear": 0}
     assert schema.note(store, "other", third) == {"Apple": 0, "Pear": 0}
@@ -50,13 +50,13 @@ def test_a_game_may_change_as_often_and_have_as_many_kinds_as_it_likes(store):
         changed = kind(**{**many, "field_number_0000000": number(-(2**52) + 60 - turn, 2**52)})
         numbers = schema.note(store, "shop", [*kinds, changed])
         assert numbers["Apple"] == turn and numbers[kinds[0].__name__] == 0
-    # What it was long ago is not known any more: that is a new one.
+    # The version of long ago is not known any more, so it counts as a new one.
     first = kind(**{**many, "field_number_0000000": number(-(2**52), 2**52)})
     assert schema.note(store, "shop", [first])["Apple"] == 60
 
 
 def test_a_version_that_was_left_for_a_while_is_still_known(store):
-    """A field must have all that any version could have put there, and not the last one alone."""
+    """A field must allow all that any version could have put there, not only the last version."""
     upgrade = classmethod(lambda cls, values: values)
     schema.note(store, "shop", [kind(colour=number(0, 7))])
     schema.note(store, "shop", [kind(colour=text(0, 7), upgrade=upgrade)])
@@ -65,7 +65,7 @@ def test_a_version_that_was_left_for_a_while_is_still_known(store):
 
 
 def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tmp_path):
-    """That server has things with the number, which one that is started later must know."""
+    """That server has things with the number, so a server that is started later must know it."""
     changed, file = kind(colour=number(0, 8)), tmp_path / "store"
     opened = [open_store(f"sqlite:///{file}", "w") for _ in range(2)]
     schema.note(opened[0], "shop", [kind(colour=number(0, 7))])
@@ -93,12 +93,12 @@ def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tm
         (text(0, 7), text(0, 6), "from 0 to 6"),
     ],
 )
-def test_one_that_can_have_less_needs_an_upgrade(store, base, was, now, said):
+def test_a_field_that_can_have_less_than_before_needs_an_upgrade(store, base, was, now, said):
     schema.note(store, "shop", [kind(base, colour=was)])
     with pytest.raises(ValueError, match=said) as told:
         schema.note(store, "shop", [kind(base, colour=now)])
     assert "of Apple colour" in str(told.value) and "classmethod upgrade" in str(told.value)
-    # Nothing was noted: what it was is still known.
+    # Nothing was noted: the old version is still known.
     assert schema.note(store, "shop", [kind(base, colour=was)]) == {"Apple": 0}
     upgrade = classmethod(lambda cls, values: values)
     changed = kind(base, colour=now, upgrade=upgrade)
@@ -156,13 +156,13 @@ def new(broken=False):
 
 @pytest.fixture
 def kept():
-    """The clock and the stores of harnesses, one after the other."""
+    """The clock and the stores that harnesses use, one after the other."""
     clock = Clock()
     return {"clock": clock, "stores": clock_stores(clock)}
 
 
 def play(game, kept, **more):
-    """Return a harness that plays a game after another one, on the same store."""
+    """Return a harness that plays a game on the kept store, and a client in it."""
     harness = Harness(play=game, **{**kept, **more})
     client = harness.place("Ada", (0, 0))
     harness.run(4000)
@@ -179,7 +179,7 @@ def test_things_and_kept_values_are_upgraded_when_they_are_read(kept, caplog):
     after, client = play(new(), kept)
     assert client.model.things[0, 0][0][5:] == ["black", 3]
     assert client.model.kept[0, 0][0][0] >= ticks // 5
-    # It is taken as what it is now, though the store has something else.
+    # The apple is taken as the present version has it, though the store has the old one.
     client.go(4 * 1024 + 512, 4 * 1024 + 512)
     after.run(4000)
     assert client.model.told["touched"] == ["black", 3]
@@ -194,7 +194,7 @@ def test_an_older_version_leaves_alone_what_it_cannot_know(kept):
     client.go(4 * 1024 + 512, 4 * 1024 + 512)
     newer.run(4000)
     assert client.model.things[0, 0][0][5:] == ["blue", 3]
-    # A server of the old version that runs still, or again.
+    # A server of the old version that still runs, or runs again.
     older, other = play(old(), kept)
     assert not other.model.things.get((0, 0))
     older.node.play.clear((0, 0))
@@ -204,7 +204,7 @@ def test_an_older_version_leaves_alone_what_it_cannot_know(kept):
 
 
 def test_a_worker_that_is_started_with_another_game_loses_nothing(kept):
-    """The game's file has changed, and a worker that died is started with it."""
+    """The game's file has changed, and a worker that died is started again with the new one."""
     play(old(), kept)
 
     class Apple(Thing):
@@ -240,8 +240,8 @@ def test_a_store_that_is_away_at_first_is_read_later(kept):
     assert client.model.things[0, 0][0][5:] == ["black", 3]
 
 
-def test_parts_that_are_no_classes_count_too(kept):
-    """What they have in the store is checked by the worker, and no other kind suffers by it."""
+def test_parts_made_by_a_function_count_too(kept):
+    """The worker checks what they have in the store, and no other kind suffers."""
     play(old(), kept)
 
     def basket(colour):

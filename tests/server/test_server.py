@@ -1,4 +1,4 @@
-"""The whole server over real sockets: what a unit cannot show."""
+"""The whole server over real sockets: what tests of its units cannot show."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeyp
     together((watcher, player), lambda: watcher.model.totals[0] == people + 1)
     square = player.model.players[player.model.id].square
     together((watcher, player), lambda: square in watcher.model.dots)
-    # It is still there when a client that says nothing is closed.
+    # The watcher is still there when a client that says nothing has been closed.
     end = time.monotonic() + 3
     together((watcher, player), lambda: time.monotonic() > end)
     told = stats(server)
@@ -84,7 +84,7 @@ def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(
     together((a, b), lambda: a.sees(b))
     b.walk(1, 0)
     b.frame((1000).to_bytes(2, "big"), 8)
-    # Who only went silent would stay for ten seconds.
+    # A player that only fell silent would stay for ten seconds.
     a.until(lambda: not a.sees(b), seconds=8)
 
 
@@ -105,7 +105,7 @@ def test_computer_players_walk_near_the_plaza_like_anyone():
         client.close()
 
 
-def test_a_client_in_the_middle_of_its_handshake_is_told_too(monkeypatch):
+def test_a_client_in_the_middle_of_its_handshake_is_also_told_of_a_stop(monkeypatch):
     monkeypatch.setattr(app, "STOP_WITHIN", PATIENCE)
     with inside() as server:
         idle = SocketClient(server.port).hello("Idle")
@@ -113,7 +113,7 @@ def test_a_client_in_the_middle_of_its_handshake_is_told_too(monkeypatch):
             late.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
             assert json.loads(server.get("healthz"))["status"] == "ok"
             server.terminate()
-            # It waits for the idle one's answer.
+            # The server waits for the answer of the idle client.
             time.sleep(0.3)
             late.sendall(
                 b"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
@@ -128,7 +128,7 @@ def test_a_client_in_the_middle_of_its_handshake_is_told_too(monkeypatch):
 
 
 def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other():
-    # The black hole is an outage that never ends: what nobody brings back counts all the same.
+    # This broker is an outage that never ends: batches that do not come back count all the same.
     with inside("--broker", "null://") as server:
         a, b = SocketClient(server.port).hello("A"), SocketClient(server.port).hello("B")
         together((a, b), lambda: a.sees(b) and b.sees(a))
@@ -143,7 +143,7 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
 
 
 @pytest.mark.process
-def test_nothing_is_due_any_more_when_the_broker_is_closed():
+def test_nothing_is_due_after_the_broker_is_closed():
     script = """
 from gevent import monkey; monkey.patch_all()
 import gevent
@@ -179,11 +179,11 @@ def test_an_idle_server_sleeps():
         time.sleep(1)
         before = wake_ups()
         time.sleep(4)
-        # The heartbeat, its echo and the watch: each once a second.
+        # It wakes for the heartbeat, its echo and the watch, each once a second.
         assert wake_ups() - before <= 40
 
 
-def test_a_silent_client_is_pinged_and_then_let_go_and_one_that_answers_stays(monkeypatch):
+def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(monkeypatch):
     quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 4}
     for name, value in quick.items():
         monkeypatch.setattr(app, name, value)
@@ -195,7 +195,7 @@ def test_a_silent_client_is_pinged_and_then_let_go_and_one_that_answers_stays(mo
             for client in awake:
                 client.pump()
         together(awake, lambda: stats(server)["connections"] == len(awake))
-        # Those who answer are still there when as much time again has passed.
+        # Clients that answer are still there after the same time again.
         end = time.monotonic() + 5
         together(awake, lambda: time.monotonic() > end)
         assert all(client.closed is None for client in awake)

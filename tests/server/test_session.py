@@ -1,4 +1,4 @@
-"""Sessions: what is refused and how, who is behind, and what a client is told then."""
+"""Sessions: what is refused and how, which clients lag, and what they are told then."""
 
 import msgpack
 import pytest
@@ -108,7 +108,7 @@ def sends(client, message):
 
 
 def paces(client, times, ms):
-    """Let a player walk up and down, with a turn after so many ms."""
+    """Let a player walk up and down, with `times` turns, one every `ms`."""
     for n in range(times):
         client.walk(0, 1 - 2 * (n % 2))
         client.harness.run(ms)
@@ -149,7 +149,7 @@ def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, messag
     refused(client, code, close)
     assert harness.loop.stats[f"refused_{code}"] == 1
     harness.run(1000)
-    # All that the neighbour hears of it is that somebody has gone.
+    # All that the neighbour hears is that somebody has gone.
     heard = events(neighbour.connection.messages[told:])
     assert [event[:2] for event in heard] == [[3, client.id]]
     assert neighbour.at() == at and neighbour.connection.closed is None
@@ -157,7 +157,7 @@ def test_a_bad_message_is_refused_and_disturbs_nobody_else(harness, pair, messag
 
 
 @pytest.mark.parametrize("text", ["", "  ", "x" * 121, "ding \x07", "a" + "\u0301" * 5])
-def test_who_says_what_cannot_be_said_is_told_and_stays(harness, pair, text):
+def test_a_player_that_says_something_invalid_is_told_so_and_stays(harness, pair, text):
     client, neighbour = pair
     client.send(6, text)
     assert client.model.errors == ["say"] and client.connection.open
@@ -174,7 +174,7 @@ def test_intents_must_be_numbered_upwards(harness, pair):
     refused(client, "number", 1008)
 
 
-def test_the_farthest_of_all_fields_is_taken(harness):
+def test_the_largest_value_of_every_field_is_accepted(harness):
     client = harness.client().hello("x" * 20, (65535, 65535), near=2**53 - 1)
     for message in (
         [2, 2**53 - 3, 0, -1, -1],
@@ -205,7 +205,7 @@ def test_the_farthest_of_all_fields_is_taken(harness):
         "a\u0378",
     ],
 )
-def test_a_name_that_can_be_seen_is_taken(harness, name):
+def test_a_visible_name_is_accepted(harness, name):
     client = harness.client().hello(name)
     assert client.connection.closed is None
     assert client.model.players[client.id].name == " ".join(name.split())
@@ -255,7 +255,7 @@ def test_one_address_does_not_get_all_places(harness, monkeypatch):
     assert some[3].connection.closed[0] == 1013 and some[3].model.errors == ["joins"]
     assert harness.loop.stats["limited_seats"] == 1
     assert all(newcomer(harness, other).connection.open for other in ("192.0.2.2", "127.0.0.1"))
-    # A place is free again when its player goes, or goes on elsewhere.
+    # A place is free again when its player leaves, or continues elsewhere.
     again = newcomer(harness, "192.0.2.9", some[0].model.token)
     assert again.connection.open and newcomer(harness, "192.0.2.1").connection.open
     assert not newcomer(harness, "192.0.2.1").connection.open
@@ -300,7 +300,7 @@ def test_a_player_that_never_walked_or_spoke_is_gone_soon_after_it_is_lost(harne
     assert harness.node.residents.by_id == {}
 
 
-def test_players_of_one_address_join_so_many_at_a_time_and_a_few_wait_for_their_turn(harness):
+def test_players_of_one_address_join_a_few_at_a_time_and_some_wait_for_their_turn(harness):
     clients = [newcomer(harness, "192.0.2.1") for _ in range(260)]
     assert all(client.session.resident for client in clients[:240])
     assert not any(client.session.resident for client in clients[240:])
@@ -308,7 +308,7 @@ def test_players_of_one_address_join_so_many_at_a_time_and_a_few_wait_for_their_
         refused(client, "joins", 1013)
     assert harness.loop.stats["limited_joins"] == 10
     assert newcomer(harness, "192.0.2.2").session.resident
-    # Who hangs up while it waits has not joined.
+    # A client that hangs up while it waits has not joined.
     clients[249].connection.lose()
     harness.run(4600)
     assert all(client.session.resident for client in clients[240:249])
@@ -316,7 +316,7 @@ def test_players_of_one_address_join_so_many_at_a_time_and_a_few_wait_for_their_
     assert newcomer(harness, "192.0.2.1").connection.open
     harness.run(1000)
     harness.check()
-    # Who was kicked meanwhile is refused when it has its turn.
+    # A client that was barred meanwhile is refused when it has its turn.
     clients = [newcomer(harness, "192.0.2.1") for _ in range(30)]
     waiting = next(client for client in clients if client.session.resident is None)
     harness.node.orders.give(BAR, "192.0.2.1", 60)
@@ -325,7 +325,7 @@ def test_players_of_one_address_join_so_many_at_a_time_and_a_few_wait_for_their_
 
 
 def test_a_player_that_joins_and_drops_keeps_nobody_of_its_address_out(harness):
-    """As fast as it is let in, one connection after the other, until nothing is left."""
+    """It joins as fast as it is let in, one connection after the other, until nothing is left."""
     client = newcomer(harness, "192.0.2.1")
     for _ in range(400):
         if client.session.resident is not None:
@@ -343,7 +343,7 @@ def test_a_player_that_joins_and_drops_keeps_nobody_of_its_address_out(harness):
 
 
 def back(harness, client, code=None):
-    """Return a session of the same player; the former one ends first, or else is taken over."""
+    """Return a new session of the same player; the old one ends first, or else is taken over."""
     token = client.model.token
     if code is not None:
         client.connection.lose(code)
@@ -378,7 +378,7 @@ def test_a_player_from_another_node_may_say_one_thing_at_once():
     assert len(listener.model.chat) in (1, 2)
 
 
-def test_a_player_comes_back_so_often_and_not_more(harness, pair):
+def test_a_player_may_come_back_only_so_often(harness, pair):
     client, _ = pair
     for _ in range(5):
         client = back(harness, client)
@@ -389,7 +389,7 @@ def test_a_player_comes_back_so_often_and_not_more(harness, pair):
     assert back(harness, client).connection.closed is None
 
 
-def test_chat_in_a_square_has_a_limit_that_a_class_does_not_meet(harness):
+def test_chat_in_a_square_has_a_limit_that_a_school_class_does_not_reach(harness):
     crowd = [harness.place(f"C{n}", (0, 0)) for n in range(60)]
     for client in crowd:
         spams(client, 5)
@@ -398,7 +398,7 @@ def test_chat_in_a_square_has_a_limit_that_a_class_does_not_meet(harness):
     assert 250 <= heard <= 265
     codes = [code for client in crowd for code in client.model.errors]
     assert codes == ["crowded"] * (300 - heard)
-    # Another square has its own.
+    # Another square has its own limit.
     elsewhere = harness.place("E", (9, 9))
     elsewhere.send(6, "hello")
     harness.run(300)
@@ -406,7 +406,7 @@ def test_chat_in_a_square_has_a_limit_that_a_class_does_not_meet(harness):
 
 
 @pytest.mark.parametrize("message", [[6, "spam"], [35, "emote", [1]]])
-def test_one_address_silences_no_square(harness, message):
+def test_one_address_cannot_silence_a_square(harness, message):
     """64 players of one address say or show as much as each of them may."""
     honest = [harness.place(f"H{n}", (0, 0)) for n in range(5)]
     many = [harness.place(f"M{n}", (0, 0)) for n in range(64)]
@@ -427,11 +427,11 @@ def test_one_address_silences_no_square(harness, message):
 def test_messages_that_piled_up_while_the_server_stood_still_are_nobodys_fault(harness, pair):
     client, _ = pair
     harness.run(10_000)
-    # As Loop.late tells it after 10 s, in which a player walked on and on.
+    # As Loop.late tells after 10 s in which a player walked on and on.
     harness.loop.stood = 10_000
     paces(client, 250, 0)
     assert client.model.errors == [] and client.connection.closed is None
-    # So many as would have come meanwhile, and no more.
+    # As many messages as would have come in the pause are accepted, and no more.
     paces(client, 120, 0)
     assert client.model.errors
     client.model.errors.clear()
@@ -443,9 +443,9 @@ def test_messages_that_piled_up_while_the_server_stood_still_are_nobodys_fault(h
     assert client.connection.closed[0] == 1008
 
 
-# A server that is late.
+# Late servers.
 
-#: For each intent: how many ms before it is read it began, by the client, and its direction.
+#: For each intent: the ms from its beginning, by the client, to its reading, and its direction.
 INTENTS = st.lists(
     st.tuples(st.integers(-50, 900), st.integers(-1, 1), st.integers(-1, 1)),
     min_size=1,
@@ -455,7 +455,7 @@ INTENTS = st.lists(
 
 @given(INTENTS)
 @settings(max_examples=60, deadline=None)
-def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
+def test_intents_that_are_read_together_lead_where_they_lead_one_by_one(intents):
     harness = Harness()
     late, prompt = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     watcher = harness.place("C", (0, 0))
@@ -482,7 +482,7 @@ def test_intents_that_are_read_at_once_lead_where_they_lead_one_by_one(intents):
     assert told + replaced == 2 * len(intents)
 
 
-def test_words_behind_a_late_intent_are_said_where_that_leads(harness):
+def test_words_after_a_late_intent_are_said_where_that_intent_leads(harness):
     client = harness.stand("A", (16 * UNIT - 500, 8 * UNIT), (40, 25))
     neighbour = harness.place("B", (0, 0))
     harness.run(1000)
@@ -510,7 +510,7 @@ def test_intents_before_a_message_that_is_refused_are_obeyed(harness, pair):
 def test_a_client_that_a_late_server_cannot_hear_does_not_lag(harness, pair):
     client, neighbour = pair
     client.silent = True
-    # As Loop.late tells it after turns of 1.5 s: acknowledgements wait in the sockets.
+    # As Loop.late tells after turns of 1.5 s: acknowledgements wait in the sockets.
     harness.loop.stood = 1500
     paces(neighbour, 30, 100)
     assert client.session.lags_since is None
@@ -518,7 +518,7 @@ def test_a_client_that_a_late_server_cannot_hear_does_not_lag(harness, pair):
     assert client.session.lags_since is not None
 
 
-# Who does not keep up.
+# Clients that do not keep up.
 
 
 def test_a_client_that_only_acknowledges_does_not_lag_and_is_told_nothing(harness, pair):
@@ -530,7 +530,7 @@ def test_a_client_that_only_acknowledges_does_not_lag_and_is_told_nothing(harnes
         paces(neighbour, 8, 100)
         client.ack()
     assert client.session.lags_since is None
-    # Besides what the neighbour's feet wear.
+    # Apart from the ground that the neighbour wears down.
     assert {message[0] for message in client.connection.messages} - {CELLS} == {21}
     client.send(14, client.model.flush + 1)
     assert client.connection.closed[0] == 1008
@@ -579,11 +579,11 @@ def test_a_resync_waits_until_all_is_taken_and_acknowledged(harness, pair):
     harness.check()
 
 
-def test_a_socket_that_takes_no_more_is_not_resynced_into(harness, pair):
+def test_no_resync_is_written_to_a_socket_that_takes_no_more(harness, pair):
     client, _ = pair
     harness.run(1000)
     client.connection.stuck = True
-    # What waits is no flush: there is nothing to acknowledge.
+    # No flush is waiting, so there is nothing to acknowledge.
     client.send(5, 80, 60)
     client.send(5, 8, 8)
     assert client.session.lags_since is not None
@@ -640,7 +640,7 @@ def test_a_player_that_is_sent_away_for_an_error_is_gone_at_once(harness, pair, 
 # Flushes.
 
 
-def test_a_flush_is_one_write_a_client_whatever_arrived(harness):
+def test_a_flush_is_one_write_per_client_whatever_arrived(harness):
     crowd = [harness.place(f"P{n}", (n % 2, 0)) for n in range(30)]
     harness.run(500)
     harness.loop.cost = 0.01
@@ -677,7 +677,7 @@ def test_tokens_are_renewed_only_when_the_place_has_changed(harness, pair):
     assert tokens() == 2
 
 
-def test_a_token_that_a_client_who_is_behind_did_not_get_is_sent_again(harness, pair):
+def test_a_token_that_a_lagging_client_did_not_get_is_sent_again(harness, pair):
     client, neighbour = pair
     client.walk(1, 0)
     client.connection.stuck = True
@@ -699,7 +699,7 @@ def test_a_token_that_a_client_who_is_behind_did_not_get_is_sent_again(harness, 
     ("asked", "granted"),
     [((1, 1), [8, 8]), ((65535, 65535), [96, 64]), ((96, 64), [96, 64]), ((41, 9), [41, 9])],
 )
-def test_a_welcome_is_followed_by_a_token_what_is_held_and_a_snapshot_of_each_square(
+def test_a_welcome_is_followed_by_a_token_the_held_squares_and_their_snapshots(
     harness, asked, granted
 ):
     client = harness.client().hello("Wren", asked)
@@ -708,7 +708,7 @@ def test_a_welcome_is_followed_by_a_token_what_is_held_and_a_snapshot_of_each_sq
     # A viewport is clamped.
     assert welcome[12:15] == [*granted, GROUND] and welcome[3] == client.now()
     assert {tuple(m[1:3]) for m in rest if m[0] == 19} == set(Rect(*held[1:]).squares())
-    # Nothing is told that is as everybody takes it to be: clocks, and the link.
+    # Clients are not told what they assume anyway: that the clocks and the link are right.
     assert {m[0] for m in rest} <= {19, 20, 21}
     client.send(5, *asked)
     assert client.model.held == tuple(held[1:]) and client.connection.closed is None

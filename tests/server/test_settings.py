@@ -14,7 +14,7 @@ from tests.processes import PATIENCE, ServerProcess, limited, python, serving
 def test_without_any_option_there_are_the_defaults():
     read = settings.read([], {})
     assert (read.host, read.port, read.broker) == ("127.0.0.1", 8000, "")
-    # Whoever comes first to a new server is not alone.
+    # The first player on a new server is not alone.
     assert (read.game, read.of_game.walkers, read.of_game.deer) == ("flatlands", 20, 8)
     assert (read.seed, read.side, read.secret) == (2013, 16, None)
 
@@ -59,7 +59,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--wings"], {}, "unrecognized arguments: --wings"),
     ],
 )
-def test_a_wrong_setting_is_refused_in_words(capsys, arguments, environment, said):
+def test_a_wrong_setting_is_refused_with_a_sentence(capsys, arguments, environment, said):
     with pytest.raises(SystemExit) as ended:
         settings.read(arguments, environment)
     assert ended.value.code == 2
@@ -92,7 +92,7 @@ def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
     assert settings.read([], {"REDIS_URL": "redis://r"}).broker == "redis://r"
     both = {"REDIS_URL": "redis://r", "BROKER_URL": "null://"}
     assert settings.read([], both).broker == "null://"
-    # Some hosts name the same server twice, older ones only over TLS.
+    # Some hosts name the same server twice, and older ones name it only over TLS.
     secure = {"REDIS_TLS_URL": "rediss://s", "REDIS_URL": ""}
     assert settings.read([], secure).broker == "rediss://s"
     assert settings.read([], {**secure, "REDIS_URL": "redis://r"}).broker == "redis://r"
@@ -154,7 +154,7 @@ def test_help_lists_every_option_with_its_variable(capsys):
         ({"BROKER_URL": "redis://a", "STORE_URL": "none"}, None),
     ],
 )
-def test_a_broker_that_keeps_what_it_is_given_is_the_store_and_otherwise_a_file(environment, url):
+def test_a_broker_that_keeps_what_it_is_given_is_the_store_or_else_a_file_is(environment, url):
     assert settings.read([], environment).store == url
 
 
@@ -174,7 +174,7 @@ def test_a_file_on_heroku_is_known_to_be_lost(environment, forgets):
 
 @pytest.fixture(scope="module")
 def taken():
-    """A port that is taken."""
+    """A port that is in use."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield str(listener.getsockname()[1])
 
@@ -198,7 +198,7 @@ def test_a_server_that_cannot_be_started_says_why(taken, options, code, said):
 
 
 @pytest.mark.process
-def test_a_failure_at_a_file_is_not_said_of_the_port():
+def test_a_failure_of_a_file_is_not_blamed_on_the_port():
     code = (
         "import sys\nfrom flatlands.server.__main__ import main\nsys.executable = '/not/there'\n"
         "sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none'\nsys.exit(main())"
@@ -245,7 +245,7 @@ def test_the_addresses_that_are_shown_are_for_a_browser_here_and_for_others(host
         (signal.SIGINT, "15 characters .", r".* WARNING SECRET_KEY has fewer than 16 .*\n"),
     ],
 )
-def test_a_signal_ends_it_well_and_a_secret_that_can_be_guessed_is_told(number, secret, said):
+def test_a_signal_ends_the_server_well_and_a_guessable_secret_is_reported(number, secret, said):
     server = ServerProcess(SECRET_KEY=secret)
     try:
         server.process.send_signal(number)

@@ -1,4 +1,4 @@
-"""What players show of themselves: their looks, other names, and emotes."""
+"""What players show of themselves: looks, new names and emotes."""
 
 import msgpack
 import pytest
@@ -17,7 +17,7 @@ def pair():
     harness.check()
 
 
-def test_a_look_and_another_name_are_seen_at_all_nodes_and_last_through_squares(pair):
+def test_a_look_and_a_new_name_are_seen_at_all_nodes_and_in_every_square(pair):
     harness, a, b = pair
     a.send(33, "  Ada  Lark ", 1027)
     harness.run(500)
@@ -47,7 +47,7 @@ def test_a_newcomer_with_a_look_enters_once_and_with_it(pair):
     assert [(event[0], event[12]) for event in enters] == [(0, 1030)]
 
 
-def test_a_player_who_comes_back_may_mend_its_name_but_not_by_a_bad_one(pair):
+def test_a_player_that_comes_back_may_change_its_name_but_not_to_a_bad_one(pair):
     harness, a, b = pair
     a.send(33, "Typpo", 5)
     a.send(33, "a\u202eb", 9)
@@ -65,7 +65,7 @@ def test_a_player_who_comes_back_may_mend_its_name_but_not_by_a_bad_one(pair):
     assert b.model.players[a.id].name == "Fixed" and b.model.players[a.id].look == 5
 
 
-def test_an_emote_is_seen_by_all_who_hold_the_square_and_keeps_a_player_who_is_lost(pair):
+def test_an_emote_is_seen_by_all_who_hold_the_square_and_keeps_a_lost_player(pair):
     harness, a, b = pair
     far = harness.place("Far", (9, 9))
     emotes = [1, 2, 6, 99, 255]

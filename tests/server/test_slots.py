@@ -1,4 +1,4 @@
-"""Slots: who gets which, and that no record is ever taken for another player's."""
+"""Slots: which player gets which, and that no record is ever taken for another player's."""
 
 import pytest
 from hypothesis import given
@@ -15,11 +15,11 @@ from tests.server.harness import Harness, node_batch, two_nodes
 SQUARE = (0, 0)
 
 
-# Who gets which.
+# Which player gets which slot.
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000), st.integers(0, 99)), max_size=200))
-def test_no_slot_is_anothers_before_it_has_rested_and_all_is_forgotten_in_the_end(steps):
+def test_a_slot_is_given_again_only_after_a_rest_and_all_are_forgotten_in_the_end(steps):
     some, now = Slots(), 0
     used: dict[tuple, list[int]] = {(0, 0): [], (1, 0): []}
     left: dict[tuple, int] = {}
@@ -30,7 +30,7 @@ def test_no_slot_is_anothers_before_it_has_rested_and_all_is_forgotten_in_the_en
             slot = some.take(square, now)
             assert slot not in used[square]
             assert now - left.get((square, slot), -SLOT_RESTS) >= SLOT_RESTS
-            # A slot is new only if all others are used or rest.
+            # A new slot is made only if all others are in use or rest.
             if slot not in used[square] and (square, slot) not in left:
                 rest = [s for (at, s), t in left.items() if at == square and now - t < SLOT_RESTS]
                 assert slot == len({*used[square], *rest})
@@ -47,7 +47,7 @@ def test_no_slot_is_anothers_before_it_has_rested_and_all_is_forgotten_in_the_en
     assert some._rows.keys() == {(8, 8)} and not some._resting
 
 
-def test_a_slot_of_one_byte_is_given_first_and_the_one_that_rested_longest():
+def test_slots_of_one_byte_are_given_first_and_those_that_rested_longest():
     some = Slots()
     assert [some.take(SQUARE, 0) for _ in range(NARROW + 3)] == list(range(NARROW + 3))
     for slot in (NARROW + 1, NARROW, 9, 4):
@@ -115,8 +115,8 @@ def record(seq, x):
 
 @pytest.fixture
 def story():
-    """A watcher, and a function that lets its node hear a batch of another one, so many ms after it
-    began; it returns where in x each player of that node is believed to be."""
+    """A watcher, and a function that lets its node hear a batch of another node, some ms after the
+    beginning, and returns the x at which each player of that node is believed to be."""
     harness = Harness()
     watcher = harness.place("W", SQUARE)
     begun = harness.loop.now()
@@ -146,18 +146,18 @@ def test_records_are_neither_read_nor_passed_on_long_after_something_was_missed(
     message = peer_protocol.full_state(SQUARE, 77, 5, sent, 0, 1, [entry(5, 3)])
     harness.node.receive(Message(harness.node.channels.square(SQUARE), message))
     assert tell(5, 6, 3 * SLOT_RESTS, record(4, 300)) == {5: 8492}
-    # What is older than the last that came is ignored, as is what comes twice.
+    # Batches older than the last one are ignored, as are batches that come twice.
     for number in (5, 6):
         assert tell(5, number, 3 * SLOT_RESTS, record(5, 400)) == {5: 8492}
 
 
-def test_a_player_whose_slot_is_anothers_by_now_is_gone_and_an_old_record_moves_nobody(story):
+def test_a_player_whose_slot_another_one_has_now_is_gone_and_an_old_record_moves_nobody(story):
     harness, _watcher, tell = story
     assert tell(0, 1, 0, entry(5)) == {5: 8192}
     assert tell(1, 2, 0, record(2, 100)) == {5: 8292}
     assert tell(2, 3, 0, record(1, 900)) == {5: 8292}
     assert harness.place("N", SQUARE).model.players[5].track[0] == 8292
-    # That it left was lost, or else its node would not have given its slot to another one.
+    # Its leave must be lost, or else its node would not have given its slot to another player.
     assert tell(4, 5, 0, entry(6)) == {6: 8192}
 
 
@@ -173,7 +173,7 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     assert not peers.peers and peers.source(77) == 1
     peers.offset(77, harness.loop.now())
     assert peers.source(77) == 1 and 77 in peers.peers
-    # It was only heard in a square: then it may be a minute until its next heartbeat.
+    # The node was only heard in a square: its next heartbeat may be a minute away.
     harness.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
     assert not peers.peers
     peers.offset(77, harness.loop.now())
@@ -191,7 +191,7 @@ def test_a_record_that_a_node_reads_late_does_not_move_the_player_that_has_the_s
         harness.run(60)
     first.connection.lose(1000)
     harness.run(SLOT_RESTS + 500)
-    # That the second one comes is lost, so that a full state tells of it, when a third one asks.
+    # The enter of the second one is lost: a full state tells of it, when a third one asks.
     harness.network.cuts.add((a.host.broker, b.host.broker))
     second = harness.place("second", (0, 0), host=a.host)
     assert harness.hosts[0].node.residents.by_id[second.id].slot == slot

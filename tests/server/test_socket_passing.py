@@ -1,4 +1,4 @@
-"""Sockets that are passed from process to process, here within one."""
+"""Sockets that are passed from process to process, here within one process."""
 
 import os
 import resource
@@ -17,7 +17,7 @@ from tests.server.test_connection import turn
 
 
 class Ends:
-    """Two passages, and what has come at the second one."""
+    """Two passages, and what has arrived at the second one."""
 
     def __init__(self, folder):
         self.here, self.there = Passage(folder), Passage(folder)
@@ -49,7 +49,7 @@ def pair():
         yield ours, peer
 
 
-def test_a_socket_arrives_with_its_message_and_with_what_was_not_read(ends, pair):
+def test_a_socket_arrives_with_its_message_and_its_unread_bytes(ends, pair):
     ours, peer = pair
     peer.send(b"unread")
     assert ends.here.send("there", b"message", ours)
@@ -76,7 +76,7 @@ def test_a_receiver_that_is_not_there_gets_nothing(ends, pair):
     assert not ends.here.send("there", b"message", pair[0])
 
 
-def test_too_much_that_waits_is_refused_and_not_waited_for(ends):
+def test_messages_beyond_what_may_wait_are_refused_at_once(ends):
     sent = 0
     while ends.here.send("there", bytes(1000)):
         sent += 1
@@ -94,11 +94,11 @@ def test_a_message_under_way_to_a_receiver_that_closes_is_still_taken(ends, pair
     assert message == b"message" and taken.recv(100) == b"hello"
 
 
-def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):
+def test_a_name_is_taken_over_from_its_former_holder(ends, tmp_path):
     later, arrived = Passage(tmp_path), []
     later.open("there", lambda message, _sock: arrived.append(message))
     assert ends.here.send("there", b"message")
-    # The one before it closes later, as in a replacement.
+    # The former holder closes later, as when a worker is replaced.
     ends.there.close()
     assert ends.here.send("there", b"another")
     turn()
@@ -106,19 +106,19 @@ def test_a_name_is_taken_over_from_who_had_it(ends, tmp_path):
     later.close()
 
 
-def test_to_open_it_again_changes_nothing(ends, pair):
+def test_opening_a_passage_again_changes_nothing(ends, pair):
     assert ends.here.send("there", b"message", pair[0])
     descriptors = os.listdir("/proc/self/fd")
     ends.there.open("there", ends.take)
-    # A receiver that is thrown away while the loop watches it costs the process its life as soon as
-    # its descriptor's number is another socket's.
+    # If a receiver were thrown away while the loop watches it, the process would die as soon as
+    # another socket had the number of its descriptor.
     assert os.listdir("/proc/self/fd") == descriptors
     turn()
     [(message, _)] = ends.arrived
     assert message == b"message"
 
 
-def test_a_failure_of_the_receiver_ends_neither_it_nor_hangs_the_client(ends, pair, tmp_path):
+def test_a_receiver_that_fails_neither_ends_nor_leaves_the_client_hanging(ends, pair, tmp_path):
     ours, peer = pair
     came = []
 
@@ -142,14 +142,14 @@ def test_a_failure_of_the_receiver_ends_neither_it_nor_hangs_the_client(ends, pa
 
 
 def epolled():
-    """Return how many descriptors the event loop has at epoll."""
+    """Return how many descriptors the event loop watches with epoll."""
     fd = gevent.get_hub().loop.fileno()
     return Path(f"/proc/self/fdinfo/{fd}").read_text().count("tfd:")
 
 
 @contextmanager
 def no_descriptor_left():
-    """Let this process open no descriptor."""
+    """Prevent this process from opening descriptors."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
     try:
@@ -180,7 +180,7 @@ def test_the_next_owner_reads_on_exactly_where_the_last_one_stopped(ends, pair):
     peer.send(client_frame(2, b"one"))
     turn()
     assert owned.messages == [b"one"] and owned.connection.at_rest
-    # Half a message, which the first owner does not read any more.
+    # The peer sends half a message, which the first owner does not read any more.
     data = client_frame(2, b"two")
     peer.send(data[:4])
     watched = epolled()
@@ -197,7 +197,7 @@ def test_the_next_owner_reads_on_exactly_where_the_last_one_stopped(ends, pair):
     turn()
 
 
-def test_a_connection_is_passed_on_whole_while_no_descriptor_is_left(ends, pair):
+def test_a_connection_is_passed_on_whole_even_when_no_descriptor_is_left(ends, pair):
     ours, peer = pair
     owned, watched = Owned(ours), epolled()
     with no_descriptor_left():

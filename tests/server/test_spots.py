@@ -61,7 +61,7 @@ def test_newcomers_may_begin_on_a_circle_far_from_each_other(ring):
     # They begin somewhere in a square, and a square that is nearly all water is passed over.
     assert all(abs(math.hypot(x, y) / UNIT - ring) < 2 * GRID.side for x, y in places)
     assert len({GRID.square(*place) for place in places}) > 60
-    # They are all around.
+    # They are on all sides.
     assert {(x > 0, y > 0) for x, y in places} == {(a, b) for a in (0, 1) for b in (0, 1)}
 
 

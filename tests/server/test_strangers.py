@@ -1,4 +1,4 @@
-"""Servers that share a store, and hear different brokers."""
+"""Servers that share a store but hear different brokers."""
 
 import logging
 
@@ -19,7 +19,7 @@ def sharing(nodes):
 
 
 def cut(harness, host):
-    """Let a node hear another broker than all others."""
+    """Let a node hear a different broker from all others."""
     for other in harness.hosts:
         if other is not host:
             harness.network.cuts |= {(other.broker, host.broker), (host.broker, other.broker)}
@@ -34,12 +34,12 @@ def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
     client = two.place("A", (0, 0))
     assert apart(two) == [False, False]
     cut(two, two.hosts[1])
-    # Until then each believes that the other one is dead.
+    # Until they say so, each believes that the other one is dead.
     two.run(10_000 + DEAD_AFTER + 2 * EVERY)
     assert apart(two) == [True, True] and client.model.linked is False
     told = [r.message for r in caplog.records if r.levelno == logging.WARNING]
     assert told.count(APART) == 2
-    # Players may come all the same: so one broker is left for another.
+    # Players may join all the same: this is how a world leaves one broker for another.
     assert [host.node.peers.why_not_ready() for host in two.hosts] == [[], []]
     two.run(30_000)
     assert apart(two) == [True, True]

@@ -16,13 +16,13 @@ from tests.server.harness import Clock, Harness, Rules, clock_stores, events, tw
 
 OLD, NEW, THIRD = "memory://harness", "redis://new", "redis://third"
 
-#: ms after which a node that says nothing is waited for no more, and within which a swap ends.
+#: ms after which a silent node is no longer waited for, and within which a swap ends.
 FORGOTTEN, ENDS_WITHIN = 14_000, 5000
 
 
 class World:
-    """Nodes with a player each. All see each other, walk, and talk all the time, and each must see
-    and hear all others all the time."""
+    """Nodes with a player each. All players walk and talk all the time, and each must always see
+    and hear all others."""
 
     def __init__(self, nodes=3):
         clock = Clock()
@@ -43,7 +43,7 @@ class World:
         self.came[player] = self.turns
 
     def play(self, ms=0, until=None):
-        """Let so many ms pass, or as many as it takes, while all walk to and fro and talk."""
+        """Let `ms` pass, or as many as it takes, while all walk to and fro and talk."""
         end = self.turns + (ms // 50 if until is None else 800)
         awake = []
         while self.turns < end and not (until is not None and until()):
@@ -62,7 +62,7 @@ class World:
         assert until is None or until()
 
     def check(self):
-        """Everybody has heard exactly once what everybody said who still lives."""
+        """Check that everybody has heard exactly once what each player still in the world said."""
         self.harness.run(500)
         clients = self.harness.clients
         for player in clients:
@@ -85,7 +85,7 @@ class World:
         self.play(until=lambda: any(f"phase {number} of 3" in state for state in self.states()))
 
     def ends(self, url=NEW, within=ENDS_WITHIN):
-        """Let time pass until the swap has ended; all nodes are on this broker then."""
+        """Let time pass until the swap has ended, with all nodes on this broker."""
         began = self.turns
         self.play(until=lambda: not any(self.states()))
         assert (self.turns - began) * 50 <= within
@@ -109,7 +109,7 @@ def swapping(phase):
 
 
 def never_answers(host, silent=NEW):
-    """Let a node not reach a broker, as it reaches others."""
+    """Let a node fail to reach a broker, though it reaches others."""
 
     def connect(url):
         link = host.connect(url)
@@ -121,7 +121,7 @@ def never_answers(host, silent=NEW):
 
 
 def reaches(host):
-    """Let it reach the broker now."""
+    """Let the node reach the broker now."""
     host.node.swap._connect = host.connect
     for link in host.links:
         link.down, link.ages = False, [LinkAge("a link", 0.0)]
@@ -131,9 +131,9 @@ def test_a_world_changes_its_broker_under_its_players():
     world = World()
     world.play(1000)
     world.order()
-    # In the store is who gave it, and all others are told within two seconds.
+    # The node that got the order knows it at once; the others learn of it within two seconds.
     assert "changing broker from memory://harness to redis://new, phase 1 of 3" in world.states()[0]
-    # Who is asked how far it is finds out.
+    # A node that is asked for the state finds out.
     assert world.states()[1] == ""
     world.hosts[1].node.swap.look()
     assert "redis://new, phase 1 of 3" in world.states()[1]
@@ -144,7 +144,7 @@ def test_a_world_changes_its_broker_under_its_players():
     world.ends()
     network = world.harness.networks[NEW]
     assert len(network.links) == 3 and not world.harness.network.links
-    # And on to another one, and back.
+    # Now to another broker, and back.
     world.order(THIRD, host=1)
     world.ends(THIRD)
     world.order(OLD, host=2)
@@ -152,7 +152,7 @@ def test_a_world_changes_its_broker_under_its_players():
     assert [host.node.bus.counters.published > 0 for host in world.hosts] == [True] * 3
 
 
-#: ms to the old broker and from it, and to and from the new one, of each node.
+#: ms that messages of each node take to the old and the new broker, and from it.
 OLD_LAGS, NEW_LAGS = ((5, 70, 120), (5, 5, 100)), ((5, 5, 120), (5, 5, 5))
 
 
@@ -180,7 +180,7 @@ def test_nothing_on_the_new_broker_overtakes_what_was_said_on_the_old_one(lags):
     world.ends(within=2 * ENDS_WITHIN)
 
 
-def test_a_fence_of_before_lets_nothing_pass_that_came_since(monkeypatch):
+def test_an_earlier_fence_lets_nothing_pass_that_came_after_it(monkeypatch):
     world, _, _ = two_nodes()
     bus, nonces, received = world.node.bus, iter((1, 2)), []
     monkeypatch.setattr("random.getrandbits", lambda _: next(nonces))
@@ -196,7 +196,7 @@ def test_a_fence_of_before_lets_nothing_pass_that_came_since(monkeypatch):
 
 
 @pytest.mark.parametrize("ms", range(1500, 3000, 130))
-def test_it_goes_back_at_any_moment(ms):
+def test_a_swap_can_go_back_at_any_moment(ms):
     world = World()
     slow(world, {OLD: OLD_LAGS, NEW: NEW_LAGS})
     world.play(1000)
@@ -219,10 +219,10 @@ def test_a_node_that_opens_the_new_broker_after_all_went_back_closes_it():
 
 
 @pytest.mark.parametrize("phase", [1, 2, 3])
-def test_a_node_dies(phase):
+def test_a_swap_ends_though_a_node_dies(phase):
     world = swapping(phase)
     if phase == 1:
-        # It would end before the others know that it is dead.
+        # Otherwise the swap would end before the others know that the node is dead.
         never_answers(world.hosts[2])
     world.harness.kill(world.hosts[2])
     world.ends(within=FORGOTTEN)
@@ -236,11 +236,11 @@ def test_a_node_that_was_stopped_is_not_waited_for():
 
 
 @pytest.mark.parametrize("phase", [1, 2])
-def test_a_node_that_stands_still_stops_it_and_is_named(phase):
+def test_a_node_that_stands_still_stops_the_swap_and_is_named(phase):
     world = swapping(phase)
     asleep = world.hosts[2]
     asleep.freeze()
-    # It is dead for the others by then, but not for long.
+    # By then the others take it for dead, but not for long yet.
     world.play(5000)
     assert {f"waits for node {asleep.node.id}" in state for state in world.states()} == {True}
     asleep.thaw()
@@ -248,12 +248,12 @@ def test_a_node_that_stands_still_stops_it_and_is_named(phase):
     world.ends()
 
 
-def test_a_node_that_does_not_reach_the_new_broker_stops_it_and_it_goes_back():
+def test_a_node_that_does_not_reach_the_new_broker_stops_a_swap_and_it_can_go_back():
     world = World()
     never_answers(world.hosts[1])
     world.order()
     world.play(FORGOTTEN)
-    # Nor does one that starts, and knows nobody yet, go on without it: their heartbeats are due.
+    # Nor does a node that starts and knows nobody yet go on without it: heartbeats are due.
     world.harness.run(1100 - world.harness.clock.time % 1000)
     world.harness.host()
     world.play(4000)
@@ -271,7 +271,7 @@ def test_a_node_that_does_not_reach_the_new_broker_stops_it_and_it_goes_back():
 
 
 @pytest.mark.parametrize("phase", [1, 2, 3])
-def test_a_node_starts_in_each_phase(phase):
+def test_a_node_may_start_in_any_phase(phase):
     world = swapping(phase)
     new = world.harness.host()
     world.play(1500)
@@ -279,7 +279,7 @@ def test_a_node_starts_in_each_phase(phase):
     world.ends()
 
 
-def test_a_node_that_slept_through_all_of_it_finds_the_new_broker():
+def test_a_node_that_slept_through_the_whole_swap_finds_the_new_broker():
     world = World()
     asleep = world.hosts[2]
     asleep.freeze()
@@ -289,13 +289,13 @@ def test_a_node_that_slept_through_all_of_it_finds_the_new_broker():
     asleep.thaw()
     world.harness.run(EVERY + 2000)
     assert {host.node.bus.broker.url for host in world.hosts} == {NEW}
-    # What was said meanwhile is over for its player, who was gone for the others.
+    # Its player, which was gone for the others, does not hear what was said meanwhile.
     del world.said[:]
     world.play(2000)
     world.check()
 
 
-def test_a_node_that_begins_on_the_broker_that_was_left_comes_after():
+def test_a_node_that_begins_on_the_old_broker_follows_to_the_new_one():
     world = World(nodes=2)
     world.order()
     world.ends()
@@ -317,7 +317,7 @@ def test_the_old_broker_may_be_down():
     world.ends()
 
 
-def test_a_broker_that_cannot_be_that_of_the_world_is_refused():
+def test_a_broker_that_cannot_be_the_worlds_is_refused():
     world = World()
     alone, _a, _b = two_nodes()
     with pytest.raises(ValueError, match=NO_STORE):

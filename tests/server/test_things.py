@@ -1,4 +1,4 @@
-"""Things of a game: they are planted, touched by who comes near, and taken once."""
+"""Things of a game: they are planted, touched by players that come near, and taken once."""
 
 import math
 import random
@@ -47,7 +47,7 @@ class Egg(Thing, reach=0.5, lasts=10):
 
 
 class Orchard(Engine):
-    """Two apples in each cell; what happens to them is noted, and what to do is told."""
+    """Two apples in each cell. What happens to them is noted; tests say what is to be done."""
 
     ground = plain()
     things = [Apple, Egg]
@@ -92,7 +92,7 @@ def middle(tile):
 
 
 def lying(client):
-    """Return what a client knows, by its id."""
+    """Return the things that a client knows, by their ids."""
     return {thing[1]: thing for things in client.model.things.values() for thing in things}
 
 
@@ -145,7 +145,7 @@ def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(or
         walker.walk(1, 0)
     harness.run(3000)
     [(when, _, apple)] = game.touched[:1]
-    # Five tiles, less its reach of one.
+    # It has walked five tiles, less the reach of one.
     assert abs(when - began - 4 * UNIT * 1000 / SPEED) <= 2
     assert (apple.tile, apple.colour, apple.id) == ((5, 0), 1, "Apple:0:0:0")
     assert client.model.told["found"] == [apple.id, apple.version, 2]
@@ -174,7 +174,7 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
     client.go(*middle((5, 0)))
     harness.run(1000)
     assert len(game.touched) == 2
-    # Who stands on it touches it no more, though other things come to lie there.
+    # A player that stands on it does not touch it again, even if other things appear there.
     harness.run(2 * AGAIN)
     client.send(35, "lay", ["here"])
     harness.run(500)
@@ -182,7 +182,7 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
     assert isinstance(game.touched[2][2], Egg)
 
 
-def test_a_thing_that_comes_to_lie_beside_somebody_is_touched(orchard):
+def test_a_thing_that_appears_beside_a_player_is_touched(orchard):
     harness = orchard(nodes=2)
     stands = at(harness, "a", (8, 8))
     lays = at(harness, "b", (8, 8), harness.hosts[1])
@@ -191,7 +191,7 @@ def test_a_thing_that_comes_to_lie_beside_somebody_is_touched(orchard):
     harness.run(500)
     lays.send(35, "lay", ["for you"])
     harness.run(200)
-    # Of the three, two stand there: each at its own node.
+    # Two of the three players stand there, each at its own node.
     touched = [one for host in harness.hosts for one in harness.game_of(host).touched]
     assert {who for _, who, _ in touched} <= {stands.id, lays.id} and touched
     assert touched[0][2].note == "for you"
@@ -201,7 +201,7 @@ def test_a_thing_that_comes_to_lie_beside_somebody_is_touched(orchard):
     assert sum(len(client.model.found) for client in (stands, lays, walks)) == 2
 
 
-def test_things_that_follow_lie_there_at_their_time_with_their_fields(orchard):
+def test_things_that_follow_a_taken_one_appear_at_their_time_with_their_fields(orchard):
     harness = orchard(nodes=2)
     game = harness.game_of()
     game.then = lambda apple: [
@@ -266,7 +266,7 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     harness.run(100)
     assert [thing[5] for thing in lying(client).values() if thing[0] == 1] == ["rude"]
     planted = {id for id in lying(client) if id.startswith("Apple")}
-    # What was planted may have got a text from a player.
+    # A planted thing may have got a text from a player.
     note = Egg((6, 6))
     [note] = harness.node.play.lying.checked([note], (0, 0))
     item = harness.node.play.lying._item(note)
@@ -331,7 +331,7 @@ def test_a_store_that_is_away_is_told_to_the_player_and_harms_nobody(orchard, ca
 def test_a_thing_that_was_taken_already_is_read_again(orchard):
     harness = orchard()
     client = at(harness, "a", (3, 0))
-    # Another program has taken it, and tells nobody.
+    # Another program has taken the thing, and tells nobody.
     harness.node.keeper.store.take(ORCHARD, "Apple:0:0:0")
     assert "Apple:0:0:0" in lying(client)
     client.walk(1, 0)
@@ -354,7 +354,7 @@ def test_a_player_that_is_not_here_any_more_takes_nothing(orchard, caplog):
     walker.walk(1, 0)
     harness.run(500)
     assert len(harness.game_of().touched) == 1 and "Apple:0:0:0" in lying(client)
-    # That is no failure of the game's.
+    # The game has not failed.
     assert harness.loop.stats["hooks_failed"] == 0 and "failed" not in caplog.text
 
 
@@ -372,7 +372,7 @@ def test_nothing_that_the_event_loop_calls_may_wait_for_the_store():
     assert asked == [] and "may wait" in told[0]
     with pytest.raises(Away):
         keeper.wait(lambda store: store.count("a"))
-    # A fault of who asks is no fault of the store.
+    # An error of the caller is not taken for an error of the store.
     with pytest.raises(ZeroDivisionError):
         keeper.wait(lambda _store: 1 // 0)
 
@@ -393,7 +393,7 @@ def test_one_object_of_the_game_may_lie_at_several_times(orchard):
         assert len(set(client.model.found)) == taken and prize.id == ""
 
 
-def test_things_that_are_too_much_for_one_message_are_told_in_several(orchard):
+def test_things_that_are_too_many_for_one_message_are_told_in_several(orchard):
     class Book(Thing, reach=0.5):
         words = text(0, 2000)
 
@@ -422,7 +422,7 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
         egg = Egg(tile)
         egg.after = 1000
         first.node.play.lying.leave([egg])
-    # The first node has claimed both, and its lease ends before it goes on.
+    # The first node has claimed both things, and its lease ends before it continues.
     late = []
     done = first.node.keeper.ask
     first.node.keeper.ask = lambda *question: late.append(question)
@@ -480,7 +480,7 @@ def test_a_thing_that_may_not_be_planted_is_an_error_and_nothing_lies_there(
     assert harness.loop.stats["hooks_failed"] > 0
 
 
-def test_many_who_look_at_a_board_are_one_question(orchard):
+def test_many_looks_at_a_board_are_one_question_to_the_store(orchard):
     harness = orchard()
     boards, asked = harness.node.play.boards, []
     gate = gevent.event.Event()
@@ -513,7 +513,7 @@ def test_things_of_a_square_that_comes_into_view_on_the_way_are_touched(orchard)
     walker = at(harness, "a", (0, 0), size=(8, 8))
     walker.walk(1, 0)
     harness.run(200)
-    # Somebody else lets the node know what lies there before the walker holds the square.
+    # Another player lets the node know what lies there before the walker holds the square.
     at(harness, "b", (22, 3), size=(8, 8))
     harness.run(3000)
     touched = [thing.tile for _, who, thing in harness.game_of().touched if who == walker.id]
@@ -528,7 +528,7 @@ def test_a_thing_that_was_passed_while_the_node_was_late_is_touched(orchard, wha
     walker = at(harness, "a", (3, 0))
     walker.walk(1, 0)
     harness.run(100)
-    # The loop is late: what the client sent comes first.
+    # The loop is late, so the messages of the client are read first.
     harness.clock.time += 900
     if what == "intent":
         walker.walk(0, 1)
@@ -635,7 +635,7 @@ def test_a_part_is_told_of_its_own_things_only_and_what_it_plants_lies_beside_ot
         ("Apple", {}, {f"f{n}": flag() for n in range(17)}, "Apple is too large"),
     ],
 )
-def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, fields, says):
+def test_an_invalid_kind_is_refused_where_it_is_declared(name, more, fields, says):
     with pytest.raises(ValueError, match=says):
         type(name, (Thing,), fields, **more)
 
@@ -643,7 +643,7 @@ def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, field
 @pytest.mark.parametrize(
     ("bases", "fields", "says"),
     [
-        # It would lose its fields.
+        # The class would lose its fields.
         ((Apple,), {}, "must inherit from Thing, Event, Kept or Record itself"),
         *(
             ((Engine,), {what: wrong}, f"{what} is a list of classes")
@@ -652,7 +652,7 @@ def test_a_kind_that_cannot_be_is_refused_where_it_is_declared(name, more, field
         ),
     ],
 )
-def test_a_class_that_cannot_be_is_refused_where_it_is_declared(bases, fields, says):
+def test_an_invalid_class_is_refused_where_it_is_declared(bases, fields, says):
     with pytest.raises(ValueError, match=says):
         type("Bad", bases, fields)
 
@@ -665,7 +665,7 @@ def test_a_class_that_cannot_be_is_refused_where_it_is_declared(bases, fields, s
         (lambda: Apple((2**31, 0)), "2\\^31"),
         (lambda: Apple((0, 0), colour=8), "Apple: colour must be"),
         (lambda: Apple((0, 0), colour=True), "Apple: colour must be"),
-        # Texts are cleaned as those of a chat.
+        # Texts are cleaned like those of a chat.
         *(
             (lambda bad=bad: Egg((0, 0), note=bad), "Egg: note must be")
             for bad in ("x" * 21, "\u202e", "a\x07", "\ud800")
@@ -676,7 +676,7 @@ def test_a_class_that_cannot_be_is_refused_where_it_is_declared(bases, fields, s
         (lambda: Apple((0, 0)).again(colour=0), "Apple: colour must be"),
     ],
 )
-def test_a_thing_that_cannot_be_is_refused(make, says):
+def test_an_invalid_thing_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()
     assert Egg((0, 0), note="  a   b  ").note == "a b"
@@ -756,7 +756,7 @@ class Pantry(Engine):
 
 
 def asks(harness, client, *asked):
-    """Let a client ask for actions, one after the other; return the errors that it got since."""
+    """Let a client ask for actions, one after the other; return the errors that it got."""
     before = len(client.model.errors)
     for name, *fields in asked:
         client.send(35, name, fields)
@@ -764,19 +764,19 @@ def asks(harness, client, *asked):
     return client.model.errors[before:]
 
 
-def test_of_a_kind_so_many_lie_in_a_square_and_so_many_are_of_a_person(orchard):
+def test_the_things_of_a_kind_in_a_square_and_of_a_person_are_limited(orchard):
     harness = orchard(nodes=2, play=Pantry)
     a, b = two(harness, (3, 7), keyed)
     assert asks(harness, at(harness, "nobody", (3, 7)), ["put"]) == ["key"]
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == []
     assert asks(harness, a, ["put"]) == asks(harness, b, ["put"]) == ["room"]
     assert len(lying(a)) == 2 and lying(b) == lying(a)
-    # Its two other places are those that it has still; "room" has taken none.
+    # It still has its two other places: the put refused with "room" has used none.
     for column in (20, 36):
         assert asks(harness, keyed(harness, "a", (column, 7)), ["put"]) == []
     far = keyed(harness, "a", (52, 7))
     assert asks(harness, far, ["put"]) == ["most"]
-    # Whoever takes what it left, its place is free at once; and so it is where it lay too long.
+    # Its place is free at once when anybody takes the thing, and also after it lay too long.
     assert asks(harness, b, ["eat"]) == asks(harness, far, ["put"]) == []
     harness.run(21_000)
     assert lying(a) == {}
@@ -797,7 +797,7 @@ def test_a_thing_that_two_nodes_change_at_once_is_changed_twice_and_hides_its_hi
     assert (a.model.told["jar"], b.model.told["jar"]) == ([1], [2])
     [item] = [item for item in harness.node.keeper.store.each(ORCHARD) if item.id == jar[1]]
     assert msgpack.unpackb(item.body)[4]["_by"] == "secret a b"
-    # It lies for as long as a new one.
+    # A changed jar lies there for as long as a new one.
     harness.run(15_000)
     assert asks(harness, b, ["change", "fill"]) == []
     harness.run(15_000)
@@ -811,11 +811,11 @@ def test_a_thing_that_cannot_be_changed_stays_as_it_is(orchard, caplog):
     assert asks(harness, a, ["change", "fill"]) == ["brimming"] and not caplog.records
     for how in ("move", "lose", "hide", "same", "wait"):
         assert asks(harness, a, ["change", how]) == ["failed"]
-    # Of errors of one kind and line not each is in the log.
+    # Repeated errors of one kind and line are not all in the log.
     assert [each.exc_info[0] for each in caplog.records] == [ValueError, RuntimeError]
     [jar] = lying(a).values()
     assert jar[5] == 9
-    # It is gone, and this node has not heard of that.
+    # The jar is gone, but this node has not heard of that.
     store = harness.node.keeper.store
     store.take(ORCHARD, jar[1])
     assert asks(harness, a, ["change", "fill"]) == [] and a.model.told["jar"] == [None]
@@ -835,7 +835,7 @@ def test_a_text_that_cannot_be_shown_is_not_read(orchard):
 
 
 class Shelf(Pantry):
-    """What happens to jars is what a test says."""
+    """A test says what happens to jars."""
 
     job = None
 
@@ -845,7 +845,7 @@ class Shelf(Pantry):
 
 
 def told(harness, client, job):
-    """Let a game do something for a player; return what comes of that, or the last error."""
+    """Let a game do something for a player; return the result, or the last error."""
     Shelf.result, Shelf.job = None, lambda _self, me: job(me)
     errors = asks(harness, client, ["go"])
     return errors[-1] if errors else Shelf.result
@@ -855,7 +855,7 @@ def places(harness):
     return [item.id for item in harness.node.keeper.store.each(ORCHARD) if item.id[:3] == "of "]
 
 
-def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orchard):
+def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orchard):
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Jar((5, 5))))
@@ -866,14 +866,14 @@ def test_the_places_of_what_is_taken_are_free_at_once_whoever_has_changed_it(orc
         return me.take(now)
 
     assert told(harness, a, job) is True and places(harness) == []
-    # What was gone before is free when it is over, and not only minutes later.
+    # The place of a thing is free when its time is over, not only minutes later.
     for _ in range(2):
         assert told(harness, a, lambda me: me.leave(Jar((5, 5)), Jar((6, 6)))) is None
         harness.run(20_000 + GROW_EVERY)
         assert lying(a) == {} and places(harness) == []
 
 
-def test_what_is_changed_just_before_it_is_over_keeps_its_places(orchard):
+def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Jar((5, 5))))
@@ -893,7 +893,7 @@ def test_what_is_changed_just_before_it_is_over_keeps_its_places(orchard):
 
 
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
-    # Most of a day nothing happens.
+    # For most of a day nothing happens.
     assert LOOK_EVERY == 24 * 3600 * 1000
     monkeypatch.setattr("flatlands.server.kept.lying.LOOK_EVERY", 3 * LEFT_WITHIN)
 
@@ -953,7 +953,7 @@ def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(
     assert len(lying(a)) == 1 and lying(a) == lying(b)
 
 
-def test_nobody_leaves_more_where_very_much_lies(orchard, monkeypatch):
+def test_nobody_leaves_a_thing_where_too_many_lie_already(orchard, monkeypatch):
     monkeypatch.setattr("flatlands.server.kept.lying.CROWDED", 5)
     harness = orchard()
     harness.game_of().takes = False
@@ -975,7 +975,7 @@ def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_wa
     assert [jar[6] for jar in lying(a).values()] == ["?", "?"]
 
 
-def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():
+def test_a_touch_is_at_the_first_ms_at_which_the_thing_is_within_reach():
     chance = random.Random(5)
     near = 0
     for _ in range(2000):
@@ -987,7 +987,7 @@ def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():
         within = [t for t in range(lasts + 1) if math.hypot(*track.at(t)) <= reach]
         near += bool(within)
         if found == NEVER:
-            # Positions are whole units: at the rim they may be a little nearer.
+            # Positions are whole units, so at the rim they may be a little nearer.
             assert not within or min(math.hypot(*track.at(t)) for t in within) > reach - 2
         else:
             assert not within or found <= within[0] + 1
@@ -996,7 +996,7 @@ def test_the_moment_is_that_at_which_one_who_looks_each_ms_finds_it_first():
 
 
 class Carried(Engine):
-    """Who leaves the game leaves an egg where it was."""
+    """A player that leaves the game leaves an egg where it was."""
 
     ground, things = plain(), [Egg]
 

@@ -50,7 +50,7 @@ def test_an_invitation_is_no_token_and_nobody_else_can_make_one():
         assert tokens.read_invitation(text) is None
 
 
-def test_a_token_of_another_secret_or_with_a_letter_changed_is_worth_nothing():
+def test_a_token_with_another_secret_or_a_changed_letter_is_worth_nothing():
     token = Tokens("shared").make(5, 3, (100, -7))
     assert Tokens("another").read(token) is None
     for at in range(len(token) - 1):
@@ -59,7 +59,7 @@ def test_a_token_of_another_secret_or_with_a_letter_changed_is_worth_nothing():
 
 
 def test_a_token_of_another_world_with_the_same_secret_is_worth_nothing():
-    """Its player would begin at a place of the other one."""
+    """Its player would begin at a place that belongs to the other world."""
     one = Tokens("shared", "2013 flatlands")
     token, text = one.make(5, 3, (100, -7)), one.invite(5, "Wren", (100, -7))
     for world, known in (("7 flatlands", 0), ("2013 elsewhere", 0), ("2013 flatlands", 1)):
@@ -74,7 +74,7 @@ def test_a_player_from_another_world_is_a_newcomer():
     assert abs(back.at()[0]) < 100 * UNIT
 
 
-def test_without_a_secret_each_process_has_one_of_its_own():
+def test_without_a_secret_each_process_makes_its_own():
     one, other = Tokens(None), Tokens(None)
     token = one.make(5, 3, (100, -7))
     assert one.read(token) == (5, 3, (100, -7), {})

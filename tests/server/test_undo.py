@@ -1,4 +1,4 @@
-"""What operators undo: what one person has written last, and nothing else."""
+"""Operators undo what one person wrote last, and nothing else."""
 
 import pytest
 
@@ -28,7 +28,7 @@ class Walls(Game):
 
 
 def written(*writes):
-    """Return a harness and the play of its second node, after (who, value, ms) at (3, 4)."""
+    """Return a harness and its second node's play, after writes (who, value, ms) at (3, 4)."""
     harness, a, b = world(play=Walls)
     for who, value, ms in writes:
         a.host.node.game.floor.write((3, 4), value, who)
@@ -36,7 +36,7 @@ def written(*writes):
     return harness, b.host.node.play
 
 
-def test_a_value_that_others_wrote_since_stays():
+def test_a_value_that_others_have_written_since_stays():
     harness, play = written((ADA, 3, 1000), (BOB, 5, 1000), (CARL, 9, 10))
     play.undo(BOB.hex(), HERE)
     harness.run(2000)
@@ -50,7 +50,7 @@ def test_a_player_that_writes_the_value_that_is_there_has_changed_nothing():
     assert values(harness, "floor", (3, 4)) == {3}
 
 
-def test_the_value_before_is_known_though_both_wrote_within_a_moment():
+def test_the_previous_value_is_known_though_both_wrote_within_a_moment():
     harness, play = written((ADA, 3, 20), (BOB, 5, 1000))
     assert play.undo(BOB.hex(), HERE) == {BOB.hex(): 1}
     harness.run(1000)
@@ -72,7 +72,7 @@ def test_sums_are_taken_back_once_however_often_an_operator_asks():
     assert values(harness, "worn", (3, 4)) == {4}
 
 
-def test_the_value_before_is_known_though_the_store_failed_in_between():
+def test_the_previous_value_is_known_though_the_store_failed_in_between():
     harness, a, b = world(play=Walls)
     floor, spawn, asked = a.host.node.game.floor, a.host.spawn, []
     a.host.spawn = lambda call, *arguments: asked.append((call, arguments))
@@ -108,7 +108,7 @@ def queue(layer):
 
 
 @pytest.mark.parametrize("zero", [False, True])
-def test_a_row_is_due_when_something_of_it_is_to_be_forgotten(zero):
+def test_a_row_is_due_when_one_of_its_values_is_to_be_forgotten(zero):
     clock = Clock()
     store, rows = clock_stores(clock)(), Rows("some", LAST, NEVER, owners=False)
     for place, value in ((5, 7), (6, 0))[: 1 + zero]:

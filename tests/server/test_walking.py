@@ -1,4 +1,4 @@
-"""How players walk, and where they begin, is for the game to say."""
+"""The game decides how players walk, and where they begin."""
 
 import pytest
 
@@ -33,14 +33,14 @@ def test_players_walk_only_as_the_game_lets_them(walking, east, diagonal, goal):
         assert (after != before, client.model.errors) == (may, [] if may else ["walk"])
         client.walk(0, 0)
         harness.run(400)
-    # An intent that is not obeyed does not count, and a stop always does.
+    # An intent that is not obeyed does not count, but a stop always does.
     assert client.model.players[client.id].ack == client.number and client.connection.open
     client.model.errors.clear()
     client.home()
     assert client.model.errors == ([] if walking == "free" else ["walk"])
 
 
-def test_a_newcomer_begins_where_the_game_says_and_who_comes_back_where_it_was():
+def test_a_newcomer_begins_where_the_game_says_and_a_returning_player_where_it_was():
     harness = play(begin=lambda self: (100, -7))
     client = harness.client().hello("Ada")
     assert client.at() == (100 * UNIT + 512, -7 * UNIT + 512)
@@ -65,6 +65,6 @@ def test_a_player_that_can_begin_nowhere_begins_near_the_origin(begin, failed):
     assert harness.node.stats["hooks_failed"] == failed
 
 
-def test_a_way_to_walk_that_there_is_not_is_told():
+def test_an_unknown_way_to_walk_is_refused():
     with pytest.raises(ValueError, match="one of free, straight, none"):
         play(walking="diagonal")

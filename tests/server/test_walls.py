@@ -1,4 +1,4 @@
-"""Walls that players build: nobody walks through them, at whichever node, and nobody is stuck."""
+"""Walls that players build: at no node does anybody walk through them, and nobody gets stuck."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def tile(client):
 
 
 @pytest.mark.parametrize("builder", [0, 1])
-def test_a_wall_stops_who_walks_towards_it_and_is_gone_when_it_is_dug_away(builder):
+def test_a_wall_stops_a_player_that_walks_towards_it_and_is_gone_once_dug_away(builder):
     harness, *clients = world(play=Yard)
     a, b = clients
     column, row = tile(a)
@@ -42,7 +42,7 @@ def test_a_wall_stops_who_walks_towards_it_and_is_gone_when_it_is_dug_away(build
     harness.run(3000)
     assert tile(a) == (column + 4, row)
     harness.check()
-    # What is below the least solid value is no wall.
+    # A value below the least solid one is no wall.
     wall(clients[builder], [(column + 5, row)], kind=4)
     a.walk(1, 0)
     harness.run(1000)
@@ -50,7 +50,7 @@ def test_a_wall_stops_who_walks_towards_it_and_is_gone_when_it_is_dug_away(build
     harness.check()
 
 
-def test_a_player_on_the_way_to_a_goal_goes_along_a_wall_that_comes_to_be():
+def test_a_player_on_the_way_to_a_goal_goes_along_a_wall_built_meanwhile():
     harness, a, _ = world(play=Yard)
     column, row = tile(a)
     a.go((column + 10) * UNIT, (row + 4) * UNIT)
@@ -65,7 +65,7 @@ def test_a_player_on_the_way_to_a_goal_goes_along_a_wall_that_comes_to_be():
     assert tile(a)[1] > y
 
 
-def test_a_wall_elsewhere_changes_no_way():
+def test_a_wall_elsewhere_changes_nobodys_way():
     harness, a, _ = world(play=Yard)
     column, row = tile(a)
     a.walk(1, 0)
@@ -96,7 +96,7 @@ def test_a_player_that_comes_back_into_a_wall_is_put_beside_it():
     assert max(abs(p - q) for p, q in zip(tile(again), at, strict=True)) == 1
 
 
-def test_walls_bar_who_comes_near_them_and_did_not_know_them():
+def test_walls_stop_a_player_whose_node_did_not_know_them_before():
     harness, a, b = world(play=Yard)
     far = tile(a)[0] + 60
     row = tile(a)[1]
@@ -107,7 +107,7 @@ def test_walls_bar_who_comes_near_them_and_did_not_know_them():
     assert tile(b) == (far - 1, row)
 
 
-def test_a_newcomer_where_all_is_built_over_is_put_beside_it():
+def test_a_newcomer_whose_place_is_all_built_over_is_put_beside_it():
     harness, a, _ = world(play=Yard)
     node = a.host.node
     node.game.walls[[(n, m) for n in range(-12, 12) for m in range(-12, 12)]] = 5
@@ -119,7 +119,7 @@ def test_a_newcomer_where_all_is_built_over_is_put_beside_it():
 
 
 @pytest.mark.parametrize("wrong", [0, 256, True, "1"])
-def test_a_wrong_solid_is_refused_in_words(wrong):
+def test_a_wrong_solid_is_refused_with_a_sentence(wrong):
     with pytest.raises(ValueError, match="solid from 1 to 255 on, and not from"):
         Cells(solid=wrong)
 

@@ -1,6 +1,6 @@
-"""How many files a message passes through on its way: the fewer there are, the fewer one reads.
+"""How many files a message passes through: the fewer there are, the fewer a reader must open.
 
-The harness stands for sockets and loop, so none of their files is counted.
+The harness replaces the sockets and the loop, so none of their files are counted.
 """
 
 import sys
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from tests.processes import ROOT
 from tests.server.harness import Harness
 
-#: Files of these folders count.
+#: Only files in these folders count.
 COUNTED = tuple(
     f"{ROOT}/flatlands/{name}/" for name in ("server", "world", "brokers", "stores", "games")
 )
 
-#: Journey -> how many files it may pass through.
+#: Message -> how many files it may pass through.
 MOST = {"walk": 23, "hello": 36, "token": 38}
 
 
 @contextmanager
 def watching():
-    """Yield the set of files of which a function is called in the block."""
+    """Yield the set of files whose functions are called in the block."""
     files, by_chance = set(), {"games/flatlands/walkers/sight.py"}
 
     def called(frame, event, _argument):
@@ -33,7 +33,7 @@ def watching():
         yield files
     finally:
         sys.setprofile(None)
-        # Few newcomers pass it.
+        # Few newcomers pass through these files.
         files -= by_chance
 
 

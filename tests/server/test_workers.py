@@ -35,8 +35,8 @@ def children(server, what="listen-fd"):
 
 
 def vanished(messages):
-    """Return the players of whom a client was told that they are gone, and believed it: it knew
-    them, and nothing newer of them."""
+    """Return the players that a client was told are gone, if it believed that: it knew them, and
+    nothing newer of them."""
     seqs, found = {}, set()
     for message in messages:
         told = [one[1:] for one in message[4]] if message[0] == 19 else events([message])
@@ -67,7 +67,7 @@ def test_hangups_in_a_row_replace_all_workers_and_add_none():
         for _ in range(2):
             server.process.send_signal(signal.SIGHUP)
             time.sleep(0.1)
-        # The first, those of the first hangup, and of all that came meanwhile.
+        # The first two, two for the first hangup, and two for all hangups that came meanwhile.
         until(lambda: grown(6))
         assert len(seen) == 6
         assert not first & set(children(server))
@@ -103,7 +103,7 @@ def test_a_child_that_is_just_being_started_is_stopped_with_the_others(monkeypat
     replacing.get(timeout=PATIENCE)
 
 
-def test_a_worker_that_is_stopped_or_dies_is_started_again_and_a_hangup_of_one_is_none():
+def test_a_worker_that_stops_or_dies_is_started_again_and_a_hangup_of_one_is_ignored():
     with serving("--workers", "2", "--broker", "null://") as server:
         first = children(server)
         assert len(first) == 2
@@ -134,13 +134,13 @@ def test_a_client_that_waits_for_a_server_that_stops_is_refused_at_once():
         waiting = []
         with pytest.raises(ConnectionRefusedError):
             while True:
-                # Who is just connecting while the server closes its socket is told by a reset.
+                # A client that connects just as the server closes its socket gets a reset.
                 with suppress(ConnectionResetError):
                     waiting.append(socket.create_connection(("127.0.0.1", server.port), PATIENCE))
                 time.sleep(0.02)
-        # The clients have not answered: the worker that has them still waits for them.
+        # The clients have not answered, so their worker still waits for them.
         assert children(server) and server.process.poll() is None
-        # Also those who came before and were not accepted any more know by now.
+        # Clients that came before but were no longer accepted know by now, too.
         for client in waiting:
             with client, suppress(ConnectionResetError, BrokenPipeError):
                 client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -212,15 +212,15 @@ def test_a_supervisor_that_stood_still_itself_kills_nobody(monkeypatch):
     monkeypatch.setattr("flatlands.server.supervisor.SILENT_MOST", 3)
     with supervised("--broker", "null://") as supervisor:
         first = dict(slots(supervisor))
-        # Without a turn of its loop, as after SIGSTOP.
+        # It has no turn of its loop, as after SIGSTOP.
         time.sleep(5)
         gevent.sleep(3)
         assert slots(supervisor) == first and all(child.alive for child in first.values())
 
 
-def test_a_start_that_is_slow_ends_nobody_else_and_is_tried_anew(tmp_path, monkeypatch, caplog):
+def test_a_slow_start_ends_no_other_child_and_is_tried_again(tmp_path, monkeypatch, caplog):
     been = tmp_path / "been"
-    # One of the two never gets anywhere, once.
+    # The first start of one of the two hangs.
     slow = program(
         tmp_path / "slow", f'mkdir {been} 2> /dev/null && exec sleep 60; exec {sys.executable} "$@"'
     )
@@ -285,9 +285,9 @@ def test_a_hangup_of_a_single_process_changes_nothing_and_says_so():
 def test_a_server_whose_terminal_is_closed_ends(workers):
     pid, terminal = pty.fork()
     if not pid:
-        # In the child: a process with a terminal of its own.
+        # In the child: a process with its own terminal.
         os.chdir(ROOT)
-        # Also where these tests run under nohup, which a server would obey.
+        # This is for tests under nohup, which a server would obey.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
         os.execv(sys.executable, [sys.executable, *command])
@@ -299,8 +299,8 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
 
 
 def pump(clients, seconds):
-    """Let all clients take what comes; bring back, by its token, who is sent away. Return how many
-    were."""
+    """Let all clients take what comes; bring back, by its token, each one that is sent away. Return
+    how many were."""
     sent_away = 0
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -317,7 +317,7 @@ def pump(clients, seconds):
 
 
 def settle(clients, condition, seconds=PATIENCE):
-    """Let all clients take what comes until something is so; return how many were sent away."""
+    """Let all clients take what comes until a condition is true; return how many were sent away."""
     sent_away, deadline = 0, time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came"
@@ -326,7 +326,7 @@ def settle(clients, condition, seconds=PATIENCE):
 
 
 def meet(port, count, others=()):
-    """Return so many clients that have heard of each other. They and others read on meanwhile."""
+    """Return `count` clients that have heard of each other; they and `others` read on meanwhile."""
     clients = []
     for n in range(count):
         clients.append(SocketClient(port).hello(f"P{n}", (90, 60)))
@@ -337,7 +337,7 @@ def meet(port, count, others=()):
 
 
 def agree(clients):
-    """Say whether all of them know each other, and where everybody is."""
+    """Return whether all of them know each other, and where everybody is."""
     return all(
         other.model.id in client.model.players and client.at(other.model.id) == other.at()
         for client in clients
@@ -358,7 +358,7 @@ def walk(clients, walkers):
 
 def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
     with serving("--workers", "2") as server:
-        # They come back one after the other: with more, the last ones are late on a busy machine.
+        # They come back one by one: with more clients, the last are late on a busy machine.
         clients = meet(server.port, 20)
         first, ids = set(children(server)), [c.model.id for c in clients]
         for client in clients:
@@ -366,7 +366,7 @@ def test_replacing_all_workers_sends_everybody_away_once_and_loses_nobody():
         server.process.send_signal(signal.SIGHUP)
         sent_away = settle(clients, lambda: not first & set(children(server)))
         sent_away += settle(clients, lambda: agree(clients))
-        # Whoever of the old ones may still be seen would be gone by now, and be told to be.
+        # Old players that might still be seen would be gone by now, and clients would be told so.
         sent_away += pump(clients, 4)
         assert sent_away == len(clients)
         assert [client.model.id for client in clients] == ids
@@ -384,7 +384,7 @@ def test_what_a_game_prints_is_not_taken_for_what_a_worker_says(tmp_path):
         "class Game(Engine):\n    @every(0.2)\n    def beat(self):\n"
         "        print('to', 'and fro', sep=chr(9), flush=True)\n"
     )
-    # An empty option says as little as none, also of what the supervisor has for its workers.
+    # An empty option counts as none, also for what the supervisor passes to its workers.
     with serving("--workers", "2", "--broker", "", "--game", str(game)) as server:
         first = set(children(server))
         until(lambda: stats(server)["nodes"] == 2)
@@ -393,7 +393,7 @@ def test_what_a_game_prints_is_not_taken_for_what_a_worker_says(tmp_path):
 
 
 def sources(client, which):
-    """Return the nodes, as a client knows them, that have those players whose ids `which` takes."""
+    """Return the nodes, as a client knows them, that have the players whose ids `which` accepts."""
     return {player.source for id, player in client.model.players.items() if which(id)}
 
 
@@ -401,28 +401,28 @@ def sources(client, which):
 
 
 def at_one_worker(clients):
-    """Say whether each client knows all of them as players of its own worker."""
+    """Return whether each client knows all of them as players of its own worker."""
     ids = {client.model.id for client in clients}
     return all(sources(client, lambda id: id in ids) == {0} for client in clients)
 
 
 def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
     with serving("--workers", "3") as server:
-        # Who comes before the first plan is passed on while it plays.
+        # Players that come before the first plan are passed on while they play.
         clients = meet(server.port, 6)
         settle(clients, lambda: at_one_worker(clients))
-        # Workers are told the plan once a second, also those to which none of them has come.
+        # Workers are told the plan once a second, even those to which none of the players came.
         pump(clients, 2.5)
         before = stats(server)["counted"]
         passed = before.get("passed_on", 0)
         later = meet(server.port, 12, clients)
-        # On a quiet machine most connections come to one worker: until others come elsewhere.
+        # On a quiet machine most connections come to one worker, so try until some come to others.
         while stats(server)["counted"].get("passed_on", 0) == passed and len(later) < 96:
             later += meet(server.port, 12, [*clients, *later])
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
-        # Who is passed on before it plays needs no resync; one that did not read in time does.
-        # A worker that stood still takes nobody for a second: who comes then is passed on later.
+        # A player passed on before it plays needs no resync; a client that reads too late does.
+        # A worker that stood still takes nobody for a second; newcomers are then passed on later.
         counted = stats(server)["counted"]
         if counted.get("late_ms", 0) - before.get("late_ms", 0) < 1000:
             assert sum(c.model.resyncs for c in later) <= counted.get("lagged", 0)
@@ -438,7 +438,7 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
 
 
 def fill(server):
-    """Return 19 clients at one worker, which accepts 20 and is about to part with half of them."""
+    """Return 19 clients at one worker, which accepts 20 and is about to pass on half of them."""
     clients = meet(server.port, 6)
     settle(clients, lambda: at_one_worker(clients))
     while len(clients) < 19:
@@ -448,7 +448,7 @@ def fill(server):
 
 
 @pytest.mark.parametrize("slot", [0, 1])
-def test_a_worker_is_killed_while_players_are_passed_on_and_all_come_back(slot):
+def test_all_come_back_when_a_worker_is_killed_while_players_are_passed_on(slot):
     with serving("--workers", "2", "--max-players", "20") as server:
         clients = fill(server)
         ids = [client.model.id for client in clients]
@@ -458,7 +458,7 @@ def test_a_worker_is_killed_while_players_are_passed_on_and_all_come_back(slot):
         deadline, replaced = time.monotonic() + PATIENCE, False
         while not (replaced and agree(clients)):
             assert time.monotonic() < deadline, "not everybody came back"
-            # The connections of the dead worker were closed before: all who had one are told now.
+            # The dead worker's connections were closed earlier: clients that had one are told now.
             replaced = bool(set(children(server)) - set(first))
             for at, client in enumerate(clients):
                 client.pump(0.01)
@@ -472,7 +472,7 @@ def test_a_worker_is_killed_while_players_are_passed_on_and_all_come_back(slot):
                         clients[at].model.token = token
                         clients[at].hello(client.name, (90, 60), token)
         assert [client.model.id for client in clients] == ids
-        # Nobody is shown who is not there any more.
+        # No screen shows a player that is not there any more.
         pump(clients, 4)
         settle(clients, lambda: agree(clients))
         for client in clients:

@@ -1,4 +1,4 @@
-"""One world over two servers of their own ports, through each broker that joins processes."""
+"""One world over two servers on different ports, through each broker that joins processes."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ def meeting(*servers):
 
 @pytest.fixture
 def pair(servers):
-    """A player on each of the two servers, who know each other."""
+    """A player on each of the two servers; the two know each other."""
     with meeting(*servers) as clients:
         yield clients
 
@@ -86,7 +86,7 @@ def test_a_player_goes_on_at_the_other_server(servers, pair):
 def test_a_killed_servers_players_are_gone_within_five_seconds():
     with joined("redis") as (one, other), meeting(one, other) as (a, b):
         other.kill()
-        # After five, and what a busy machine takes to show it.
+        # Five seconds, and the time that a busy machine takes to show it.
         together((a,), lambda: b.model.id not in a.model.players, seconds=15)
 
 
@@ -108,5 +108,5 @@ def test_the_procfiles_web_line_serves_on_the_hosts_port():
         web.terminate()
         assert web.wait(PATIENCE) == 0
         web.stdout.close()
-    # Whoever starts the whole file, as honcho does, starts nothing that listens besides.
+    # Starting the whole file, as honcho does, starts nothing else that listens.
     assert list(lines) == ["web"]

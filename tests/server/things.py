@@ -16,7 +16,7 @@ QUICK, SLOW = Rules(per_cell=3, pause=0.2), Rules(per_cell=3, pause=10**4)
 
 
 class Broken:
-    """What a node has for a store while that cannot be reached."""
+    """Stands for a node's store that cannot be reached."""
 
     identity = "broken"
 
@@ -29,7 +29,7 @@ class Broken:
 
 @contextmanager
 def worlds(url: str) -> Iterator[Callable[..., Harness]]:
-    """Yield a function that starts a harness, all of whose nodes share a world in a store."""
+    """Yield a function that starts a harness whose nodes all share a world in a store."""
     opened: list[Store] = []
 
     def start(nodes: int = 1, rules: Rules = SLOW, **more: Any) -> Harness:

@@ -1,6 +1,6 @@
 """Byte streams that break RFC 6455, as (name, bytes, close code). Messages may have LIMIT bytes.
 
-Each ends where the fault must have been noticed, so a parser that waits for more bytes fails.
+Each ends where the violation must be noticed, so a parser that waits for more bytes fails.
 """
 
 import struct

@@ -15,13 +15,13 @@ with packages("test"):
 
 
 def play(plan: Plan) -> int:
-    """Play a world to its end; return the ms played by all players. Raises what goes wrong."""
+    """Play a world to its end; return the ms that all players played. Raises what goes wrong."""
     world = World(plan)
     try:
         for deed in plan.deeds:
             world.play(deed)
         world.play(Deed(0, "quiet", 0, 0, 0))
-        # By then players that lost their connection have left, even on a node whose clock stood
+        # By then, players that lost their connection have left, even on a node whose clock stood
         # still.
         world.run(20_000)
         check_end(world)

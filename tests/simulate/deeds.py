@@ -1,6 +1,6 @@
-"""The deeds that happen in a simulated world, and the plans that are made from seeds.
+"""The deeds that happen in a simulated world, and the plans made from seeds.
 
-A deed is a word and four numbers, so that any part of a plan can be played. This module never looks
+A deed is a word and four numbers, so any part of a plan can be played. This module never looks
 at what players believe: tests/simulate/rule.py does.
 """
 
@@ -39,29 +39,29 @@ NODES_MOST = 5
 #: The close codes with which clients end their connections; 1006 stands for a lost connection.
 CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4000, 4001)
 
-#: The herd of a world, and of how many worlds one has a herd.
+#: The herd of a world, and one in how many worlds has it.
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
 
-#: For how many seconds a gem lies, and for how many ms a cell counts as planted.
+#: How many seconds a gem lies, and how many ms a cell counts as planted.
 FORGOTTEN = Gem.lasts, lying.PLANTED_FOR
 
-#: Of how many worlds without a herd one has gems.
+#: One in how many worlds without a herd has gems.
 GEMS_ONE_IN = 8
 
-#: Of how many worlds one is a machine, whose nodes are workers and pass players to each other.
+#: One in how many worlds is a machine, whose nodes are workers and pass players to each other.
 MACHINE_ONE_IN = 4
 
-#: Heartbeats a second that a node of a world hears in which they are rare.
+#: Heartbeats a second that a node hears in a world where they are rare.
 RARE = 0.125
 
 #: Tiles from the plaza within which the players of a world stay.
 RANGE = 40
 
-#: The least and the most deeds of an episode. All faults end with the episode, and quiet follows.
+#: The fewest and the most deeds of an episode. All faults end with the episode; quiet follows.
 EPISODE = (3, 14)
 
 
-#: Of how many worlds without gems one has ground on which walkers write.
+#: One in how many worlds without gems has ground on which walkers write.
 CELLS_ONE_IN = 4
 
 
@@ -86,11 +86,11 @@ class Plan(NamedTuple):
 
 
 class World:
-    """A world that is played. The deeds in `WHAT` are methods of it."""
+    """A world that is played. The deeds in `WHAT` are its methods."""
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
-        # With five nodes there is one heartbeat of each in half a minute.
+        # With five nodes, each sends one heartbeat in half a minute.
         peers.HEARTBEATS_HEARD = RARE if plan.rare else HEARTBEATS_HEARD
         clock = Clock()
         self.rare = plan.rare
@@ -117,14 +117,14 @@ class World:
         for host in self.harness.hosts:
             host.loop.chance = self.harness.chance
         self.harness.run(1100)
-        #: The tokens that players got, in order, without those that say the same as an earlier one
-        #: and were only made in another second of real time.
+        #: The tokens that players got, in order, without those that repeat an earlier one
+        #: and were merely made in another second of real time.
         self.tokens: list[str] = []
         self._said: set[str] = set()
-        #: Player that some node believes to be at one that was stopped, and computer player of one
-        #: that was killed -> the time of the harness until which it may still be seen.
+        #: Player that a node believes to be at a stopped node, and computer player of a node
+        #: that was killed -> the time of the harness until which it may still be shown.
         self.stopped: dict[int, int] = {}
-        #: Player of a node that was stopped, and which another node had too -> its last seq there.
+        #: Player of a stopped node that another node had too -> its last seq at the stopped one.
         self.torn: dict[int, int] = {}
         self.player_ms = 0
         #: The ms of the longest episode, and when the present one began.
@@ -143,14 +143,14 @@ class World:
             self._watch(host)
 
     def end(self) -> None:
-        """Let heartbeats be as frequent, and gems lie as long, as everywhere else."""
+        """Make heartbeats as frequent, and gems lie as long, as they usually are."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
         Gem.lasts, lying.PLANTED_FOR = FORGOTTEN
 
     def _watch(self, host: Host) -> None:
-        """Let its store answer as this world's do, and note which tracks its residents have.
+        """Make a node's store answer as this world's stores do, and note its residents' tracks.
 
-        One that was handed over, or left, may have stopped in the same moment.
+        A resident that was handed over, or left, may have stopped in the same moment.
         """
         if self.gems is not None:
             self.gems.serve(host)
@@ -166,13 +166,13 @@ class World:
         host.loop.on_done = note
 
     def play(self, deed: Deed) -> None:
-        """Let the deed's wait pass, and do it."""
+        """Let the deed's wait pass, and then do the deed."""
         self.run(deed.wait)
         WHAT[deed.what](self, deed.a, deed.b, deed.c)
         self.harness.settle()
 
     def run(self, ms: int) -> None:
-        """Let so many ms pass."""
+        """Let `ms` milliseconds pass."""
         playing = sum(client.connection.open for client in self.harness.clients)
         self.player_ms += playing * ms
         self.harness.run(ms)
@@ -209,11 +209,11 @@ class World:
         self._keep_stopped()
 
     def _keep_stopped(self) -> None:
-        """Let players of stopped nodes be seen for longer: nodes whose link was down wait anew."""
+        """Allow players of stopped nodes to be shown longer: nodes with a lost link wait again."""
         until = self.harness.clock.time + GONE_AFTER + 2 * HEARTBEAT_EVERY
         self.stopped.update(dict.fromkeys(self.stopped, until))
 
-    # Who and where.
+    # Who and where
 
     def host(self, a: int) -> Host:
         return self.harness.hosts[a % len(self.harness.hosts)]
@@ -228,16 +228,16 @@ class World:
         return playing[a % len(playing)] if playing else None
 
     def token(self, a: int) -> str | None:
-        """Return a token, more often a recent one than an old one; None if there is none."""
+        """Return a token, more likely a recent one than an old one; None if there is none."""
         return self.tokens[-1 - a % min(len(self.tokens), 1 + a % 13)] if self.tokens else None
 
     def greet(self, host: Host, name: str, token: str | None, near: int | None = None) -> Client:
-        """Return a new client that has sent hello, which is not answered yet."""
+        """Return a new client that has sent a hello, which is not answered yet."""
         client = self.harness.client(host)
         client.say_hello(name, (40, 25), token, near)
         return client
 
-    # What players do.
+    # What players do
 
     def join(self, a: int, b: int, c: int) -> None:
         friend = self.client(c)
@@ -302,7 +302,7 @@ class World:
         if client is not None:
             client.connection.stuck = True
 
-    # What nodes do.
+    # What nodes do
 
     def start(self, _a: int, _b: int, _c: int) -> None:
         if len(self.harness.hosts) < NODES_MOST:
@@ -313,7 +313,7 @@ class World:
     def kill(self, a: int, _b: int, _c: int) -> None:
         host = self.host(a)
         if len(self.harness.hosts) > 1:
-            # Other nodes will have its computer players. Until then they stay on screens.
+            # Other nodes will adopt its computer players. Until then they stay on screens.
             herd = [id for id in host.node.residents.by_id if id < OTHERS_FROM]
             self.harness.kill(host)
             self.stopped.update(dict.fromkeys(herd, 0))
@@ -325,7 +325,7 @@ class World:
             by_id = host.node.residents.by_id
             residents = list(by_id)
             self.harness.stop(host)
-            # Somebody may have come to it meanwhile, and another node may have missed who left.
+            # A player may have come to it since, and another node may have missed one that left.
             known = [
                 player.id
                 for other in self.harness.hosts
@@ -343,7 +343,7 @@ class World:
         self.host(a).freeze()
 
     def thaw(self, a: int, b: int, _c: int) -> None:
-        """Let a node that stood still go on; its clock may have stood still too."""
+        """Let a node that stood still continue; its clock may have stood still too."""
         host = self.host(a)
         if host.frozen:
             host.thaw(suspended=b % 2 == 0)
@@ -353,7 +353,7 @@ class World:
         node = self.host(a).node
         node.residents.join(f"W{b}", node.residents.spot())
 
-    # What the workers of a machine do.
+    # What the workers of a machine do
 
     def divide(self, _a: int, _b: int, _c: int) -> None:
         """Draw lines between the districts of some workers, in any order."""
@@ -373,11 +373,11 @@ class World:
             self.harness.look_after()
 
     def lose_way(self, a: int, _b: int, _c: int) -> None:
-        """Let some who are on their way from worker to worker be lost."""
+        """Lose some players that are on their way from worker to worker."""
         if isinstance(self.harness, Machine):
             self.harness.arrive(lose=1 + a % 2)
 
-    # What is done with gems.
+    # What is done with gems
 
     def reach(self, a: int, b: int, c: int) -> None:
         if self.gems is not None:
@@ -391,7 +391,7 @@ class World:
         if self.gems is not None:
             self.gems.away.clear()
 
-    # What links do.
+    # What links do
 
     def down(self, a: int, _b: int, _c: int) -> None:
         self.host(a).broker.fail()
@@ -414,7 +414,7 @@ class World:
         self.host(a).broker.losing = b % 10 / 10
 
     def cut(self, a: int, b: int, _c: int) -> None:
-        """Let a node get nothing more from another one, which may still get its messages."""
+        """Cut one node off from another one, which may still get its messages."""
         self.harness.network.cuts.add((self.host(a).broker, self.host(b).broker))
 
     def join_up(self, _a: int, _b: int, _c: int) -> None:
@@ -424,7 +424,7 @@ class World:
         self.harness.network.delay = b % 500
 
     def forget(self, a: int, b: int, _c: int) -> None:
-        """Let a broker lose subscriptions of a node."""
+        """Make a broker lose subscriptions of a node."""
         link = self.host(a).broker
         channels = sorted(link.channels)
         link.lose_subscriptions(set(channels[b % 2 :: 1 + b % 3]))
@@ -435,21 +435,21 @@ class World:
             host.broker.find_subscriptions(host.node)
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
-        """End all faults, and check that every screen is right within five seconds, and what it
-        shows of gems when each square was read again."""
+        """End all faults, and check that every screen is right within five seconds, and right
+        about gems once each square was read again."""
         self.heal()
         self.longest = max(self.longest, self.harness.clock.time - self._began)
         self.run(5000)
         self._began = self.harness.clock.time
         check(self)
-        # Whoever walks on always comes to cells where gems are only just planted, and writes.
+        # A player that walks on always comes to cells with just planted gems, and writes.
         for client in self.harness.clients:
             if client.session.resident is not None and (self.gems or self.ground):
                 client.walk(0, 0)
         if self.ground is not None:
             self.run(WRITTEN_WITHIN)
-            # Of one that was killed before its first heartbeat came nobody knows how rare they are,
-            # and nobody adopts what it wrote before it counts as dead.
+            # If a node was killed before its first heartbeat, nobody knows how rare those are,
+            # and nobody adopts what it wrote until it counts as dead.
             living = {host.node.id for host in self.harness.hosts}
             for _ in range(0, silent(EVERY_MOST), WRITTEN_WITHIN):
                 if any(host.node.peers.peers.keys() - living for host in self.harness.hosts):
@@ -467,7 +467,7 @@ class World:
             self.gems.check()
 
 
-#: The deeds, and about how many of a hundred are of each kind.
+#: The deeds, and about how many in a hundred are of each kind.
 _SHARES: dict[Callable[..., None], int] = {
     World.join: 6,
     World.walk: 14,
@@ -500,10 +500,10 @@ _SHARES: dict[Callable[..., None], int] = {
     World.remember: 1,
 }
 
-#: The deeds of the workers of a machine, and how often there is each.
+#: The deeds of the workers of a machine, and how frequent each one is.
 _WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
 
-#: What is done with gems, and how often there is each.
+#: What is done with gems, and how frequent each deed is.
 _GEMS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 
 WHAT: dict[str, Callable[..., None]] = {
@@ -522,7 +522,7 @@ def plan(seed: int) -> Plan:
     deeds += [Deed(0, "join", n, n, 0) for n in range(chance.randint(1, 5))]
     for _ in range(chance.randint(1, 4)):
         for kind in chance.choices(list(shares), list(shares.values()), k=chance.randint(*EPISODE)):
-            # Often there is no wait, so that the last deed is not known everywhere.
+            # Often there is no wait, so the last deed is not yet known everywhere.
             wait = 0 if chance.random() < 0.3 else chance.randint(*waits)
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.append(Deed(wait, kind.__name__, *some))
@@ -537,7 +537,7 @@ def plan(seed: int) -> Plan:
         chance.randrange(4) == 0,
         chance.randrange(3) == 0,
     )
-    # It is drawn last, so that all else of a world is as it would be without.
+    # This is drawn last, so that the rest of a world is as it would be without it.
     cells = random.Random(f"{seed} cells").randrange(CELLS_ONE_IN) == 0
     drawn = drawn._replace(cells=cells)
     if not chance.randrange(MACHINE_ONE_IN):
@@ -545,7 +545,7 @@ def plan(seed: int) -> Plan:
         for at in range(len(deeds) - 1, 0, -1):
             if chance.random() < 0.4:
                 deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
-        # The workers of a machine have one clock.
+        # The workers of a machine share a clock.
         return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))
     if drawn.herd or chance.randrange(GEMS_ONE_IN):
         return drawn

@@ -1,4 +1,4 @@
-"""The gems of a simulated world: nodes take and plant them, while stores are slow or do not answer.
+"""The gems of a simulated world: nodes take and plant them while stores are slow or do not answer.
 
 Whatever goes wrong, a gem is given once and is always somewhere, and in a quiet world each screen
 shows those that lie there.
@@ -24,37 +24,37 @@ from flatlands.stores.base import Store, StoreError
 from tests.server.harness import Client, Harness, Host, Rules
 from tests.simulate.rule import Broken
 
-#: Gems of each cell, and that one which was taken lies somewhere else after some 20 s.
+#: The gems of each cell. One that was taken lies somewhere else after about 20 s.
 RULES = Rules(per_cell=3, pause=20)
 
-#: Seconds after which gems are forgotten that nobody takes, in worlds where they are.
+#: Seconds after which gems that nobody takes are forgotten, in worlds that forget them.
 MOVED_AFTER = 150
 
-#: The longest that a question waits, or its answer, in ms.
+#: The longest that a request to the store waits, or its answer, in ms.
 SLOW = 3000
 
-#: ms within which all screens are right once nothing goes wrong any more.
+#: ms within which all screens are right once all faults have ended.
 RIGHT_WITHIN = AGAIN + AFTER_FAILURE + FAILS_FOR + GROW_EVERY + 4 * SLOW
 
 
-#: ms until all screens know of a gem that was just moved: what was wrong about it before may have
-#: been another fault, that is long over.
+#: ms until all screens know of a gem that has just moved: what was wrong about it before may have
+#: been another fault that is long over.
 TOLD_WITHIN = GROW_EVERY + 4 * SLOW
 
 
 class Wren(Me):
-    """A player that no node has, which reaches for gems as the hook of a game does."""
+    """A player that no node has. It reaches for gems as the hook of a game does."""
 
     __slots__ = ("answer",)
 
     def __init__(self, host: Host, owner: str) -> None:
         resident: Any = SimpleNamespace(id=1, name="Wren", owner=owner, screen=None)
         super().__init__(host.node, resident)
-        #: What became of it.
+        #: What became of its attempt.
         self.answer = "unknown"
 
     def _check(self) -> None:
-        """Be where it is."""
+        """Do nothing: this player is always where it should be."""
 
     def take(self, *arguments: Any, **more: Any) -> bool:
         taken = super().take(*arguments, **more)
@@ -62,27 +62,27 @@ class Wren(Me):
         return taken
 
     def tell(self, name: str, *fields: Any) -> None:
-        """Tell nobody."""
+        """Ignore the message: this player has no client."""
 
 
 class World:
-    """The gems of a world. `store` is one more that opens what the nodes share; `moved`: gems that
-    nobody takes are forgotten after a while, and planted anew."""
+    """The gems of a world. `store` is one more store on the nodes' data; `moved`: gems that
+    nobody takes are forgotten after a while, and planted again."""
 
     def __init__(self, harness: Harness, store: Store, moved: bool) -> None:
         self._harness, self._store, self._moved = harness, store, moved
         self._ground = f"{QUEUE} flatlands 2013-16"
         harness.waits = True
-        #: The gems that there ever were.
+        #: All gems that ever existed.
         self._seen: set[str] = set()
-        #: Nodes whose store does not answer.
+        #: The nodes whose store does not answer.
         self.away: set[Host] = set()
-        #: How often each gem was given, and what became of all that were asked for.
+        #: How often each gem was given, and what became of all requests.
         self._taken: Counter[tuple[str, int]] = Counter()
         self._answers: Counter[str] = Counter()
 
     def serve(self, host: Host) -> None:
-        """Let each question of a node wait from now on, and then its answer."""
+        """From now on delay each of a node's requests to the store, and then its answer."""
         waiting = Agenda(host.loop, lambda do, _due: do())  # type: ignore[arg-type]
 
         def wait(do: Callable[[], None]) -> None:
@@ -91,7 +91,7 @@ class World:
 
         def spawn(call: Any, *arguments: Any) -> None:
             if call.__name__ != "_ask":
-                # A hook, which may wait.
+                # A request from a hook, which may wait.
                 gevent.spawn(call, *arguments)
                 return
             store, question, answered, failed = arguments
@@ -100,7 +100,7 @@ class World:
                 result: Any = None
                 error = StoreError("it is away") if host in self.away else None
                 try:
-                    # A question that is not answered may have taken effect.
+                    # A request that is not answered may still have taken effect.
                     if error is None or self._harness.chance.random() < 0.5:
                         result = question(store)
                 except StoreError as failure:
@@ -118,7 +118,7 @@ class World:
         host.spawn = spawn
 
     def reach(self, host: Host, b: int, c: int) -> None:
-        """Let a player of a node reach for a gem that the node knows."""
+        """Make a player of a node reach for a gem that the node knows."""
         node = host.node
         known = [
             (square, thing)
@@ -162,7 +162,7 @@ class World:
             raise Broken(f"{points} points, where {self._taken.total()} gems were given")
 
     def wrong(self) -> set[tuple[Any, ...]]:
-        """Return what screens show that does not lie there, and what they do not show. Some of it
+        """Return what screens show though it does not lie there, and what they lack. Some of it
         may be about to be told."""
         playing = [c for c in self._harness.clients if c.connection.open and c.model.held]
         return {(client, *what) for client in playing for what in self._differ(client)}

@@ -1,8 +1,8 @@
 """The ground of a simulated world, on which walkers write in layers of every kind.
 
-Whatever goes wrong, in a quiet world nobody stands in a wall, all nodes, all screens and the store
-have the same, the counts are those of the tiles, and nothing is lost that a living node has heard
-of another one, or that was written more than a second before its node died.
+Whatever goes wrong, in a quiet world nobody stands in a wall; all nodes, all screens and the store
+have the same values; the counts match the tiles; and nothing is lost that a living node has heard
+from another one, or that was written more than a second before its node died.
 """
 
 from collections import Counter, defaultdict
@@ -24,11 +24,11 @@ from flatlands.world.track import Tile, tile_at
 from tests.server.harness import Harness, Host
 from tests.simulate.rule import Broken
 
-#: ms within which what was written on the ground is the same everywhere, once nobody walks and
-#: nothing goes wrong: who has heard of no sign that something is missing asks once a minute.
+#: ms within which the written ground is the same everywhere, once nobody walks and
+#: nothing goes wrong: a node without a sign that something is missing asks once a minute.
 WRITTEN_WITHIN = AGAIN + 5000
 
-#: ms within which a node forgets what is old.
+#: ms within which a node forgets old values.
 FADED_WITHIN = 500
 
 #: ms after which the store has what a living node wrote.
@@ -42,7 +42,7 @@ class Painter(Me):
 
 
 class Weather(Kept):
-    """That of a square."""
+    """The weather of a square."""
 
     rain = number(0, 10**9)
 
@@ -56,7 +56,7 @@ class Painted(Game):
     keeps = (Weather,)
 
     def on_tick(self, square: Square, kept: Weather) -> None:
-        """Let it rain more and more."""
+        """Make it rain more and more."""
         kept.rain += 1
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
@@ -80,18 +80,18 @@ class Ground:
 
     def __init__(self, harness: Harness, store: Store | None) -> None:
         self._harness, self._store = harness, store
-        #: What each node has heard of others: tile -> the latest stamp.
+        #: What each node has heard from others: tile -> the latest stamp.
         self._heard: dict[Host, dict[_Place, int]] = {}
         #: What each node wrote within KEPT_WITHIN ms: tile -> how often.
         self._fresh: dict[Host, Counter[_Place]] = {}
         #: What must be in the store: tile -> the latest stamp.
         self._safe: dict[_Place, int] = {}
-        #: How much was certainly added to a tile, and how much at most.
+        #: How much was added to a tile at least, and at most.
         self._least, self._most = Counter[_Place](), Counter[_Place]()
         self._note_begun()
 
     def _note_begun(self) -> None:
-        """Note what computer players have added while the world began."""
+        """Note what computer players added while the world began."""
         layers = [layer for host in self._harness.hosts for layer in host.node.play.layers]
         sums = [layer for layer in layers if layer.rule == SUM]
         for layer in sums:
@@ -106,7 +106,7 @@ class Ground:
                     self._most[layer.number, square, place] += write.value
 
     def serve(self, host: Host) -> None:
-        """Note from now on what a node hears and writes."""
+        """From now on note what a node hears and writes."""
         heard = self._heard[host] = defaultdict(int)
         adoption, layers = host.node.replicas.adoption, host.node.play.layers
         received = adoption.received
@@ -132,7 +132,7 @@ class Ground:
             write(square, place, value, *more)
             written = layer._written.get(square, {}).get(place)
             if written is before or written is None:
-                # It could not count.
+                # The node could not count.
                 return
             key, at = (layer.number, square, place), written.at
             due.put((key, at, self._most[key]), host.loop.now() + KEPT_WITHIN)
@@ -142,17 +142,17 @@ class Ground:
         layer.write = wrote  # type: ignore[method-assign]
 
     def _note(self, host: Host, key: _Place, at: int, _nth: int) -> None:
-        """Note that a node still lives KEPT_WITHIN ms after it wrote."""
+        """Note that a node is still alive KEPT_WITHIN ms after it wrote."""
         self._fresh[host][key] -= 1
         self._safe[key] = max(self._safe.get(key, 0), at)
         self._least[key] += 1
 
     def _is_fresh(self, key: _Place) -> bool:
-        """Say whether a living node has written on a tile so lately that it need not be kept."""
+        """Return whether a living node has just written on a tile, which may not be kept yet."""
         return any(self._fresh[host][key] for host in self._harness.hosts)
 
     def check(self) -> None:
-        """Raise Broken unless everybody has the same, in a world that was quiet for WRITTEN_WITHIN
+        """Raise Broken unless all agree, in a world that has been quiet for WRITTEN_WITHIN
         ms."""
         for host in self._harness.hosts:
             for resident in host.node.residents.by_id.values():
@@ -161,7 +161,7 @@ class Ground:
                     raise Broken(f"a player stands in a wall, at {tile}")
         for layer in self._harness.node.play.layers:
             if layer.declared.forget < NEVER:
-                # Each node forgets by its own clock, and not at the same moment as others.
+                # Each node forgets by its own clock, not at the same moment as others.
                 self._check_old(layer)
                 continue
             known = self._alike(layer.number)
@@ -169,7 +169,7 @@ class Ground:
                 self._check_store(layer, known)
 
     def _check_old(self, layer: Layer) -> None:
-        """Raise Broken if a node still has something that is to be forgotten."""
+        """Raise Broken if a node still has something that it should have forgotten."""
         for host in self._harness.hosts:
             its: Layer = host.node.play.layers[layer.number]
             oldest = its.until() - FADED_WITHIN
@@ -179,7 +179,7 @@ class Ground:
                     raise Broken(f"{layer.name}: what is old is still there in {square}")
 
     def _alike(self, number: int) -> dict[Square, bytes]:
-        """Return what all nodes have of a layer. Raises Broken if any, or a screen, differs."""
+        """Return what all nodes have of a layer. Raises Broken if a node or a screen differs."""
         nothing = bytes(self._harness.node.grid.side**2)
         known: dict[Square, bytes] = {}
         for host in self._harness.hosts:
@@ -199,7 +199,7 @@ class Ground:
         return known
 
     def _check_store(self, layer: Layer, known: dict[Square, bytes]) -> None:
-        """Raise Broken unless the store has what nodes know, and nothing that is safe is lost."""
+        """Raise Broken unless the store has what nodes know, and nothing that was safe is lost."""
         assert self._store is not None
         there: dict[_Place, tuple[int, int]] = {}
         squares = {square_of(item.group) for item in self._store.each(layer.rows.queue)}

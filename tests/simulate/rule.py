@@ -1,8 +1,8 @@
 """The rule that every simulated world must keep, as docs/nodes.md gives it.
 
 A player on a screen is a resident of exactly one living node, or gone within five seconds. A player
-that plays is on every screen that covers it. At any time, also while much goes wrong, a player is
-shown only on ways that it went. This module looks, and never changes anything.
+that plays is on every screen that covers it. At any time, even while much goes wrong, a player is
+shown only on ways that it went. This module only looks, and never changes anything.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 #: link is down, in an episode. If one lasts longer, that counts.
 SLACK = 20_000
 
-#: The same where episodes last longer, as with gems, or heartbeats are rare: a clock may be known
-#: only by a message that was read late, when a node that stood still for a whole episode went on,
-#: and by no heartbeat since.
+#: The same for longer episodes, as with gems, or rare heartbeats: a clock may be known
+#: only from a message that was read late, when a node that stood still for a whole episode went on,
+#: and from no heartbeat since then.
 SLACK_RARE = 75_000
 
 
@@ -49,7 +49,7 @@ def check(world: "World") -> None:
 
 def check_kept(world: "World") -> None:
     """Raise Broken unless each square that a screen holds has one keeper, and all nodes and screens
-    have the same of it, in a world with a store that was quiet for more than a minute."""
+    agree on it, in a world with a store that has been quiet for more than a minute."""
     hosts = world.harness.hosts
     keepers = Counter(square for host in hosts for square in host.node.play.keepers.squares)
     known: dict[tuple[int, int], tuple[int, Any]] = {}
@@ -68,7 +68,7 @@ def check_kept(world: "World") -> None:
 
 
 def check_ways(world: "World") -> None:
-    """Raise Broken if a screen, quiet world or not, shows a player on the way of another one."""
+    """Raise Broken if a screen, in a quiet world or not, shows a player on another one's way."""
     for client in world.harness.clients:
         for id, known in client.model.players.items():
             ways = world.ways.get(id, ())
@@ -78,7 +78,7 @@ def check_ways(world: "World") -> None:
 
 
 def check_end(world: "World") -> None:
-    """Raise Broken if a player whose client is gone is left, or a computer player is nowhere."""
+    """Raise Broken if a player without a client is left, or a computer player is missing."""
     herd = []
     for host in world.harness.hosts:
         for resident in host.node.residents.by_id.values():
@@ -100,7 +100,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken("a client plays a player that another one plays too")
     if session.resident.held != client.model.held:
         raise Broken("a client holds other squares than its node believes")
-    # Who met a node in the store that it did not hear is sure of its link again after 15 s.
+    # A node that met another one in the store without hearing it trusts its link after 15 s.
     if not client.model.linked and not client.host.node.peers.apart:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
@@ -113,7 +113,7 @@ def _check_client(world: "World", client: Client) -> None:
             continue
         where = f"a screen of node {harness.hosts.index(client.host)}"
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
-    # A square that the screen has begun to hold a moment ago is shown READY_AFTER ms later at most.
+    # A square that the screen has just begun to hold is shown at most READY_AFTER ms later.
     squares = client.host.node.replicas.squares
     truth = {id: real for id, real in truth.items() if squares[real[5]].shown.ready or id in belief}
     for id in truth.keys() - belief.keys():
@@ -122,15 +122,15 @@ def _check_client(world: "World", client: Client) -> None:
     for id, real in truth.items():
         known, now = belief[id], client.now()
         if known[0] < real[0] and real[4][4] > now - LONGEST:
-            # It began to move a moment ago, and that waits for the next flush.
+            # The player has just begun to move, and that waits for the next flush.
             continue
         if not (alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 
 def _is_kept(client: Client, id: int) -> bool:
-    """Say whether a computer player is still shown because its node, which has nobody in the square
-    and has said nothing anywhere, may be dead: until GONE_AFTER ms after the link was back, another
+    """Return whether a computer player is still shown because its node, with nobody in the square
+    and silent everywhere, may be dead: until GONE_AFTER ms after the link was back, another
     node may have the player, so that it does not blink."""
     if id >= OTHERS_FROM:
         return False
@@ -143,21 +143,21 @@ def _is_kept(client: Client, id: int) -> bool:
 
 
 def _is_passed_on(world: "World", id: int) -> bool:
-    """Say whether a computer player was handed over a moment ago, as happens at any time: its last
-    node has not said yet that it is gone."""
+    """Return whether a computer player has just been handed over, as happens at any time: its last
+    node has not yet said that it is gone."""
     hosts = world.harness.hosts
     return id < OTHERS_FROM and any(id in host.node.takeovers._released for host in hosts)
 
 
 def _is_torn(world: "World", id: int, seq: int, shown: int) -> bool:
-    """Say whether a player with this seq is still shown with that which it had at a node that has
-    stopped, and that counts as living: another node had it too, and could not know of it."""
+    """Return whether a player with this seq is still shown with the seq it had at a node that has
+    stopped but counts as living: another node had the player too, and could not know of that."""
     on_its_way = world.stopped.get(id, 0) > world.harness.clock.time
     return on_its_way and seq <= shown <= world.torn.get(id, -1)
 
 
 def _is_on(way: tuple[int, ...], sketch: tuple[int, ...]) -> bool:
-    """Say whether a sketch begins near a way (x, y, dx, dy) and ends near its end, and may so be of
+    """Return whether a sketch begins near a way (x, y, dx, dy) and ends near its end, so may be of
     a player who went there."""
     x, y, dx, dy = way
     near = 512

@@ -1,4 +1,4 @@
-"""The simulator itself: its worlds are right, it finds what is wrong, and it plays it again."""
+"""The simulator itself: its worlds are right, it finds faults, and it plays a world again."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from tests.simulate.deeds import WHAT, Plan, World, plan
 fails, shrink = search.fails, search.shrink
 
 
-#: Of the worlds with a herd that writes on the ground, of 13 to 18 s of CPU each, one.
+#: Only one of the worlds with a herd that writes on the ground: each takes 13 to 18 s of CPU.
 SEEDS = [at for at in range(40) if at == 10 or not (plan(at).herd and plan(at).cells)]
 
 
@@ -46,12 +46,12 @@ def test_a_world_is_the_same_when_it_is_played_again():
     assert states[0] == states[1]
 
 
-#: What was wrong once -> the world in which it was: seed, nodes, skew and free; what it has; deeds.
+#: What was once wrong -> the world in which it was: seed, nodes, skew and free; what it has; deeds.
 GHOSTS = json.loads((ROOT / "tests/vectors/ghosts.json").read_text())
 
 
 @pytest.mark.parametrize("what", GHOSTS)
-def test_what_was_wrong_once_is_right(what):
+def test_a_world_that_was_wrong_once_is_right(what):
     plan, has, deeds = GHOSTS[what]
     assert (
         fails(Plan(*plan, tuple([Deed(*deed) for deed in deeds]), **dict.fromkeys(has, True))) == ""
@@ -88,7 +88,7 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
 
 
 def forget_partings(monkeypatch):
-    """A player who comes back undimmed, and has not walked, parts while it plays."""
+    """A player that comes back undimmed, and has not walked, still leaves later, while it plays."""
     attach = Residents.attach
 
     def faulty(self, resident, screen, view):
@@ -102,12 +102,12 @@ def forget_partings(monkeypatch):
 
 
 def let_go_for_nothing(monkeypatch):
-    """A node that let go of a player never tells that it has gone."""
+    """A node that gave up a player never tells that it has gone."""
     monkeypatch.setattr(Takeovers, "_vanish", lambda self, id, due: None)
 
 
 def believe_nobody_again(monkeypatch):
-    """A player that others were told more of by another node is never told of anew."""
+    """A player of which another node has told more is never announced again."""
     monkeypatch.setattr(Takeovers, "_outlive", lambda self, id, seq: None)
 
 
@@ -117,12 +117,12 @@ def never_say_it_again(monkeypatch):
 
 
 def never_miss_anybody(monkeypatch):
-    """A node that lives and is silent in a square keeps its players there."""
+    """A living node that is silent in a square keeps its players there."""
     monkeypatch.setattr(square, "SILENT_AFTER", 10**9)
 
 
 def name_another_slot(monkeypatch):
-    """Now and then a record names the slot below that of its player."""
+    """Now and then a record names the slot below its player's."""
     monkeypatch.setattr(
         batches,
         "_pack_narrow",
@@ -131,7 +131,7 @@ def name_another_slot(monkeypatch):
 
 
 def leave_gems(monkeypatch):
-    """A store gives away what is taken, and keeps it."""
+    """A store gives away what is taken, but keeps it."""
     take = SqliteStore.take
 
     def faulty(self, queue, id, then=(), scores=(), *, only=None):
@@ -143,8 +143,8 @@ def leave_gems(monkeypatch):
     monkeypatch.setattr(SqliteStore, "take", faulty)
 
 
-#: Each fault, and a seed from which on a world that shows it is soon found and shrunk: to find and
-#: to shrink the first of all may take a minute.
+#: Each fault, and a seed from which a world that shows it is soon found and shrunk: finding and
+#: shrinking the first one may take a minute.
 FAULTS = [
     (forget_partings, 224),
     (let_go_for_nothing, 595),

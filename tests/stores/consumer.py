@@ -1,7 +1,7 @@
-"""A process that claims and says what it does: `python -m tests.stores.consumer URL WORLD [STOP]`.
+"""A process that claims items and reports: `python -m tests.stores.consumer URL WORLD [STOP]`.
 
 It prints "claimed ID TRIES" for each item that it has, works for a moment, and prints "done ID" for
-each that was still its own. It ends when the queue is empty; after so many as STOP it stands still.
+each that was still its own. It ends when the queue is empty; after STOP items it stands still.
 """
 
 import sys
@@ -10,11 +10,11 @@ import time
 from flatlands.stores import redis, sqlite
 from flatlands.stores.registry import open_store
 
-#: Items of one claim, ms of a lease, seconds of work.
+#: Items in one claim, ms of a lease, seconds of work.
 MOST, LEASE, WORK = 50, 6000, 0.02
 
 
-# A busy machine keeps each of several for long.
+# On a busy machine each of several consumers takes long.
 sqlite.BUSY, redis.TIMEOUT = 60.0, 20.0
 
 

@@ -34,7 +34,7 @@ def file(folder):
     yield f"sqlite:///{folder / 'store.db'}"
 
 
-#: What is started once, with a folder for files, and yields a store's URL for as long as it lasts.
+#: Context managers, started once with a folder for files, that yield a store's URL while they last.
 BACKENDS = {
     "sqlite": file,
     "redis": lambda _: run_url(Redis, login=True),
@@ -43,7 +43,7 @@ BACKENDS = {
     "ring of redis": lambda _: three(partial(run_url, Redis)),
 }
 
-#: A lease in ms that no test outlives, and a time that is over soon, but not between two requests.
+#: ms of a lease that no test outlives, and a time that ends soon, but not between two requests.
 LONG, SHORT = 60_000, 3000
 
 
@@ -61,7 +61,7 @@ def url(request, tmp_path_factory):
 
 @pytest.fixture
 def opening(url, monkeypatch):
-    """A function that opens a store of one world, anew in each test."""
+    """A function that opens a store of one world, a new one for each test."""
     monkeypatch.setattr("flatlands.stores.redis.TIMEOUT", 20.0)
     stores = []
     world = uuid.uuid4().hex
@@ -118,14 +118,14 @@ def test_a_lease_that_ends_gives_the_item_to_others(opening):
     assert one.count("q") == 0
 
 
-def test_an_item_that_nobody_else_claimed_is_done_though_the_lease_is_over(store):
+def test_an_item_that_nobody_else_claimed_can_be_done_after_its_lease(store):
     store.put("q", [item()])
     store.claim("q", 1, 1)
     gevent.sleep(0.02)
     assert store.done("q", ["a"]) == 1
 
 
-def test_an_item_that_is_renewed_stays_its_callers_with_another_body(opening):
+def test_an_item_that_is_renewed_stays_its_callers_with_a_new_body(opening):
     one, other = opening(), opening()
     one.put("q", [item("a"), item("b"), item("c")])
     assert ids(one.claim("q", 2, SHORT)) == ["a", "b"]
@@ -143,26 +143,26 @@ def test_an_item_that_is_renewed_stays_its_callers_with_another_body(opening):
 
 
 def at_once(opening, call):
-    """Return what comes of a call of each of six stores, and its number, at one time."""
+    """Return the results of `call(store, number)` on six stores at the same time."""
     calls = [gevent.spawn(call, one, n) for n, one in enumerate([opening() for _ in range(6)])]
     return [each.get() for each in calls]
 
 
-def test_of_many_who_take_at_once_one_gets_it(opening):
+def test_of_many_that_take_an_item_at_once_one_gets_it(opening):
     opening().put("gems", [item(str(n), NEVER) for n in range(20)])
     got = at_once(opening, lambda one, _: [one.take("gems", str(n)) for n in range(20)])
     for bodies in zip(*got, strict=True):
         assert sum(body is not None for body in bodies) == 1
 
 
-def test_of_many_who_claim_at_once_each_item_has_one(opening):
+def test_when_many_claim_at_once_each_item_goes_to_one(opening):
     opening().put("q", [item(str(n)) for n in range(200)])
     got = at_once(opening, lambda one, _: [one.claim("q", 7, LONG) for _ in range(8)])
     found = [one.id for some in got for claimed in some for one in claimed]
     assert sorted(found) == sorted(map(str, range(200)))
 
 
-def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
+def test_when_many_change_an_item_at_once_each_change_counts(opening):
     def more(mark):
         return lambda old: item("a", NEVER, "g", mark if old is None else old.body + mark)
 
@@ -171,7 +171,7 @@ def test_of_many_who_change_an_item_at_once_each_change_counts(opening):
     )
     [last] = opening().group("q", "g")
     assert sorted(last.body) == sorted(b"012345" * 9)
-    # Each is told what it is after its own change.
+    # Each caller is told the value after its own change.
     ends = {result.body for each in results for result in each}
     assert ends == {last.body[: n + 1] for n in range(54)}
 
@@ -181,7 +181,7 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
     assert store.change("q", "a", lambda old: old, "g") is None
     kept = store.change("q", "b", lambda old: None, "g")
     assert kept.body == b"body" and [each.id for each in store.group("q", "g")] == ["b"]
-    # Without a group the item is alone in one that has its name.
+    # An item without a group is alone in a group of its own name.
     alone = item("c", NEVER, "c")
     assert store.change("q", "c", lambda old: alone) == alone
     assert store.change("q", "c", lambda old: None).body == alone.body
@@ -189,7 +189,7 @@ def test_an_item_that_is_not_changed_stays_as_it_is(store):
         store.change("q", "c", lambda old: 1 // 0)
 
 
-def test_a_group_is_told_the_soonest_due_first(store):
+def test_a_group_is_listed_with_the_soonest_due_first(store):
     some = [item("late", LONG, "1:2"), item("now", 0, "1:2"), item("never", NEVER, "1:2", b"x")]
     store.put("q", [*some, item("else", 0, "1:20"), item("none"), item("other", 0, "1:")])
     store.put("elsewhere", [item("far", 0, "1:2")])
@@ -201,7 +201,7 @@ def test_a_group_is_told_the_soonest_due_first(store):
     assert store.group("q", "nobody") == store.group("q") == []
 
 
-def test_all_that_there_is_can_be_looked_through_piece_by_piece(opening):
+def test_everything_can_be_read_piece_by_piece(opening):
     store, other = opening(), opening(uuid.uuid4().hex)
     assert store.names() == ([], []) and store.scan("q", 9) == []
     groups = ["", "1:2", "1:20", "a/b", "\u00e9"]
@@ -226,7 +226,7 @@ def test_all_that_there_is_can_be_looked_through_piece_by_piece(opening):
     assert store.names()[0] == ["queue/due"]
 
 
-def test_the_sizes_of_its_parts_are_told(store):
+def test_a_store_tells_the_sizes_of_its_parts(store):
     before = sum(size.bytes for size in store.sizes())
     for start in range(0, 3000, 1000):
         store.put("q", [item(f"{n:05}", body=b"x" * 100) for n in range(start, start + 1000)])
@@ -244,7 +244,7 @@ def test_worlds_share_nothing(opening):
     assert there.put("q", [item()]) == 1
 
 
-def test_items_are_there_after_the_store_was_closed(opening):
+def test_items_outlast_a_store_that_is_closed(opening):
     first = opening()
     first.put("q", [item("claimed"), item("waits")])
     first.claim("q", 1, SHORT)
@@ -257,7 +257,7 @@ def test_items_are_there_after_the_store_was_closed(opening):
     assert {(one.id, one.tries) for one in found} == {("waits", 1), ("claimed", 2)}
 
 
-def test_only_who_calls_waits(store):
+def test_only_the_caller_waits(store):
     turns = []
     caller = gevent.spawn(lambda: [store.put("q", [item(str(n))]) for n in range(50)])
     while not caller.ready():
@@ -267,7 +267,7 @@ def test_only_who_calls_waits(store):
     assert len(turns) > 50
 
 
-#: Calls with what is beyond the limits.
+#: Calls with arguments beyond the limits.
 BEYOND = [
     lambda store: store.put("", [item()]),
     lambda store: store.put("q", [item("x" * (NAME_LIMIT + 1))]),
@@ -319,7 +319,7 @@ SWAPS = st.lists(st.builds(Swap, st.none() | BODY, ITEM, SCORES), max_size=4)
 
 
 class Queues(RuleBasedStateMachine):
-    """Whatever two callers do, a store has what a dictionary would have, for both of them.
+    """Whatever two callers do, a store has for both of them what a dictionary would have.
 
     Leases never end by themselves, so the dictionary knows who holds what.
     """

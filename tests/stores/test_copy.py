@@ -24,7 +24,7 @@ def redis():
 
 
 def filled(url, world="flatlands"):
-    """Return a store with 3,000 cairns, as many scores, and some of other kinds."""
+    """Return a store with 3,000 cairns, as many scores, and some items of other kinds."""
     store = open_store(url, world)
     for start in range(0, 3000, 1000):
         store.put(
@@ -43,7 +43,7 @@ def filled(url, world="flatlands"):
 
 
 def printed(source, target):
-    """Return the arguments of the line of docs/query.md, with these two stores."""
+    """Return the arguments of the command in docs/query.md, with these two stores."""
     page = (ROOT / "docs" / "query.md").read_text()
     [line] = re.findall(r"^    python -m stores\.copy (.*)$", page, re.M)
     stores = {"sqlite:///flatlands.db": source, "redis://127.0.0.1:6379": target}
@@ -75,8 +75,8 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
 
 
 def recipe(path, kept):
-    """Return the shell commands of "Backup" in docs/operations.md, that which makes one and that
-    which puts it back, with these two files."""
+    """Return the shell commands of "Backup" in docs/operations.md, the one that makes a backup and
+    the one that puts it back, with these two files."""
     page = (ROOT / "docs" / "operations.md").read_text()
     begin = page.index("**Backup.**")
     text = page[begin : page.index("\n**", begin)]
@@ -109,7 +109,7 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
     assert ended.stderr.endswith(" is there already: nothing was copied\n")
     store.close()
     other.close()
-    # Where there is no backup, what is there stays.
+    # Without a backup, the existing file stays.
     kept.rename(tmp_path / "elsewhere")
     assert shell(put_back).returncode == 1 and path.exists()
     (tmp_path / "elsewhere").rename(kept)
@@ -119,7 +119,7 @@ def test_the_lines_of_the_page_make_a_backup_and_put_it_back(tmp_path):
 
 
 @pytest.mark.process
-def test_a_copy_that_cannot_be_made_is_told_in_a_sentence(tmp_path, redis):
+def test_a_copy_that_cannot_be_made_gets_a_sentence(tmp_path, redis):
     file, other, none = (f"sqlite:///{tmp_path / name}" for name in ("a.db", "b.db", "none/c.db"))
 
     def refused(*arguments):
@@ -145,14 +145,14 @@ def test_a_copy_that_cannot_be_made_is_told_in_a_sentence(tmp_path, redis):
     assert status == 1 and "keeps nothing of the world 'flatlands': nothing was copied" in told
     assert run(file, other, WORLD="w").returncode == 0
     (tmp_path / "b.db").unlink()
-    # Nothing is mixed with what is there already.
+    # Nothing is mixed into a world that is there already.
     open_store(other, "w").add(Score("board", "Wren", 1))
     status, told = refused(file, other, "--world", "w")
     assert status == 1 and "keeps something of the world 'w' already: nothing was copied" in told
     assert open_store(other, "w").names() == ([], ["board"])
 
 
-def test_a_backup_is_one_moment_though_others_write(tmp_path):
+def test_a_backup_shows_one_moment_even_while_others_write(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'a.db'}", "w")
     ids = [f"{n:04}" for n in range(1000)]
     store.put("one", [Item(id, 0, "", bytes(5000)) for id in ids])
@@ -192,7 +192,7 @@ def test_a_damaged_file_is_no_backup(tmp_path):
 
 
 @pytest.mark.process
-def test_certificates_are_as_the_servers_variable_says(tmp_path):
+def test_certificates_are_checked_as_the_servers_variable_says(tmp_path):
     with run_url(Redis, tls=True, login=True) as url:
         url = url.partition("?")[0]
         filled(f"sqlite:///{tmp_path / 'a.db'}", "flatlands").close()
@@ -202,7 +202,7 @@ def test_certificates_are_as_the_servers_variable_says(tmp_path):
         assert ended.returncode == 0, ended.stderr
 
 
-def test_a_store_that_changed_meanwhile_is_another_content(tmp_path):
+def test_a_store_that_changed_meanwhile_has_another_content(tmp_path):
     one, other = (open_store(f"sqlite:///{tmp_path / name}", "w") for name in ("a.db", "b.db"))
     one.put("q", [Item("a", 5, "g", b"1")])
     one.add(Score("board", "Wren", 1))

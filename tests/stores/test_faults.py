@@ -1,4 +1,4 @@
-"""What stores do when what they need fails: the file, the disk, the server, whoever claimed."""
+"""What stores do when what they need fails: the file, the disk, the server, a consumer."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
 from tests.processes import ROOT, python
 
-#: Jobs, and the last of their delays in ms.
+#: How many jobs there are, and the bound of their delays in ms.
 JOBS, DELAY = 3000, 900
 
 
@@ -46,7 +46,7 @@ def opening():
 
 
 def broken(call, *arguments):
-    """Return the sentence of a call that fails, or None."""
+    """Return the sentence with which a call fails, or None."""
     try:
         call(*arguments)
     except StoreError as error:
@@ -55,7 +55,7 @@ def broken(call, *arguments):
 
 
 def sentence(store):
-    """Return the sentence with which a store takes nothing."""
+    """Return the sentence with which a store refuses an item."""
     told = broken(store.put, "q", [item(uuid.uuid4().hex)])
     assert told and "\n" not in told
     return told
@@ -120,7 +120,7 @@ def test_a_store_that_is_closed_does_not_answer_those_who_wait(tmp_path, opening
 
 def test_workers_may_open_a_new_file_at_the_same_time(tmp_path, opening):
     def put(store, number):
-        """Put one item, as often as a busy disk keeps the file locked for too long."""
+        """Put one item, again if a busy disk keeps the file locked for too long."""
         while True:
             try:
                 return store.put("q", [item(str(number))])
@@ -133,7 +133,7 @@ def test_workers_may_open_a_new_file_at_the_same_time(tmp_path, opening):
         assert [each.get() for each in putting] == [1] * 8
 
 
-def test_a_folder_that_is_missing_or_no_folder_is_told(tmp_path, opening):
+def test_a_folder_that_is_missing_or_not_a_folder_is_reported(tmp_path, opening):
     (tmp_path / "file").write_text("")
     for folder in ("none", "file"):
         told = sentence(opening(f"sqlite:///{tmp_path}/{folder}/store.db"))
@@ -145,7 +145,7 @@ def test_a_folder_that_is_missing_or_no_folder_is_told(tmp_path, opening):
     assert told == f"{tmp_path} is a folder: name a file in it"
 
 
-def test_a_file_is_one_store_under_whichever_name(tmp_path, opening):
+def test_a_file_is_one_store_under_any_of_its_names(tmp_path, opening):
     (tmp_path / "store.db").touch()
     (tmp_path / "link.db").symlink_to("store.db")
     (tmp_path / "folder").mkdir()
@@ -160,7 +160,7 @@ def test_a_file_is_one_store_under_whichever_name(tmp_path, opening):
 
 
 @pytest.mark.process
-def test_a_file_that_may_not_be_written_is_told():
+def test_a_file_that_may_not_be_written_is_reported():
     folder = Path(tempfile.mkdtemp())
     try:
         store = open_store(f"sqlite:///{folder}/store.db", "world")
@@ -173,7 +173,7 @@ def test_a_file_that_may_not_be_written_is_told():
             "import flatlands.stores.sqlite\n"
             "from flatlands.stores.base import Item, StoreError\n"
             "from flatlands.stores.registry import open_store\n"
-            # Rights do not bind root.
+            # Permissions do not bind root.
             "if os.geteuid() == 0: os.setuid(65534)\n"
             f"store = open_store('sqlite:///{folder}/store.db', 'world')\n"
             "try: store.put('q', [Item('b', 0, '', b'')])\n"
@@ -192,10 +192,10 @@ def pages(store, most):
     store._thread.apply(lambda: store._connection.execute(f"PRAGMA max_page_count = {most}"))
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, opening):
+def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path, opening):
     store = opening(f"sqlite:///{tmp_path}/store.db")
     store.put("q", [item()])
-    # The database may have no more pages: to sqlite that is a full disk.
+    # The database may get no more pages, which to SQLite is a full disk.
     pages(store, 16)
     put = 1
     while (told := broken(store.put, "q", [item(f"{put}", os.urandom(8000))])) is None:
@@ -206,7 +206,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path, opening):
     assert len(store.claim("q", 100, 1000)) == put
 
 
-def test_a_file_of_something_else_is_not_touched(tmp_path, opening):
+def test_a_file_that_is_not_a_store_is_not_touched(tmp_path, opening):
     path = tmp_path / "notes.txt"
     path.write_text("not a database at all, but a text of some length\n" * 50)
     before = path.read_bytes()
@@ -237,7 +237,7 @@ def test_a_file_that_was_damaged_is_a_store_again_once_it_was_put_right(tmp_path
 
 
 @pytest.mark.parametrize("gone", [("",), ("", "-wal", "-shm"), ("-wal",)])
-def test_a_file_that_was_deleted_begins_anew_and_says_so_once_to_each(tmp_path, opening, gone):
+def test_a_file_that_was_deleted_starts_over_and_says_so_once_to_each(tmp_path, opening, gone):
     stores = [opening(f"sqlite:///{tmp_path}/store.db") for _ in range(2)]
     assert [store.put("q", [item(str(n))]) for n, store in enumerate(stores)] == [1, 1]
     before = stores[0].identity
@@ -253,7 +253,7 @@ def test_a_file_that_was_deleted_begins_anew_and_says_so_once_to_each(tmp_path, 
     assert (stores[0].identity == before) == (gone == ("-wal",))
 
 
-def test_what_waits_for_ever_does_so_though_the_clock_went_back(opening, tmp_path):
+def test_items_that_wait_for_ever_do_so_even_if_the_clock_went_back(opening, tmp_path):
     store = opening(f"sqlite:///{tmp_path}/store.db")
     store.put("q", [item()._replace(delay=NEVER)])
     now = store._now
@@ -262,7 +262,7 @@ def test_what_waits_for_ever_does_so_though_the_clock_went_back(opening, tmp_pat
         assert [one.delay for one in found] == [NEVER]
 
 
-def test_a_backup_that_is_put_in_the_place_of_a_file_in_use_is_what_it_was(tmp_path, opening):
+def test_a_backup_that_replaces_a_file_in_use_is_what_it_was(tmp_path, opening):
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
     stores = [opening(f"sqlite:///{path}") for _ in range(2)]
     stores[0].put("q", [item("before")])
@@ -272,7 +272,7 @@ def test_a_backup_that_is_put_in_the_place_of_a_file_in_use_is_what_it_was(tmp_p
     copy.rename(path)
     for store in stores:
         assert "was deleted or replaced" in broken(store.count, "q")
-    # Nothing of the log of the other file was taken for its own.
+    # Nothing in the other file's log was mistaken for its own.
     assert [store.count("q") for store in stores] == [1, 1]
     assert stores[0].identity == stores[1].identity != before
 
@@ -313,7 +313,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, opening):
         ("redis://one,two", "redis:// names one host; for a cluster write rediscluster://"),
     ],
 )
-def test_a_url_of_no_store_is_told_at_once(url, told):
+def test_a_url_that_names_no_store_is_refused_at_once(url, told):
     with pytest.raises(ValueError) as error:
         open_store(url, "world")
     assert str(error.value).startswith(told)
@@ -329,7 +329,7 @@ def test_a_store_that_was_closed_says_so(tmp_path):
 
 
 @pytest.mark.process
-def test_a_redis_that_is_killed_or_stalled_is_told_and_used_again(opening, monkeypatch):
+def test_a_redis_that_is_killed_or_stalled_is_reported_and_used_again(opening, monkeypatch):
     monkeypatch.setattr(redis, "TIMEOUT", 0.5)
     with redis_servers.running() as server:
         store = opening(server.url)
@@ -350,7 +350,7 @@ def works(store):
     return broken(store.put, "q", [item(uuid.uuid4().hex)]) is None
 
 
-def test_a_cluster_that_is_away_is_told_in_one_sentence(opening):
+def test_a_cluster_that_is_away_gets_one_sentence(opening):
     told = sentence(opening("rediscluster://127.0.0.1:1"))
     assert told.startswith("Redis at rediscluster://127.0.0.1:1 does not answer as it should: ")
 
@@ -386,7 +386,7 @@ def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
 
 
 @pytest.mark.process
-def test_a_redis_that_was_emptied_or_replaced_begins_anew_and_says_so_once_to_each(
+def test_a_redis_that_was_emptied_or_replaced_starts_over_and_says_so_once_to_each(
     opening, monkeypatch
 ):
     monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
@@ -434,7 +434,7 @@ def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(ope
 
 
 @pytest.mark.process
-def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_told(opening, monkeypatch):
+def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(opening, monkeypatch):
     monkeypatch.setattr(redis, "LOOK_EVERY", 0.0)
     with redis_servers.running("--maxmemory", "3mb") as server:
 
@@ -450,7 +450,7 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_told(opening, m
         set_policy("volatile-lru")
         store = opening(server.url)
         assert store.put("q", [item()]) == 1
-        # Since a moment ago.
+        # The policy changes while the store is in use.
         set_policy("allkeys-lru")
         assert sentence(store) == forgets
         set_policy("noeviction")
@@ -478,7 +478,7 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
             for stop in ("5", "0", "0")
         ]
         try:
-            # Within its work: what it has printed then is what it held.
+            # While it works: what it has printed by then is what it held.
             lines = [consumers[0].stdout.readline() for _ in range(55)]
             consumers[0].send_signal(signal.SIGKILL)
             # Not by communicate, which forgets what readline has read ahead.
@@ -497,7 +497,7 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
     claimed = Counter(line.split()[1] for line in lines if line.startswith("claimed "))
     done = Counter(line.split()[1] for line in lines if line.startswith("done "))
     assert len(claimed) == JOBS
-    # The one that was killed may have been at its work's end: done, and not yet said so.
+    # The killed one may have just finished: done, but not yet said so.
     assert max(done.values()) == 1 and len(done) >= JOBS - 1
     again = {id for id, times in claimed.items() if times > 1}
     assert 1 <= len(again) <= 50 and max(claimed.values()) == 2

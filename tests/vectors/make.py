@@ -37,7 +37,7 @@ CHUNKS = (
     (LIMIT // 16, 0),
 )
 
-#: Seeds, and chunks of theirs that have ramps.
+#: Seeds, and chunks of their land that have ramps.
 RAMPS = (
     (2013, 3, 3),
     (2013, -12, -10),
@@ -55,7 +55,7 @@ def tiles_of(land: Terrain, cx: int, cy: int) -> list[tuple[int, int, int, int]]
 
 
 def terrain() -> list[dict[str, Any]]:
-    """Return an entry for each chunk: sums show any difference, the first tiles where to look."""
+    """Return an entry for each chunk: sums reveal a difference, and the first tiles show where."""
     vectors = []
     chunks = [(seed, *chunk) for seed in SEEDS for chunk in CHUNKS]
     for seed, cx, cy in [*chunks, *RAMPS]:
@@ -96,7 +96,7 @@ def posts() -> list[dict[str, Any]]:
 
 
 def walks() -> list[dict[str, Any]]:
-    """Return walks leg by leg, with positions on the way. Every other one begins far away."""
+    """Return walks leg by leg, with positions on the way. Every second one begins far away."""
     chance = random.Random(1)
     vectors = []
     land = Terrain(2013)
@@ -154,7 +154,7 @@ def runs() -> list[dict[str, Any]]:
 def codec() -> dict[str, Any]:
     """Return values with their bytes, what else the page must read, and what it must refuse.
 
-    JSON has no bytes, so those that MessagePack calls bin are pairs: (what is in it, the message).
+    JSON has no bytes, so values that MessagePack calls bin are pairs: (content, message).
     """
     numbers = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53 - 1]
     numbers += [-1, -32, -33, -128, -129, -32768, -32769, -(2**31), -(2**31) - 1, -(2**53) + 1]
@@ -172,9 +172,9 @@ def codec() -> dict[str, Any]:
 
 
 def sequences(count: int) -> Iterator[list[tuple[int, list[Any]]]]:
-    """Yield sequences of (node time in ms, message), about few players and squares.
+    """Yield sequences of (node time in ms, message) about a few players and squares.
 
-    Each message is one that a server could send, but their order is random. No two players ever
+    A server could send each of the messages, but not in this random order. No two players ever
     have the same slot.
     """
     chance = random.Random(5)

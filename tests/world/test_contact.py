@@ -20,7 +20,7 @@ def away2(a, b, t):
 
 
 def slowly(a, b, start, until):
-    """Return the first contact by a look at every millisecond."""
+    """Return the first contact, found by looking at every millisecond."""
     return next((t for t in range(start, until + 1) if away2(a, b, t) <= REACH**2), None)
 
 
@@ -61,11 +61,11 @@ def test_the_first_contact_is_that_of_a_look_at_every_millisecond(seed):
         start, until = 0, chance.randint(300, 1500)
         fast, slow = first_contact(a, b, REACH, start, until), slowly(a, b, start, until)
         if fast is None:
-            # Positions are rounded down: who passes by a unit from the edge may count as past.
+            # Positions are rounded down: one a unit inside the edge may count as passing by.
             lowest = min(away2(a, b, t) for t in range(start, until + 1))
             assert lowest > (REACH - 3) ** 2
         else:
-            # The distance falls evenly but for the rounding, of a ms or so at the edge.
+            # The distance falls evenly, except for rounding, which is a ms or so at the edge.
             assert slow is not None and 0 <= fast - slow <= 2
             assert away2(a, b, fast) <= REACH**2
             found += 1

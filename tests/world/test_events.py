@@ -134,7 +134,7 @@ def test_the_parts_of_a_batch_have_all_of_it_in_order():
 
 
 def told(*replaces, leaps=False):
-    """Return whether a batch of a player's tracks, which replace so many each, has an enter."""
+    """Return whether a batch of a player's tracks has an enter, given how many each replaces."""
     b, p = batch(), player()
     for some in replaces:
         p.seq += 1
@@ -159,7 +159,7 @@ def test_seq_and_ack_are_known_in_full_however_they_wrap(seq, ack, steps):
         p.ack += step
         record = CORNER.record(p)
         for _ in range(2):
-            # The second one is no news.
+            # The second event is no news.
             replica.apply(1, 1000, Content(record), 0)
             known = replica.players[7]
             assert (known.seq, known.ack) == (p.seq, p.ack)
@@ -169,15 +169,15 @@ def test_a_record_is_nobodys_once_its_player_has_left_or_its_slot_is_anothers():
     replica = replica_of()
     apply(replica, 1, 1000, [CORNER.enter(player(7, slot=3))], 0)
     old = Content(CORNER.record(player(7, seq=2, slot=3, start=1)))
-    # The same slot of another node is another player's.
+    # The same slot at another node belongs to another player.
     assert apply(replica, 2, 1000, [CORNER.enter(player(9, slot=3))], 0) == []
-    # That 7 left was lost: the enter with its slot says so.
+    # The leave of player 7 was lost: the enter with its slot implies it.
     assert apply(replica, 1, 1000, [CORNER.enter(player(8, seq=1, slot=3))], 0) == [7]
     assert set(replica.players) == {8, 9}
     replica.remove(8, 5, 0)
     replica.apply(1, 1000, old, 0)
     assert set(replica.players) == {9} and replica.players[9].track == player().track
-    # Who comes again has another slot, and its old one is nobody's.
+    # A player that comes again has another slot, and its old one is nobody's.
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=2, slot=3))], 0)
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=3, slot=4))], 0)
     replica.apply(1, 1000, Content(CORNER.record(player(7, seq=4, slot=3, start=1))), 0)
@@ -207,7 +207,7 @@ def test_leave_and_enter_is_an_enter_and_enter_and_leave_a_leave():
 
 
 def test_an_older_gone_does_not_replace_where_the_player_went():
-    # It came back to the node, and walked on, before the node said that it had been handed over.
+    # It came back to the node and walked on before the node said that it had been handed over.
     some = batch()
     some.leave(player(seq=5), (3, -3))
     some.gone(7, 4)
@@ -223,7 +223,7 @@ def test_nothing_said_is_ever_replaced():
     assert events(b) == [SayEvent(SAY, 7, "one"), SayEvent(SAY, 7, "two")]
 
 
-def test_a_late_event_does_not_raise_a_player_that_was_removed():
+def test_a_late_event_does_not_revive_a_player_that_was_removed():
     replica = replica_of()
     apply(replica, 1, 1000, [CORNER.enter(player(7, seq=5)), GoneEvent(GONE, 7, 6)], 0)
     late = [CORNER.enter(player(7, seq=4))]
@@ -237,7 +237,7 @@ def test_a_late_event_does_not_raise_a_player_that_was_removed():
     assert set(replica.players) == {7}
 
 
-def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
+def test_a_removed_player_is_remembered_with_its_highest_seq_for_a_limited_time():
 
     def raised(seq, at, *gone):
         replica = replica_of()
@@ -249,13 +249,13 @@ def test_a_removed_player_is_remembered_with_its_highest_seq_for_just_so_long():
     assert not raised(8, REMEMBERED - 1, (8, 0))
     assert raised(8, REMEMBERED, (8, 0))
     assert raised(9, 0, (8, 0))
-    # An older word that comes later makes it no younger, but lasts.
+    # An older event that comes later keeps the higher seq, and prolongs the memory of it.
     assert not raised(8, REMEMBERED + 50, (8, 0), (6, 100))
     assert not raised(8, 200, (6, 0), (8, 100))
     assert raised(9, 200, (6, 0), (8, 100))
 
 
-def test_those_who_were_removed_long_ago_are_forgotten():
+def test_players_that_were_removed_long_ago_are_forgotten():
     replica = replica_of()
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)

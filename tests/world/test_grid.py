@@ -45,7 +45,7 @@ def test_a_rectangle_holds_its_squares_and_no_others():
     assert {square for square in near if rect.holds(square)} == set(rect.squares())
 
 
-def test_a_square_is_so_many_tiles_wide_and_its_margins_are_parts_of_that():
+def test_a_square_is_side_tiles_wide_and_its_margins_are_fractions_of_that():
     grid = Grid(16)
     assert grid.span == 16 * 1024
     assert 0 < grid.lead < grid.drop <= grid.span
@@ -81,7 +81,7 @@ def test_holding_twice_changes_nothing(x, y, view):
 
 @given(positions, positions, views, st.lists(st.integers(0, GRID.drop - GRID.lead), max_size=9))
 def test_jitter_within_the_margins_changes_nothing_after_the_first_time(x, y, view, jitters):
-    # Held at the one end and then at the other: all between is held by then.
+    # Held at one end and then at the other: everything in between is held by then.
     held = GRID.held(GRID.held(None, x, y, view), x + GRID.drop - GRID.lead, y, view)
     for jitter in jitters:
         assert GRID.held(held, x + jitter, y, view) == held

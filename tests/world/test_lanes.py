@@ -7,7 +7,7 @@ VALUES = st.lists(st.integers(0, 10**6), min_size=lanes.COUNT, max_size=lanes.CO
 
 
 @given(VALUES, VALUES, st.integers(0, 2**16))
-def test_lanes_are_computed_with_at_once(first, second, factor):
+def test_lanes_are_all_computed_at_once(first, second, factor):
     result = lanes.pack(first) * factor + lanes.pack(second)
     expected = [a * factor + b for a, b in zip(first, second, strict=True)]
     assert [lanes.value(result, lane) for lane in range(lanes.COUNT)] == expected

@@ -15,7 +15,7 @@ def test_a_value_that_is_used_again_and_again_stays_and_the_rest_is_forgotten():
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(2, 12))
-def test_it_keeps_at_most_so_many_and_half_of_them_for_sure(keys, most):
+def test_at_most_the_limit_is_kept_and_the_latest_half_for_sure(keys, most):
     asked: list[int] = []
     recent = Recent(lambda key: asked.append(key) or -key, most)
     used: list[int] = []

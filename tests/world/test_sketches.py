@@ -1,4 +1,4 @@
-"""Sketches: how rough they are, and that they are read as they were joined."""
+"""Sketches: how rough they are, and that they are read as they were written."""
 
 from hypothesis import given
 from hypothesis import strategies as st

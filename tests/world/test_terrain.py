@@ -133,7 +133,7 @@ def test_a_ramp_leads_from_low_ground_to_a_plateau(chunk):
                 elif tile in kinds:
                     ends.add(kinds[tile])
         inside -= seen
-        # What is high and no plateau, no rim and no ramp is a path.
+        # A high tile that is neither plateau nor rim nor ramp is a path.
         assert PLATEAU in ends and ends - {PLATEAU, ROCK, RAMP}
 
 
@@ -181,12 +181,12 @@ def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_platea
             if tile not in seen and max(map(abs, tile)) <= reach and not land.blocked(*tile):
                 seen.add(tile)
                 todo.append(tile)
-    # Bending moves a path by a few tiles: somewhere close to each waypoint must be reached.
+    # Bending moves a path by a few tiles: a tile close to each waypoint must be reachable.
     for i, j in product(range(-2, 3), repeat=2):
         wx, wy = land.waypoint(i, j)
         near = {(wx + a, wy + b) for a, b in product(range(-7, 8), repeat=2)}
         assert near & seen, f"waypoint {i}, {j} cannot be reached"
-    # Most of what is high can be climbed, without leaving the area.
+    # Most high ground can be climbed without leaving the area.
     high = [at for at in product(range(-reach, reach, 8), repeat=2) if land.kind(*at) == PLATEAU]
     climbed = [at for at in high if at in seen]
     assert len(climbed) > 20 and len(climbed) > 0.9 * len(high)
@@ -195,7 +195,7 @@ def test_one_can_walk_from_the_plaza_to_the_waypoints_all_around_and_onto_platea
 @pytest.mark.parametrize("far", [0, 5_000_000, -LIMIT + 400])
 def test_paths_are_never_blocked_and_run_on_without_a_gap(far):
     land = Terrain(11)
-    # Of two rows of cells, at least one is joined over each border of cells: so every column of
+    # Of two rows of cells, at least one is joined across each border of cells, so every column of
     # tiles has a path tile not far away.
     cell = far // 64
     for x in range(far, far + 256):

@@ -12,7 +12,7 @@ def gem(id="a", version=1, x=0):
     return declare(Gem).make(0, id, version, x, 0)
 
 
-def test_news_say_what_lies_in_the_square():
+def test_news_says_what_lies_in_the_square():
     things = Things()
     assert things.change([gem("b"), gem("a")], [], 0)
     assert things.all() == [gem("a"), gem("b")] and things.get("a") == gem("a")
@@ -21,7 +21,7 @@ def test_news_say_what_lies_in_the_square():
     assert things.get("unknown") is None
 
 
-def test_news_that_come_again_or_late_change_nothing():
+def test_news_that_comes_again_or_late_changes_nothing():
     things = Things()
     things.change([gem(version=2)], [], 0)
     assert not things.change([gem(version=2)], [], 1)
@@ -46,21 +46,21 @@ def test_a_read_replaces_what_was_known_when_it_began():
     assert not things.replace([gem("new"), gem("kept"), gem("back", 5)], 12)
 
 
-def test_news_that_came_while_a_read_was_under_way_are_not_lost():
+def test_news_that_came_while_a_read_was_under_way_is_not_lost():
     things = Things()
     things.change([gem("taken"), gem("moved", 1)], [], 10)
     # The read begins at 20.
     things.change([gem("grown"), gem("moved", 2, x=5)], [("taken", 1)], 20)
     assert not things.replace([gem("taken"), gem("moved", 1)], 20)
     assert things.all() == [gem("grown"), gem("moved", 2, x=5)]
-    # The read may also have been later than the news.
+    # The read may also have happened after the news.
     assert things.replace([gem("moved", 3), gem("grown")], 20)
     assert things.all() == [gem("grown"), gem("moved", 3)]
 
 
 @given(st.data())
-def test_the_end_is_the_same_in_whatever_order_news_come(data):
-    """The truth is a history of each id: version after version, each put and then gone."""
+def test_the_end_is_the_same_in_whatever_order_news_comes(data):
+    """The truth is a history for each id: version after version, each put and later gone."""
     history = []
     for id in "abc":
         for version in range(data.draw(st.integers(0, 3))):

@@ -38,7 +38,7 @@ def walls(*tiles):
 
 
 def walk(ground, x, y, intent, legs=400):
-    """Return the tracks of a walk from time 0 until it ends, at most so many."""
+    """Return the tracks of a walk from time 0 until it ends, at most `legs` of them."""
     tracks, t = [], 0
     while len(tracks) < legs and (track := leg(ground, x, y, intent, t)) is not None:
         tracks.append(track)
@@ -146,7 +146,7 @@ def test_a_player_that_is_barred_goes_to_the_nearer_gap_and_not_far():
     wide = walls((1, -1), (1, 0), (1, 1), (1, 2))
     assert walk(wide, UNIT - 1, 900, Heading(1, 0), 1)[0].dy == -UNIT - 901
     assert leg(walls(*((1, row) for row in range(-2, 3))), UNIT - 1, 500, Heading(1, 0), 0) is None
-    # Not through what bars the way aside, and a diagonal or a goal stays where it is.
+    # Not through an obstacle beside it; a player with a diagonal heading or a goal stays put.
     assert leg(walls((1, 0), (0, -1), (0, 1)), UNIT - 1, 500, Heading(1, 0), 0) is None
     assert leg(walls((1, 0), (0, 1)), UNIT - 1, UNIT - 1, Heading(1, 1), 0) is None
     assert leg(one, UNIT - 1, 500, Goal(5 * UNIT, 500), 0) is None
@@ -185,7 +185,7 @@ def test_nobody_is_ever_on_a_blocked_tile_nor_too_fast(x, y, intent):
 
 
 @given(near, near, headings | st.builds(Goal, goals, goals))
-def test_to_look_at_boxes_first_changes_no_walk(x, y, intent):
+def test_looking_at_boxes_first_changes_no_walk(x, y, intent):
     assert walk(LAND, x, y, intent, 20) == walk(TILES, x, y, intent, 20)
 
 

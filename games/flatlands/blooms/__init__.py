@@ -1,1 +1,1 @@
-"""Blooms: squares that bloom for a day, since three people have danced there."""
+"""Blooms: squares that bloom for a day because three people have danced there."""

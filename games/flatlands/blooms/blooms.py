@@ -1,11 +1,11 @@
-"""Blooms: where three people dance at one time for 8 s, their square blooms for a day.
+"""Blooms: where three people dance at the same time for 8 s, their square blooms for a day.
 
-A dance is an emote, which is over in a moment: who makes another one within GAP dances on. Who has
-danced in a square since when is one record of that square, which is changed by compare-and-take, so
-the three may be at three nodes. One step of the store makes it the record of a bloom, lays that
-into the square, and writes a line into the book of each: whatever dies, all of it is done or
-nothing, and once a day. Nothing looks at anybody who does not dance, nor at whoever dances where
-fewer than three people are.
+A dance is an emote, which is over in a moment: a player that makes another within GAP dances on.
+One record of each square says who dances there, and since when. It is changed by compare-and-take,
+so the three may be on three nodes. One step of the store turns it into the record of a bloom, puts
+the bloom into the square, and writes a line into each dancer's book: whatever dies, all of it is
+done or nothing, and once a day. Nothing looks at players that do not dance, nor at those that dance
+where there are fewer than three people.
 """
 
 from typing import Final, NamedTuple
@@ -19,22 +19,21 @@ from flatlands.server.messages.texts import NAME_LIMIT
 #: The emote that is a dance, and how many people it takes.
 DANCE, DANCERS = 4, 3
 
-#: ms for which each of them must have danced, and within which who dances on makes the next dance.
-#: The page lets one dance every 1250 ms, and shows each dance for 2600.
+#: ms for which each of them must have danced, and the most ms between two emotes of one dance.
+#: The page allows a dance every 1250 ms, and shows each dance for 2600.
 LASTS: Final = 8000
 GAP: Final = 4000
 
 #: Seconds for which a square blooms.
 DAY: Final = 24 * 3600
 
-#: Of so many people at most it is known that they dance in a square: others take the place of who
-#: stops.
+#: The most people that are known to dance in a square: others take the places of those who stop.
 KNOWN: Final = 6
 
 
 class Bloom(Thing, lasts=DAY):
-    """The square in which it lies blooms until a node time, in ms. The others are the names of
-    those who have danced there."""
+    """What makes the square in which it lies bloom, `until` a node time in ms. The other fields are
+    the names of those who have danced there."""
 
     until = number(0, TIME_MOST)
     first = second = third = text(0, NAME_LIMIT)
@@ -57,20 +56,20 @@ class Dance(Record, lasts=DAY):
     blooms = flag()
 
     def all(self) -> list[Dancer]:
-        """Return those who dance, in the order in which they began."""
+        """Return the dancers, in the order in which they began."""
         rows = [row.split() for row in self.dancers.split(";") if row]
         return [Dancer(int(id), mark, int(since), int(last)) for id, mark, since, last in rows]
 
 
 def packed(dancers: list[Dancer]) -> str:
-    """Return dancers as a record has them."""
+    """Return dancers in the form that a record keeps."""
     return ";".join(" ".join(map(str, one)) for one in dancers)
 
 
 def danced(dancers: list[Dancer], player: int, mark: str, now: int) -> list[Dancer]:
-    """Return who dances once a player has danced at a node time, in ms; it need not be one of them
-    if there are many. Who comes back, or has two windows, is one dancer."""
-    # Not before it stopped; by a clock that is wrong nobody dances on.
+    """Return who dances after a player has danced at a node time, in ms; perhaps without the player
+    if there are many. A person that comes back, or has two windows, is one dancer."""
+    # Without those who have stopped, or whose times a wrong clock gave.
     on = [one for one in dancers if abs(now - one.last) <= GAP]
     since = min([one.since for one in on if one.mark == mark], default=now)
     others = [one for one in on if one.mark != mark]
@@ -91,11 +90,11 @@ class Blooms(Emotes):
             try:
                 self._dance(me)
             except Away:
-                # The dance was seen. Who dances on is counted once the store answers.
+                # The dance was seen. A player that dances on is counted once the store answers.
                 return
 
     def _dance(self, me: Me) -> None:
-        """Note that a player has danced, and let its square bloom if that was all that it took."""
+        """Note that a player has danced, and let its square bloom if nothing else was missing."""
         square, now = me.square, self.now()
         names = {one.id: one.name for one in self.players_in(square)}
         blooms = any(isinstance(thing, Bloom) for thing in self.things_in(square))

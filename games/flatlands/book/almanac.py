@@ -1,7 +1,7 @@
 """The almanac: one page for each day of the world, which tells of the day before by five statements
 of SQL over its tables.
 
-The first who asks for it on a day lets it be written; all read the same page then, at whichever
+The first player to ask for it on a day has it written; then all read the same page, on whichever
 node. This module never changes what it tells of.
 """
 
@@ -12,10 +12,10 @@ from flatlands.games.flatlands.tables import TABLES
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 
-#: ms of a day of the world, as in page/day.js, and of that in which something counts as new.
+#: ms of a day of the world, as in page/day.js, and ms for which something counts as new.
 DAY, NEW = 960_000, 24 * 3600 * 1000
 
-#: A kind of entry -> what returns who, n, x, y and words of each, at the node time `now` in ms.
+#: Kind of entry -> the SQL that returns who, n, x, y and words of each; `now` is node time in ms.
 PAGE: Final = {
     "farthest": """SELECT n.who, n.n, n.x, n.y, '' FROM note n
         WHERE n.kind = 'landmark' AND n.at > {now} - {new}
@@ -31,7 +31,7 @@ PAGE: Final = {
 
 
 class Entry(Record, lasts=2 * 24 * 3600):
-    """An entry of the page of a day."""
+    """An entry on the page of a day."""
 
     kind = text(1, 12)
     who = text(0, NAME_LIMIT)
@@ -57,7 +57,7 @@ class Almanac(Part):
         me.tell("almanac", day, [[one.kind, *list(one.values.values())[1:]] for one in found])
 
     def _write(self, day: int, now: int) -> list[Entry]:
-        """Write the page of a day, unless another one does at the same time; return it."""
+        """Write the page of a day, unless another node does at the same time; return the page."""
         statements = [each.format(now=now, new=NEW) for each in PAGE.values()]
         for kind, answer in zip(PAGE, select(self, TABLES, *statements), strict=True):
             for at, (who, n, x, y, words) in enumerate(answer):

@@ -1,7 +1,7 @@
-"""The book: shows its lines to whom they are about. Other parts write them.
+"""The book: shows its lines to the person that they are about. Other parts write them.
 
-A book has room for MOST lines: the oldest ones go first. This module never tells anybody of another
-one's book.
+A book has room for MOST lines: the oldest ones go first. This module never tells anybody of
+somebody else's book.
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ from flatlands.server.messages.table import NUMBER
 #: The most lines of a book that are kept, and shown.
 MOST: Final = 300
 
-#: Within how many tiles two wave to each other, and ms of a day, in which they do so once.
+#: The most tiles between two who wave to each other, and ms of a day: it is noted once a day.
 NEAR, DAY = 16, 24 * 3600 * 1000
 
 
 class Book(Part):
-    """The book: shows its lines to whom they are about."""
+    """The book: shows its lines to the person that they are about."""
 
     notes = Records(Note)
 
@@ -35,7 +35,7 @@ class Book(Part):
 
     @action(rate=0.5, burst=5)
     def spark(self, me: Me, other: int = number(OTHERS_FROM, NUMBER)) -> None:
-        """Note that a player and another one near it have waved to each other: its page sees it."""
+        """Note that a player and one near it have waved to each other, which its page has seen."""
         now, (x, y) = self.now(), me.tile
         for seen in self.players_near(me.tile, NEAR):
             if seen.id == other != me.id and me.owner:

@@ -9,7 +9,7 @@ from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
 
-#: The characters of an owner by which its book is known.
+#: How many characters of an owner its book is known by.
 MARK: Final = 16
 
 #: Seconds after which a line is gone.
@@ -39,10 +39,10 @@ def note(
     y: int = 0,
     once: str = "",
 ) -> Note:
-    """Return a line for the book of an owner, or of who has the first MARK characters of it.
+    """Return a line for the book of an owner, of which the first MARK characters are enough.
 
-    With `once`, the line is added once, however often it is added under that name. Raises
-    ValueError if somebody without an owner is to have one.
+    With `once`, the line is kept only once, however often it is added under that name. Raises
+    ValueError if `owner` is empty.
     """
     if not owner:
         raise ValueError("who has no key has no book")

@@ -1,4 +1,4 @@
-"""Cairns: heaps of stones that players leave at a place, each with one line for who walks by.
+"""Cairns: heaps of stones that players leave at a place, each with one line for those who walk by.
 
 A cairn crumbles after a week, unless others add stones. This module never checks what a player may
 say.
@@ -11,7 +11,7 @@ from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.terrain import PLAZA
 
-#: Seconds for which a cairn stands, from when it was built or a stone was added.
+#: Seconds for which a cairn stands after it was built or a stone was added.
 STANDS_FOR = 7 * 24 * 3600
 
 #: The most cairns of one player, and the most stones in a cairn.
@@ -82,7 +82,7 @@ class Cairns(Part):
         raise Refused("missed", "the cairn is not there any more")
 
     def _tell_builder(self, me: Me, cairn: Cairn) -> None:
-        """Let the builder's book have that a player has added a stone."""
+        """Note in the builder's book that a player has added a stone."""
         x, y = cairn.tile
         builder, who = cairn._marks.split()[0], me.name
         once = f"{cairn.id} {cairn.stones}"

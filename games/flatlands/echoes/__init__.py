@@ -1,1 +1,1 @@
-"""Races from signpost to signpost against the best run of those who were there before."""
+"""Races from signpost to signpost, against the best run so far."""

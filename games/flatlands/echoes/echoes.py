@@ -1,9 +1,9 @@
 """Echoes: a player races from a signpost to the next one, and the best run of each course walks
 along as its echo.
 
-The way is what this node has recorded of the player's tracks, so a page only says when it begins
-and when it has come there. Of all who run a course, at whichever nodes, the fastest holds it; of
-two as fast it is who came first. This module never draws an echo: pages do, as a function of time.
+A player's way is what this node has recorded of its tracks, so a page says only when it begins and
+when it has arrived. Of all who run a course, on whichever nodes, the fastest holds it; of two that
+are equally fast, the first. This module never draws an echo: pages do, as a function of time.
 """
 
 from typing import Final
@@ -25,16 +25,16 @@ LASTS: Final = 90 * 24 * 3600
 #: The most cells from the origin.
 FAR: Final = 2**25
 
-#: ms of a day: the book has one line a day of a course that was won, and of one that was lost.
+#: ms of a day: the book gets one line a day for a course that was won, and for one that was lost.
 DAY: Final = 24 * 3600 * 1000
 
 _NO_KEY: Final = "send a key first, by which your echoes are known"
 
 
 class Echo(Record, lasts=LASTS):
-    """The best run of a course: in how many ms, by whom, and its way as run.py keeps it. `player`
-    and `look` are the id that its runner had, and how it looked. `beat` and `beaten` are the ms and
-    the name of the echo in whose place it came. It was run `_at` a node time in ms."""
+    """The best run of a course: its ms, the runner's name, and its way as run.py packs it. `player`
+    and `look` are the id and the look that the runner had. `beat` and `beaten` are the ms and the
+    name of the echo that it replaced. The run was recorded from node time `_at` on, in ms."""
 
     ms = number(1, LONGEST)
     name = text(0, NAME_LIMIT)
@@ -84,7 +84,7 @@ class Echoes(Part):
         try:
             echoes = self.best.all(f"{column}:{row}")
         except Away:
-            # Who only walks by need not know.
+            # A player that only walks by need not know.
             return
         for echo in echoes:
             side = int(echo.id.rpartition("/")[2])
@@ -99,12 +99,12 @@ class Echoes(Part):
         row: int = number(-FAR, FAR),
         side: int = number(0, len(SIDES) - 1),
     ) -> None:
-        """Record a player's way from now on, and let all who see it know of the race, and of the
-        echo. Raises Refused."""
+        """Record a player's way from now on, and tell all who see the player of the race, and of
+        the echo. Raises Refused."""
         if not me.owner:
             raise Refused("race", _NO_KEY)
         echo = self.best.read(f"{column}:{row}/{side}")
-        # All race at one pace, also who comes from a road.
+        # All race at the same pace, even those who come from a road.
         me.pace(1)
         me.record()
         shown = {} if echo is None else {name: getattr(echo, name) for name in _SHOWN}
@@ -128,7 +128,7 @@ class Echoes(Part):
 
         def faster(echo: Echo | None) -> Echo:
             if echo is not None and ms >= echo.ms:
-                # Whoever runs a course lets its echo last.
+                # A run that is no faster renews the echo, so that it lasts.
                 return echo.again()
             mine = Echo(id, ms=ms, way=packed(run, start), **who)
             if echo is None:
@@ -137,7 +137,7 @@ class Echoes(Part):
 
         echo = self.best.change(id, faster)
         assert echo is not None
-        # Also if the page says again that it has come there, since no answer came.
+        # True as well if the page, which got no answer, says again that it has arrived.
         won = (echo._owner, echo._at) == (me.owner, at)
         other = (echo.beat, echo.beaten, echo._loser) if won else (echo.ms, echo.name, echo._owner)
         if not won:
@@ -149,13 +149,13 @@ class Echoes(Part):
         me.tell("arrived", column, row, side, ms, won, *other[:2], other[2] == me.owner)
 
     def _run(self, me: Me, cell: Tile, side: int) -> tuple[list[Point], Place, int]:
-        """Return the run of a player who is at the end of a course, where that begins, and the node
-        time in ms at which its recording began. Raises Refused."""
+        """Return the run of a player at the end of a course, where the course begins, and the node
+        time in ms at which the recording began. Raises Refused."""
         way = me.recorded()
         if not way:
             raise Refused("race", "the race is off: the server did not see all of your way")
         run = None
-        # To look for a signpost takes a moment.
+        # Looking for a signpost takes a moment.
         if self._posts.may_end(cell, side, me.tile):
             course = self._posts.course(cell, side)
             if course is None:

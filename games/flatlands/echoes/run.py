@@ -13,23 +13,23 @@ from typing import Final
 
 from flatlands.world.track import UNIT
 
-#: The ring around a signpost, in tiles: a run begins where it leaves the one, and ends where it
-#: comes into the other.
+#: The radius of the ring around a signpost, in tiles: a run begins where it leaves the first ring,
+#: and ends where it enters the second.
 RING: Final = 4
 
 #: The longest run, in ms.
 LONGEST: Final = 60_000
 
-#: The most characters of a run as it is kept.
+#: The most characters of a packed run.
 LENGTH: Final = 1000
 
-#: Units by which a run that is kept may be beside the true one, if that is short enough then.
+#: Units by which a packed run may be off the true one, if that makes it short enough.
 BESIDE: Final = UNIT // 16
 
-#: The most points in a row that are left out: otherwise a long run takes long.
+#: The most points in a row that are left out: otherwise packing a long run takes long.
 IN_A_ROW: Final = 16
 
-#: A point of it: ms, and 1/128 tile from the signpost. No run of LONGEST ms leads farther.
+#: A packed point: ms, and x and y from the signpost in 1/128 tile. No run of LONGEST ms exceeds it.
 _POINT: Final = Struct("<Hhh")
 _FINE: Final = UNIT // 128
 
@@ -38,8 +38,8 @@ Place = tuple[int, int]
 
 
 def between(way: Sequence[Point], start: Place, goal: Place) -> list[Point] | None:
-    """Return the part of a way from where it leaves the ring around one place for the last time
-    until it first comes into that around another one; None if it does not."""
+    """Return the part of a way from where it last leaves the ring around `start` to where it first
+    enters the ring around `goal`; None if it does not."""
     left: tuple[int, Point] | None = None
     for n, (one, other) in enumerate(pairwise(way)):
         stays, comes = _inside(one, other, start), _inside(one, other, goal)
@@ -53,9 +53,9 @@ def between(way: Sequence[Point], start: Place, goal: Place) -> list[Point] | No
 
 
 def packed(run: Sequence[Point], start: Place) -> str:
-    """Return a run as it is kept, in base64: of each point the ms since the first one in two bytes,
-    and x and y from `start` on, in 1/128 tile, in two bytes each. Points of which a straight way
-    keeps clear by little are left out."""
+    """Return a run as base64 text: for each point the ms since the first one, in two bytes, and x
+    and y from `start`, in 1/128 tile, in two bytes each. Points that a straight way passes closely
+    are left out."""
     beside, kept = BESIDE, _simpler(run, BESIDE)
     while len(kept) * _POINT.size * 4 / 3 > LENGTH:
         beside *= 2
@@ -66,7 +66,7 @@ def packed(run: Sequence[Point], start: Place) -> str:
 
 
 def _inside(one: Point, other: Point, place: Place) -> tuple[float, float] | None:
-    """Return between which shares of a straight way it is in the ring around a place."""
+    """Return the shares of a straight way between which it is in the ring around a place."""
     x, y, dx, dy = one[1] - place[0], one[2] - place[1], other[1] - one[1], other[2] - one[2]
     length, along, over = dx * dx + dy * dy, x * dx + y * dy, x * x + y * y - (RING * UNIT) ** 2
     if not length:
@@ -84,8 +84,8 @@ def _at(one: Point, other: Point, share: float) -> Point:
 
 
 def _simpler(run: Sequence[Point], beside: int) -> list[Point]:
-    """Return a run without the points that one passes by at most so many units if one goes straight
-    from the last one that is kept to the next one, and no more than so many in a row."""
+    """Return a run without points that are within `beside` units of the straight way from the last
+    point that is kept to the next one; at most IN_A_ROW in a row are left out."""
     kept, last = [run[0]], 0
     for n in range(1, len(run) - 1):
         left_out, ends = run[last + 1 : n + 1], (run[last], run[n + 1])
@@ -96,6 +96,6 @@ def _simpler(run: Sequence[Point], beside: int) -> list[Point]:
 
 
 def _off(one: Point, other: Point, point: Point) -> float:
-    """Return how far a point is from where one is at its time on a straight way."""
+    """Return how far a point is from where a straight way is at the point's time."""
     share = (point[0] - one[0]) / max(other[0] - one[0], 1)
     return max(abs(one[n] + (other[n] - one[n]) * share - point[n]) for n in (1, 2))

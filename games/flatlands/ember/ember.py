@@ -1,13 +1,13 @@
 """The ember: a relay. It is taken from a fire, goes from hand to hand, and lights dark landmarks.
 
-Who carries it, and until when, is one record, which is changed by compare-and-take: of two who
-reach for it one has it, whatever dies. That it has burnt out is a function of time, which nobody
-writes. Then, and while there is no record, it is at the fires: at the hearth on the plaza, which
-always burns, and at the landmarks that were lit within a day. To light one is one step of the
+One record says who carries it, and until when. It is changed by compare-and-take: of two who reach
+for it one gets it, whatever dies. Whether it has burnt out follows from the time, and is never
+written. Then, and while there is no record, it is at the fires: at the hearth on the plaza, which
+always burns, and at the landmarks that were lit within a day. Lighting one is one step of the
 store: the ember is gone, the fire burns, and each hand has a line in its book.
 
-Pages see who comes near to whom, and ask. This module never looks at players by itself: nobody
-who does not play with the ember pays for it.
+Pages see who comes near whom, and ask. This module never looks at players by itself: those who do
+not play with the ember pay nothing for it.
 """
 
 from typing import Final
@@ -22,32 +22,32 @@ from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.world.track import Tile
 
-#: ms for which it burns in one hand: for 150 tiles. The next landmark stands 107 tiles away in the
-#: middle, and 155 in one case of ten, and no way is straight: one alone seldom gets there, two do.
-#: None of the last HANDS has it again before it has been out for as long, so that nobody keeps it
-#: by running around a fire.
+#: ms for which it burns in one hand: enough for 150 tiles. The median distance of the next landmark
+#: is 107 tiles, in one case of ten it is 155, and no way is straight: one player alone seldom gets
+#: there, two do. None of the last HANDS gets it again until it has been out for as long, so that
+#: nobody keeps it by running around a fire.
 BURNS: Final = 30_000
 HANDS: Final = 4
 
 #: Seconds for which a landmark burns.
 DAY: Final = 24 * 3600
 
-#: The tile of the hearth on the plaza, and from how many tiles one reaches that, and who carries
-#: the ember. A landmark's hearth is beside it, so it is reached as the landmark is found. Pages ask
-#: from nearer.
+#: The tile of the hearth on the plaza, and the tiles within which a player reaches it, or the
+#: carrier of the ember. A landmark's hearth is beside it, so it is reached from where the landmark
+#: is found. Pages ask from nearer.
 HEARTH: Final = -4, 4
 REACH: Final = 3
 
 #: The id of the only ember, and the group of all fires.
 EMBER, FIRES = "ember", "fires"
 
-#: The fields with the names of the last hands, so that an operator can clear one.
+#: The fields with the names of the last hands: one for each, so that an operator can clear one.
 _NAMES: Final = "first", "second", "third", "fourth"
 
 
 class Ember(Record):
-    """Player `carrier` has the ember until a node time, in ms. `marks` are the books of its last
-    hands, that of the carrier last, and the others are their names."""
+    """The ember, which player `carrier` has `until` a node time in ms. `marks` are the books of its
+    last hands, the carrier's last, and the other fields are the names of these hands."""
 
     carrier = number(0, NUMBER)
     until = number(0, TIME_MOST)
@@ -55,25 +55,25 @@ class Ember(Record):
     first = second = third = fourth = text(0, NAME_LIMIT)
 
     def left(self, now: int) -> int:
-        """Return for how many ms it burns still: less than 0 once it is out."""
+        """Return for how many more ms it burns: less than 0 once it is out."""
         left = int(self.until - now)
-        # Nobody has it for long by a clock that is wrong.
+        # A wrong clock lets nobody have it for long.
         return left if left <= 2 * BURNS else -BURNS
 
     def passed(self, me: Me, now: int) -> "Ember":
-        """Return the ember once a player has it next."""
+        """Return the ember after it has passed to a player."""
         burns, mine = self.left(now) > 0, (me.owner[:MARK], me.name)
         before = zip(self.marks.split(), names_of(self), strict=True) if burns else ()
         marks, names = zip(*[*before, mine][-HANDS:], strict=True)
-        # Who has it later has it for longer, also if clocks differ.
+        # A later carrier has it for longer, even if clocks differ.
         until = max(now + BURNS, self.until + 1) if burns else now + BURNS
         named = dict(zip(_NAMES, names, strict=False))
         return Ember(EMBER, carrier=me.id, until=until, marks=" ".join(marks), **named)
 
 
 class Fire(Record, lasts=DAY):
-    """The landmark on the tile (x, y) burns until a node time, in ms, as long as the record lasts.
-    The others are the names of the hands that brought the ember."""
+    """The fire of the landmark on the tile (x, y), which burns `until` a node time, in ms, as long
+    as the record lasts. The other fields are the names of the hands that brought the ember."""
 
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
@@ -99,9 +99,9 @@ class Relay(Part):
 
     @action(rate=1, burst=5, address=(1 / 2, 20))
     def take(self, me: Me, carrier: int = number(0, NUMBER)) -> None:
-        """Let a player have the ember next: from its carrier, or (0) from a fire.
+        """Give a player the ember: from its carrier, or from a fire if `carrier` is 0.
 
-        Raises Refused if it has no key, is not close, had it just now, or somebody was faster.
+        Raises Refused if the player has no key, is not close, had it just now, or was not first.
         """
         if not me.owner:
             raise Refused("ember", "send a key first, by which your hands are known")
@@ -121,9 +121,9 @@ class Relay(Part):
 
     @action(rate=1, burst=5)
     def light(self, me: Me) -> None:
-        """Light the landmark to which a player has brought the ember.
+        """Light the landmark that a player has brought the ember to.
 
-        Raises Refused if it is not close to one, has no ember, or if the landmark burns.
+        Raises Refused if the player is close to none or has no ember, or if the landmark burns.
         """
         tile = self._landmark(me)
         if tile is None:
@@ -138,7 +138,7 @@ class Relay(Part):
         names = {name: getattr(ember, name) for name in _NAMES}
         fire = Fire(id, x=x, y=y, until=now + DAY * 1000, **names)
         hands = names_of(ember)
-        # Each is told of the last one, and that one of the one before.
+        # The line of each hand names the last hand, and that one's line names the hand before it.
         whos = [*hands[-1:] * (len(hands) - 1), *hands[-2:][:1]]
         lines = [
             note(mark, "hand", now, who=who, n=len(hands), x=x // PART, y=y // PART, once=id)
@@ -158,8 +158,8 @@ class Relay(Part):
         return me.near(HEARTH, REACH) or (tile is not None and bool(self._fires(tile)))
 
     def _landmark(self, me: Me) -> Tile | None:
-        """Return the tile of the landmark to which a player is close, dark or not, or None. A
-        landmark is not near the border of its part. To look for one takes a moment, once."""
+        """Return the tile of the landmark that a player is close to, dark or not, or None. No
+        landmark is near the border of its part. Looking for one takes a moment, once."""
         tile = self._landmarks.of(me.tile[0] // PART, me.tile[1] // PART)
         return tile if tile is not None and me.near(tile, finders.REACH) else None
 
@@ -168,13 +168,13 @@ class Relay(Part):
 
 
 def names_of(record: Ember | Fire) -> list[str]:
-    """Return the names of the hands, in the order in which they had it."""
+    """Return the names of the hands, in the order in which they had the ember."""
     return [name for each in _NAMES if (name := getattr(record, each))]
 
 
 def _told(ember: Ember | None) -> list[int | str]:
-    """Return what pages are told of the ember: the carrier, until when, and its name; nothing but
-    zeros if nobody has had it."""
+    """Return what pages are told of the ember: the carrier, until when, and the carrier's name; or
+    [0, 0, ""] if nobody has had it."""
     return [0, 0, ""] if ember is None else [ember.carrier, ember.until, names_of(ember)[-1]]
 
 

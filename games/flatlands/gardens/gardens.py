@@ -1,9 +1,9 @@
-"""Gardens: with each gem that one has found one plants something on free ground. What nobody visits
-for a month goes back to meadow.
+"""Gardens: for each gem found, a player can plant something on free ground. What nobody visits for
+a month goes back to meadow.
 
-A tile is claimed for a minute by who plants there first, then paid for, and then planted. If the
-node dies in between, whoever asks for the same again pays nothing. This module never knows who has
-planted what: the layer does, for operators.
+A tile is claimed for a minute by the first player that plants there, then paid for, and then
+planted. If the node dies in between, asking for the same thing again costs nothing. This module
+never knows who has planted what: the layer of cells does, for operators.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ from flatlands.world.track import Tile
 #: How many kinds of plants there are, from 1 on: the page knows which.
 KINDS: Final = 4
 
-#: Seconds after which a plant is gone that nobody has visited, and after which it is renewed if
-#: somebody does; and how often that is looked for.
+#: Seconds after which a plant that nobody visits is gone, after which a visit renews it, and
+#: between two looks for visitors.
 MONTH, DAY, LOOK = 30 * 24 * 3600, 24 * 3600, 20
 
 #: The most plants of one person.
@@ -30,32 +30,32 @@ MOST: Final = 200
 #: The most tiles from the origin.
 FAR: Final = 2**30
 
-#: From how many tiles one plants.
+#: The tiles within which a player can plant.
 REACH: Final = 2.5
 
-#: So many 1/16 tile from the middle of a path, and so many tiles from a landmark, nothing is
-#: planted; and within so many tiles along each axis of what lies there.
+#: Nothing is planted nearer than FROM_PATH to the middle of a path, in 1/16 tile, nor within the
+#: others of a landmark and of what lies in the world, in tiles along each axis.
 FROM_PATH, FROM_LANDMARK, FROM_THINGS = 40, 6, 1
 
-#: Where something is planted.
+#: The kinds of ground on which something can be planted.
 SOIL: Final = frozenset((GRASS, SAND, WOOD))
 
 
 class Purse(Record):
-    """How many gems a person has planted, and what it has paid for last."""
+    """How many gems a person has planted, and what it last paid for."""
 
     planted = number(0, NUMBER)
     last = text(0, 40)
 
 
 class Claim(Record, lasts=60):
-    """Who plants on a tile just now."""
+    """Who is planting on a tile at the moment."""
 
     owner = text(0, 32)
 
 
 class Gardens(Part):
-    """Gardens: with each gem that one has found one plants something on free ground."""
+    """Gardens: for each gem found, a player can plant something on free ground."""
 
     plants = Cells(kept="first", per_owner=MOST, forget=MONTH)
     purses, claims, notes = Records(Purse), Records(Claim), Records(Note)
@@ -66,7 +66,7 @@ class Gardens(Part):
 
     @action(rate=1, burst=5)
     def purse(self, me: Me) -> None:
-        """Answer with how many gems a player can plant."""
+        """Answer with how many gems a player can still plant."""
         purse = self.purses.read(me.owner) if me.owner else None
         me.tell("purse", me.rank(BOARD).n - (0 if purse is None else purse.planted))
 
@@ -97,7 +97,7 @@ class Gardens(Part):
         try:
             me.write(self.plants, tile, kind)
         except Refused:
-            # There is no room, or too much is written here: the gem was not needed.
+            # There is no room, or too much is written here: the gem is given back.
             self.purses.change(
                 me.owner, lambda had: had and had.again(planted=had.planted - 1, last="")
             )
@@ -107,8 +107,8 @@ class Gardens(Part):
         me.tell("sown", kind, column, row, found - purse.planted)
 
     def _pay(self, owner: str, what: str, found: int) -> Purse:
-        """Take a gem of somebody who has found so many, unless it has paid for this last; return
-        its purse. Raises Refused."""
+        """Take a gem from an owner that has found `found` of them, unless it last paid for `what`;
+        return its purse. Raises Refused."""
 
         def pay(purse: Purse | None) -> Purse | None:
             purse = Purse(owner) if purse is None else purse
@@ -141,7 +141,7 @@ class Gardens(Part):
 
     @every(LOOK, each=True)
     def visit(self, me: Me) -> None:
-        """Let what grows around a player not be forgotten."""
+        """Keep what grows around a player from being forgotten."""
         column, row = me.square
         for x in (-1, 0, 1):
             for y in (-1, 0, 1):

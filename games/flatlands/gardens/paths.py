@@ -1,7 +1,7 @@
-"""Paths: feet wear the grass. Where many people walk a path appears, and becomes a road, on which
-one is faster; in a week without feet it grows over again.
+"""Paths: feet wear the grass. Where many people walk, a path appears and becomes a road, on which
+players are faster; within a week without feet it is grown over again.
 
-Nobody counts steps. Once a second each node looks where its people walk, and wears a few of these
+Nobody counts steps. Once a second each node looks where its people walk, and wears a few of those
 tiles, so a thousand people wear no more than ten do. This module never looks at a move.
 """
 
@@ -14,37 +14,37 @@ from flatlands.server.game import Game
 from flatlands.world.terrain import GRASS, SAND, WOOD
 from flatlands.world.track import Tile
 
-#: Seconds after which a tile is grown over that nobody has worn.
+#: Seconds after which a tile that nobody has worn is grown over.
 WEEK: Final = 7 * 24 * 3600
 
 #: The most tiles that a node wears in a second.
 MOST: Final = 4
 
-#: A tile is a road from this value on: one of each five who cross a tile wears it, since they walk
-#: five tiles a second.
+#: A tile is a road from this value on. Of five people who cross a tile one wears it, since they
+#: walk five tiles a second.
 ROAD: Final = 6
 
-#: How much faster one is on a road, and for how many seconds after one was seen there.
+#: How much faster a player is on a road, and for how many seconds after it was seen there.
 FASTER, LASTS = 1.15, 1.5
 
-#: The ground that feet wear. Where a path was built nothing is left to wear.
+#: The ground that feet wear. Where a path was built, nothing is left to wear.
 SOFT: Final = frozenset((GRASS, SAND, WOOD))
 
 
 class Paths(Part):
-    """Paths: where many feet wear the grass they appear, become roads, and grow over."""
+    """Paths: they appear where many feet wear the grass, become roads, and grow over."""
 
     worn = Cells("sum", forget=WEEK)
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        #: Where people have walked since tiles were worn last.
+        #: Where people have walked since tiles were last worn.
         self._trodden: list[Tile] = []
 
     @every(1, each=True)
     def tread(self, me: Me) -> None:
         """Note where a player walks, and let it go faster on a road, but not in a race: there all
-        go at one pace."""
+        go at the same pace."""
         if me.track.end <= self.now():
             return
         tile = me.tile
@@ -61,11 +61,11 @@ class Paths(Part):
                 try:
                     self.worn[tile] = 1
                 except Refused:
-                    # As many tiles are worn as can be: others come when some have grown over.
+                    # No more tiles can be worn until some have grown over.
                     return
 
 
 def races(me: Me) -> bool:
-    """Say whether a player may be in a race."""
+    """Return whether a player may be in a race."""
     way = me.recorded()
     return bool(way) and way[-1][0] < LONGEST

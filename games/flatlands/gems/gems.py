@@ -1,4 +1,4 @@
-"""Gems: they lie near the paths. Who walks over one has it, and it lies somewhere else later."""
+"""Gems: they lie near the paths. A player that walks over one gets it; later it lies elsewhere."""
 
 import random
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 #: The board of gems, and the most people on it that a page is sent.
 BOARD, LENGTH = "gems", 10
 
-#: How far from the straight line between two waypoints a gem lies at most, in tiles, and the number
-#: of random places that are tried.
+#: The most tiles, along each axis, from a gem to the straight line between two waypoints, and the
+#: number of random places that are tried.
 ASIDE, TRIES = 6, 16
 
-#: The kinds of tiles on which none lies.
+#: The kinds of tiles on which no gem lies.
 BARRED = BLOCKED | HIGH
 
 
 def beside_paths(terrain: Terrain, cell: Tile, tries: int) -> Iterator[Tile]:
-    """Yield up to so many random tiles of a cell near its paths."""
+    """Yield up to `tries` random tiles of a cell near its paths."""
     i, j = cell
     edges = sorted(terrain.edges(i, j))
     for _ in range(tries):
@@ -32,26 +32,26 @@ def beside_paths(terrain: Terrain, cell: Tile, tries: int) -> Iterator[Tile]:
         column = round(x0 + (x1 - x0) * part) + random.randint(-ASIDE, ASIDE)
         row = round(y0 + (y1 - y0) * part) + random.randint(-ASIDE, ASIDE)
         inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
-        # Newcomers would have it at once on the plaza, whose border is decorated.
+        # On the plaza newcomers would have it at once, and the border of the plaza is decorated.
         if inside and column * column + row * row > (PLAZA_WITHIN + 2) ** 2:
             yield column, row
 
 
 def is_planted(thing: Thing, each: int) -> bool:
-    """Say whether a thing is one of those that cells have of its kind, where they have so many."""
-    # The cell may have had more before; a stranger at the broker may name one otherwise.
+    """Return whether a thing is one of the `each` things of its kind that every cell has."""
+    # The cell may have had more before; a stranger at the broker may have made up an id.
     number = thing.id.rpartition(":")[2]
     return number.isdecimal() and int(number) < each
 
 
 class Gem(Thing, reach=0.7, lasts=24 * 3600):
-    """A gem. It is forgotten if nobody takes it for a day: the store need not keep those of places
-    where nobody goes."""
+    """A gem. It is forgotten if nobody takes it for a day: the store need not keep gems where
+    nobody goes."""
 
 
 class Gems(Part):
-    """Gems: who walks over one has it, and later it lies somewhere else. Its options are those of
-    the game.
+    """Gems: a player that walks over one gets it, and later it lies elsewhere. Their options are
+    those of the game.
     """
 
     game: "Game"
@@ -63,7 +63,7 @@ class Gems(Part):
         return [Gem(place) for place in places if place is not None]
 
     def on_touch(self, me: Me, gem: Gem) -> None:
-        """Give a gem to who comes to it first."""
+        """Give a gem to the player that comes to it first."""
         pause = self.game.options.gem_pause
         then: list[Gem] = []
         if is_planted(gem, self.game.options.gems):
@@ -83,6 +83,6 @@ class Gems(Part):
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, or None if none was found."""
         terrain = self.node.terrain
-        # On a path that leads over a plateau it can be reached; elsewhere up there perhaps not.
+        # A gem on a path that leads over a plateau can be reached; elsewhere up there perhaps not.
         fit = (p for p in beside_paths(terrain, cell, TRIES) if terrain.kind(*p) not in BARRED)
         return next(fit, None)

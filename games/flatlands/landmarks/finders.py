@@ -1,10 +1,10 @@
-"""The finders of landmarks: who has come to which one, and as the how many-th.
+"""The finders of landmarks: who has found which one, and in which place among its finders.
 
-Of each landmark the store keeps one item: the marks of the players who have found it, in the order
-in which they did. Of MOST it keeps no more, however many come. A mark is the beginning of the hash
-of a player's owner, so whoever comes again, at whichever node, is no other finder. The name of the
-first one is carved into it for good. Nothing of it is published: whoever finds a landmark is told,
-and nobody else.
+For each landmark the store keeps one item: the marks of the players that have found it, in the
+order in which they did, but no more than MOST, however many come. A mark is the beginning of a
+player's owner, which is a hash, so a player that comes again, on whichever node, is not another
+finder. The name of the first finder is carved into the landmark for good. None of this is
+published: only the player that finds a landmark is told.
 """
 
 from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
@@ -21,8 +21,7 @@ QUEUE = "finders"
 #: The bytes of a mark, and the most marks of a landmark.
 MARK, MOST = 8, 1000
 
-#: A landmark is found from within so many tiles of the middle of its own. A page asks from within
-#: six.
+#: Tiles from the middle of a landmark's tile within which it is found. A page asks from within six.
 REACH = 7
 
 
@@ -33,7 +32,7 @@ class Carved(Record):
 
 
 class Finders(Part):
-    """The finders of landmarks: who has come to which one, and as the how many-th."""
+    """The finders of landmarks: who has found which one, and in which place among its finders."""
 
     carved, notes = Records(Carved), Records(Note)
 
@@ -47,15 +46,15 @@ class Finders(Part):
         self, me: Me, column: int = number(-NUMBER, NUMBER), row: int = number(-NUMBER, NUMBER)
     ) -> None:
         """Count a player as a finder of the landmark of a part of the world, and tell it its place
-        among them, from 1, their number, and the name of the first. The place is 0 for who came
-        after MOST others.
+        among them, from 1, their number, and the name of the first. The place is 0 for a player
+        that came after MOST others.
 
-        Raises Refused if there is no landmark, if the player is not close to it, or has sent no
-        key.
+        Raises Refused if there is no landmark, if the player is not close to it, or if it has sent
+        no key.
         """
         if not me.owner:
             raise Refused("landmark", "send a key first, by which you are known")
-        # A landmark is not near its part's border. To look for one takes a moment.
+        # No landmark is near the border of its part. Looking for one takes a moment.
         if (me.tile[0] // PART, me.tile[1] // PART) != (column, row):
             raise Refused("far", "you are not in that part of the world")
         tile = self._landmarks.of(column, row)
@@ -82,8 +81,8 @@ class Finders(Part):
         me.tell("finders", column, row, place, of, "" if carved is None else carved.name)
 
     def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
-        """Return the place of a mark, which is added if it is new, the number of marks, and whether
-        it was added. It waits for the store."""
+        """Add a mark if it is new; return its place, the number of marks, and whether it was added.
+        It waits for the store."""
         new = False
 
         def add(item: Item | None) -> Item | None:

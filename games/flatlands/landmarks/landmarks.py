@@ -2,8 +2,8 @@
 
 The page's landmarks.js and regions.js are this module's twins, and also know what is drawn.
 tests/vectors/landmarks.json holds both to the same tiles and names. Most parts of the
-world, PART tiles each way, have one landmark, on open ground not far from a path. Nobody is stopped
-by it.
+world, PART tiles each way, have one landmark, on open ground not far from a path. Landmarks stop
+nobody.
 """
 
 from math import hypot
@@ -12,19 +12,19 @@ from typing import Final
 from flatlands.world.recent import Recent
 from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WATER, WOOD, Terrain, hash32
 
-#: The tiles each way that have one landmark, and those from it to the border of its part.
+#: Tiles across a part of the world, and the fewest from a landmark to the border of its part.
 PART: Final = 160
 EDGE: Final = 12
 
-#: The number of places that are looked at, one after the other.
+#: The number of places that are tried, one after the other.
 TRIES: Final = 24
 
-#: It stands farther than so many 1/16 tile from the middle of a path, and so many tiles from the
-#: plaza.
+#: A landmark stands farther than this from the middle of a path, in 1/16 tile, and from the plaza,
+#: in tiles.
 FROM_PATH: Final = 56
 FROM_PLAZA: Final = 45
 
-#: Parts of the world whose landmarks are kept, of about 200 bytes each.
+#: How many parts of the world are cached, at about 200 bytes each.
 CACHED: Final = 1024
 
 #: Tiles around a landmark in which water is looked for.
@@ -71,14 +71,14 @@ class Landmarks:
     def of(self, i: int, j: int) -> tuple[int, int] | None:
         """Return the tile of the landmark of a part of the world, or None if it has none.
 
-        To find out takes up to some ms, once.
+        Finding out takes up to a few ms, once.
         """
         return self._known[i, j]
 
     def name(self, i: int, j: int) -> str | None:
         """Return the name of the landmark of a part of the world, or None if it has none.
 
-        To find out takes up to some ms.
+        Finding out takes up to a few ms.
         """
         tile = self.of(i, j)
         if tile is None:
@@ -138,7 +138,7 @@ class Landmarks:
         return None
 
     def _suits(self, x: int, y: int) -> bool:
-        """Say whether a landmark can stand on a tile."""
+        """Return whether a landmark can stand on a tile."""
         kind, _, _, path = self._terrain.tile(x, y)
         return (
             kind in (GRASS, SAND)

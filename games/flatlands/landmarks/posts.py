@@ -14,19 +14,19 @@ from flatlands.world.track import Tile
 #: Tiles around a waypoint in which a signpost stands.
 AROUND: Final = 8
 
-#: A signpost is so many 1/16 tile from the middle of a path, at least and at most.
+#: The least and the most distance of a signpost from the middle of a path, in 1/16 tile.
 POST_FROM, POST_TO = 26, 40
 
-#: Two signposts are no course if they are nearer to each other than so many tiles.
+#: The fewest tiles between two signposts that make a course.
 APART: Final = 24
 
 #: The neighbours of a cell, by the numbers of sides: east, south, west and north.
 SIDES: Final = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
-#: Cells whose signposts are kept, of about 200 bytes each.
+#: How many cells are cached, at about 200 bytes each.
 CACHED: Final = 4096
 
-#: The tiles around a waypoint, the nearest first, and of those as near the northern and western.
+#: The tiles around a waypoint, the nearest first; of equally near ones, the north-western first.
 _NEAREST: Final = sorted(
     ((x, y) for y in range(-AROUND, AROUND + 1) for x in range(-AROUND, AROUND + 1)),
     key=lambda at: (at[0] ** 2 + at[1] ** 2, at[1], at[0]),
@@ -42,7 +42,7 @@ class Posts:
 
     def course(self, cell: Tile, side: int) -> tuple[Tile, Tile] | None:
         """Return the tiles of a cell's signpost and of the next one that a path leads to on a side
-        of it, or None if there are no two. To find out takes up to some ms, once."""
+        of it, or None if there is no course. Finding out takes up to a few ms, once."""
         i, j = SIDES[side]
         there = cell[0] + i, cell[1] + j
         first, last = sorted((cell, there))
@@ -56,8 +56,8 @@ class Posts:
         return (one, other) if far >= APART**2 else None
 
     def may_end(self, cell: Tile, side: int, tile: Tile) -> bool:
-        """Say whether a tile is so near to where a course ends, if there is one, that the signpost
-        there can be seen."""
+        """Return whether a tile is near enough to where a course ends, if there is one, to see the
+        signpost there."""
         i, j = SIDES[side]
         waypoint = self._terrain.waypoint(cell[0] + i, cell[1] + j)
         return all(abs(a - b) <= 2 * AROUND for a, b in zip(waypoint, tile, strict=True))

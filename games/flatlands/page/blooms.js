@@ -1,4 +1,4 @@
-// Squares that bloom: which ones do, by what lies in them, for whom, and what a dance still lacks that would let
+// Squares that bloom: which ones do, by what lies in them, who made them bloom, and what a dance still lacks to make
 // one bloom. It never touches the page and sends nothing.
 
 import { isComputer } from './faces.js';
@@ -7,24 +7,24 @@ import { UNIT } from './track.js';
 
 /** @typedef {import('./state.js').State} State */
 
-const BLOOM = 'Bloom';                    // the name of the kind of things
+const BLOOM = 'Bloom';                    // the name of the kind of thing
 const DANCERS = 3;                        // people that it takes
-const GAP = 4000;                         // ms within which who dances on makes the next dance
+const GAP = 4000;                         // the most ms between two emotes of one dance
 const DAY = 86_400_000;                   // ms for which a square blooms
 const NEW = 15_000;                       // ms for which that is news
-const AT = 1.6;                           // tiles to a wreath from where its names are read
-const NEAR = 16;                          // tiles to where it is told as news, and to others with whom one dances
+const AT = 1.6;                           // tiles to a wreath from where its names can be read
+const NEAR = 16;                          // tiles to a wreath that is told as news, and to others in the same dance
 
 export class Blooms {
   constructor() {
     this.of = -1;                         // the value of the replica's `thingChanges` that was looked at
     /** @type {Map<string, import('./replica.js').Thing>} By 'col:row': what makes the square bloom. */
     this.all = new Map();
-    /** @type {Set<string>} The ids of those of which the player was told. */
+    /** @type {Set<string>} The ids of the blooms that the player was told of. */
     this.told = new Set();
   }
 
-  /** Let the ground have what blooms, and return a sentence about what the player has come to, or null.
+  /** Bring the blooms on the ground up to date; return a sentence about a bloom that the player has come to, or null.
    * @param {State} state @returns {string | null} */
   look(state) {
     const { replica, grown, here } = state, now = state.clock.now();
@@ -39,7 +39,7 @@ export class Blooms {
     }
     for (const [key, { id, x, y, values }] of this.all) {
       if (values.until < now) {
-        // Nobody has said so of a square that was let go meanwhile.
+        // Nobody tells this of a square that was dropped meanwhile.
         grown.bloom(key, '', replica.side);
         this.all.delete(key);
         continue;
@@ -52,7 +52,7 @@ export class Blooms {
     return null;
   }
 
-  /** Return what one reads who stands at a wreath, or null.
+  /** Return what a player that stands at a wreath reads, or null.
    * @param {State} state @returns {string | null} */
   read(state) {
     const { here } = state, bloom = this.all.get(squareOf(state, here));
@@ -60,7 +60,7 @@ export class Blooms {
       : sentenceOf(bloom.values);
   }
 
-  /** Return what the dance of the own player lacks, as long as others dance with it, or null.
+  /** Return what the dance of this page's player lacks, as long as others dance with it, or null.
    * @param {State} state @returns {string | null} */
   missing(state) {
     const { now } = state, own = state.drawn.get(state.ownId ?? 0), dances = ({ dancedAt }) => now - dancedAt < GAP;
@@ -85,7 +85,7 @@ function sentenceOf({ until, first, second, third }) {
   return `This square blooms ${untilWhen(until)}, for ${listOf([first, second, third])}.`;
 }
 
-/** Return in words until when: node time in ms is that of clocks on the wall. */
+/** Return in words until when: node time, in ms, is that of clocks on the wall. */
 function untilWhen(at) {
   const end = new Date(at), time = end.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
   return end.toDateString() === new Date().toDateString() ? `until ${time}` : 'until tomorrow';

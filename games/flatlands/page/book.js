@@ -1,5 +1,5 @@
-// The book of the own player and the almanac in words: what each of their lines says, and what others have
-// done since the book was read last. It never touches the page.
+// The book of this page's player and the almanac, in words: what each of their lines says, and what others
+// have done since the book was last read. It never touches the page.
 
 import { secondsOf } from './echoes.js';
 import { KINDS as GROWN } from './grown.js';
@@ -21,8 +21,8 @@ import { PART } from './landmarks.js';
 const DAY = 86_400_000;                   // ms
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
-/** What is said of each kind of lines: `sum` of so many of them, `say` of one. `others`: somebody else has done
- * it, maybe while one was away. A new kind gets an entry here.
+/** What is said of each kind of line: `sum` of several, `say` of one. `others`: somebody else has done it, maybe
+ * while the player was away. A new kind gets an entry here.
  * @type {Record<string, { sign: string, sum: [string, string], others?: boolean,
  * say: (row: Row, landmarks: Landmarks) => [string, Place] }>} */
 const KINDS = {
@@ -98,7 +98,7 @@ const KINDS = {
   },
 };
 
-/** What the almanac says of each kind of entries.
+/** What the almanac says of each kind of entry.
  * @type {Record<string, { sign: string, say: (entry: Entry, landmarks: Landmarks) => [string, Place] }>} */
 const ENTRIES = {
   farthest: {
@@ -161,7 +161,7 @@ export function sumsOf(lines) {
   });
 }
 
-/** Return what others have done since this was asked last in this browser, the newest first: nothing when it is
+/** Return what others have done since this was last asked in this browser, the newest first: nothing when it is
  * asked for the first time.
  * @param {Line[]} lines @returns {Line[]} */
 export function sinceSeen(lines) {

@@ -1,5 +1,5 @@
-// The dashed lines of the grid overlay around the own player: how far out each lies, and its word,
-// colour and dashes. Not everybody can tell the colours apart, but the dashes and the words.
+// The dashed lines of the grid overlay around this page's player: how far out each lies, and its
+// word, colour and dashes. Those who cannot tell the colours apart have the dashes and the words.
 
 /** From the outermost to the innermost. `margin` is a field of State.margins, or null for the screen
  * itself; `word` is written on the line, and `means` explains it; `dash` is in css px.

@@ -30,7 +30,7 @@ import { isHalf, missing } from './twins.js';
 
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
 const HUM_EVERY = 3800;                   // ms
-const EMOTES = 4, EMOTES_WITHIN = 5000;   // so many emotes within so many ms
+const EMOTES = 4, EMOTES_WITHIN = 5000;   // the most emotes, and within how many ms
 // The names by which only this machine itself reaches the server.
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
@@ -38,10 +38,10 @@ const EARSHOT = 16;                       // tiles: from farther away nothing is
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
 const SEEKS_AFTER = 250;                  // ms after a letter: the server allows four questions a second
 const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
-const AT_LANDMARK = 2;                    // tiles: so near one is there
+const AT_LANDMARK = 2;                    // tiles: this near, the player has arrived
 const DIGIT = /^(Digit|Numpad)[1-6]$/;
-const HOME_WALKS = 39;                    // tiles along each axis: nearer than this one walks home,
-                                          // or goes back; from farther away one is put there
+const HOME_WALKS = 39;                    // tiles along each axis: nearer than this the player walks home,
+                                          // or goes back; from farther away it is put there
 
 export class Controls {
   /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
@@ -63,7 +63,7 @@ export class Controls {
     this.following = null;
     /** @type {Route | null} The way to the goal, where the straight walk is barred. */
     this.route = null;
-    this.routed = 0;                      // the number of its last intent: any other one ends it
+    this.routed = 0;                      // the number of its last intent: any other intent ends it
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
     this.relay = new Relay(state, session.client, hud, sound);
@@ -81,7 +81,7 @@ export class Controls {
     this.emotesAt = Array(EMOTES).fill(-Infinity);
     /** What the server has found last: people, cairns, and landmarks. @type {[any[], any[], any[]]} */
     this.sought = [[], [], []];
-    this.seeking = 0;                     // the timer until it is asked
+    this.seeking = 0;                     // the timer until the server is asked
     hud.setSound(sound.on, sound.sings);
     session.onHeard = (id, emote) => this.#heard(id, emote);
     session.onSpark = (other) => {
@@ -129,7 +129,7 @@ export class Controls {
     this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] });
   }
 
-  /** The mouse or a finger is held at a css px of the world: walk towards it. null: no longer.
+  /** Walk towards the css px of the world at which the mouse or a finger is held; null: no longer.
    * @param {{ x: number, y: number } | null} place */
   lead(place) {
     const was = this.led;
@@ -143,15 +143,15 @@ export class Controls {
     }
   }
 
-  /** The mouse is over a css px of the world: return whether a click does more there than walk. */
+  /** Return whether a click on a css px of the world, which the mouse is over, does more than walk there. */
   canClick(cssX, cssY) {
     const { view, state } = this, walker = view.walkerAt(cssX, cssY, true);
     return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.courseAt(cssX, cssY)
       ?? (walker === state.ownId ? null : walker) ?? view.cairnAt(cssX, cssY)) !== null || view.boardAt(state, cssX, cssY);
   }
 
-  /** The world was clicked or touched at a css px. A walker there is followed; of one that is followed
-   * already, and stands beside the own player, the menu opens. */
+  /** Take a click or touch on a css px of the world. A walker there is followed; if it is followed
+   * already, and stands beside this page's player, its menu opens. */
   tap(cssX, cssY, byMouse) {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
@@ -163,7 +163,7 @@ export class Controls {
     const course = view.courseAt(cssX, cssY);
     if (course !== null) return this.races.next(course);
     const id = view.walkerAt(cssX, cssY, byMouse);
-    if (id !== null && id === state.ownId) return;   // it stays where it is
+    if (id !== null && id === state.ownId) return;   // the player stays where it is
     if (id !== null && id === state.followed && standsBeside(state, id)) {
       return this.#showMenu(id, cssX, cssY);
     }
@@ -189,7 +189,7 @@ export class Controls {
     return true;
   }
 
-  /** End the walk, but not that after somebody. */
+  /** End the walk, unless it follows somebody. */
   rest() {
     if (this.following !== null) return;
     if (this.net.playing && !this.state.walk.arrived) this.#walk(null);
@@ -219,7 +219,7 @@ export class Controls {
     this.client.do.emote(emote);
   }
 
-  /** Return the wave of somebody near; return whether there was one. */
+  /** Wave back to somebody near; return whether somebody had waved. */
   waveBack() {
     const waited = isWavedTo(this.state, performance.now());
     if (waited) this.emote(WAVE);
@@ -246,13 +246,13 @@ export class Controls {
     this.hud.openYou(name, look);
   }
 
-  /** Have another name and look. */
+  /** Change the player's name and look. */
   appear(name, look) {
     if (!this.#connected()) return;
     this.session.appear(sayable(name, P.NAME_LIMIT) || name || this.client.identity.name, look);
   }
 
-  /** Ask for the line of a cairn, where one can be left. */
+  /** Ask the player for the line of a cairn, where one can be left. */
   openCairn() {
     const { here, terrain } = this.state;
     if (!this.net.playing || !this.session.lasts) return;
@@ -277,7 +277,7 @@ export class Controls {
     this.client.do.stone(...cairn.thing.square);
   }
 
-  /** Show no more of whoever built the cairn that is read. */
+  /** Mute the player who built the cairn that is read. */
   hide() {
     const { cairn } = this.state;
     this.hud.focusWorld();
@@ -294,7 +294,7 @@ export class Controls {
     return was !== null;
   }
 
-  /** Let the arrow to the place that was chosen on the map end; return whether there was one. */
+  /** Remove the arrow to the place that was chosen on the map; return whether there was one. */
   #endAim() {
     const was = this.state.aim !== null;
     this.state.aim = null;
@@ -362,7 +362,7 @@ export class Controls {
     this.client.do.scores();
   }
 
-  /** Follow the player `id`, until it is out of sight or the own player goes elsewhere. */
+  /** Follow the player `id`, until it is out of sight or this page's player goes elsewhere. */
   follow(id) {
     const { state } = this, name = state.names.get(id);
     if (!this.net.playing || name === undefined) return;
@@ -373,7 +373,7 @@ export class Controls {
     this.hud.notes.following(name);
   }
 
-  /** Follow nobody any more; return whether anybody was followed. */
+  /** Stop following; return whether anybody was followed. */
   unfollow() {
     const was = this.following !== null;
     this.following = this.state.followed = null;
@@ -391,7 +391,7 @@ export class Controls {
     if (cairn === null) return this.hud.cairnCard.close();
     const { id, values: { player, stones } } = cairn.thing, others = player !== state.ownId;
     const may = { stone: others && state.cairnNear && stones <= (this.stoned.get(id) ?? Infinity), hide: others };
-    // The card must not cover the own player.
+    // The card must not cover this page's player.
     const below = state.here.y < cairn.y - 0.5;
     const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
     const tip = this.view.pointOf(state, cairn.x, foot);
@@ -416,7 +416,7 @@ export class Controls {
     sound.hum(other !== null);
   }
 
-  /** A gem is the own player's.
+  /** Note that this page's player has taken a gem.
    * @param {import('./hud/board.js').Score} score */
   #found(id, version, score) {
     const { state, view } = this, gem = pickUp(state, id, version);
@@ -434,7 +434,7 @@ export class Controls {
     this.#setOut(x, y, 0);
   }
 
-  /** Walk to so many tiles before a place: straight, or around what is in the way. */
+  /** Walk until `before` tiles from a place: straight, or around what is in the way. */
   #setOut(x, y, before) {
     const { here, terrain, walk, clock } = this.state, far = Math.hypot(x - here.x, y - here.y);
     const back = far === 0 ? 0 : Math.min(before / far, 1);
@@ -443,7 +443,7 @@ export class Controls {
     walk.advance(t);
     const from = walk.at(t), [endX, endY] = endOf(walk.blocked, from, goal);
     const reaches = Math.hypot(endX - goal[0], endY - goal[1]) < UNIT;
-    // Whoever clicks on water, or on rock, sees what it is.
+    // A player that clicks on water, or on rock, sees what it is.
     const barred = terrain.blocked(Math.floor(x), Math.floor(y)) && this.goalName === '';
     this.hud.hint(null);
     if (reaches || barred) return this.#go(goal);
@@ -479,7 +479,7 @@ export class Controls {
     }
   }
 
-  /** Return in a sentence what is between the own player and a goal in units. */
+  /** Return in a sentence what is between this page's player and a goal in units. */
   #whatBars([x, y]) {
     const { here, terrain } = this.state, dx = x / UNIT - here.x, dy = y / UNIT - here.y;
     const far = Math.ceil(Math.hypot(dx, dy)) || 1;
@@ -494,7 +494,7 @@ export class Controls {
     return `${rock ? 'Rock' : 'Water'} bars the way${to}, and there is no way around it near here.`;
   }
 
-  /** Set out after the one who is followed whenever it goes elsewhere. */
+  /** Set out again whenever the player who is followed goes elsewhere. */
   #follow() {
     const { state, following } = this;
     if (following === null) return;
@@ -508,7 +508,7 @@ export class Controls {
     if (!following.next(state.here, there, state.walk.arrived, performance.now())) return;
     this.goalName = following.name;
     this.#setOut(there.x, there.y, BESIDE);
-    state.goal = null;                    // the ring shows whom one follows
+    state.goal = null;                    // the ring shows who is followed
   }
 
   /** @param {import('./track.js').Intent} intent */
@@ -523,7 +523,7 @@ export class Controls {
     if (name !== undefined) this.hud.menu.open(id, look, name, muted.has(id), cssX, cssY);
   }
 
-  /** Let a player's words (0) or emote sound, as loud as it is near. */
+  /** Sound a player's words (0) or emote, the louder the nearer it is. */
   #heard(id, emote) {
     const { drawn, here } = this.state, walker = drawn.get(id);
     if (walker === undefined) return;
@@ -533,7 +533,7 @@ export class Controls {
     else this.sound.emote(emote, near);
   }
 
-  /** List who and what is near, and let one find others by a few letters, those of a text at first. */
+  /** List who and what is near, and let the player find others by a few letters, at first those of `text`. */
   openNear(text = '') {
     const { state, hud } = this;
     if (!this.net.playing) return;
@@ -566,14 +566,14 @@ export class Controls {
     this.hud.nearDialog.fill(foundIn(text, [...walkers, ...places, ...far], state.here), [], choose);
   }
 
-  /** Walk to a place that has a name; an arrow leads there until one is there. */
+  /** Walk to a place that has a name; an arrow leads there until the player has arrived. */
   goToPlace(x, y, name) {
     if (!this.net.playing) return;
     this.state.aim = { x, y, reach: AT_LANDMARK, label: name };
     this.goTo(x, y, name);
   }
 
-  /** Walk as the mouse or a finger leads that is held on the world. */
+  /** Walk where the mouse or a finger that is held on the world leads. */
   #followLead() {
     const { state, led, view } = this;
     if (led === null) return;

@@ -1,5 +1,5 @@
 // The landmarks that the player finds: their names, how many they are, and how many others found them
-// before. What was found is kept in the browser. It never touches the page by itself.
+// before. What was found is kept in the browser. It never touches the page itself.
 
 import { forBrowser } from './keep.js';
 import { PART } from './landmarks.js';
@@ -8,7 +8,7 @@ import { ordinalOf } from './places.js';
 /** @typedef {import('./landmarks.js').Landmark} Landmark */
 
 const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
-// A server for which the player is not there yet, or whose store is away, says nothing of finders.
+// A server that does not see the player there yet, or whose store is away, says nothing of finders.
 const ASKED_EVERY = 3000, ASKS = 5;       // ms, times
 
 /** Return the tiles of the landmarks that this browser's player has found, the latest one last.
@@ -40,13 +40,13 @@ export class Discoveries {
     this.toldOf = null;
     this.found = 0;                       // number of landmarks that this browser's player has found
     this.asks = 0;                        // how often the server may still be asked about the last one
-    /** @type {Set<string>} The tiles of those about which it has answered. */
+    /** @type {Set<string>} The tiles of the landmarks about which it has answered. */
     this.confirmed = new Set();
     this.quietly = false;                 // true if the answer about the last one is no news
     this.askedAt = -Infinity;             // performance.now() in ms
   }
 
-  /** Tell the name of a landmark that the player comes to, and which of those it found it is.
+  /** Tell the name of a landmark that the player comes to, and how many it has found if this one is new.
    * @param {import('./state.js').State} state @param {number} now performance.now() in ms */
   look({ found }, now) {
     if (found !== this.toldOf) this.#tell(found);
@@ -59,7 +59,7 @@ export class Discoveries {
     this.session.client.do.find(...part);
   }
 
-  /** Tell as the how many-th the player has found a landmark: 0 after all that are counted; and who was the
+  /** Tell the player's place among the finders of a landmark, 0 after all that are counted, and who was the
    * first, if that is known.
    * @param {Landmark | null} mark */
   tellFinders(mark, place, of, first = '') {

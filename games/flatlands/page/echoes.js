@@ -8,14 +8,14 @@
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./state.js').Walker} Walker */
 
-/** Tiles from a signpost to the ring around it: a race begins where one leaves the one, and ends where one comes
- * into the other. */
+/** The radius of the ring around a signpost, in tiles: a race begins where the runner leaves the first ring, and
+ * ends where it enters the second. */
 export const RING = 4;
 const FINE = 128;                         // parts of a tile in which a run is told
-const POINT = 6;                          // bytes of a point of it
+const POINT = 6;                          // bytes of each of its points
 const LONGEST = 60000;                    // ms of a race that counts
-const LINGERS = 2500, FADE = 400;         // ms that an echo stays where it has come to, and in which it fades
-const IDS = 2 ** 52;                      // from there on are the ids of echoes: players have lower ones
+const LINGERS = 2500, FADE = 400;         // ms for which an echo stays at its end, and in which it fades
+const IDS = 2 ** 52;                      // the ids of echoes begin here: players have lower ones
 
 /**
  * A race of a player, and the echo that walks along.
@@ -28,7 +28,7 @@ const IDS = 2 ** 52;                      // from there on are the ids of echoes
  * @property {Walker | null} echo
  * @property {number} begunAt      performance time, ms, when the runner left the ring; NaN until it does
  * @property {number} endedAt      and when it came into the other one
- * @property {boolean} waits       true if the own player is not told yet how it has ended
+ * @property {boolean} waits       true if this page's player is not yet told how it has ended
  * @property {boolean} over        true if nothing more is to come of it
  */
 
@@ -43,8 +43,8 @@ export function wayOf(text, { x, y }) {
     x + 0.5 + view.getInt16(i * POINT + 2, true) / FINE, y + 0.5 + view.getInt16(i * POINT + 4, true) / FINE]);
 }
 
-/** Return where a run is after some ms: before its first point, or after its last one, it is there; and where
- * it goes from there.
+/** Return where a run is after some ms, and where it goes from there. Before its first point it is
+ * at the first, and after its last one at the last.
  * @param {Point[]} way @returns {Place & { dx: number, dy: number }} */
 export function placeAt(way, ms) {
   const next = way.findIndex(([t]) => t > ms);
@@ -71,12 +71,12 @@ export function takeRace(state, runner, course, { ms, player, look, name, way })
   });
 }
 
-/** Say whether two courses are the same. */
+/** Return whether two courses are the same. */
 export function isOne(course, other) {
   return course.from.i === other.from.i && course.from.j === other.from.j && course.side === other.side;
 }
 
-/** Return the race that the own player is in, until it is told how that has ended; or null.
+/** Return the race that this page's player is in, until it is told how that has ended; or null.
  * @param {State} state @returns {Race | null} */
 export function ownRace({ races, ownId }) {
   const race = ownId === null ? undefined : races.get(ownId);
@@ -106,7 +106,7 @@ export function advanceEchoes(state) {
 function follow(race, runner, now) {
   const { from, to } = race.course;
   if (Number.isNaN(race.endedAt)) {
-    // Whoever comes back to the signpost begins anew.
+    // A runner that comes back to the signpost begins again.
     if (isInRing(runner, from)) race.begunAt = NaN;
     else if (Number.isNaN(race.begunAt)) race.begunAt = now;
     if (isInRing(runner, to)) race.endedAt = now;
@@ -115,7 +115,7 @@ function follow(race, runner, now) {
   race.over ||= Number.isNaN(race.endedAt) ? passed > LONGEST : passed > lasts && !race.waits;
 }
 
-/** Say whether a place is in the ring around a signpost.
+/** Return whether a place is in the ring around a signpost.
  * @param {Place} place @param {Post} post */
 export function isInRing({ x, y }, post) {
   return Math.hypot(x - post.x - 0.5, y - post.y - 0.5) < RING;
@@ -130,7 +130,7 @@ function moveEcho({ way, begunAt, ms }, echo, now) {
   echo.dy = Math.abs(dy) * 2 > Math.abs(dx) ? Math.sign(dy) : 0;
 }
 
-/** Let an echo come into view, or go; return whether anything of it is to be seen.
+/** Fade an echo in or out; return whether anything of it can be seen.
  * @param {Walker} echo */
 function fade(echo, shown, now) {
   const step = (now - echo.fadedAt) / FADE;
@@ -144,8 +144,8 @@ export function secondsOf(ms) {
   return `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** Return in words how a race has ended that led to `name`, after `ms`. Who `won` holds the course now. `other` is
- * the run that was the best one before, or is: of `otherMs`, 0 if there was none, and of `otherName`, or one's `own`.
+/** Return in words how a race to `name` has ended, after `ms`. A runner that `won` now holds the course. The other run
+ * was the best one before, or still is: of `otherMs`, 0 if there was none, and by `otherName`, or the player's `own`.
  * @param {string} name @param {{ ms: number, won: boolean, otherMs: number, otherName: string, own: boolean }}
  *   result */
 export function resultOf(name, { ms, won, otherMs, otherName, own }) {

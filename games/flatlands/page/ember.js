@@ -35,9 +35,9 @@ export class Ember {
     /** @type {Map<string, Fire>} Those that burn; none as long as the server has told of none. */
     this.fires = new Map();
     /** @type {{ mark: Landmark, from: string } | null} The dark landmark that all want to light next, and the key of
-     * the fire that is nearest to it. */
+     * the fire nearest to it. */
     this.goal = null;
-    this.looked = false;                  // whether it was looked for since other fires burn
+    this.looked = false;                  // whether it was looked for since the fires changed
   }
 
   /** Return who carries it at a node time, and how much of it is left (1 .. 0); null if nobody does.
@@ -47,7 +47,7 @@ export class Ember {
     return id === 0 || left <= 0 || left > AHEAD ? null : { id, name, left: Math.min(left / BURNS, 1) };
   }
 
-  /** Take what is told of it, at a node time: whoever has it for longest has it. */
+  /** Take what is told of it, at a node time: of two carriers, the one that has it for longer counts. */
   take(id, until, name, now) {
     if (until < this.until && this.until <= now + AHEAD) return;
     Object.assign(this, { id, until, name });
@@ -62,7 +62,7 @@ export class Ember {
     if (this.goal !== null && this.fires.has(keyOf(this.goal.mark))) this.goal = null;
   }
 
-  /** Forget the fires that have burnt out by a node time, and look on for the goal: the dark landmark that is
+  /** Forget the fires that have burnt out by a node time, and go on looking for the goal: the dark landmark that is
    * nearest to one of the newest fires, or to the plaza. Each part of the world that is looked at for the first
    * time takes some ms.
    * @param {import('./landmarks.js').Landmarks} landmarks */
@@ -99,7 +99,7 @@ export class Ember {
     return key === PLAZA_KEY ? 'the plaza' : landmarks.of(Math.floor(x / PART), Math.floor(y / PART))?.name ?? 'a landmark';
   }
 
-  /** Forget everything: the connection is another one. */
+  /** Forget everything: the connection is a new one. */
   clear() {
     Object.assign(this, { id: 0, name: '', until: 0, goal: null, looked: false });
     this.fires.clear();

@@ -9,7 +9,7 @@ import { walkerInSight } from './scene.js';
 
 export const WAVE = 1, HEART = 2, LAUGH = 3, DANCE = 4, EXCLAIM = 5, ASK = 6;
 
-/** By their numbers from 1 on: the name of each, and what others then did. */
+/** By their numbers from 1 on: the name of each, and the words for somebody else who made it. */
 export const EMOTES = [{ name: '', others: '' },
   { name: 'Wave', others: 'waved' },
   { name: 'Heart', others: 'sent a heart' },
@@ -18,7 +18,7 @@ export const EMOTES = [{ name: '', others: '' },
   { name: 'Hey!', others: 'called hey' },
   { name: 'Huh?', others: 'wondered' }];
 
-/** Say whether an emote has a number that is known here. */
+/** Return whether an emote has a number that is known here. */
 export function isEmote(emote) {
   return emote >= 1 && emote < EMOTES.length;
 }
@@ -45,15 +45,15 @@ export function showEmote(state, id, emote, at) {
   return other.id;
 }
 
-/** Say whether somebody near waits for the own player to wave back, at performance time `at`, ms.
+/** Return whether somebody near waits for this page's player to wave back, at performance time `at`, ms.
  * @param {State} state */
 export function isWavedTo(state, at) {
   const own = state.drawn.get(state.ownId ?? 0);
   return own !== undefined && whomAnswered(state, own, at) !== null;
 }
 
-/** Return the walker near by whose wave is the newest that nobody has returned yet, or null. A person
- * beside another one waves to people only, whatever clockwork does.
+/** Return the walker nearby whose wave is the newest that nobody has returned yet, or null. A person
+ * with another one nearby waves only to people, whatever clockwork does.
  * @param {State} state @param {Walker} walker */
 function whomAnswered(state, walker, at) {
   let found = null;
@@ -67,7 +67,7 @@ function whomAnswered(state, walker, at) {
   return found;
 }
 
-/** Say whether a walker is a person beside another one. */
+/** Return whether a walker is a person with another one nearby. */
 function hasCompany(state, walker) {
   return !isComputer(walker.id) && [...state.drawn.values()].some((other) =>
     other !== walker && !isComputer(other.id) && isNear(other, walker));

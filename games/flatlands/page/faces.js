@@ -1,5 +1,5 @@
 // The colour and the face of a walker, and which walkers are computer players. A player chooses its look, one number;
-// of all others they follow from the id.
+// for all others, colour and face follow from the id.
 
 import { hash32 } from './terrain.js';
 
@@ -47,25 +47,25 @@ const HATS_BY_ROLL = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 4, 5];
 // Computer players have the lowest ids: clockwork walkers the first of them, and deer these.
 const DEER_FROM = 2 ** 15, DEER_TO = 2 ** 16;
 
-/** Say whether the walker `id` is clockwork: a computer player that is no deer. It has a key in its
+/** Return whether the walker `id` is clockwork: a computer player, but not a deer. It has a key in its
  * back. */
 export function isClockwork(id) {
   return id < DEER_FROM;
 }
 
-/** Say whether the walker `id` is a computer player: clockwork, or a deer. */
+/** Return whether the walker `id` is a computer player: clockwork, or a deer. */
 export function isComputer(id) {
   return id < DEER_TO;
 }
 
-/** Say whether the walker `id` is a deer. */
+/** Return whether the walker `id` is a deer. */
 export function isDeer(id) {
   return id >= DEER_FROM && id < DEER_TO;
 }
 
 /** Return how the walker `id` looks: colours as CSS text, ears and hat by name. `look` is what its
  * player chose, or 0. Walkers that look the same have the same `key`. `roll` is a whole number
- * 0 .. 2^32 - 1 made from the id, for what shall differ between walkers, such as when they blink. */
+ * 0 .. 2^32 - 1 made from the id, for what should differ between walkers, such as when they blink. */
 export function faceOf(id, look = 0) {
   const high = Math.floor(id / HALF), low = id - high * HALF;
   const roll = hash32(low + hash32(high + 0x51ed));
@@ -83,7 +83,7 @@ function rolled(roll) {
   return { colour: roll % COLOURS.length, hat, ears };
 }
 
-/** Return a look by chance. Half of them wear nothing, so that the others stand out. */
+/** Return a random look. Half of them wear nothing, so that the others stand out. */
 export function randomLook() {
   const upTo = (count) => Math.floor(Math.random() * count);
   const hat = upTo(2) === 0 ? 0 : upTo(HATS.length);

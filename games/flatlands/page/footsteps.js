@@ -1,4 +1,4 @@
-// When the own player's feet touch the ground, and which. It never touches the page.
+// When the feet of this page's player touch the ground, and which kind. It never touches the page.
 
 /** @typedef {import('./state.js').State} State */
 
@@ -14,7 +14,7 @@ export class Footsteps {
     this.walked = 0;                      // tiles since the last step
   }
 
-  /** Take where the own player is in this frame.
+  /** Take where this page's player is in this frame.
    * @param {State} state */
   follow({ here, terrain, walk }) {
     const way = Math.hypot(here.x - this.x, here.y - this.y);

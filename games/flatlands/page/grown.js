@@ -3,14 +3,14 @@
 
 import * as P from './protocol.js';
 
-/** The layers of cells of the server that have it. */
+/** The server's layers of cells that have it. */
 const WORN = 'Paths.worn', PLANTS = 'Gardens.plants';
 const FAINT = 2, ROAD = 6;                // values from which a tile looks worn, and is a road
-const PLANT = 4;                          // a look is PLANT times a plant, and how worn the tile is
+const PLANT = 4;                          // a look is PLANT times the plant, plus how worn the tile is
 const MOST = 4000;                        // changes that are kept
 const APART = 4;                          // tiles between those that stand for the change of a whole square
 
-/** What one plants, from 1 on: its name, and the prop of view/props.js.
+/** What can be planted, from 1 on: its name, and the prop of view/props.js.
  * @type {{ name: string, many: string, prop: string }[]} */
 export const KINDS = [{ name: 'Flowers', many: 'flowers', prop: 'flowers' },
   { name: 'Hedge', many: 'a hedge', prop: 'hedge' }, { name: 'Lantern', many: 'a lantern', prop: 'lantern' },
@@ -21,9 +21,9 @@ export class Grown {
     /** @type {Map<string, Uint8Array>} By 'col:row' of a square: the looks of its tiles, row by row. */
     this.squares = new Map();
     this.side = 1;                        // of a square, in tiles
-    /** @type {Map<string, string>} By 'col:row' of a square that blooms: the id of what lets it, which says how. */
+    /** @type {Map<string, string>} By 'col:row' of a square that blooms: the id of what makes it bloom, which decides how. */
     this.blooms = new Map();
-    /** @type {{ x: number, y: number }[]} The tiles that look otherwise, the last one last, and */
+    /** @type {{ x: number, y: number }[]} The tiles whose looks have changed, the latest last, and */
     this.changes = [];
     this.forgotten = 0;                   // how many came before these
   }
@@ -44,7 +44,7 @@ export class Grown {
     return [WORN, PLANTS].map((name) => client.layers.squares.get(`${client.cells(name).number}:${key}`));
   }
 
-  /** Look at a square anew, 'col:row'. */
+  /** Look at a square, 'col:row', again. */
   #look(key, client) {
     const side = this.side = client.layers.side, looks = new Uint8Array(side * side), [worn, plants] = this.#layers(key, client);
     const known = this.squares.get(key), [col, row] = key.split(':').map(Number);
@@ -59,7 +59,7 @@ export class Grown {
     if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
   }
 
-  /** Let a square bloom, 'col:row', whose side has so many tiles; with '' it does not any more. */
+  /** Let a square, 'col:row', bloom, whose side is `side` tiles; with the id '' it no longer does. */
   bloom(key, id, side) {
     if (id === (this.blooms.get(key) ?? '')) return;
     const [col, row] = key.split(':').map(Number);
@@ -76,12 +76,12 @@ export class Grown {
     return this.squares.get(`${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
   }
 
-  /** Return the id of what lets the square of a tile bloom, or ''. */
+  /** Return the id of what makes the square of a tile bloom, or ''. */
   blooming(x, y) {
     return this.blooms.get(`${Math.floor(x / this.side)}:${Math.floor(y / this.side)}`) ?? '';
   }
 
-  /** Return how worn a tile is: 0, 1 if one sees it, or 2 if it is a road. */
+  /** Return how worn a tile is: 0, 1 if that can be seen, or 2 if it is a road. */
   worn(x, y) {
     return this.#at(x, y) % PLANT;
   }

@@ -1,5 +1,5 @@
-// The kinds of things that lie in the world: their pictures, and what a player does about them by a key and a
-// button. A new kind gets an entry here. Only main.js knows this module.
+// The kinds of things that lie in the world: their pictures, and what a player does about them with a key
+// and a button. A new kind gets an entry here. Only main.js knows this module.
 
 import { Wreaths } from './view/blooms.js';
 import { Cairns } from './view/cairns.js';
@@ -14,7 +14,7 @@ import { Halves, Twins } from './view/twins.js';
  */
 
 /**
- * A kind of things. `type` is the name of its class at the server. Of its `Pictures` one is made for each size
+ * A kind of thing. `type` is the name of its class at the server. One of its `Pictures` is made for each size
  * of a tile in device px.
  * @typedef {{ type: string, Pictures: new (tile: number) => import('./view/lying.js').Pictures,
  * deed?: Deed }} Kind

@@ -1,21 +1,21 @@
-// Landmarks and signposts: functions of the ground. landmarks.py and posts.py of games/flatlands/landmarks/ know where they stand too, and what they are called. Most parts of the world, 160 tiles each way, have one
-// landmark on open ground not far from a path; it has a kind and a name. Where paths meet stands a
-// signpost, which tells what lies where. They are only drawn: nobody is stopped by them.
+// Landmarks and signposts: functions of the ground, whose twins are landmarks.py and posts.py of games/flatlands/landmarks/.
+// Most parts of the world, 160 tiles each way, have one landmark on open ground not far from a path; it has a kind and
+// a name. Where paths meet stands a signpost, which tells what lies where. They are only drawn: they stop nobody.
 
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, Regions, SNOW } from './regions.js';
 import { CHUNK, GRASS, hash32, PATH_FAR, SAND, WATER, WOOD } from './terrain.js';
 
-/** Tiles each way that have one landmark. */
+/** The width, in tiles, of a part of the world, which may have one landmark. */
 export const PART = 160;
-const EDGE = 12;                          // tiles from there to the border of its part
-const TRIES = 24;                         // places that are looked at
+const EDGE = 12;                          // the fewest tiles from a landmark to the border of its part
+const TRIES = 24;                         // places that are tried
 const FROM_PATH = 56;                     // 1/16 tile: no nearer to the middle of a path
 const FROM_PLAZA = 45;                    // tiles
 const SHORE = 7;                          // tiles around a landmark in which water is looked for
 export const CELL = 64;                   // tiles between signposts, about
 const AROUND = 8;                         // tiles around a waypoint in which a signpost stands
 const POST_FROM = 26, POST_TO = 40;       // 1/16 tile from the middle of a path to a signpost
-const APART = 24;                         // tiles between two signposts that are a course
+const APART = 24;                         // the fewest tiles between two signposts that make a course
 const CACHED = 256;
 const SALT = 0x1a4d3a, SALT_NAME = 0x1a4d3b, SALT_POST = 0x1a4d3c;
 const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a cell: east, south, west and north
@@ -25,8 +25,8 @@ const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a cell: east, south,
 /** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its cell. */
 /** @typedef {{ from: Post, to: Post, side: number, name: string } & Direction} Course  From a signpost to the next
  * one on a side of its cell, by a path. */
-/** @typedef {{ name: string, away: number, turn: number }} Direction  What lies how many tiles away, and
- * where: eighths of a turn from the east, clockwise. */
+/** @typedef {{ name: string, away: number, turn: number }} Direction  What lies `away` tiles away, and
+ * in which direction: `turn` eighths of a turn from the east, clockwise. */
 
 const KINDS = [];
 KINDS[MEADOWS] = ['windmill', 'stones', 'balloon', 'oak', 'tower'];
@@ -50,12 +50,12 @@ const PLAZA_NAME = 'Plaza', POST_NOUNS = ['Corner', 'Turn', 'Cross', 'Fork', 'Be
 
 const WIDE = 4;                           // tiles to each side that a landmark should not share
 const HEARTH = 2;                         // tiles from its feet down to its hearth
-const ASIDE = [0, 1, -1, 2, -2, 3, -3];   // tiles by which it may be drawn beside its own one
+const ASIDE = [0, 1, -1, 2, -2, 3, -3];   // tiles by which it may be drawn beside its own tile
 
 /** The tiles of the hearth and of the notice board on the plaza. */
 export const PLAZA_HEARTH = { x: -4, y: 4 }, NOTICE_BOARD = { x: 4, y: -4 };
 
-/** Return the tile of a landmark's hearth: before its feet.
+/** Return the tile of a landmark's hearth: in front of its feet.
  * @param {Landmark} mark @returns {{ x: number, y: number }} */
 export function hearthOf({ foot, y }) {
   return { x: foot, y: y + HEARTH };
@@ -104,7 +104,7 @@ export class Landmarks {
     return found;
   }
 
-  /** Say whether it is known which landmark a part of the world has: to find out takes some ms. */
+  /** Return whether it is known which landmark a part of the world has: finding out takes a few ms. */
   knows(i, j) {
     return this.known.has('part ' + i + ',' + j);
   }
@@ -128,8 +128,8 @@ export class Landmarks {
     });
   }
 
-  /** Look for the landmark of one part of the world around a tile, or the signpost of a cell, if there is one
-   * for which that was not done: it takes some ms, and who comes to a signpost needs all of them. */
+  /** Look for one landmark or signpost around a tile, in a part or cell where that was not done yet, if there
+   * is one: each takes a few ms, and a player that comes to a signpost needs all of them. */
   prepare(x, y) {
     const column = Math.floor(x / PART), row = Math.floor(y / PART);
     for (let j = row - 1; j <= row + 1; j++) {
@@ -199,7 +199,7 @@ export class Landmarks {
     return { x, y, foot: x + this.#aside(x, y), kind, region, name: `${FIRST[(roll & 0xffff) % FIRST.length]} ${NOUNS[kind]}` };
   }
 
-  /** Return how many tiles beside a tile a landmark lies neither on a path nor in water nor against rock. */
+  /** Return by how many tiles a landmark must be moved aside to be clear of paths, water and rock. */
   #aside(x, y) {
     const isOpen = (column, row) => [GRASS, SAND, WOOD].includes(this.terrain.kind(column, row));
     return ASIDE.find((aside) => Array.from({ length: 2 * WIDE + 1 }, (_, i) => x + aside + i - WIDE)

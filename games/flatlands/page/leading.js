@@ -1,14 +1,14 @@
-// Where to go next: for as long as the mouse or a finger is held, and after somebody who is followed. It
+// Where to go next: while the mouse or a finger is held, and to catch up with somebody who is followed. It
 // never touches the page and sends nothing.
 
-const FAR = 24, AGAIN = 10;               // tiles to a goal that is set, and that are left of the way to
-                                          // it when the next one is
+const FAR = 24, AGAIN = 10;               // tiles to a goal when it is set, and tiles left to go when
+                                          // the next one is set
 const NEAR = 0.7;                         // tiles: a pointer this near means to stand
 const TURN = 0.1;                         // radians by which the direction must differ
 const TURN_EVERY = 120, TRY_EVERY = 1000; // ms between goals, and between tries where there is no way
 
-export const BESIDE = 1.6;                      // tiles before somebody at which one stops who walks there
-const MOVED = 0.3;                        // tiles by which somebody who is followed goes elsewhere
+export const BESIDE = 1.6;                      // tiles from somebody at which a player that goes there stops
+const MOVED = 0.3;                        // tiles by which the goal of a followed player must move to count
 const FOLLOW_EVERY = 200, CATCH_UP_EVERY = 3000;    // ms between goals, and between tries where one was barred
 
 /** @typedef {import('./state.js').Place} Place */
@@ -17,12 +17,12 @@ export class Leading {
   constructor() {
     /** @type {Place | null} Where it led last. */
     this.goal = null;
-    this.angle = 0;                       // the direction of that, in radians
+    this.angle = 0;                       // the direction of the goal, in radians
     this.at = -Infinity;                  // when, in ms
   }
 
-  /** Return the goal of the next intent, in tiles, or null if the walk shall go on as it does.
-   * @param {Place} here  the own player @param {Place} pointer  both in tiles
+  /** Return the goal of the next intent, in tiles, or null if the walk is to go on unchanged.
+   * @param {Place} here  this page's player @param {Place} pointer  both in tiles
    * @param {boolean} arrived  whether the walk leads no further @param {number} now  in ms
    * @returns {Place | null} */
   next(here, pointer, arrived, now) {
@@ -45,21 +45,21 @@ export class Leading {
   }
 }
 
-/** Following somebody. Its track is known, so one sets out only when that leads elsewhere. */
+/** Following somebody. Its track is known, so the player sets out again only when it leads elsewhere. */
 export class Following {
   /** @param {number} id @param {string} name */
   constructor(id, name) {
     this.id = id;
     this.name = name;
-    /** @type {Place | null} Where its walk led when one set out last. */
+    /** @type {Place | null} Where its walk led when the player last set out. */
     this.goal = null;
     this.at = -Infinity;                  // when that was, in ms
   }
 
-  /** Say whether to set out, or to stop, now.
-   * @param {Place} here  the own player @param {Place} there  where the walk of the one who is followed
+  /** Return whether to set out, or to stop, now.
+   * @param {Place} here  this page's player @param {Place} there  where the walk of the followed player
    *   ends; both in tiles
-   * @param {boolean} arrived  whether the own walk leads no further @param {number} now  in ms */
+   * @param {boolean} arrived  whether the player's own walk leads no further @param {number} now  in ms */
   next(here, there, arrived, now) {
     const { goal } = this, passed = now - this.at;
     const away = Math.hypot(there.x - here.x, there.y - here.y);

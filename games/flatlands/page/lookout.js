@@ -17,8 +17,8 @@ import { Terrain } from './terrain.js';
 const RISES = 420, FALLS = 260;           // ms in which the map appears, and disappears
 const GLIDE = 130, GLIDE_OPEN = 300;      // ms in which the gaze goes two thirds of its way
 const OPENING = 1600;                     // ms
-const FIRST_WITHIN = 1200;                // ms: then it shows the surroundings, whatever came
-const WATCH_EVERY = 2200;                 // ms: the server allows no more
+const FIRST_WITHIN = 1200;                // ms, after which it shows the surroundings, whatever came
+const WATCH_EVERY = 2200;                 // ms: the server allows it no more often
 const SILENT = 9000;                      // ms without a message: ask again
 const CALM = 0.55;                        // the whole world is shown larger when it has shrunk to
                                           // this share of what is shown
@@ -27,7 +27,7 @@ const TAP_MOVES = 9, TAP_LASTS = 600;     // css px; ms
 const REACH = 14, HOVER = 5;              // css px by which a finger, or the mouse, may miss a dot
 const STEP = 0.18;                        // share of the screen that an arrow key moves
 const WHEEL = 0.0016, PINCH_WHEEL = 0.01; // of a zoom, per px of the wheel
-const FLAG_WITHIN = 400;                  // tiles: the place of the next fire is in sight, too, if it is nearer
+const FLAG_WITHIN = 400;                  // tiles: the place of the next fire is kept in sight, too, if nearer
 const NEAR_MAP = 24;                      // squares around the player while nobody else is known
 
 const PANS = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
@@ -58,7 +58,7 @@ export class Lookout {
     this.fitted = null;
     /** @type {Dot | null} */
     this.marked = null;
-    /** @type {import('./landmarks.js').Landmark[]} The landmarks that the own player has found. */
+    /** @type {import('./landmarks.js').Landmark[]} The landmarks that this page's player has found. */
     this.found = [];
     /** @type {{ x: number, y: number }[]} The tiles of those that are still to be looked up. */
     this.toLookUp = [];
@@ -152,7 +152,7 @@ export class Lookout {
     return this.shown === 1;
   }
 
-  /** Say whether channels and servers are shown: with the grid, and to those who only watch. */
+  /** Return whether channels and servers are shown: with the grid, and to those who only watch. */
   #channels() {
     return this.live || this.state.gridShown;
   }
@@ -228,7 +228,7 @@ export class Lookout {
     this.askedOver = this.live ? this.spectator.socket : this.net.socket;
   }
 
-  /** Let the whole world be in sight, without following each step of those at its edge. */
+  /** Keep the whole world in sight, without following each step of those at its edge. */
   #fit(now) {
     const { state, gaze } = this, side = this.#side();
     const known = state.atlas.pictures > 0 ? state.atlas.bounds() : null;
@@ -284,7 +284,7 @@ export class Lookout {
     this.hud.toast('Follow the arrow with the flag. It goes away when you are there.');
   }
 
-  /** Forget the place that the arrow leads to once the player is there. */
+  /** Forget the place that the arrow leads to once the player has arrived. */
   #lead() {
     const { state } = this, { aim, here } = state;
     if (aim === null || state.ownId === null) return;

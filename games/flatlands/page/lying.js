@@ -1,4 +1,4 @@
-// What lies in the world, as it is drawn: things appear and fade, and the own player reads the cairns.
+// What lies in the world, as it is drawn: things appear and fade, and this page's player reads the cairns.
 // It never touches the page and sends nothing.
 
 import { UNIT } from './track.js';
@@ -15,8 +15,8 @@ const GONE_SHOWN = 1600;                  // ms for which a thing that is gone i
 const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
 const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
 
-/** What lies elsewhere is another one, such as the gem that is there after one was picked up. What stays where
- * it lies is the same, also if something about it changes.
+/** Return the key of a thing. If it lies elsewhere it is another thing, such as the gem that comes after one
+ * was picked up. While it stays where it lies it is the same, even if something about it changes.
  * @param {Thing} thing */
 function keyOf({ type, id, x, y }) {
   return `${type} ${id} ${x} ${y}`;
@@ -93,13 +93,13 @@ function compare({ replica, lying, now }) {
     if (known.has(key) || each.goneAt !== null) continue;
     const [col, row] = each.thing.square;
     each.goneAt = now;
-    // Not if its square was let go: then it lies there still.
+    // Not if its square was dropped: then it still lies there.
     each.taken = replica.things.has(`${col}:${row}`);
   }
 }
 
-/** The server said that a gem, or a half of one, is the own player's: draw it no more. Returns it, or null if
- * it was forgotten in the meantime.
+/** Stop drawing a gem, or a half of one, that the server gave this page's player. Returns it, or null if it
+ * was forgotten in the meantime.
  * @param {State} state @returns {Lying | null} */
 export function pickUp({ lying }, id, version) {
   const gem = [...lying.values()].find(({ thing }) =>

@@ -26,7 +26,7 @@ const MINIMAP = 160, MINIMAP_SMALL = 88;  // css px
 // The page may be below a path of a larger site.
 const live = location.pathname.endsWith('/live');
 const canvas = document.getElementById('world');
-// Where the panels are those of small.css.
+// True where the panels are laid out by small.css.
 const small = matchMedia('(pointer: coarse), (max-width: 640px), (max-height: 480px)');
 const stillness = matchMedia('(prefers-reduced-motion: reduce)');
 const client = new Client(randomLook), { net } = client;
@@ -83,10 +83,10 @@ client.on.message((message) => {
 });
 const measures = new Measures(state, net);
 
-let resized = true;                       // whether the window may have another size than the drawing,
+let resized = true;                       // whether the window may differ in size from the drawing,
 let drawn = '', ratio = 0;                // and the size and pixel ratio that the drawing has
 
-// On a phone, to ask for the window's size costs a layout: no frame does.
+// On a phone, asking for the window's size costs a layout, so frames do not ask.
 addEventListener('resize', () => resized = true);
 
 function resize() {
@@ -132,7 +132,7 @@ function showReadings() {
 // For the browser's console and for tests: nothing in the page may depend on it.
 globalThis.flatlands = { net, state, view, lookout };
 
-// For again.js and early.js.
+// Tells again.js and early.js that the page has begun.
 document.documentElement.dataset.begun = '';
 resize();
 if (live) {

@@ -11,8 +11,8 @@ const LISTED = 12;                        // walkers
 const FOUND = 20;                         // of what is found by a few letters
 const FAR = 400;                          // tiles along each axis in which landmarks are looked for
 const LOOK_EVERY = 2000;                  // ms between two looks at who comes
-const REACHED = 1, SHORT = 15;            // tiles that may be left of the way to a goal, and of a way whose end one sees
-const BESIDE = 3;                         // tiles: so near is somebody whom one meets
+const REACHED = 1, SHORT = 15;            // tiles that may be left to a goal, and of a way whose end was in sight
+const BESIDE = 3;                         // tiles to somebody whom the player meets
 const WAYS = ['east', 'south-east', 'south', 'south-west', 'west', 'north-west', 'north',
   'north-east'];
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
@@ -22,7 +22,7 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
  * @typedef {{ x: number, y: number, name: string, way: string, walker: import('./state.js').Walker | null,
  *   id?: number | null }} Near */
 
-/** Return in words how far away something is that lies so many tiles east and south. */
+/** Return in words how far away, and where, something `dx` tiles east and `dy` tiles south is. */
 export function wayTo(dx, dy) {
   const tiles = Math.round(Math.hypot(dx, dy));
   if (tiles === 0) return 'here';
@@ -30,7 +30,7 @@ export function wayTo(dx, dy) {
   return `${tiles} ${tiles === 1 ? 'tile' : 'tiles'} ${way}`;
 }
 
-/** Return the walkers around, people before clockwork and the nearest first, and deer left out.
+/** Return the walkers around except deer: people before clockwork, and the nearest first.
  * @param {State} state @returns {Near[]} */
 export function walkersNear({ walkers, here }) {
   const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
@@ -42,7 +42,7 @@ export function walkersNear({ walkers, here }) {
     });
 }
 
-/** Say whether the walker `id` stands beside the own player. One that walks is only passing.
+/** Return whether the walker `id` stands beside this page's player. One that walks is only passing.
  * @param {State} state */
 export function standsBeside({ drawn, here }, id) {
   const walker = drawn.get(id);
@@ -67,8 +67,8 @@ export function folded(text) {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase().trim();
 }
 
-/** Return those with a name that has a text, the ones first of which a word begins with it, and then the
- * nearest: of one walker, or of one name at one place, there is one.
+/** Return those whose names contain a text: first those with a word that begins with it, and then the
+ * nearest. Each walker, and each place, is in the list once.
  * @param {string} text @param {Near[]} all @param {{ x: number, y: number }} here @returns {Near[]} */
 export function foundIn(text, all, here) {
   const wanted = folded(text), seen = new Set(), away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
@@ -80,7 +80,7 @@ export function foundIn(text, all, here) {
   }).sort((a, b) => rank(a) - rank(b) || away(a) - away(b)).slice(0, FOUND);
 }
 
-/** Return the landmarks far around, and what the server has told of people, cairns and others, as places.
+/** Return as places the landmarks far around, and the people, cairns and landmarks that the server told.
  * @param {State} state @param {[number, string, number, number][]} people  id, name and square
  * @param {[string, string, number, number][]} cairns  name, text and tile
  * @param {[string, number, number][]} marks  name and tile @returns {Near[]} */

@@ -1,11 +1,11 @@
-// Which landmark and which signpost the own player has come to. It never touches the page.
+// Which landmark and which signpost this page's player has come to. It never touches the page.
 
 import { isInRing } from './echoes.js';
 import { Landmarks } from './landmarks.js';
 
 /** @typedef {import('./state.js').State} State */
 
-const REACHED = 6;                        // tiles to a landmark that one has found
+const REACHED = 6;                        // tiles from a landmark within which it is found
 const SHOWN_AROUND = 80;                  // tiles along each axis in which landmarks are shown
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth',
@@ -18,7 +18,7 @@ export function ordinalOf(number) {
   return number + (teen ? 'th' : ['th', 'st', 'nd', 'rd'][number % 10] ?? 'th');
 }
 
-/** Bring state.marks, state.found and state.sign up to where the own player is.
+/** Bring state.marks, state.found and state.sign up to where this page's player is.
  * @param {State} state */
 export function advancePlaces(state) {
   const { terrain, here } = state, x = Math.floor(here.x), y = Math.floor(here.y);
@@ -34,7 +34,7 @@ export function advancePlaces(state) {
     state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND, y + SHOWN_AROUND);
     state.found = state.marks.find((mark) => Math.hypot(mark.x + 0.5 - here.x, mark.y + 0.5 - here.y) <= REACHED) ?? null;
   }
-  // It is read where a race may begin.
+  // A signpost is read where a race may begin.
   const post = state.placesAt.posts.find((each) => isInRing(here, each));
   if (post === undefined) state.sign = null;
   else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {

@@ -1,9 +1,9 @@
-// What the own player plants: on the tile before it, as long as it chooses what. The server decides; this module
+// What this page's player plants: on the tile in front of it, while it chooses what. The server decides; this module
 // asks, and says what becomes of it.
 
 /** @typedef {import('./state.js').State} State */
 
-const ASK_EVERY = 1200;                   // ms between two questions for the gems that are left
+const ASK_EVERY = 1200;                   // ms between two questions about the gems that are left
 
 export class Planting {
   /** @param {State} state @param {import('./client.js').Client} client @param {import('./hud/hud.js').Hud} hud
@@ -29,7 +29,7 @@ export class Planting {
     this.client.do.purse();
   }
 
-  /** Show how many gems are left; in the counter of those that were found only once one that `flies` there has come. */
+  /** Show how many gems are left. The counter of those that were found waits for one that `flies` there. */
   #have(gems, flies = false) {
     const { board, garden } = this.hud;
     board.left = gems;
@@ -37,7 +37,7 @@ export class Planting {
     if (!flies) board.count(board.score);
   }
 
-  /** Find the tile before the player; called in each frame. */
+  /** Find the tile in front of the player; called in each frame. */
   frame() {
     const { state } = this, own = state.ownId === null ? undefined : state.drawn.get(state.ownId);
     state.bed = own === undefined || !this.hud.garden.sheet.isOpen ? null

@@ -10,8 +10,8 @@ import { wayTo } from './near.js';
 /** @typedef {import('./state.js').Sign} Sign */
 /** @typedef {import('./state.js').State} State */
 
-const READ_AFTER = 400;                   // ms at a signpost, after which one reads who holds its courses
-const TELL_EVERY = 2000;                  // ms between two words to the server that one is there
+const READ_AFTER = 400;                   // ms at a signpost after which the player reads who holds its courses
+const TELL_EVERY = 2000;                  // ms between two messages to the server that the player has arrived
 const SHOWN = 9000;                       // ms for which it is shown how a race has ended
 
 export class Races {
@@ -27,9 +27,9 @@ export class Races {
     this.readAt = Infinity;               // when it is asked who holds its courses, performance time, ms,
     /** @type {Map<number, string>} and who does in what time, by their sides. */
     this.holders = new Map();
-    /** @type {Race | null} The own race in the last frame, */
+    /** @type {Race | null} The race of this page's player in the last frame, */
     this.race = null;
-    this.toldAt = -Infinity;              // and when the server was told last that one is there.
+    this.toldAt = -Infinity;              // and when the server was last told that it has arrived.
     /** @type {{ clock: string, text: string, until: number } | null} How the last race has ended. */
     this.result = null;
     const { on } = session.client;
@@ -40,16 +40,16 @@ export class Races {
     });
     on.told('arrived', (i, j, side, ms, won, otherMs, otherName, own) =>
       this.#arrived(i, j, side, { ms, won, otherMs, otherName, own }));
-    // The server says whether the race is on still: it may be another one.
+    // The server, which may be another one, says whether the race is still on.
     on.begun(() => this.#tell());
     on.error((code) => {
       if (code === 'race') this.#off(null);
-      // It has only seemed so: the server was told too soon.
+      // The player had not arrived: the server was told too soon.
       else if (code === 'far' && this.race !== null) this.race.endedAt = NaN;
     });
   }
 
-  /** Show what there is to do, and tell the server when one is there; called in each frame.
+  /** Show what there is to do, and tell the server when the player has arrived; called in each frame.
    * @param {number} now  performance time, ms */
   look(now) {
     const { state, hud } = this, race = ownRace(state);
@@ -61,15 +61,15 @@ export class Races {
       return hud.notes.race.show({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
     }
     const [first] = state.sign?.courses ?? [];
-    // A newcomer learns first how to walk; and who looks at the grid sees all of it.
+    // A newcomer first learns how to walk; and nothing covers the grid while it is shown.
     const idle = this.session.lasts && this.session.walked && !state.gridShown;
     if (first === undefined || !idle) return hud.notes.race.show(null);
     const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
     hud.notes.race.show({ clock: '', text, button: 'Race', stop: false });
   }
 
-  /** Begin a race at the signpost that is read: by the course at an `index` of its courses, or else by the one after
-   * that which was chosen. */
+  /** Begin a race at the signpost that is read: on the course at an `index` of its courses, or else on the one after
+   * the last that was chosen. */
   next(index = -1) {
     const { state: { sign }, race, session, hud } = this;
     if (!session.lasts) return;
@@ -98,7 +98,7 @@ export class Races {
     if (sign.courses.length > 0) this.session.client.do.courses(sign.i, sign.j);
   }
 
-  /** Show the clock of the own race.
+  /** Show the clock of the player's race.
    * @param {Race} race */
   #follow({ course, begunAt, endedAt, ms, name }, now) {
     const { hud, state: { sign } } = this, to = `${course.name}: ${ms === 0 ? 'be the first' : `${name} ${secondsOf(ms)}`}`;
@@ -112,7 +112,7 @@ export class Races {
     this.#tell();
   }
 
-  /** Tell the server that one is there. */
+  /** Tell the server that the player has arrived. */
   #tell() {
     if (this.race === null) return;
     const { from, side } = this.race.course;
@@ -121,7 +121,7 @@ export class Races {
 
   #begin(id, told) {
     const { state, hud } = this, { here } = state;
-    // Of courses far away nothing can be seen, and to look for their signposts takes some ms.
+    // Nothing can be seen of courses far away, and looking for their signposts takes a few ms.
     if (Math.max(Math.abs(told.x * CELL - here.x), Math.abs(told.y * CELL - here.y)) > 2 * CELL) return;
     const from = state.landmarks.post(told.x, told.y);
     const course = from && state.landmarks.courses(from).find(({ side }) => side === told.side);
@@ -150,7 +150,7 @@ export class Races {
     this.#forget();
   }
 
-  /** End the own race, and say why; return whether there was one.
+  /** End the player's race, and say why; return whether there was one.
    * @param {string | null} why */
   #off(why) {
     if (this.race === null) return false;

@@ -14,7 +14,7 @@ const GENTLE = 70, WILD = 150;            // tiles from the plaza: all is meadow
                                           // and nothing is changed for them from the second on
 const WARM = 21, WET = 23;                // layers of the hashes
 
-/** How far inside of each region a place is, by how warm and wet it is, 0 to 1 each. Of the regions for
+/** How far inside each region a place is, by how warm and wet it is, 0 to 1 each. Of the regions for
  * which this is positive, the one with the highest number is there. */
 const INSIDE = [
   () => 1,
@@ -40,7 +40,7 @@ export class Regions {
     return region;
   }
 
-  /** Write for each of side x side tiles from (left, top) on, row after row, how far inside of each
+  /** Write for each of side x side tiles from (left, top) on, row after row, how far inside each
    * region it is into insides[region], and its region into `regions`. */
   measure(left, top, side, woods, insides, regions) {
     for (let i = 0; i < side * side; i++) {

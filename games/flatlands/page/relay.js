@@ -1,5 +1,5 @@
-// What the own player does about the ember: it takes that from whom it touches, or from a fire into which it
-// walks, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
+// What this page's player does about the ember: takes it from a carrier that it touches, or from a fire that it walks
+// into, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
 
 import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
 import { wayTo } from './near.js';
@@ -7,16 +7,16 @@ import * as P from './protocol.js';
 
 /** @typedef {import('./landmarks.js').Landmark} Landmark */
 /** @typedef {import('./state.js').State} State */
-/** @typedef {{ key: string, ask: () => void }} Deed  What can be done now; `key` is the same as long as it is. */
+/** @typedef {{ key: string, ask: () => void }} Deed  What can be done now; `key` stays the same while that can be done. */
 
-const TOUCH = 1.8, APART = 3;             // tiles: who carries it is touched, once it was farther away; who
-                                          // follows somebody comes so near
-const GRASP = 2.5;                        // tiles: so near it is taken by a click
-const INTO = 1.2;                         // tiles to a fire into which one has walked
+const TOUCH = 1.8, APART = 3;             // tiles: near enough to touch the carrier, if that was farther than
+                                          // APART before; a player that follows somebody comes so near
+const GRASP = 2.5;                        // tiles: this near, a click takes it
+const INTO = 1.2;                         // tiles to a fire that the player has walked into
 const LIGHTS = 4;                         // tiles to a landmark's hearth, which stands up to 3.6 from its tile
-const BESIDE = 3.5;                       // tiles: so near a fire its stone is read
-const ASKS_EVERY = 1300;                  // ms: the server allows no more
-const FORGETS = 90000;                    // ms after which all is asked for again, whatever was missed
+const BESIDE = 3.5;                       // tiles: this near a fire, its stone is read
+const ASKS_EVERY = 1300;                  // ms: the server allows it no more often
+const FORGETS = 90000;                    // ms after which all is asked for again, in case something was missed
 
 export class Relay {
   /** @param {State} state @param {import('./client.js').Client} client @param {import('./hud/hud.js').Hud} hud
@@ -64,7 +64,7 @@ export class Relay {
     deed.ask();
   }
 
-  /** Take the ember from the player `id`, who was clicked, if it carries it and is near. */
+  /** Take the ember from the player `id`, which was clicked, if it carries it and is near. */
   grasp(id) {
     const { state: { carried, drawn, here }, client } = this, walker = drawn.get(id);
     if (carried?.id !== id || walker === undefined || away(walker, here) > GRASP) return;
@@ -94,7 +94,7 @@ export class Relay {
       : { key: `take ${ember.until}`, ask: () => client.do.take(carried.id) };
   }
 
-  /** Return the key of a fire that burns within so many tiles, or null. */
+  /** Return the key of a fire that burns within `reach` tiles, or null. */
   #fireWithin(reach, here = this.state.here) {
     const { ember: { fires }, marks } = this.state;
     if (fires.has(PLAZA_KEY) && away(placeOf(null), here) <= reach) return PLAZA_KEY;
@@ -102,7 +102,7 @@ export class Relay {
     return mark === undefined ? null : keyOf(mark);
   }
 
-  /** Tell the player whom it concerns that somebody else carries the ember, or nobody. */
+  /** Tell the player, if it has got or lost the ember, who carries it now. */
   #tellChange() {
     const { state, hud, sound, before } = this, { carried, ember, ownId } = state, id = carried?.id ?? null;
     if (id === before) return;
@@ -115,7 +115,7 @@ export class Relay {
     if (id === ownId || before === ownId) sound.ember(id === ownId);
   }
 
-  /** Let an arrow lead to the goal, unless it leads elsewhere. */
+  /** Let an arrow lead to the goal, unless one already leads elsewhere. */
   #lead() {
     const { state } = this, { goal } = state.ember;
     if (state.aim !== null || goal === null) return;
@@ -126,7 +126,7 @@ export class Relay {
   #lit(rows) {
     const { state, hud } = this, { ember } = state, known = new Set(ember.fires.keys());
     ember.light(rows);
-    // Who stands there already has not walked into it, also before the first frame.
+    // A player that stands there already has not walked into it, even before the first frame.
     const [x, y] = state.walk.drawn(state.clock.now()), into = this.#fireWithin(INTO, { x, y });
     if (into !== null && !known.has(into)) this.refused = `fire ${into}`;
     const news = [...ember.fires.keys()].find((key) => known.size > 0 && !known.has(key));

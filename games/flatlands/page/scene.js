@@ -19,14 +19,14 @@ const SAID_FOR = [4000, 6000];            // ms that a bubble is shown: short an
 const DELAY = [50, 400];                  // least and most ms of State.delay
 const DELAY_SLEW = 0.05;                  // ms by which the delay changes per ms
 const LATE_FADES = 0.9995;                // share of a lateness that is left after 1 ms
-const BLENDS = 300;                       // ms in which two thirds of what a sketch corrects are made good
-const LEADS_IN = 400;                     // ms for which a walk is drawn back from where a sketch found it
+const BLENDS = 300;                       // ms in which a walker glides two thirds of what a sketch corrects
+const LEADS_IN = 400;                     // ms of a walk that are drawn before the place where a sketch found it
 const CAMERA_LAG = 90;                    // ms in which the camera goes two thirds of its way
 const CAMERA_JUMP = 12;                   // tiles: over a longer way it jumps
 const ARROWS = 3, ARROWS_SMALL = 2;       // number of players that get an arrow, and on a small screen
 const SMALL = 20;                         // tiles: a screen less wide or high is small
-const BODY = 0.4, HEIGHT = 1.1;           // tiles: half as wide, and as high, is a walker
-const CLOCKWORK_SPEAK = 2;                // of whom bubbles are shown at once
+const BODY = 0.4, HEIGHT = 1.1;           // tiles: half the width of a walker, and its height
+const CLOCKWORK_SPEAK = 2;                // clockwork walkers whose bubbles are shown at once
 const GOAL_SHOWN = 4000;                  // ms
 const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 
@@ -48,8 +48,8 @@ export function noteLateness(state, late) {
   if (late > state.late) state.late = late;
 }
 
-/** Show what a player said in a bubble; `at` is performance time, ms. Returns whether it is for the own
- * player: people speak to all who hear them, clockwork walkers to those whom they call by name.
+/** Show what a player said in a bubble; `at` is performance time, ms. Returns whether it is for this
+ * page's player: people speak to all who hear them, clockwork walkers to those whom they call by name.
  * @param {State} state */
 export function showSaying(state, id, text, at) {
   const toOwn = state.own !== undefined && isAddressed(text, state.own.name);
@@ -61,14 +61,14 @@ export function showSaying(state, id, text, at) {
   return toOwn || !isClockwork(id);
 }
 
-/** Choose whose bubbles are shown: of clockwork walkers only a few, first of those who call the own player
- * by name, and then of the nearest.
+/** Choose whose bubbles are shown: of clockwork walkers only a few, first those who call this page's player
+ * by name, and then the nearest.
  * @param {State} state */
 function chooseBubbles(state) {
   const { walkers, here } = state;
   const speaking = walkers.flatMap((walker) => walker.saying === null || !isClockwork(walker.id)
     || !isInView(state, walker) ? []
-    // Whose bubble is shown keeps it.
+    // A walker whose bubble is shown keeps it.
     : [{ saying: walker.saying, rank: (walker.saying.toOwn ? 0 : 2e3) + (walker.saying.shown ? 0 : 1e3)
       + Math.hypot(walker.x - here.x, walker.y - here.y) }]);
   speaking.sort((a, b) => a.rank - b.rank).forEach(({ saying }, i) => {
@@ -76,7 +76,7 @@ function chooseBubbles(state) {
   });
 }
 
-/** Let the camera jump to the own player.
+/** Let the camera jump to this page's player.
  * @param {State} state */
 export function cutCamera(state) {
   state.cameraAt = 0;
@@ -154,7 +154,7 @@ function moveWalker(state, player, now) {
   walker.seenAt = state.now;
 }
 
-/** The walker of a player id, also of one who has come since the last frame: many greet as they come.
+/** Return the walker of a player, even if it has come since the last frame: many greet as they come.
  * @param {State} state @returns {Walker | undefined} */
 export function walkerInSight(state, id) {
   const player = state.replica.players.get(id);
@@ -162,7 +162,7 @@ export function walkerInSight(state, id) {
   return state.drawn.get(id);
 }
 
-/** The walker of an id. A new one has no position yet and is invisible.
+/** Return the walker of an id. A new one has no position yet and is invisible.
  * @param {State} state @returns {Walker} */
 export function walkerOf(state, id) {
   const known = state.drawn.get(id);
@@ -176,7 +176,7 @@ export function walkerOf(state, id) {
   return walker;
 }
 
-/** Fade in walkers that are known; fade out, and then forget, those that are not any more.
+/** Fade in walkers that are known; fade out, and then forget, those that no longer are.
  * @param {State} state */
 function fadeWalkers(state) {
   const { drawn, walkers, now } = state;
@@ -262,14 +262,14 @@ function arrowsOf(state) {
   return hidden(PLAZA) ? [{ ...PLAZA, label: 'plaza', id: null, look: 0 }, ...arrows] : arrows;
 }
 
-/** Say whether anything of a walker is on the screen; `place` is where its feet are.
+/** Return whether anything of a walker is on the screen; `place` is where its feet are.
  * @param {State} state @param {import('./state.js').Place} place */
 function isPartlyInView({ camera, viewport }, { x, y }) {
   const up = y - camera.y + viewport.h / 2;
   return Math.abs(x - camera.x) <= viewport.w / 2 + BODY && up >= 0 && up <= viewport.h + HEIGHT;
 }
 
-/** Say whether a place is on the screen.
+/** Return whether a place is on the screen.
  * @param {State} state @param {import('./state.js').Place} place */
 export function isInView({ camera, viewport }, { x, y }) {
   return Math.abs(x - camera.x) <= viewport.w / 2 && Math.abs(y - camera.y) <= viewport.h / 2;

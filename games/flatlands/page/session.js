@@ -1,5 +1,5 @@
-// The session of the own player: joins under a name, and tells the player what the client of the engine tells
-// of the connection and of who speaks. What the player does is in controls.js.
+// The session of this page's player: joins under a name, and tells the player what the engine's client tells of
+// the connection and of who speaks. What the player does is in controls.js.
 
 import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { forgetFound } from './discoveries.js';
@@ -16,7 +16,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./state.js').State} State */
 
-// Errors that the player is told of. That a gem is gone or too far away the player sees.
+// Errors that the player is told of. It sees for itself that a gem is gone or too far away.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden',
   'full', 'failed', 'game']);
 const INVITATION_LIMIT = 512;             // characters
@@ -25,7 +25,7 @@ const BOOK_EVERY = 6000;                  // ms between two times that the book 
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
-  /** Show the title. `walkOn()` is called when a direction that is still held shall be sent again.
+  /** Show the title. `walkOn()` is called when a direction that is still held is to be sent again.
    * @param {Client} client @param {State} state @param {Hud} hud @param {() => void} walkOn */
   constructor(client, state, hud, walkOn) {
     this.client = client;
@@ -41,14 +41,14 @@ export class Session {
     /** @type {(id: number, emote: number) => void} Called when a player says something (0) or makes an
      * emote. */
     this.onHeard = () => {};
-    /** @type {(other: number) => void} Called when a wave of the own player was returned, or returned that of
-     * another one. */
+    /** @type {(other: number) => void} Called when somebody has returned a wave of this page's player, or it
+     * has returned somebody's. */
     this.onSpark = () => {};
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
     this.failed = false;                  // true once the player was told that a part of the game is off
-    /** @type {() => void} Called when the own player has opened twin stones. */
+    /** @type {() => void} Called when this page's player has opened twin stones. */
     this.onTwin = () => {};
     /** @type {(x: number, y: number, name: string) => void} Called when the player wants to go to a place. */
     this.onGo = () => {};
@@ -100,14 +100,14 @@ export class Session {
     client.identity.look = look;
   }
 
-  /** The player has walked: it knows how to. */
+  /** Note that the player has walked, so it knows how to. */
   hasWalked() {
     if (!this.walked) forBrowser.set(WALKED_KEY, 'yes');
     this.walked = true;
     this.hud.book.closeCard();
   }
 
-  /** Have another name or look from now on. */
+  /** Change the player's name or look. */
   appear(name, look) {
     const { identity, net } = this.client;
     if (name === identity.name && look === identity.look) return;
@@ -201,7 +201,7 @@ export class Session {
     this.walkOn();
   }
 
-  /** The player is at a server that says so if it has no link to others, and does not know the way back. */
+  /** Begin at a server: it says so if it has no link to others, and it does not know the player's way back. */
   #elsewhere() {
     this.state.linked = true;
     this.state.wayBack = false;
@@ -222,12 +222,12 @@ export class Session {
 
   #refused(code, sentence) {
     if (code === 'twin') this.state.waits.alone = true;
-    // Before there is a player, the title tells it.
+    // Before there is a player, the title tells of the error.
     if (!TOLD.has(code) || this.state.own === undefined) return;
-    // The page itself asks that part again and again.
+    // The page itself asks that part again and again: tell of it only once.
     if (code === 'failed' && this.failed) return;
     this.failed ||= code === 'failed';
-    // A server without a store has nothing that could be taken.
+    // On a server without a store there is nothing to take.
     if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);
     this.hud.cairnDialog.keep();
@@ -273,7 +273,7 @@ export class Session {
     this.client.do.book();
   }
 
-  /** Ask for the page of the almanac of today, as for the book. */
+  /** Ask for today's page of the almanac, as rarely as for the book. */
   askForAlmanac() {
     const now = performance.now();
     if (now < this.almanacAt + BOOK_EVERY) return;
@@ -284,7 +284,7 @@ export class Session {
   #showBook(rows) {
     const { state, hud, client: { identity } } = this, lines = linesOf(rows, state.landmarks);
     hud.book.fill(identity.name, lines, sumsOf(lines), Date.now());
-    // What comes while one plays, one is told of by itself.
+    // What comes while the player plays, it is told of anyway.
     if (!this.read) hud.book.since(sinceSeen(lines));
     else sinceSeen(lines);
     this.read = true;
@@ -309,7 +309,7 @@ export class Session {
   }
 }
 
-/** Return the name of the player that the page's address says has invited this one. Anybody may have
+/** Return the name of the player who invited this one, as the page's address has it. Anybody may have
  * written it there: the server tells the true name later. */
 function hostName() {
   const by = new URLSearchParams(location.search).get('by') ?? '';

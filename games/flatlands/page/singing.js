@@ -1,5 +1,5 @@
 // The squares sing: each square has a tone of one pentatonic scale, so any squares together are a chord, and
-// neighbours are a step apart. It sounds when a square was delivered in which another player walks.
+// neighbours are a step apart. It sounds when a square is delivered while another player walks in it.
 
 import { isDeer } from './faces.js';
 
@@ -10,7 +10,7 @@ const SCALE = [0, 2, 4, 7, 9];            // semitones
 const STEPS = 10;                         // from the lowest tone to the highest
 const EVERY = 100;                        // ms between two times at which squares sound
 const MOST = 3;                           // squares that sound at once
-const FAR = 24;                           // tiles, from which nothing is heard
+const FAR = 24;                           // tiles, beyond which nothing is heard
 
 /** Return the frequency of a square's tone, in Hz: along a row or column it rises and falls step by step. */
 export function toneOf(col, row) {
@@ -24,8 +24,8 @@ export class Singing {
     this.heard = Infinity;                // node time of it: what was delivered before was heard
   }
 
-  /** Return the tones of the squares that sound now, the nearest first: of each the frequency in Hz, and how
-   * loud it is, of 1 at most for all.
+  /** Return the tones of the squares that sound now, the nearest first: for each the frequency in Hz, and
+   * how loud it is, 1 at most for all together.
    * @param {State} state @returns {[number, number][]} */
   listen({ replica, walkers, here, now, clock }) {
     if (now < this.at + EVERY) return [];

@@ -13,7 +13,7 @@ const REST_AFTER = 2000;                  // ms without a sound, after which it 
 const NOISE = 0.25;                       // s of noise that is kept
 
 /** Notes: the frequency in Hz, when it begins and how long it rings, in s, and to which share of its
- * frequency it slides (1: to none). @typedef {[number, number, number, number][]} Notes */
+ * frequency it slides (1: it does not). @typedef {[number, number, number, number][]} Notes */
 
 /** @type {Notes} */
 const GEM = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
@@ -65,7 +65,7 @@ export class Sound {
     this.noise = null;
     /** @type {number | undefined} */
     this.resting = undefined;
-    // Some browsers let only a context sound that was made while the page was touched.
+    // In some browsers a context sounds only if it was made while the page was touched.
     const touched = () => {
       removeEventListener('pointerup', touched, true);
       removeEventListener('keydown', touched, true);
@@ -93,17 +93,17 @@ export class Sound {
     this.#play((context) => ringAll(context, SPARK, 0.8));
   }
 
-  /** The own player has opened twin stones. */
+  /** This page's player has opened twin stones. */
   twin() {
     this.#play((context) => ringAll(context, TWIN, 0.8));
   }
 
-  /** The stone hums on which the own player stands; `two`: somebody stands on the other one. */
+  /** The stone that this page's player stands on hums; `two`: somebody stands on the other one. */
   hum(two) {
     this.#play((context) => ringAll(context, two ? HUM_FOR_TWO : HUM, 0.55));
   }
 
-  /** The own player has the ember, or is rid of it. */
+  /** This page's player has got the ember, or no longer has it. */
   ember(has) {
     this.#play((context) => ringAll(context, has ? FLARE : OUT, 0.9));
   }
@@ -124,7 +124,7 @@ export class Sound {
     this.#play((context) => ringAll(context, EMOTES[emote], 0.6 * near));
   }
 
-  /** The own player's foot touches ground of a kind. */
+  /** A foot of this page's player touches a kind of ground. */
   step(kind) {
     const sounds = STEPS[kind];
     if (sounds === undefined) return;
@@ -178,7 +178,7 @@ function noiseOf(context) {
   return buffer;
 }
 
-/** Let noise sound through a filter for `lasts` s, no two times quite the same.
+/** Let noise sound through a filter for `lasts` s, never quite the same twice.
  * @param {AudioContext} context @param {AudioBuffer} noise @param {BiquadFilterType} type */
 function rustle(context, noise, type, frequency, loudness, lasts) {
   const source = context.createBufferSource(), filter = context.createBiquadFilter();

@@ -12,7 +12,7 @@ import { Waits } from './twins.js';
 const TITLE_SEED = 2013;                  // the ground behind the title, before the welcome
 
 /**
- * @typedef {{ x: number, y: number }} Place  In tiles. The tile (0, 0) goes from there to (1, 1).
+ * @typedef {{ x: number, y: number }} Place  In tiles. The tile (0, 0) reaches from (0, 0) to (1, 1).
  */
 
 /**
@@ -26,9 +26,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {boolean} walking
  * @property {number} alpha        0 (invisible) to 1; it fades in and out
  * @property {string} name         as shown: players with the same name get a tag
- * @property {boolean} own         true for the own player
+ * @property {boolean} own         true for this page's player
  * @property {boolean} dimmed      true while its connection is lost
- * @property {boolean} muted       true if the own player muted it
+ * @property {boolean} muted       true if this page's player muted it
  * @property {number} look         as its player chose it, or 0: see faces.js
  * @property {Saying | null} saying
  * @property {number} wavedAt      performance time, ms, of its last wave, if nobody has returned it;
@@ -39,8 +39,8 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed
  * @property {number} sketches     the `sketches` of its player when it was last drawn
  * @property {number} [echo]       id of the player whose echo it is, if it is one: see echoes.js
- * @property {number} awayX        how far, in tiles, it is drawn from where it is: sketches find a walker
- * @property {number} awayY        a little beside its way, and it goes there smoothly
+ * @property {number} awayX        how far, in tiles, it is drawn from where it is: a sketch may find a walker
+ * @property {number} awayY        a little beside its way, and it then glides there
  */
 
 /**
@@ -50,8 +50,8 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} emote
  * @property {number} at           performance times, ms, between which it is shown
  * @property {number} until
- * @property {boolean} toOwn       true if the own player is called by name
- * @property {boolean} shown       false if too many clockwork walkers speak
+ * @property {boolean} toOwn       true if this page's player is called by name
+ * @property {boolean} shown       false if too many clockwork walkers speak at once
  */
 
 /**
@@ -61,10 +61,10 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} x            in tiles
  * @property {number} y
  * @property {number} alpha        0 (invisible) to 1; it fades in and out
- * @property {number | null} goneAt  performance time, ms, since when it is not known any more; null
+ * @property {number | null} goneAt  performance time, ms, since when it is no longer known; null
  *                                 while it lies there
- * @property {boolean} taken       true if somebody took it, and not only its square was let go
- * @property {boolean} own         true if the own player picked it up
+ * @property {boolean} taken       true if somebody took it, false if its square was merely dropped
+ * @property {boolean} own         true if this page's player picked it up
  */
 
 /**
@@ -76,7 +76,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number | null} id    id of the player that it points to; null for any place
  * @property {number} look         the look of that player
  * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
- * @property {string} [kind]       that of a landmark in view, which has an arrow only where a panel covers it
+ * @property {string} [kind]       the kind of a landmark in view, which has an arrow only where a panel covers it
  * @property {boolean} [twins]     true for twin stones where somebody waits
  */
 
@@ -91,9 +91,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @typedef {object} Overlay
  * @property {import('./replica.js').Held} held
  * @property {{ col: number, row: number, age: number }[]} dropped  squares that
- *                                 were let go, each `age` ms ago
+ *                                 were dropped, each `age` ms ago
  * @property {Map<string, import('./replica.js').Census>} squares   by 'col:row'
- * @property {{ col: number, row: number }} mine   the square of the own player
+ * @property {{ col: number, row: number }} mine   the square of this page's player
  */
 
 /**
@@ -103,23 +103,23 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
 
 export class State {
   /** @param {{ clock: import('./clock.js').Clock, replica: import('./replica.js').Replica,
-   * walk: import('./walk.js').Walk, ground: any }} client  whose ground it is from now on */
+   * walk: import('./walk.js').Walk, ground: any }} client  which gets the state's ground */
   constructor(client) {
     // What is known.
     /** Node time. */
     this.clock = client.clock;
     /** The squares that are held and the players in them, as the server tells them. */
     this.replica = client.replica;
-    /** The walk of the own player, predicted. */
+    /** The walk of this page's player, predicted. */
     this.walk = client.walk;
-    /** How many are where in the whole world, as long as the map of everybody is open. */
+    /** How many players are where in the whole world, while the map of everybody is open. */
     this.atlas = new Atlas();
     /** The ground. It is replaced if the server's world has another seed. */
     this.terrain = client.ground = new Terrain(TITLE_SEED);
-    /** @type {number | null} Id of the own player; null while nobody plays. */
+    /** @type {number | null} Id of this page's player; null while nobody plays. */
     this.ownId = null;
-    /** In tiles: squares closer to the viewport than `lead` are held, and squares farther than
-     * `drop` are let go. */
+    /** In tiles: squares closer to the viewport than `lead` are held, and squares farther away than
+     * `drop` are dropped. */
     this.margins = { lead: 4, drop: 8 };
     /** False while the server may miss what other nodes publish. */
     this.linked = true;
@@ -129,7 +129,7 @@ export class State {
     // The page, and what its player chose.
     /** Tiles that the screen shows. */
     this.viewport = { w: 40, h: 25 };
-    /** How far the middle of what the title leaves free is from that of the screen, in parts of its width and height. */
+    /** From the middle of the screen to that of the space that the title leaves free, in shares of its width and height. */
     this.aside = { x: 0, y: 0 };
     /** @type {Box[]} Parts of the page that marks on the canvas must not cover. */
     this.panels = [];
@@ -141,21 +141,21 @@ export class State {
     this.dayShift = 0;
     /** What people have left on the ground. */
     this.grown = new Grown();
-    /** @type {Place | null} The corner of the tile on which the next plant would stand, while one chooses it. */
+    /** @type {Place | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
     this.bed = null;
     /** Who waits at twin stones. */
     this.waits = new Waits();
     /** Whether the grid overlay is shown. */
     this.gridShown = false;
-    /** @type {Set<number>} Ids of the players that the own player muted. */
+    /** @type {Set<number>} Ids of the players that this page's player muted. */
     this.muted = new Set();
-    /** @type {Lying | null} The cairn that was clicked last, as long as it is meant. */
+    /** @type {Lying | null} The cairn that was clicked, until the player clicks elsewhere, walks by keys, or closes its card. */
     this.cairnMeant = null;
     /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
     this.cairnClosed = null;
     /** @type {number | null} Id of the player who is followed. */
     this.followed = null;
-    /** Whether home leads back to where one was when one went home last. */
+    /** Whether Home leads back to where the player was when it last went home. */
     this.wayBack = false;
     /** @type {Place & { reach: number, label: string, quiet?: boolean } | null} The place to which the arrow with the flag leads;
      * it is reached within `reach` tiles. With `quiet` something else is told there. */
@@ -172,30 +172,30 @@ export class State {
     /** @type {{ id: number, name: string, left: number } | null} Who carries the ember, and how much of it is
      * left (1 .. 0). */
     this.carried = null;
-    /** @type {Place} Where the own player is; the plaza while nobody plays. */
+    /** @type {Place} Where this page's player is; the plaza while nobody plays. */
     this.here = { x: 0.5, y: 0.5 };
     /** @type {Place} The middle of the screen. */
     this.camera = { x: 0.5, y: 0.5 };
     /** @type {import('./landmarks.js').Landmark[]} The landmarks around; made by places.js. */
     this.marks = [];
-    /** @type {import('./landmarks.js').Landmark | null} The landmark that the own player is at. */
+    /** @type {import('./landmarks.js').Landmark | null} The landmark that this page's player is at. */
     this.found = null;
     /** @type {import('./twins.js').Waiting[]} Others who wait at twin stones, the nearest first; */
     this.waiting = [];
-    /** @type {import('./twins.js').Stones | null} and those at which the own player is. Both made by twins.js. */
+    /** @type {import('./twins.js').Stones | null} and the stones that this page's player is at. Both made by twins.js. */
     this.stones = null;
-    /** @type {Sign | null} The signpost that the own player is at. */
+    /** @type {Sign | null} The signpost that this page's player is at. */
     this.sign = null;
-    /** @type {Walker[]} All that are drawn, also those that fade out. */
+    /** @type {Walker[]} All that are drawn, including those that fade out. */
     this.walkers = [];
-    /** @type {Map<string, Lying>} All things that are drawn, also those that fade out; made by
+    /** @type {Map<string, Lying>} All things that are drawn, including those that fade out; made by
      * lying.js. */
     this.lying = new Map();
     /** @type {Lying | null} The cairn whose line is shown. */
     this.cairn = null;
-    /** True if the own player is close enough to that cairn to add a stone. */
+    /** True if this page's player is close enough to that cairn to add a stone. */
     this.cairnNear = false;
-    /** @type {Map<number, import('./echoes.js').Race>} The races of players in view, by their ids; */
+    /** @type {Map<number, import('./echoes.js').Race>} The races of players in view, by the players' ids; */
     this.races = new Map();
     /** @type {Walker[]} and the echoes that are drawn. Made by echoes.js. */
     this.echoes = [];
@@ -214,7 +214,7 @@ export class State {
     /** The greatest lateness of recent events, ms, and the performance time, ms, of that figure. */
     this.late = 0;
     this.lateAt = 0;
-    /** Performance time, ms, of the camera's position; 0 if it shall jump to the own player. */
+    /** Performance time, ms, of the camera's position; 0 if the camera is to jump to this page's player. */
     this.cameraAt = 0;
     /** The value of the replica's `nameChanges` when `names` was made. */
     this.namesOf = -1;
@@ -224,11 +224,11 @@ export class State {
     this.lyingAt = 0;
     /** The landmarks of `terrain`; only for places.js. */
     this.landmarks = new Landmarks(this.terrain);
-    /** @type {Place & { posts: import('./landmarks.js').Post[] }} The tile for which they were looked at, and the signposts around. */
+    /** @type {Place & { posts: import('./landmarks.js').Post[] }} The tile where places.js last looked, and the signposts around. */
     this.placesAt = { x: NaN, y: NaN, posts: [] };
   }
 
-  /** The own player as the server told it; undefined until it has. */
+  /** This page's player as the server told it; undefined until it has. */
   get own() {
     return this.ownId === null ? undefined : this.replica.players.get(this.ownId);
   }

@@ -7,17 +7,17 @@ import { hash32 } from './terrain.js';
 
 const MOST = 5;                           // people, and as many clockwork walkers
 const PEOPLE_FROM = 2 ** 40, OWN = 2 ** 41;     // ids that nobody has
-const STEP = 8600, GOES = 0.55;           // ms from one place to the next, and the share of it that one walks
+const STEP = 8600, GOES = 0.55;           // ms from one place to the next, and the share of it that is walked
 const NEAREST = 3.3, FARTHEST = 5.6;      // tiles from the middle of the plaza
 const TURNS = [0.35, 0.75];               // radians from one place to the next,
 const APART = 2.4;                        // and from one stroller to the next at the beginning
 const OWN_AT = { x: 0.5, y: 3.1 };        // tiles
 const PLAZA = 0.5;
 
-/** Return the share 0 .. 1 that chance has given the stroller `id` for its step `i`. */
+/** Return a share 0 .. 1 that is random, but always the same for a stroller `id`, its step `i`, and `what`. */
 const share = (id, i, what) => hash32(id * 97 + i * 131 + what * 7919) / 2 ** 32;
 
-/** Move those who stroll; the own one has the look `ownLook`, and `now` is performance time, ms.
+/** Move those who stroll; the player's own has the look `ownLook`, and `now` is performance time, ms.
  * @param {import('./state.js').State} state @param {number} ownLook */
 export function stroll(state, ownLook, now) {
   const { still, atlas: { totals } } = state;
@@ -45,7 +45,7 @@ function strollerAt(now, id, seed) {
   const late = now / STEP + share(seed, 0, 1), step = Math.floor(late), part = Math.min((late - step) / GOES, 1);
   const from = placeOf(seed, step), to = placeOf(seed, step + 1);
   const x = to.x - from.x, y = to.y - from.y, far = Math.hypot(x, y), walking = part < 1;
-  // One of four stops with a wave.
+  // One stop in four begins with a wave.
   const arrived = (step + GOES - share(seed, 0, 1)) * STEP;
   return { id, look: 0, own: false, x: from.x + x * part, y: from.y + y * part, walking,
     dx: walking ? Math.round(x / far) : 0, dy: walking ? Math.round(y / far) : 1,

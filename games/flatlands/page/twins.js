@@ -1,27 +1,27 @@
-// Twin stones: who waits at some, as the server tells; at which the own player is, and what is missing there. It
-// never touches the page.
+// Twin stones: who waits at which, as the server tells; which of them this page's player is at, and what is missing
+// there. It never touches the page.
 
 import { isComputer } from './faces.js';
 import { HALF, TWIN } from './lying.js';
 
 /** @typedef {import('./state.js').State} State */
 
-/** Tiles from the gem to the middle of each stone, and within which one stands on a stone. */
+/** Tiles from the gem to the middle of each stone, and from that to a player that is on the stone. */
 export const ASIDE = 2, ON = 0.95;
-/** Within so many tiles of the gem the server tells who waits. */
+/** Tiles from the gem within which the server tells who waits. */
 const NEAR = 200;
-const AT = 3.6;                           // tiles from the gem within which one is at its stones
+const AT = 3.6;                           // tiles from the gem within which a player is at its stones
 
-const FORGOTTEN = 25000;                  // ms after which nobody is believed to wait of whom nothing is told
-const NEWS_EVERY = 300000;                // ms for which it is no news again that somebody waits at a place
+const FORGOTTEN = 25000;                  // ms after which somebody of whom nothing is told is taken to have gone
+const NEWS_EVERY = 300000;                // ms for which it is not news again that somebody waits at a place
 const SLOW = 2500;                        // ms that the server may take to open them
 
 /** Somebody who waits, and where the gem is, in tiles; `at` is the performance time, ms, when it was told.
  * @typedef {{ id: number, name: string, x: number, y: number, at: number }} Waiting */
 
-/** The twin stones at (x, y), at which the own player is: `on` is on which side it stands on a stone, as in
- * sideOf. `other` is since which performance time, ms, another person stands on the other one, or on any of them if
- * the own player does not; null if nobody does. `clockwork`: only a computer player does.
+/** The twin stones at (x, y), which this page's player is at: `on` is the side on which it stands on a stone, as in
+ * sideOf. `other` is the performance time, ms, since when another person stands on the other stone, or on any if this
+ * page's player stands on none; null if nobody does. `clockwork`: only a computer player does.
  * @typedef {{ x: number, y: number, on: number, other: number | null, clockwork: boolean }} Stones
  */
 
@@ -31,7 +31,7 @@ export class Waits {
     this.all = new Map();
     /** @type {Map<string, number>} When it was news that somebody waits somewhere. */
     this.newsAt = new Map();
-    this.alone = false;                   // whether the own person was told to be on both stones
+    this.alone = false;                   // whether the server has said that the player is on both stones
   }
 
   /** Take what the server tells; return whether it is news.
@@ -55,13 +55,13 @@ export function twinsOf({ lying }) {
   return [...lying.values()].filter(({ thing, goneAt }) => thing.type === TWIN && goneAt === null);
 }
 
-/** Say on which stone of a gem a place is: -1 for the left one, 1 for the right one, 0 for none.
+/** Return which stone of a gem a place is on: -1 for the left one, 1 for the right one, 0 for none.
  * @param {{ x: number, y: number }} gem @param {{ x: number, y: number }} place */
 export function sideOf({ x, y }, place) {
   return [-1, 1].find((side) => Math.hypot(place.x - x - side * ASIDE, place.y - y) <= ON) ?? 0;
 }
 
-/** Return who stands on the stones of a gem: [left, right], each 0 (nobody), 1 (no person) or 2.
+/** Return who stands on the stones of a gem: [left, right], each 0 (nobody), 1 (a computer player) or 2 (a person).
  * @param {State} state @param {{ x: number, y: number }} gem @returns {[number, number]} */
 export function standing({ walkers }, gem) {
   /** @type {[number, number]} */
@@ -95,7 +95,7 @@ export function advanceTwins(state) {
     other: company < 2 ? null : same ? before.other ?? now : now };
 }
 
-/** Return what is missing where the own player is, in a sentence; null if nothing is, or if it is at no stones.
+/** Return in a sentence what is missing where this page's player is; null if nothing is, or it is at no stones.
  * @param {State} state @returns {string | null} */
 export function missing({ stones, waits, ownId, now }) {
   if (stones === null) return null;
@@ -112,7 +112,7 @@ export function missing({ stones, waits, ownId, now }) {
     : 'It takes a second person, on the other stone.';
 }
 
-/** Say whether the id of a thing is that of a half. */
+/** Return whether the id of a thing is that of a half. */
 export function isHalf(id) {
   return id.startsWith(`${HALF}:`);
 }

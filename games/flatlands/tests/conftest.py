@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def world(tmp_path):
-    """A function that starts a harness, all of whose nodes share a world in a file."""
+    """A function that starts a harness whose nodes all share a world in a file."""
     # pytest loads this file before it knows whether to use compiled modules.
     from tests.server.things import worlds
 

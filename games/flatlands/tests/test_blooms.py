@@ -1,4 +1,4 @@
-"""Blooms: three people who dance in a square let it bloom for a day, once, whatever dies."""
+"""Blooms: three people who dance in a square make it bloom for a day, once, whatever dies."""
 
 import random
 
@@ -11,7 +11,7 @@ from flatlands.testkit.harness import ClockStore
 from games.flatlands.tests.worlds import lonely, noted, resident, spoil
 
 KEY, WAVE = 10, 1
-#: Tiles of one square, and one of the square beside it.
+#: Tiles of one square, and a tile of the square beside it.
 THERE, BESIDE = [(20, 4), (22, 4), (24, 4), (26, 4), (28, 4), (30, 4)], (34, 4)
 ID = "1:0"
 
@@ -22,7 +22,7 @@ def world():
 
 
 def people(world, count=3, nodes=2):
-    """Return people in a square, at nodes in turn."""
+    """Return people in one square, each at the next node in turn."""
     some = [world.join("ABCDEF"[n], n % nodes, at=THERE[n]) for n in range(count)]
     world.run(2)
     return some
@@ -51,7 +51,7 @@ def record(world, node=0, id=ID):
     return world.game(node).node.play.records[Dance].read(id)
 
 
-def test_three_at_two_nodes_let_a_square_bloom_for_all_who_see_it_and_for_a_day(world):
+def test_three_on_two_nodes_make_a_square_bloom_for_a_day_for_all_who_see_it(world):
     ada, bob, cid = some = people(world)
     far = world.join("Far", 1, at=BESIDE)
     dance(world, *some, seconds=6)
@@ -82,7 +82,7 @@ def test_three_at_two_nodes_let_a_square_bloom_for_all_who_see_it_and_for_a_day(
     world.check()
 
 
-def test_a_dancer_that_stops_or_is_elsewhere_or_is_no_third_person_does_not_count(world):
+def test_a_dancer_that_stops_or_is_elsewhere_or_not_a_third_person_does_not_count(world):
     ada, bob, cid = some = people(world)
     dance(world, ada, bob, seconds=30)
     assert blooms(ada) == []
@@ -95,22 +95,22 @@ def test_a_dancer_that_stops_or_is_elsewhere_or_is_no_third_person_does_not_coun
         dance(world, ada, bob, seconds=3)
         cid.do("emote", DANCE)
         world.run(GAP / 1000 + 0.1)
-    # Somebody's other window, and nobody's.
+    # Another window of the same person, and a player without a key.
     again = world.join("Again", 1, at=THERE[3])
     again.send(KEY, ada._key)
     bare = world.join("Bare", 0, at=THERE[4])
     resident(world, bare).owner = ""
     dance(world, ada, again, bob, bare, seconds=30)
-    # Whoever dances in the square beside it.
+    # A player that dances in the square beside it.
     far = world.join("Far", 0, at=BESIDE)
     dance(world, ada, bob, far, seconds=30)
     assert blooms(ada) == [] and record(world) is not None
-    # Of all these, a third person is enough.
+    # With all these, one third person is enough.
     dance(world, ada, bob, bare, again, far, cid)
     assert sorted(blooms(ada)[0]) in (["A", "B", "C"], ["Again", "B", "C"])
 
 
-def test_a_dancer_that_has_left_the_square_does_not_count_any_more(world):
+def test_a_dancer_that_has_left_the_square_no_longer_counts(world):
     ada, bob, cid = some = people(world)
     dance(world, *some, seconds=6)
     cid.go(BESIDE[0] + 0.5, 4.5)
@@ -119,7 +119,7 @@ def test_a_dancer_that_has_left_the_square_does_not_count_any_more(world):
     assert blooms(ada) == []
 
 
-def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_those_that_stop():
+def test_few_dancers_of_a_crowd_are_recorded_and_others_replace_those_that_stop():
     now, crowd = 10**12, []
     for n in range(40):
         crowd = danced(crowd, n, f"mark{n}", now + n)
@@ -131,7 +131,7 @@ def test_of_a_crowd_few_are_written_down_and_others_take_the_place_of_those_that
         Dancer(1, "mark1", now + 1, now + 3000),
         Dancer(50, "mark50", now + 4100, now + 4100),
     ]
-    # By a clock that is an hour ahead nobody dances on.
+    # By a clock that is an hour ahead nobody is still dancing.
     assert danced(danced([], 1, "one", now + 3_600_000), 2, "two", now) == [
         Dancer(2, "two", now, now)
     ]
@@ -160,7 +160,7 @@ def test_a_node_that_dies_while_a_square_begins_to_bloom_has_done_all_of_it_or_n
     assert [len(lines(world, one)) for one in some] == [int(done)] * 3
     assert record(world).blooms == done
     if done:
-        # This node was not told of it, and reads it when somebody else comes.
+        # This node was not told of the bloom, and reads it when somebody else comes.
         new = world.start()
         other = world.join("Other", new, at=THERE[3])
         world.run(3)
@@ -169,7 +169,7 @@ def test_a_node_that_dies_while_a_square_begins_to_bloom_has_done_all_of_it_or_n
     assert [len(lines(world, one)) for one in some] == [1] * 3
 
 
-def test_a_dance_goes_on_at_another_node_after_a_kill(world):
+def test_a_dance_continues_on_another_node_after_a_kill(world):
     ada, bob, cid = some = people(world)
     dance(world, *some, seconds=3)
     world.kill(1)
@@ -190,7 +190,7 @@ def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(w
     assert len(blooms(ada)) == 1
 
 
-def test_an_operator_takes_a_bloom_away_for_the_rest_of_the_day(world):
+def test_an_operator_removes_a_bloom_for_the_rest_of_the_day(world):
     ada, bob, cid = some = people(world)
     dance(world, *some)
     world.game(1).node.play.lying.clear((1, 0))
@@ -200,7 +200,7 @@ def test_an_operator_takes_a_bloom_away_for_the_rest_of_the_day(world):
 
 
 def kept(world, kind):
-    """Return what the store has of a kind of records, whether it answers the nodes or not."""
+    """Return the store's records of a kind, whether it answers the nodes or not."""
     store = world._harness.hosts[0].node.keeper.store
     away, store.away = store.away, False
     items = list(store.each(f"records flatlands {kind} 2013-16"))
@@ -209,7 +209,7 @@ def kept(world, kind):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_in_any_world_a_square_blooms_once_a_day_and_stands_in_three_books(seed):
+def test_in_any_world_a_square_blooms_once_a_day_and_three_books_note_it(seed):
     chance = random.Random(seed)
     world = lonely(3, seed=seed, skew=chance.choice((0, 0.2)))
     some, nodes, written, days = people(world, 6, 3), [0, 1, 2], 0, 0

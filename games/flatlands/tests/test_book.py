@@ -21,7 +21,7 @@ def read(client):
     return [[line[0], *line[2:]] for line in lines]
 
 
-def test_what_others_do_stands_in_ones_book_also_when_one_is_away(world):
+def test_a_book_notes_what_others_do_even_while_its_player_is_away(world):
     harness = world(nodes=2)
     ada = keyed(harness, "Ada", (2, 1))
     build(harness, ada)
@@ -48,7 +48,7 @@ def test_a_landmark_is_in_the_book_once(world):
     assert read(ada) == [["landmark", "Ada", 1, *PLACE]]
 
 
-def test_two_who_wave_to_each_other_note_it_once_a_day(world):
+def test_two_players_that_wave_to_each_other_note_it_once_a_day(world):
     harness = world(nodes=2)
     ada, bob = (
         keyed(harness, "Ada", (0, 0)),
@@ -62,7 +62,7 @@ def test_two_who_wave_to_each_other_note_it_once_a_day(world):
     assert [line[:2] for line in read(ada)] == [["spark", "Bob"]] and read(bob) == []
 
 
-def test_a_book_has_room_for_so_many_lines(world, monkeypatch):
+def test_a_book_has_room_for_a_limited_number_of_lines(world, monkeypatch):
     monkeypatch.setattr(book, "MOST", 5)
     harness = world()
     ada = keyed(harness, "Ada", (0, 0))
@@ -99,7 +99,7 @@ def page(client):
     return day, {kind: rest for kind, *rest in reversed(entries)}
 
 
-def test_all_read_the_same_page_of_a_day_whatever_happens_meanwhile(world):
+def test_everybody_reads_the_same_page_of_a_day_whatever_happens_meanwhile(world):
     harness = world(nodes=2)
     ada, bob = come(harness, "Ada"), keyed(harness, "Bob", (2, 1), harness.hosts[1], KEY + "b")
     find(ada)

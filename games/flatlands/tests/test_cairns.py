@@ -8,7 +8,7 @@ from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.track import UNIT
 from tests.server.things import KEY
 
-#: ms after which a place is looked at whose cairn has crumbled.
+#: ms after which the place of a cairn that has crumbled is looked at.
 LATER = LOOK_AFTER + GROW_EVERY
 
 
@@ -55,7 +55,7 @@ def test_a_cairn_stands_where_it_was_left_for_everybody(world):
     assert standing(late) == standing(a)
 
 
-def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world, caplog):
+def test_a_square_has_one_cairn_a_player_three_and_the_plaza_none(world, caplog):
     caplog.set_level("INFO")
     harness = world()
     a = keyed(harness, "A", (2, 1))
@@ -72,13 +72,13 @@ def test_there_is_one_in_a_square_three_of_a_player_and_none_on_the_plaza(world,
     build(harness, plaza)
     assert plaza.model.errors == ["cairn"] and plaza.connection.closed is None
     assert kept(harness) == (MOST, 2 * MOST)
-    # By the log an operator finds who left what stands there, and only that.
+    # The log tells an operator who left what stands there, and nothing else.
     left = [record.fields for record in caplog.records if record.getMessage() == "thing"]
     lie = {thing[1] for client in harness.clients for thing in client.model.things.get((2, 1), ())}
     assert len(left) == MOST and left[0]["id"] in lie
 
 
-def test_a_player_that_builds_at_two_nodes_at_once_has_no_more_than_the_others(world):
+def test_a_player_that_builds_on_two_nodes_at_once_has_no_more_than_others(world):
     harness = world(nodes=2)
     clients = [keyed(harness, "A", (n, 1), harness.hosts[n % 2]) for n in range(2, 4 + MOST)]
     for client in clients:
@@ -88,7 +88,7 @@ def test_a_player_that_builds_at_two_nodes_at_once_has_no_more_than_the_others(w
     assert errors == ["cairn"] * 2 and kept(harness) == (MOST, 2 * MOST)
 
 
-def test_stones_are_added_one_by_each_from_close_by(world):
+def test_each_player_adds_one_stone_and_only_from_close_by(world):
     harness = world(nodes=2)
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
@@ -107,7 +107,7 @@ def test_stones_are_added_one_by_each_from_close_by(world):
     assert far.model.errors == ["far", "missed"]
 
 
-def test_a_cairn_has_no_more_stones_than_it_can(world):
+def test_a_cairn_never_gets_more_stones_than_it_may_have(world):
     harness = world()
     a = keyed(harness, "A", (2, 1))
     build(harness, a)
@@ -126,7 +126,7 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     put = store.put
 
     def dies(queue, items):
-        # The node dies, or its link to the store, between the two steps.
+        # Between the two steps the node dies, or its link to the store does.
         if [item.id for item in items][0].startswith("Cairn:"):
             raise StoreError("it is away")
         return put(queue, items)

@@ -22,14 +22,14 @@ SCREEN = (96, 64)
 
 
 def clockwork(count=6, **more):
-    """Return a harness whose only node hosts so many clockwork walkers."""
+    """Return a harness whose only node hosts `count` clockwork walkers."""
     harness = Harness(sizes=Sizes(people=count), **more)
     harness.run(2000)
     return harness
 
 
 def keeping(node):
-    """Return what a node knows of those to whom its clockwork walkers keep company."""
+    """Return what a node knows of the players to whom its clockwork walkers keep company."""
     return node.game.herd._company
 
 
@@ -39,7 +39,7 @@ def names(client):
 
 
 def lines(client, since=0):
-    """Return what clockwork walkers have said, without what they say to nobody."""
+    """Return what clockwork walkers have said to somebody in particular."""
     herd = names(client)
     return [text for who, text in client.model.chat[since:] if who in herd and text not in SAYINGS]
 
@@ -50,7 +50,7 @@ def greetings(client, guest):
 
 
 def nearest(client):
-    """Return the clockwork walker that reacts to a client's player: the nearest, as the client
+    """Return the clockwork walker that reacts to a client's player: the nearest one, as the client
     knows it."""
     now, here = client.now(), client.at()
     herd = [p for p in client.model.players.values() if p.id < DEER_FROM]
@@ -78,8 +78,8 @@ def await_one(harness, client):
 
 
 def after(client, *message, ms=3000):
-    """Let a client send something; return what clockwork walkers say, and all emotes, within so
-    many ms."""
+    """Let a client send something; return what clockwork walkers say, and all emotes, within `ms`
+    milliseconds."""
     chat, emotes = len(client.model.chat), len(client.model.emotes)
     client.send(*message)
     client.harness.run(ms)
@@ -88,7 +88,7 @@ def after(client, *message, ms=3000):
 
 @pytest.mark.parametrize("nodes", [1, 3])
 @pytest.mark.parametrize("phase", range(0, 4000, 800))
-def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what_it_is(
+def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_a_walker_that_says_what_it_is(
     nodes, phase
 ):
     if nodes == 1:
@@ -103,7 +103,7 @@ def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what
     [text] = greetings(ada, "Ada")
     assert "clockwork" in text
     [speaker] = [who for who, said in ada.model.chat if said == text]
-    # It has come near and waved, and nobody else greets her.
+    # The greeter has come near and waved, and no other walker greets her.
     harness.run(2500)
     assert speaker in text and ada.model.emotes == [(speaker, WAVE)]
     greeter = next(p for p in ada.model.players.values() if p.name == speaker)
@@ -115,7 +115,7 @@ def test_a_newcomer_is_greeted_by_name_within_three_seconds_by_one_who_says_what
     harness.check()
 
 
-def test_each_newcomer_is_greeted_once_also_one_who_comes_back():
+def test_each_newcomer_is_greeted_once_even_one_that_comes_back():
     harness = clockwork()
     ada = harness.stand("Ada", (0, 0), SCREEN)
     bob = harness.stand("Bob", (2 * UNIT, UNIT), SCREEN)
@@ -128,7 +128,7 @@ def test_each_newcomer_is_greeted_once_also_one_who_comes_back():
     assert again.id == ada.id and len(greetings(bob, "Ada")) == 1
 
 
-def test_a_wave_is_returned_once_by_the_nearest_who_turns_round():
+def test_a_wave_is_returned_once_by_the_nearest_walker_after_turning_round():
     harness = clockwork()
     ada = beside_one(harness)
     friend = nearest(ada)
@@ -176,7 +176,7 @@ def test_a_player_that_answers_its_greeters_wave_is_not_waved_to_again():
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
-def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
+def test_clockwork_does_not_return_a_wave_that_a_person_returns(nodes):
     harness = herding(nodes=nodes, sizes=Sizes(people=12))
     anna = harness.stand("Anna", (0, 0), SCREEN)
     ben = harness.stand("Ben", (2 * UNIT, 0), SCREEN, harness.hosts[-1])
@@ -193,7 +193,7 @@ def test_a_wave_that_a_person_returns_is_returned_by_no_clockwork(nodes):
         assert anna.model.emotes[before:] == [("Anna", WAVE), ("Ben", WAVE)]
 
 
-def test_beside_a_person_who_does_not_return_a_wave_clockwork_does_after_the_whole_time():
+def test_clockwork_returns_a_wave_that_a_person_has_not_returned_in_time():
     harness = clockwork()
     anna = beside_one(harness, "Anna", others=["Ben"])
     before = len(anna.model.emotes)
@@ -212,14 +212,14 @@ def test_other_emotes_are_not_returned_and_far_ones_not_seen():
     assert after(far, 35, "emote", [WAVE])[1] == [("Far", WAVE)]
 
 
-def test_what_is_not_understood_is_answered_by_a_gesture():
+def test_words_that_are_not_understood_are_answered_with_a_gesture():
     harness = clockwork()
     ada = beside_one(harness)
     said, emotes = after(ada, 6, "xyzzy plugh", ms=2500)
     assert said == [] and [emote for _, emote in emotes] == [6]
 
 
-def test_people_who_talk_with_each_other_are_left_alone_unless_one_is_named():
+def test_people_that_talk_to_each_other_are_left_alone_until_they_name_a_walker():
     harness = clockwork()
     ada = beside_one(harness, others=["Bob"])
     assert after(ada, 6, "Hello Bob, where is the lake?")[0] == []
@@ -228,7 +228,7 @@ def test_people_who_talk_with_each_other_are_left_alone_unless_one_is_named():
     assert (friend, text) in ada.model.chat and "computer player" in text
 
 
-def test_in_a_crowd_they_keep_silent():
+def test_clockwork_keeps_silent_in_a_crowd():
     harness = clockwork()
     for at in range(company.CROWD + 2):
         harness.stand(f"One of {at}", (at % 7 * UNIT, at // 7 * UNIT), (20, 20))
@@ -238,7 +238,7 @@ def test_in_a_crowd_they_keep_silent():
     assert after(ada, 35, "emote", [WAVE], ms=10_000) == ([], [("Ada", WAVE)])
 
 
-def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch):
+def test_clockwork_limits_what_it_says_in_a_minute_and_whom_it_remembers(monkeypatch):
     harness = clockwork()
     ada = beside_one(harness)
     before = len(ada.model.chat)
@@ -261,7 +261,7 @@ def test_they_say_only_so_much_in_a_minute_and_remember_only_so_many(monkeypatch
 
 def led(harness, follows):
     """Let a newcomer be greeted, and follow the leader while `follows` says so; return its client,
-    and what the leader said to it after the greeting, until it has ended."""
+    and what the leader said to it after the greeting, until the end."""
     ada = harness.stand("Ada", (0, 0), SCREEN)
     errands = keeping(harness.node)._errands
     leader = None
@@ -323,7 +323,7 @@ def test_a_leader_waits_comes_back_once_and_gives_up_kindly():
     assert said[2] == talk.CLICK_ME.format(guest="Ada") and said[3].startswith(give_up)
     assert len(said) == 4 and errands.COMES_BACK_AFTER + errands.GIVES_UP_AFTER == 25_000
     assert keeping(harness.node)._errands.leading == 0
-    # And it goes on with its life.
+    # And the leader goes on with its life.
     harness.run(10_000)
     assert all(p.track[5] > 0 for p in ada.model.players.values() if p.id < DEER_FROM)
 
@@ -341,7 +341,7 @@ def test_a_guest_that_has_gone_elsewhere_is_not_told_that_the_leader_gives_up():
 
 
 @pytest.mark.parametrize("seed", [2013, 1, 7, 12, 35, 99, 12345, 4_000_000_000])
-def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed):
+def test_with_any_seed_there_is_a_sight_and_a_way_there_that_can_be_walked(seed):
     terrain = Terrain(seed)
     sights, others = (
         sight.Sights(ground, Landmarks(ground)) for ground in (terrain, Terrain(seed))
@@ -360,7 +360,7 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
         tiles |= {
             tuple(place // UNIT for place in track.at(t)) for t in range(0, track.end + 1, 100)
         }
-    # It leads by paths, but for the last steps to a landmark.
+    # The way is by paths, but for the last steps to a landmark.
     off = [tile for tile in tiles if terrain.kind(*tile) not in (PATH, BRIDGE, PLAZA)]
     x, y = (place // UNIT for place in best.places[-1])
     assert all(best.kind == sight.LANDMARK and math.dist(tile, (x, y)) < 12 for tile in off)
@@ -373,17 +373,17 @@ def test_whatever_the_seed_there_is_a_sight_and_the_way_there_can_be_walked(seed
         assert sum(terrain.kind(*tile) in (WATER, DEEP) for tile in around) > 20
     else:
         assert best.kind == sight.CROSSING
-    # From anywhere on the plaza one goes straight to its beginning.
+    # From anywhere on the plaza one can walk straight to its beginning.
     for angle in range(16):
         x, y = (round(far * sight.BEGINS * UNIT) for far in (math.cos(angle), math.sin(angle)))
         track = leg(terrain, x, y, Goal(*best.places[0]), 0)
         assert track is None or (track.x + track.dx, track.y + track.dy) == best.places[0]
 
 
-# Where people have company enough.
+# People who have enough company.
 
 
-def test_a_newcomer_where_five_people_are_is_left_alone():
+def test_a_newcomer_where_five_people_are_present_is_left_alone():
     harness = clockwork()
     for at in range(4):
         harness.stand(f"One of {at}", (at * UNIT, UNIT), SCREEN)
@@ -393,7 +393,7 @@ def test_a_newcomer_where_five_people_are_is_left_alone():
     assert ada.model.chat == []
 
 
-def test_they_seldom_say_something_to_nobody_and_only_where_somebody_is():
+def test_clockwork_seldom_speaks_to_nobody_in_particular_and_only_in_company():
     harness = clockwork(count=20)
     harness.run(2 * company.QUIET)
     ada = harness.stand("Ada", (0, 0), SCREEN)
@@ -408,7 +408,7 @@ def test_they_seldom_say_something_to_nobody_and_only_where_somebody_is():
     )
 
 
-# Who comes back.
+# Players that come back.
 
 
 def test_a_player_that_comes_back_is_greeted_as_such_and_not_led():
@@ -445,7 +445,7 @@ ANSWERS = {
 }
 
 
-def test_an_answer_is_by_keyword_and_true():
+def test_an_answer_is_chosen_by_keyword_and_is_true():
     assert {question: answer(question, FACTS) for question in ANSWERS} == ANSWERS
 
 
@@ -457,7 +457,7 @@ def test_a_walker_that_knows_nothing_says_so():
     assert talk.way((0, 0), (UNIT, 0)) == "1 tile east"
 
 
-def test_all_that_is_said_has_the_name_of_somebody_fits_a_message_and_names_keys_that_there_are():
+def test_each_line_names_its_guest_fits_a_message_and_mentions_only_keys_that_exist():
     guest, own, far = "W" * 20, max(NAMES, key=len), 10**9 * UNIT
     there = talk.way((0, 0), (-far, -far))
     said = [text.format(guest=guest, own=own) for text in (*GREETINGS, AGAIN)]

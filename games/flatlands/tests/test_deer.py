@@ -13,13 +13,13 @@ from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness
 
-#: A deer that was frightened is back after so many ms: it is calm, and has walked home.
+#: ms after which a deer that was frightened is calm again, and has walked home.
 BACK_AFTER = CALM_AFTER + 8000
 
 
 @pytest.fixture
 def grazing():
-    """Return a harness with one meadow's deer, and where the middle of the meadow is."""
+    """Return a harness with the deer of one meadow, and the middle of the meadow."""
     harness = Harness(sizes=Sizes(deer=TOGETHER))
     harness.run(3000)
     return harness, meadow(harness.node.terrain, 0)
@@ -36,8 +36,8 @@ def places(harness):
 
 
 def farthest(harness, home):
-    """Return how far from home the farthest one is, in tiles: at home within WIDTH along each
-    axis."""
+    """Return how far from home the farthest deer is, in tiles: within WIDTH along each axis means
+    at home."""
     return max(math.dist(place, home) for place in places(harness)) / (UNIT * math.sqrt(2))
 
 
@@ -73,19 +73,19 @@ def test_without_any_meadow_they_graze_on_the_plaza():
     assert math.dist(meadow(terrain, 0), (0, 0)) < UNIT
 
 
-def test_deer_flee_from_a_player_who_comes_and_gather_when_it_is_gone(grazing):
+def test_deer_flee_from_a_player_that_comes_and_gather_once_it_is_gone(grazing):
     harness, home = grazing
     a = harness.stand("A", (home[0] - 12 * UNIT, home[1]), (60, 40))
     harness.run(2000)
     assert farthest(harness, home) <= WIDTH + 0.0006
     a.go(*home)
     harness.run(6000)
-    # It stands where they stood, and none of them is near it.
+    # The player stands where the deer stood, and none of them is near it.
     assert a.at() == home
     assert min(math.dist(place, home) for place in places(harness)) > SHY
     # Everybody sees the same.
     harness.check()
-    # They try to come back, and flee again: between two looks they come two tiles closer at most.
+    # They try to come back, and flee again: between two looks they get at most two tiles closer.
     for _ in range(BACK_AFTER // 100):
         harness.run(100)
         assert min(math.dist(place, home) for place in places(harness)) > SHY - 3 * UNIT
@@ -94,7 +94,7 @@ def test_deer_flee_from_a_player_who_comes_and_gather_when_it_is_gone(grazing):
     assert farthest(harness, home) <= WIDTH + 0.0006
 
 
-def test_a_deer_flees_straight_away_and_six_to_nine_tiles_far():
+def test_a_deer_flees_directly_away_for_six_to_nine_tiles():
     harness = Harness(sizes=Sizes(deer=1))
     home = meadow(harness.node.terrain, 0)
     harness.run(3000)
@@ -106,7 +106,7 @@ def test_a_deer_flees_straight_away_and_six_to_nine_tiles_far():
         harness.run(10)
     dx, dy = one.track.dx, one.track.dy
     assert FLIGHT[0] - 2 <= math.hypot(dx, dy) <= FLIGHT[1] + 2
-    # It may have taken a step meanwhile.
+    # The deer may have taken a step meanwhile.
     assert abs(math.atan2(dy, dx)) < 1.2
     assert math.dist(home, (x, y)) < 6 * UNIT
 
@@ -131,7 +131,7 @@ def test_a_deer_whose_way_is_barred_flees_another_way():
     assert farthest > SHY
 
 
-def test_deer_flee_from_players_of_other_nodes_and_not_from_people_of_the_herd():
+def test_deer_flee_from_players_of_other_nodes_but_not_from_people_of_the_herd():
     harness = Harness(nodes=2, skew=7000, ready=True)
     home = meadow(harness.node.terrain, 0)
     herd = harness.node.game.herd

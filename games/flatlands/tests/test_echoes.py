@@ -1,4 +1,4 @@
-"""Echoes: who is fastest holds a course, at whichever nodes, whatever dies, and by no claim."""
+"""Echoes: the fastest player holds a course, on any nodes, whatever dies, and never by a claim."""
 
 import struct
 from base64 import b64decode
@@ -17,15 +17,15 @@ from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.worlds import lonely, noted, part, resident
 from tests.vectors import load
 
-#: The course from the plaza to the first signpost in the west, to which one walks straight, and the
+#: The course from the plaza to the first signpost in the west, which is a straight walk, and the
 #: one that leads back.
 WEST, EAST = (0, 0, 2), (-1, 0, 0)
 PLAZA, THERE = (0, 0), (-76, -3)
 
-#: Somewhere beside the way.
+#: A place beside the way.
 ASIDE = (-30.5, -14.5)
 
-#: Nobody is faster between the two rings; it takes so many ms, and some for their width.
+#: The fewest ms between the two rings; their width adds a few.
 STRAIGHT = (hypot(76, 3) - 2 * RING) * UNIT / SPEED * 1000
 
 
@@ -42,7 +42,7 @@ def home(player):
 
 
 def run(world, player, course=WEST, via=(), goal=THERE):
-    """Let a player race to a tile; return what it is told then."""
+    """Let a player race to a tile; return what it is told on arrival."""
     player.do("race", *course)
     for place in (*via, (goal[0] + 0.5, goal[1] + 0.5)):
         player.go(*place)
@@ -53,14 +53,14 @@ def run(world, player, course=WEST, via=(), goal=THERE):
 
 
 def set_out(world, *players):
-    """Let players begin a race to the west, and walk there."""
+    """Let players begin a race to the west and walk there."""
     for player in players:
         player.do("race", *WEST)
         player.go(THERE[0] + 0.5, THERE[1] + 0.5)
 
 
 def arrive(player, course=WEST):
-    """Let a player say that it has come there; return [ms, won, ms, name, own] if it has."""
+    """Let a player say that it has arrived; return [ms, won, ms, name, own] if it has."""
     before = len(player.heard)
     player.do("arrive", *course)
     told = [more[1] for what, _, more in player.heard[before:] if what == "told"]
@@ -86,10 +86,10 @@ def points(text):
     return [(t, x / 128, y / 128) for t, x, y in struct.iter_unpack("<Hhh", b64decode(text))]
 
 
-# Who holds a course.
+# Who holds a course
 
 
-def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_its_book():
+def test_the_fastest_on_any_node_holds_a_course_and_the_loser_reads_so_in_its_book():
     world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     slow, won, *nobody = run(world, ada, via=[ASIDE])
@@ -98,12 +98,12 @@ def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_
     fast, won, *other = run(world, ben)
     assert won and other == [slow, "Ada", False] and fast == pytest.approx(STRAIGHT, abs=60)
     assert holders(ada) == {2: [fast, "Ben", False]} and holders(ben) == {2: [fast, "Ben", True]}
-    # A third one is slower, and improves nothing.
+    # A third player is slower, and improves nothing.
     cyd = join(world, "Cyd")
     ms, won, *other = run(world, cyd, via=[ASIDE])
     assert not won and ms > fast and other == [fast, "Ben", False]
     assert holders(cyd) == {2: [fast, "Ben", False]} and book(world, cyd) == []
-    # Of the courses that lead back there is nobody yet.
+    # Nobody holds the courses that lead back yet.
     assert holders(ben, EAST) == {}
     assert book(world, ada) == [
         ["beaten", "Ben", fast, 2, 0, 0],
@@ -113,7 +113,7 @@ def test_the_fastest_holds_a_course_at_whichever_node_and_the_loser_reads_it_in_
     world.check()
 
 
-def test_a_player_that_beats_its_own_echo_beats_nobody_and_one_as_fast_has_won_nothing_again():
+def test_a_player_that_beats_its_own_echo_beats_nobody_and_an_equal_time_wins_nothing():
     world = lonely(1)
     ada = join(world, "Ada")
     runs = []
@@ -128,7 +128,7 @@ def test_a_player_that_beats_its_own_echo_beats_nobody_and_one_as_fast_has_won_n
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_of_two_players_that_arrive_in_the_same_ms_at_two_nodes_one_holds_it(cut):
+def test_of_two_players_that_arrive_in_the_same_ms_on_two_nodes_one_holds_it(cut):
     world = lonely()
     players = join(world, "Ada"), join(world, "Ben", 1)
     if cut:
@@ -145,7 +145,7 @@ def test_of_two_players_that_arrive_in_the_same_ms_at_two_nodes_one_holds_it(cut
     world.check()
 
 
-def test_a_player_that_is_overtaken_between_reading_and_writing_is_no_holder(monkeypatch):
+def test_a_player_that_is_overtaken_between_read_and_write_is_not_the_holder(monkeypatch):
     world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     ada.do("race", *WEST)
@@ -173,7 +173,7 @@ def test_a_player_that_is_overtaken_between_reading_and_writing_is_no_holder(mon
     assert holders(ada) == {2: [fast, "Ben", False]}
 
 
-# Its way.
+# The way of an echo
 
 
 def test_all_players_that_see_a_runner_are_told_of_the_echo_that_walks_along():
@@ -194,7 +194,7 @@ def test_all_players_that_see_a_runner_are_told_of_the_echo_that_walks_along():
     way = points(race.pop("way"))
     of = {"ms": ms, "name": "Ada", "player": ada.id, "look": 1033}
     assert race == {"x": 0, "y": 0, "side": 2, **of}
-    # From ring to ring, by the corner, in so many ms, and at everybody's pace.
+    # From ring to ring, by way of the corner, in this many ms and at everybody's pace.
     assert way[0][0] == 0 and way[-1][0] == ms and len(way) < 10
     assert hypot(*way[0][1:]) == pytest.approx(RING, abs=0.05)
     assert hypot(way[-1][1] + 76, way[-1][2] + 3) == pytest.approx(RING, abs=0.05)
@@ -203,14 +203,14 @@ def test_all_players_that_see_a_runner_are_told_of_the_echo_that_walks_along():
         assert hypot(to_x - x, to_y - y) == pytest.approx((then - t) * 0.005, abs=0.15)
 
 
-def test_a_long_way_with_many_turns_is_short_and_near_the_true_one():
+def test_a_long_way_with_many_turns_is_stored_briefly_and_near_the_true_one():
     step = [(100 * n, 512 * n, (-1) ** n * 900) for n in range(130)]
     text = packed(step, (0, 0))
     assert len(text) <= LENGTH
     assert points(text)[0] == (0, 0, 900 // 8 / 128) and points(text)[-1][0] == 12_900
-    # A straight way in many pieces is one in few.
+    # A straight way of many pieces is stored as one of few.
     assert len(points(packed([(100 * n, 512 * n, 0) for n in range(MOST)], (0, 0)))) < 20
-    # One that rests rests.
+    # A runner that rests still rests in what is stored.
     rests = [(0, 0, 0), (1000, 5120, 0), (3000, 5120, 0), (4000, 10240, 0)]
     assert [t for t, *_ in points(packed(rests, (0, 0)))] == [0, 1000, 3000, 4000]
 
@@ -251,7 +251,7 @@ def test_a_run_is_what_lies_between_two_rings(way, ms):
         assert hypot(x - at_x, y - at_y) == pytest.approx(RING * UNIT, abs=2)
 
 
-# Where courses are.
+# Where courses are
 
 
 @pytest.mark.parametrize("vector", load("posts"), ids=lambda v: f"{v['seed']}@{v['cell']}")
@@ -276,10 +276,10 @@ def test_a_course_leads_to_and_fro_between_signposts_that_are_apart():
     assert count > 100
 
 
-# What nobody can claim.
+# What nobody can claim
 
 
-def test_nobody_arrives_before_its_tracks_do_or_has_raced_without_beginning():
+def test_nobody_arrives_before_its_tracks_do_or_wins_a_race_it_has_not_begun():
     world = lonely()
     ada = join(world, "Ada")
     set_out(world, ada)
@@ -287,7 +287,7 @@ def test_nobody_arrives_before_its_tracks_do_or_has_raced_without_beginning():
         world.run(4)
         assert arrive(ada) is None and ada.errors()[-1] == "you have not come there yet"
     world.run(8)
-    # It has run this course, and no other one.
+    # The player has run this course, and no other.
     for course in (EAST, (-1, 0, 1), (0, 0, 0), (0, 0, 1), (0, 0, 3), (5, 5, 0)):
         world.run(1.1)
         assert arrive(ada, course) is None
@@ -309,12 +309,12 @@ def test_nobody_arrives_before_its_tracks_do_or_has_raced_without_beginning():
         ("elsewhere", "you have not"),
     ],
 )
-def test_a_trick_is_no_run(trick, refusal):
+def test_a_trick_does_not_count_as_a_run(trick, refusal):
     world = lonely(1)
     ada = join(world, "Ada", at=(-170, 12) if trick == "home" else PLAZA)
     course = (-3, 0, 0) if trick == "home" else WEST
     if trick == "elsewhere":
-        # A race that begins on the way has no run.
+        # A race that is begun on the way has no run.
         ada.go(-20.5, -1.5)
         world.run(6)
     ada.do("race", *course)
@@ -323,7 +323,7 @@ def test_a_trick_is_no_run(trick, refusal):
         home(ada)
         world.run(1)
     elif trick == "rest":
-        # A run of more than a minute counts for nothing, wherever it rests.
+        # A run of more than a minute does not count, wherever the runner rests.
         ada.go(-20.5, -1.5)
         world.run(LONGEST / 1000)
     elif trick == "turns":
@@ -353,9 +353,9 @@ def test_forged_courses_are_refused_and_harm_nobody():
         ada.do("race", *course)
         assert arrive(ada, course) is None and ada.errors()[-1] == "you have not come there yet"
         world.run(2)
-    # None leads to the plaza from the north.
+    # No course leads to the plaza from the north.
     assert arrive(ada, (0, -1, 1)) is None and ada.errors()[-1].startswith("no path leads")
-    # Nobody lets the server look for signposts everywhere.
+    # Nobody can make the server look for signposts everywhere.
     assert len(part(world, Echoes)._posts._known) < 4
     for wrong in ((2**26, 0, 0), (0, 0, 4), (0, 0, -1), ("0", 0, 0), (0, 0)):
         mallory = join(world, "Mallory")
@@ -366,7 +366,7 @@ def test_forged_courses_are_refused_and_harm_nobody():
     world.check()
 
 
-# What goes wrong.
+# What goes wrong
 
 
 def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
@@ -381,13 +381,13 @@ def test_a_race_is_off_when_its_node_dies_and_the_player_is_told():
     ada.go(THERE[0] + 0.5, THERE[1] + 0.5)
     world.run(10)
     assert arrive(ada) is None and ada.errors()[-1].startswith("the race is off")
-    # At the next signpost one begins anew.
+    # At the next signpost one can begin another race.
     assert run(world, ada, EAST, goal=PLAZA)[1]
     world.check()
 
 
 @pytest.mark.parametrize("fails", ["the store", "the node, before the books"])
-def test_a_run_whose_arrival_failed_is_kept_once_it_is_said_again_and_once_only(fails, monkeypatch):
+def test_a_run_whose_arrival_failed_is_kept_when_it_is_said_again_and_only_once(fails, monkeypatch):
     world = lonely()
     ada, ben = join(world, "Ada"), join(world, "Ben", 1)
     slow = run(world, ben, via=[ASIDE])[0]
@@ -397,7 +397,7 @@ def test_a_run_whose_arrival_failed_is_kept_once_it_is_said_again_and_once_only(
         world.lose_store()
         before = len(ada.errors())
         assert arrive(ada) is None and len(ada.errors()) == before + 1
-        # To walk by a signpost is no reason to complain.
+        # Walking past a signpost is not an error.
         ada.do("courses", 0, 0)
         assert len(ada.errors()) == before + 1
         world.heal()
@@ -409,23 +409,23 @@ def test_a_run_whose_arrival_failed_is_kept_once_it_is_said_again_and_once_only(
         world.run(2)
     fast, won, *other = arrive(ada)
     assert won and other == [slow, "Ben", False]
-    # What was told may be lost; to say it again changes nothing.
+    # The answer may have been lost; saying it again changes nothing.
     world.run(2)
     assert arrive(ada) == [fast, won, *other]
     assert book(world, ada) == [["echo", "Ben", fast, 2, 0, 0]]
     assert ["beaten", "Ada", fast, 2, 0, 0] in book(world, ben)
 
 
-# What becomes of it all.
+# What becomes of it all
 
 
-def test_two_that_race_to_and_fro_all_day_fill_neither_the_books_nor_the_store(monkeypatch):
-    # A day of an hour.
+def test_two_players_that_race_all_day_fill_neither_the_books_nor_the_store(monkeypatch):
+    # A day lasts an hour.
     monkeypatch.setattr(module, "DAY", 3600_000)
     world = lonely(1)
     world.run(3600 - world.game().now() / 1000 % 3600)
     ada, ben = join(world, "Ada"), join(world, "Ben")
-    # Each is a little faster than the other one, again and again.
+    # Each in turn is a little faster than the other one.
     for aside in range(12, 2, -3):
         for player in (ada, ben):
             run(world, player, via=[(-30.5, -aside - 0.5 + (player is ben))])
@@ -435,7 +435,7 @@ def test_two_that_race_to_and_fro_all_day_fill_neither_the_books_nor_the_store(m
     for player in (ada, ben):
         lines = [(kind, x) for kind, _who, _ms, _side, x, _y in book(world, player)]
         assert sorted(lines) == [("beaten", -1), ("beaten", 0), ("echo", -1), ("echo", 0)]
-    # On another day it is told again.
+    # On another day it is noted again.
     world.run(3600)
     assert run(world, ada)[1]
     assert len(book(world, ben)) == 5
@@ -446,7 +446,7 @@ def test_an_arrival_that_wins_nothing_is_not_counted_for_the_address():
     address = part(world, Echoes).actions["arrive"].of_address
     ada, ben = join(world, "Ada"), join(world, "Ben")
     run(world, ada)
-    # That of this machine is not limited.
+    # The address of this machine is not limited.
     ben._client.connection.address = "192.0.2.1"
     ben.do("race", *WEST)
     ben.go(*ASIDE)
@@ -458,8 +458,8 @@ def test_an_arrival_that_wins_nothing_is_not_counted_for_the_address():
         world.run(1)
 
 
-def test_a_course_that_nobody_runs_is_free_again_and_one_that_somebody_runs_is_not(monkeypatch):
-    # Of ninety days, so many seconds.
+def test_a_course_that_nobody_runs_becomes_free_again_and_one_in_use_does_not(monkeypatch):
+    # Seconds in place of the ninety days.
     assert Echo.lasts == 90 * 24 * 3600
     monkeypatch.setattr(Echo, "lasts", 150)
     world = lonely(1)

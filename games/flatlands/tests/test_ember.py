@@ -1,4 +1,4 @@
-"""The ember: from fire to fire, through one hand at a time, whatever dies, and lost by nobody."""
+"""The ember goes from fire to fire through one hand at a time, and is never lost, whatever dies."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ from games.flatlands.tests.worlds import ask, lonely, noted, put, resident
 
 PART = 0, 0
 TILE = Landmarks(Terrain(2013)).of(*PART)
-#: Beside a landmark, and the seconds in which the ember burns in one hand.
+#: A place beside a landmark, and the seconds for which the ember burns in one hand.
 FOOT = TILE[0], TILE[1] + 2
 SECONDS = BURNS / 1000
 
@@ -29,14 +29,14 @@ def world():
 
 
 def two(world, there=BESIDE):
-    """Return a player at the hearth, and another one, at another node."""
+    """Return a player at the hearth and a second one, each on a node of its own."""
     players = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=there)
     world.run(1)
     return players
 
 
 def read(world, node=0):
-    """Return what the store has of the ember: the record, or None, and all fires."""
+    """Return what the store has of the ember: its record, or None, and all fires."""
     records = world.game(node).node.play.records
     return records[module.Ember].read(module.EMBER), records[module.Fire].all(module.FIRES)
 
@@ -60,7 +60,7 @@ def hands(world, player):
     return [line[1:] for line in noted(world, player, "hand")]
 
 
-def test_a_relay_of_two_over_two_nodes_lights_a_landmark_and_stands_in_their_books(world):
+def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(world):
     ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=(9, 9))
     far = world.join("Far", 1, at=FOOT)
     world.run(1)
@@ -85,7 +85,7 @@ def test_a_relay_of_two_over_two_nodes_lights_a_landmark_and_stands_in_their_boo
     assert not hands(world, far)
 
 
-def test_of_two_players_that_reach_for_it_one_has_it(world):
+def test_of_two_players_that_reach_for_the_ember_one_gets_it(world):
     ada, bob = two(world)
     cid = world.join("Cid", 1, at=BESIDE)
     world.run(1)
@@ -93,14 +93,14 @@ def test_of_two_players_that_reach_for_it_one_has_it(world):
     world.run(1)
     assert carrier(world) == ada.id
     assert (ada.errors(), bob.errors()) == ([], ["somebody else has the ember, or nobody"])
-    # Whoever wants it from Ada does not get it from Bob, who was faster.
+    # A player that asks Ada for it does not get it from Bob, who was faster.
     bob.do("take", ada.id), cid.do("take", ada.id)
     world.run(1)
     assert carrier(world) == bob.id and len(cid.errors()) == 1
     assert take(world, cid, bob.id) == "" and carrier(world) == cid.id
 
 
-def test_it_burns_out_and_is_at_the_fires_for_all_but_those_who_had_it_just_now(world):
+def test_it_burns_out_and_the_fires_give_it_to_all_but_those_that_just_had_it(world):
     ada, bob = two(world)
     take(world, ada)
     world.run(SECONDS - 3)
@@ -118,7 +118,7 @@ def test_it_burns_out_and_is_at_the_fires_for_all_but_those_who_had_it_just_now(
     assert take(world, bob) == "" and carrier(world) == bob.id
 
 
-def test_of_the_last_hands_none_has_it_again_also_in_another_window(world):
+def test_none_of_its_last_hands_gets_it_again_even_in_another_window(world):
     some = [world.join(f"P{n}", n % 2, at=HEARTH) for n in range(HANDS + 1)]
     window = world.join("Window", 0, at=HEARTH)
     window.send(10, some[0]._key)
@@ -128,7 +128,7 @@ def test_of_the_last_hands_none_has_it_again_also_in_another_window(world):
     for before, player in zip(some, some[1:], strict=False):
         assert take(world, player, before.id) == ""
         assert "somebody else's turn" in take(world, before, player.id)
-    # By now the first of them is none of the last ones any more.
+    # By now the first of them is no longer among the last ones.
     assert names_of(read(world)[0]) == ["P1", "P2", "P3", "P4"]
     assert take(world, window, some[-1].id) == "" and carrier(world) == window.id
 
@@ -187,7 +187,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     bob.back(0)
     world.run(3)
     assert carrier(world) == (0 if done else bob.id)
-    # What nobody was told of, a page learns that asks for it.
+    # A page that asks learns of what nobody was told.
     assert not ask(world, bob, "fires")
     assert [row[3] for row in bob.told("fires")[0]] == [["Ada", "Bob"]] * done
     assert len(hands(world, ada)) == len(hands(world, bob)) == int(done)
@@ -203,7 +203,7 @@ def test_where_clocks_differ_a_later_hand_has_it_for_longer_and_nobody_for_very_
     world.run(1)
     assert take(world, ada) == "" and carrier(world, 1) == ada.id
     until = ada.told("ember")[1]
-    # By a clock that is behind by an hour nobody has it.
+    # By a clock that is an hour behind nobody has the ember.
     assert carrier(world, 0) == (ada.id if skew == 2 else 0)
     assert take(world, bob, ada.id if skew == 2 else 0) == "" and carrier(world, 0) == bob.id
     assert (bob.told("ember")[1] > until) == (skew == 2)
@@ -221,7 +221,7 @@ def check_deed(before, after, lit, now):
     in the store, where new fires were `lit`."""
     left = -BURNS if before is None else before.left(now)
     if after is None:
-        # It was spent for one fire, with the names of its hands.
+        # The ember was spent on one fire, which has the names of its hands.
         assert left > 0 and [names_of(fire) for fire in lit] == [names_of(before)]
         return
     *others, last = after.marks.split()
@@ -236,7 +236,7 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
     chance = random.Random(seed)
     world = lonely(3, seed=seed)
     nodes, everybody, passed = [0, 1, 2], [], 0
-    #: The fires that were lit, and the books of the hands that brought each.
+    #: The fires that were lit, and for each the books of the hands that brought the ember.
     owed = {}
     places = [HEARTH, BESIDE, FOOT, (FOOT[0] + 1, FOOT[1])]
     ember, fires = read(world)
@@ -280,7 +280,7 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
             owed |= {fire.id: before.marks.split() for fire in lit}
         world.run(chance.choice((0.1, 0.1, 1, 5)))
         if chance.random() < 0.03:
-            # Another day begins, for which all is dark.
+            # Another day begins, on which all is dark.
             world._harness.clock.time += DAY * 1000
             world.run(5)
             ember, fires = read(world, nodes[0])

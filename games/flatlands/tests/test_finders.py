@@ -1,4 +1,4 @@
-"""Finders: who comes to a landmark is told as the how many-th, and nobody counts twice."""
+"""Finders: a player that comes to a landmark is told its number, and nobody counts twice."""
 
 import pytest
 
@@ -13,10 +13,10 @@ from tests.server.things import KEY, Broken
 
 QUEUE_HERE = f"{QUEUE} 2013-16"
 
-#: So many are found from one address at once.
+#: How many finds one address may make at once.
 FINDS = 60
 
-#: The landmark of a part of the world.
+#: The part of the world whose landmark is found.
 PLACE = (0, 0)
 TILE = Landmarks(Terrain(2013)).of(*PLACE)
 
@@ -32,13 +32,13 @@ def come(harness, name, away=(0, 0), host=None, key=None):
 
 
 def told(client):
-    """Return the (place, of) of all that a client was told of the landmark."""
+    """Return (place, of) for all that a client was told of the landmark."""
     said = [m[1:] for m in client.connection.messages if m[0] == 45]
     return [tuple(of[2:4]) for name, of in said if name == "finders" and of[:2] == [*PLACE]]
 
 
 def find(client):
-    """Let a player find the landmark; return what it is told, and nobody else."""
+    """Let a player find the landmark; return what it, and nobody else, is told."""
     before = len(told(client))
     client.send(35, "find", [*PLACE])
     client.harness.run(100)
@@ -46,13 +46,13 @@ def find(client):
     return found
 
 
-def test_each_player_is_told_as_the_how_many_th_it_came_at_whichever_node(world):
+def test_each_player_on_any_node_is_told_its_place_among_the_finders(world):
     harness = world(nodes=2)
     a, b = come(harness, "A"), come(harness, "B", (5, 3), harness.hosts[1])
     assert find(a) == (1, 1)
     assert find(b) == (2, 2)
     assert told(a) == [(1, 1)]
-    # Again, also from another node and as a player with another id, it is no other finder.
+    # Coming again, even on another node and with another id, does not make another finder.
     harness.run(10_000)
     assert find(a) == (1, 2)
     again = come(harness, "Z", host=harness.hosts[1], key=KEY + "A")
@@ -93,7 +93,7 @@ def test_without_a_landmark_or_a_key_nobody_is_counted(world, monkeypatch, lacks
     assert client.connection.closed is None
 
 
-def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
+def test_finders_beyond_the_limit_get_no_place_and_are_not_kept(world, monkeypatch):
     monkeypatch.setattr(finders, "MOST", 3)
     harness = world()
     marks = b"".join(bytes([n] * MARK) for n in range(2))
@@ -104,7 +104,7 @@ def test_so_many_are_counted_and_no_more_are_kept(world, monkeypatch):
     assert len(item.body) == 3 * MARK
 
 
-#: How often a second, and how often at once, something is done from one address: action -> both.
+#: Action -> how often a second, and how often at once, one address may ask for it.
 RATES = {
     "build": (1 / 120, 20),
     "find": (1 / 10, FINDS),
@@ -115,14 +115,14 @@ RATES = {
 }
 
 
-def test_from_one_address_only_so_much_is_done(world):
+def test_what_one_address_may_do_is_limited(world):
     actions = {name: one for part in world().node.play._parts for name, one in part.actions.items()}
     limited = {name: one.of_address for name, one in actions.items() if one.of_address}
     assert {name: (rate.rate, rate.burst) for name, rate in limited.items()} == RATES
 
 
-def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
-    """Nor by its address: who is far away, has no key, comes again, or meets no store."""
+def test_a_request_that_finds_nothing_new_uses_up_no_allowance(world):
+    """Nor that of its address: far away, without a key, for a second time, or without a store."""
     harness = world()
     away, keyless = come(harness, "F", (9, 9)), harness.place("K", (1, 0))
     store, again = harness.node.keeper.store, come(harness, "A")
@@ -141,7 +141,7 @@ def test_what_finds_nothing_new_is_paid_for_by_nobody(world):
     assert find(other) == (2, 2) and not again.model.errors
 
 
-def test_a_store_that_fails_or_is_not_there_tells_nothing_and_nothing_else_stops(world):
+def test_a_store_that_fails_or_is_missing_tells_nothing_and_all_else_goes_on(world):
     harness = world()
     client = come(harness, "A")
     harness.node.keeper.store = Broken()

@@ -1,4 +1,4 @@
-"""Paths that feet wear, roads on which one is faster, and gardens that are planted with gems."""
+"""Paths that feet wear, roads on which players are faster, and gardens planted with gems."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from tests.processes import ROOT
 
 TERRAIN = Terrain(2013)
 
-#: A tile of a meadow, which goes on to the east for so many tiles.
+#: A tile of a meadow, and for how many tiles the meadow goes on to the east.
 LENGTH = 10
 
 
@@ -42,7 +42,7 @@ def world():
 
 @pytest.fixture
 def two(world):
-    """Two players on the meadow, at a node each."""
+    """Two players on the meadow, each on a node of its own."""
     return world.join("Ada", 0, at=MEADOW), world.join("Bob", 1, at=east(2))
 
 
@@ -51,7 +51,7 @@ def east(n=0):
 
 
 def give(world, player, gems):
-    """Let a player have found so many gems."""
+    """Give a player `gems` gems, as if it had found them."""
     score = Score(board_name("flatlands", BOARD), resident(world, player).owner, gems)
     world.game(player.node).node.keeper.wait(lambda store: store.add(score))
 
@@ -67,7 +67,7 @@ def sow(world, player, n, kind=1):
 
 
 def grows(world, n):
-    """Return what grows on a tile as the nodes of all players know it, and as each sees it."""
+    """Return what grows on a tile, as all nodes know it and all players see it."""
     playing = [one for one in world.players if one.playing]
     known = {part(world, Gardens, one.node).plants[east(n)] for one in playing}
     return known | {one.cell("Gardens.plants", *east(n)) for one in playing}
@@ -78,7 +78,7 @@ def pace(world, player):
 
 
 def walk(world, player, times):
-    """Let a player walk to and fro on the meadow."""
+    """Let a player walk back and forth on the meadow."""
     for _ in range(times):
         for end in (LENGTH, 0):
             player.go(MEADOW[0] + end + 0.5, MEADOW[1] + 0.5)
@@ -88,7 +88,7 @@ def walk(world, player, times):
 # Paths.
 
 
-def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(world, two):
+def test_where_people_walk_a_road_appears_on_all_nodes_and_all_are_faster_on_it(world, two):
     ada, bob = two
     walk(world, ada, 1)
     assert 0 < sum(ada.tiles("Paths.worn").values()) <= 5 and pace(world, ada) == 100
@@ -96,7 +96,7 @@ def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(
     worn = ada.tiles("Paths.worn")
     assert worn == bob.tiles("Paths.worn") and max(worn.values()) >= ROAD
     assert {row for _, row in worn} <= {MEADOW[1] - 1, MEADOW[1], MEADOW[1] + 1}
-    # It wears where one walks, and not where one stands.
+    # The ground wears where players walk, and not where they stand.
     world.run(20)
     assert ada.tiles("Paths.worn") == worn
     paces = set()
@@ -109,7 +109,7 @@ def test_where_people_walk_a_road_appears_at_all_nodes_and_all_are_faster_on_it(
     world.check()
 
 
-def test_only_soft_ground_wears_and_a_thousand_people_wear_no_more_than_four(world, monkeypatch):
+def test_only_soft_ground_wears_and_a_crowd_wears_no_more_than_four_tiles(world, monkeypatch):
     players = [world.join(f"P{n}", n % 2, at=(n - 5, 0)) for n in range(10)]
     for step in range(10):
         for player in players:
@@ -128,7 +128,7 @@ def test_only_soft_ground_wears_and_a_thousand_people_wear_no_more_than_four(wor
     assert sum(paths.worn.counts().values()) - sum(before.values()) == 4
 
 
-def test_in_a_race_all_go_at_one_pace_also_on_a_road(world):
+def test_in_a_race_everybody_has_the_same_pace_even_on_a_road(world):
     ada = world.join("Ada", 0, at=MEADOW)
     part(world, Paths).worn[[east(n) for n in range(-2, LENGTH + 2)]] = ROAD
     world.run(1)
@@ -159,7 +159,7 @@ def test_a_layer_that_is_full_of_paths_harms_nobody(world, monkeypatch):
 # Gardens.
 
 
-def test_with_each_gem_one_plants_something_and_all_see_it(world, two):
+def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     ada, bob = two
     assert sow(world, ada, 1) == "it takes a gem, and you have none left: find one"
     give(world, ada, 2)
@@ -176,7 +176,7 @@ def test_with_each_gem_one_plants_something_and_all_see_it(world, two):
     world.check()
 
 
-def test_whoever_has_planted_as_much_as_one_may_keeps_its_gems(world, monkeypatch):
+def test_a_player_that_has_planted_all_it_may_keeps_its_gems(world, monkeypatch):
     ada = world.join("Ada", 0, at=MEADOW)
     give(world, ada, 4)
     plants = part(world, Gardens).plants
@@ -217,7 +217,7 @@ def test_nothing_is_planted_where_it_would_be_in_the_way(world):
     assert purse(world, ada) == 8
 
 
-def test_of_two_that_plant_on_one_tile_one_does_and_the_other_keeps_its_gem(world, two):
+def test_of_two_that_plant_on_one_tile_one_succeeds_and_the_other_keeps_its_gem(world, two):
     ada, bob = two
     give(world, ada, 1), give(world, bob, 1)
     ada.do("sow", 1, *east(1)), bob.do("sow", 2, *east(1))
@@ -227,7 +227,7 @@ def test_of_two_that_plant_on_one_tile_one_does_and_the_other_keeps_its_gem(worl
     assert grows(world, 1) == {1 if left == (0, 1) else 2}
 
 
-def test_a_gem_that_was_paid_when_the_node_died_is_planted_when_one_asks_again(
+def test_a_gem_that_was_paid_when_the_node_died_is_planted_on_the_next_request(
     world, two, monkeypatch
 ):
     ada, _bob = two
@@ -261,7 +261,7 @@ def test_without_its_store_nothing_is_planted_and_nothing_lost(world, two):
     assert sow(world, ada, 1) == "" and grows(world, 1) == {1}
 
 
-def test_a_garden_that_is_visited_lasts_and_an_operator_takes_it_back(world, two, monkeypatch):
+def test_a_garden_that_is_visited_lasts_and_an_operator_can_remove_it(world, two, monkeypatch):
     ada, bob = two
     give(world, ada, 1), give(world, bob, 1)
     sow(world, ada, 1), sow(world, bob, 2)
@@ -287,7 +287,7 @@ def test_a_player_from_afar_plants_nothing_over_what_its_node_does_not_know_yet(
     assert sow(world, ada, 1, 2) == ""
     put(world, ada, (900, 0))
     world.run(120)
-    # What the node asks the store for all of its squares is still to be answered.
+    # The store has not yet answered what the node asked about all of its squares.
     monkeypatch.setattr(part(world, Gardens, 1).plants.layer, "loaded", lambda *_: None)
     put(world, bob, MEADOW)
     assert grows(world, 1) == {0}

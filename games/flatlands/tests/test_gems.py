@@ -20,7 +20,7 @@ from tests.server.things import KEY, QUICK, SLOW, Broken
 
 THINGS = f"{QUEUE} flatlands 2013-16"
 
-#: Nine cells are near the plaza: each has an item of its own, and three gems.
+#: Nine cells are near the plaza, each with its own item and three gems.
 CELLS, PLANTED = 9, 36
 
 
@@ -59,7 +59,7 @@ def near(harness, name, place, host=None, key=""):
 
 
 def go(harness, client, place):
-    """Let a player go to a place that is not far."""
+    """Let a player go to a nearby place."""
     client.go(*place)
     harness.run(500)
 
@@ -87,13 +87,13 @@ def grown(harness, host=None, name="A"):
 
 
 def found(client):
-    """Return what a client was told last of a gem that it found: its points, its place, of how
+    """Return what a client was last told of a gem that it found: its points, its place, of how
     many."""
     return client.model.told["found"][2:]
 
 
 def scores(harness, client):
-    """Return what a client gets that asks for the board."""
+    """Return what a client that asks for the board gets."""
     client.send(35, "scores", [])
     harness.run(10)
     return client.model.board
@@ -126,7 +126,7 @@ def test_no_gem_lies_on_high_ground_beside_the_path(world):
     assert not {terrain.kind(*place) for place in places} & (BLOCKED | HIGH)
 
 
-def test_a_gem_is_taken_by_a_player_that_walks_over_it_and_gone_for_everybody(world):
+def test_a_gem_is_taken_by_a_player_that_walks_over_it_and_is_gone_for_everybody(world):
     harness = world(nodes=2)
     first = grown(harness)
     a, gem = reach(harness, "A")
@@ -137,7 +137,7 @@ def test_a_gem_is_taken_by_a_player_that_walks_over_it_and_gone_for_everybody(wo
     assert gem.id not in ids(a, b, first)
     go(harness, b, gem.place)
     assert b.model.found == [] and b.model.errors == []
-    # It came with a flush, after the batches.
+    # The news came in a flush, after the batches.
     kinds = [message[0] for message in b.connection.messages]
     assert 21 in kinds[kinds.index(28) :]
     harness.check()
@@ -148,7 +148,7 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     client = grown(harness)
     taker, gem = reach(harness)
     store = harness.node.keeper.store
-    # The taker may have come near another part of the world, which has gems from then on.
+    # The taker may have come near another part of the world, where gems then grow.
     gems = store.count(THINGS)
     go(harness, taker, gem.place)
     assert taker.model.found == [(gem.id, gem.version)]
@@ -157,13 +157,13 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     squares = [f"{column}:{row}" for column, row in harness.node.replicas.squares]
     assert store.count(THINGS) == gems
     again = [one for one in lying(client) if one.id == gem.id]
-    # It may lie where the client does not see it; then the node may know it.
+    # The gem may lie where the client does not see it; then the node may know it.
     assert (gem.id in {item.id for item in store.group(THINGS, *squares)}) >= bool(again)
     for one in again:
         assert one.version == gem.version + 1 and one.place != gem.place
 
 
-def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
+def test_where_fewer_gems_are_wanted_none_grows_back(tmp_path):
     stores = []
 
     def opens():
@@ -174,7 +174,7 @@ def test_where_there_are_to_be_fewer_gems_none_grows_again(tmp_path):
     harness = Harness(stores=opens, rules=QUICK._replace(per_cell=0))
     client = harness.stand("A", (0, 0), (96, 64))
     harness.run(500)
-    # They lie there until somebody takes them.
+    # The gems lie there until somebody takes them.
     many, takes = len(lying(client)), []
     while lying(client):
         taker, gem = reach(harness)
@@ -194,7 +194,7 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     harness = world(nodes=2, rules=QUICK)
     first, second = harness.hosts
     dead = first.node.keeper.store
-    # The node that is to die claims all of them, and does nothing about it.
+    # The node that is to die claims all of them, and then does nothing.
     second.node.keeper.store.claim = lambda *_: []
     client = harness.stand("A", (0, 0), (96, 64), second)
     harness.run(10)
@@ -210,7 +210,7 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
     assert dead.done(THINGS, [one.id for one in held]) == 0
 
 
-def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(world):
+def test_where_another_node_planted_first_only_what_lies_there_is_shown(world):
     harness = world(nodes=2)
     first, second = harness.hosts
     mine, others = first.node.keeper.store, second.node.keeper.store
@@ -218,7 +218,7 @@ def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(wo
     done, planted = mine.done, []
 
     def late(queue, claimed, then):
-        # The node has stood still, and another has planted the first cell meanwhile.
+        # While the node stood still, another has planted the first cell.
         if not planted:
             planted.extend(item.id for _, item in then if item.group)
             there = Item(planted[0], 10**6, "90:90", b"\x90")
@@ -237,7 +237,7 @@ def test_where_another_node_was_faster_to_plant_only_what_lies_there_is_shown(wo
 
 
 @pytest.mark.parametrize("lost", ["the news of it", "the link"])
-def test_what_a_node_has_not_heard_it_reads_after_a_reset_or_within_a_minute(world, lost):
+def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(world, lost):
     harness = world(nodes=2)
     client = grown(harness)
     host = harness.hosts[1]
@@ -263,7 +263,7 @@ def test_what_a_node_has_not_heard_it_reads_after_a_reset_or_within_a_minute(wor
     assert lying(other) == lying(client) and gem.id not in ids(other)
 
 
-def test_a_player_sees_its_gem_go_though_the_broker_is_away(world):
+def test_a_player_sees_its_gem_go_even_while_the_broker_is_away(world):
     harness = world()
     grown(harness)
     taker, gem = reach(harness)
@@ -380,7 +380,7 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     assert newcomer.at()[0] > 10**6 + UNIT and newcomer.sees(newcomer)
     assert "the disk is full" in caplog.text and caplog.text.count("the disk is full") == 1
     assert harness.loop.stats["errors"] == 0 and keeper.trouble == "the disk is full"
-    # It answers again: the gem is still there, and squares that could not be read are.
+    # The store answers again: the gem is still there, and the unread squares are read.
     keeper.store = store
     go(harness, taker, (gem.place[0] + 2 * UNIT, gem.place[1]))
     go(harness, taker, gem.place)
@@ -398,7 +398,7 @@ def test_when_the_store_answers_again_everything_is_read(world):
     harness.run(AGAIN)
     keeper = harness.node.keeper
     store, keeper.store = keeper.store, Broken()
-    # What another node takes meanwhile, this one does not hear.
+    # This node does not hear of what another one takes meanwhile.
     harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
     go(harness, taker, gem.place)
     harness.run(2000)
@@ -434,7 +434,7 @@ def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():
     assert client.connection.closed is None and client.sees(client)
 
 
-def test_news_of_another_store_are_ignored_and_warned_about(tmp_path, caplog):
+def test_news_from_another_store_is_ignored_with_a_warning(tmp_path, caplog):
     urls = [f"sqlite:///{tmp_path / name}" for name in ("one.db", "other.db")]
     opened = []
 
@@ -455,7 +455,7 @@ def test_news_of_another_store_are_ignored_and_warned_about(tmp_path, caplog):
 
 
 @pytest.mark.parametrize("id", ["x" * 60, "Gem:0:0:", "Gem:0:0:²"])
-def test_a_gem_that_a_stranger_has_named_is_nobodys(world, id):
+def test_a_gem_with_an_id_made_up_by_a_stranger_is_nobodys(world, id):
     harness = world()
     client = harness.place("A", (0, 0))
     harness.run(500)

@@ -1,4 +1,4 @@
-"""The herd: computer players that one node keeps, and that outlive every node."""
+"""The herd: computer players that are kept by one node, and outlive every node."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.server.things import Broken
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
 SCREEN = (96, 64)
 
-#: ms within which a client sees a computer player move again whose node was killed, and within
+#: ms within which a client sees a computer player of a killed node move again, and within
 #: which another node has it.
 STILL_MOST = 6000
 TAKEN_WITHIN = LEASE + EVERY + 100
@@ -52,7 +52,7 @@ def others(harness):
 
 
 def check_kept(harness, sizes=SIZES):
-    """Check that the keeper has each computer player, and no other node any."""
+    """Check that the keeper has every computer player, and no other node has any."""
     assert [id for host in harness.hosts for id in sorted(herd(host))] == everybody(sizes)
     assert sorted(herd(keeper(harness))) == everybody(sizes)
     if harness.clients:
@@ -64,9 +64,9 @@ class Watch:
 
     def __init__(self, client):
         self.client, self.at, self.moved = client, {}, {}
-        #: The most ms that any of them has stood still, and the most units that one went in 100 ms.
+        #: The most ms that any of them stood still, and the most units that one went in 100 ms.
         self.stood = self.leap = 0
-        #: Those that were seen, and then not, though they cannot have left the screen.
+        #: Those that were seen and then vanished, though they cannot have left the screen.
         self.vanished = set()
 
     def run(self, ms):
@@ -89,7 +89,7 @@ class Watch:
         self.stood = max(self.stood, *(now - self.moved[id] for id in seen), 0)
 
     def inside(self, id):
-        """Say whether it was well within the screen."""
+        """Return whether a computer player was well within the screen."""
         (x, y), (px, py) = self.at[id], self.client.at()
         return abs(x - px) < SCREEN[0] // 2 * UNIT and abs(y - py) < SCREEN[1] // 2 * UNIT
 
@@ -107,7 +107,7 @@ def watched(nodes, **more):
 
 
 def check_unbroken(watch):
-    """Check that nobody vanished, leapt, or stood for long. Who leads stands a little, so that its
+    """Check that nobody vanished, leapt, or stood for long. A leader stands a little, so that its
     guest can click it."""
     assert not watch.vanished and watch.stood <= STILL_MOST
     assert watch.leap <= SPEED // 10 + UNIT
@@ -125,13 +125,13 @@ def test_one_node_keeps_the_whole_herd_which_never_stands_for_long(nodes):
 
 
 @pytest.mark.parametrize("phase", range(0, 1000, 250))
-def test_computer_players_of_a_node_that_is_killed_go_on_for_all_that_see_them(phase):
+def test_computer_players_of_a_killed_node_go_on_for_everybody_that_sees_them(phase):
     harness, kept, watch = watched(3, skew=5000)
     watch.run(phase)
     before = herd(kept)
     harness.kill(kept)
     if phase % 500:
-        # Of three nodes two may be killed at once.
+        # Of three nodes, two may be killed at once.
         harness.kill(next(h for h in harness.hosts if h is not watch.client.host))
     watch.run(TAKEN_WITHIN)
     check_kept(harness)
@@ -161,7 +161,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
 
 
 def test_computer_players_that_go_on_at_another_node_are_on_screens_after_each_single_flush():
-    """A player that is gone with one flush and back with the next one would blink."""
+    """A player that one flush removed and the next one brought back would blink."""
     harness, _, watch = watched(2, skew=5000)
     client = watch.client
     apply = client.model.apply
@@ -200,7 +200,7 @@ def test_computer_players_that_nobody_else_wants_leave_a_drained_node():
 
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize("ms", [1500, 5000, 20_000])
-def test_a_node_that_stood_still_hands_over_what_another_has_by_then(ms, suspended):
+def test_a_node_that_stood_still_hands_over_players_that_another_has_by_then(ms, suspended):
     harness, kept, watch = watched(2)
     kept.freeze()
     watch.run(ms)
@@ -212,7 +212,7 @@ def test_a_node_that_stood_still_hands_over_what_another_has_by_then(ms, suspend
     check_kept(harness)
     assert not watch.vanished
     if not suspended:
-        # The clock of one that was suspended is known again only after some heartbeats.
+        # The clock of a suspended node is known again only after some heartbeats.
         check_unbroken(watch)
 
 
@@ -230,13 +230,13 @@ def test_a_node_that_stood_still_while_the_next_keeper_came_and_died_is_believed
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_keeper_that_is_not_linked_lets_another_have_its_herd_if_that_is(alone):
+def test_an_unlinked_keeper_leaves_its_herd_to_a_node_that_is_linked(alone):
     harness, kept, watch = watched(2)
     cut = [kept] if alone else harness.hosts
     for host in cut:
         host.broker.fail()
     watch.run(8000)
-    # Its own players see them all the while, and do so if all are cut off.
+    # Its own players see them all the while, even if all nodes are cut off.
     assert sorted(herd(kept)) == everybody()
     assert not alone or sorted(herd(keeper(harness))) == everybody()
     for host in cut:
@@ -246,7 +246,7 @@ def test_a_keeper_that_is_not_linked_lets_another_have_its_herd_if_that_is(alone
     assert not watch.vanished or not alone
 
 
-def test_a_store_that_is_away_for_all_stops_nobody_and_changes_nothing():
+def test_a_store_that_is_away_for_all_nodes_stops_nobody_and_changes_nothing():
     harness, kept, watch = watched(2)
     stores = [host.node.keeper.store for host in harness.hosts]
     for store in (Broken(), None):
@@ -262,8 +262,8 @@ def test_a_store_that_is_away_for_all_stops_nobody_and_changes_nothing():
 @pytest.mark.parametrize("told", [True, False])
 def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     harness, kept, watch = watched(2)
-    # It hears of it also where nobody is subscribed to its players' squares; and if what is told at
-    # once is lost, within four seconds.
+    # The next node hears of it even if nobody subscribes to the players' squares; and if what is
+    # told at once is lost, within four seconds.
     kept.broker.lose_subscriptions(set(filter(kept.node.channels.is_square, kept.broker.channels)))
     [other] = others(harness)
     if not told:
@@ -301,7 +301,7 @@ def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves
     check_unbroken(watch)
 
 
-def test_a_computer_player_that_is_missing_is_there_again_after_a_while():
+def test_a_missing_computer_player_is_back_after_a_while():
     harness = herding(2)
     harness.run(5000)
     kept = keeper(harness)
@@ -312,7 +312,7 @@ def test_a_computer_player_that_is_missing_is_there_again_after_a_while():
     assert incarnation(herd(kept)[2].seq) > incarnation(lost.seq)
 
 
-def test_a_computer_player_that_the_next_keeper_has_not_leaves_after_a_while():
+def test_a_computer_player_that_the_next_keeper_lacks_leaves_after_a_while():
     harness = herding(sizes=Sizes(people=6, deer=2))
     harness.run(3000)
     large = harness.hosts[0]
@@ -328,7 +328,7 @@ def test_a_computer_player_that_the_next_keeper_has_not_leaves_after_a_while():
 
 
 @pytest.mark.parametrize("sizes", [SIZES, Sizes(3, 1), Sizes(0, 2), Sizes(12, 9)])
-def test_the_only_process_starts_again_and_all_go_on_from_where_they_stood(sizes):
+def test_after_the_only_process_restarts_all_go_on_from_where_they_stood(sizes):
     harness = herding()
     harness.run(10_000)
     host = harness.hosts[0]

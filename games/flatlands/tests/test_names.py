@@ -1,4 +1,4 @@
-"""Names: people and cairns are found by a few letters, at whichever node they are."""
+"""Names: people and cairns are found by a few letters, whichever node they are on."""
 
 import pytest
 
@@ -40,11 +40,11 @@ def sought(client, words):
     ("text", "rank"),
     [("ros", 2), ("red", 2), ("ose", 1), ("ROSÉ", 2), ("x", 0), ("e r", 1), ("STRAUSS", 2)],
 )
-def test_the_beginning_of_any_word_counts_most_and_neither_case_nor_accents(text, rank):
+def test_the_beginning_of_any_word_counts_most_and_case_and_accents_do_not(text, rank):
     assert matches(folded(text), "Rosé Réd Strauß") == rank
 
 
-def test_people_of_all_nodes_are_found_the_nearest_first_in_their_squares(two):
+def test_people_of_all_nodes_are_found_with_their_squares_nearest_first(two):
     ada = come(two, "Ada")
     far = come(two, "Róse far", (200, 7), host=1)
     come(two, "Rose near", (40, 0), host=1)
@@ -72,7 +72,7 @@ def test_cairns_of_all_nodes_are_found_by_their_builder_and_their_line(two):
     cairn = ["Bob", "mind the Ótter", 60, 40]
     assert sought(ada, "otter")[1] == sought(ada, "bob")[1] == [cairn]
     assert sought(ada, "badger")[1] == []
-    # What was read is good for a while.
+    # What was read stays valid for a while.
     bob.go(66 * UNIT, 80 * UNIT)
     two.run(20_000)
     bob.send(35, "build", ["another otter"])
@@ -94,7 +94,7 @@ def test_landmarks_that_somebody_has_found_are_found_at_any_distance(two, monkey
         sought(ada, words)
         return ada.model.told["sought"][3]
 
-    # No more are named at a time than it can do without holding others up.
+    # A node names no more at a time than it can without holding others up.
     monkeypatch.setattr(search, "NAMED", 1)
     names = [marks.name(*part) for part in parts]
     assert [found(name) for name in names] == [[[names[0], *marks.of(*parts[0])]], [], []]
@@ -103,14 +103,14 @@ def test_landmarks_that_somebody_has_found_are_found_at_any_distance(two, monkey
     assert found(names[1]) == [[names[1], *marks.of(*parts[1])]] and found(names[2]) == []
 
 
-def test_letters_that_are_long_without_accents_are_no_fault_of_the_broker(two):
+def test_letters_that_become_long_without_accents_do_not_count_as_malformed(two):
     ada = come(two, "Ada")
     come(two, "Bob", host=1)
     assert sought(ada, "\ufdfa" * 40) == ([], [])
     assert [host.node.stats["malformed"] for host in two.hosts] == [0, 0]
 
 
-def test_a_node_that_is_silent_holds_nobody_up(two):
+def test_a_silent_node_holds_nobody_up(two):
     ada = come(two, "Ada")
     come(two, "Rose", host=1)
     come(two, "Roma", (30, 0))
@@ -120,7 +120,7 @@ def test_a_node_that_is_silent_holds_nobody_up(two):
     assert sought(ada, "ro")[0] == ["Roma"]
 
 
-def test_all_nodes_are_asked_once_for_the_same_and_only_so_often(two):
+def test_all_nodes_are_asked_once_for_the_same_words_and_not_too_often(two):
     come(two, "Rose", host=1)
     names, other, found = two.node.names, two.hosts[1].node, []
     looks = []
@@ -136,7 +136,7 @@ def test_all_nodes_are_asked_once_for_the_same_and_only_so_often(two):
         names.find(f"ro{i}", 0, 0, found.append)
     two.run(ANSWER_WITHIN + 100)
     assert len(found) == 151 and len(looks) <= 1 + ASKS.burst + 3
-    # A node that is asked by many looks only so often, too.
+    # A node that many nodes ask limits how often it looks, too.
     told = []
     other.names._look = lambda question: told.append(question) or []
     for nonce in range(200):

@@ -21,14 +21,14 @@ def two():
 
 
 def come(harness, name, host=0):
-    """Return a client that plays under a name, and has a key."""
+    """Return a client that plays under a name and has a key."""
     client = harness.stand(name, (0, 0), (40, 25), harness.hosts[host])
     client.send(10, f"{name:_<20}")
     return client
 
 
 def told(harness, host=0):
-    """Return what the title of a page of a node tells: some names, and how many people."""
+    """Return what the title of a page of a node tells: some names, and the number of people."""
     watcher = harness.client(harness.hosts[host])
     watcher.send(*TOTALS_ONLY)
     harness.run(2 * EVERY + 2000)
@@ -37,11 +37,11 @@ def told(harness, host=0):
 
 
 @pytest.mark.parametrize("host", [0, 1])
-def test_the_newest_names_are_told_at_all_nodes_and_after_all_have_ended(two, host):
+def test_the_newest_names_are_told_at_all_nodes_and_after_all_were_replaced(two, host):
     assert told(two, host) == [[], 0]
     mira, *_ = (come(two, name) for name in ("Mira", "Ben", "Cid", "Dan"))
     assert told(two, host) == [["Dan", "Cid", "Ben"], 4]
-    # Who comes again, and under another name, is one of them all the same.
+    # A player that comes again under another name still counts as one.
     mira.send(33, "Mia", 0)
     assert told(two, host) == [["Mia", "Dan", "Cid"], 4]
     two.host()
@@ -51,7 +51,7 @@ def test_the_newest_names_are_told_at_all_nodes_and_after_all_have_ended(two, ho
     assert told(two) == [["Mia", "Dan", "Cid"], 4]
 
 
-def test_nobody_is_told_of_for_longer_than_a_day(two):
+def test_no_name_is_told_for_longer_than_a_day(two):
     come(two, "Mira")
     two.run(EVERY)
     today = two.node.game.today
@@ -62,7 +62,7 @@ def test_nobody_is_told_of_for_longer_than_a_day(two):
 
 
 @pytest.mark.parametrize("deed", [KICK, MUTE])
-def test_the_name_of_who_is_kicked_or_muted_is_taken_out(two, deed):
+def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed):
     come(two, "Ben")
     bad = come(two, "Bad", host=1)
     two.run(2 * EVERY)
@@ -73,7 +73,7 @@ def test_the_name_of_who_is_kicked_or_muted_is_taken_out(two, deed):
         assert told(two, 1) == [["Ben"], 1]
 
 
-def test_no_more_than_so_many_are_kept(two):
+def test_only_a_limited_number_of_names_is_kept(two):
     today, store = two.node.game.today, two.node.keeper.store
     for id in range(3 * MOST):
         today.note(70_000 + id, "\N{PILE OF POO}" * 20)
@@ -84,14 +84,14 @@ def test_no_more_than_so_many_are_kept(two):
     assert len(item.body) < 12_000
 
 
-def test_without_a_store_a_node_knows_its_own():
+def test_without_a_store_a_node_knows_only_its_own_names():
     harness = Harness()
     harness.run(2000)
     come(harness, "Mira")
     assert told(harness) == [["Mira"], 1]
 
 
-def test_what_the_store_did_not_take_is_written_later(two):
+def test_names_that_the_store_did_not_take_are_written_later(two):
     keeper = two.node.keeper
     store, keeper.store = keeper.store, Broken()
     come(two, "Mira")

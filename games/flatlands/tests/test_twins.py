@@ -1,4 +1,4 @@
-"""Twin stones: they open for two persons, each of whom has a half once, whatever dies meanwhile."""
+"""Twin stones: they open for two people, each of whom gets a half once, whatever dies meanwhile."""
 
 import random
 from itertools import combinations
@@ -20,14 +20,14 @@ def start(nodes=2, gem_pause=10**4, twins=2, **more):
 
 
 def found(world):
-    """Return somebody who sees twin stones, and these."""
+    """Return a player that sees twin stones, and the stones."""
     scout = world.join("Scout", at=(0, 0), size=(96, 64))
     world.run(5)
     return scout, scout.things("Twin")[0]
 
 
 def beside(world, twin, name, stone, node=0, away=1):
-    """Return a player who stands some tiles above a stone: -1 is the left one, 1 the other."""
+    """Return a player who stands some tiles above a stone: -1 is the left one, 1 the right one."""
     at = int(twin.x - 0.5) + stone * ASIDE, int(twin.y - 0.5) - away
     return world.join(name, node, at=at)
 
@@ -47,17 +47,17 @@ def gems(player):
 
 
 def partners(player):
-    """Return with whom a player has opened twin stones, as its book says."""
+    """Return the players with whom a player has opened twin stones, as its book says."""
     return [who for _, who, *_ in noted(player._world, player, "twin")]
 
 
-def test_the_most_gems_and_twin_stones_are_no_more_than_a_cell_may_have():
+def test_the_highest_numbers_of_gems_and_twin_stones_fit_into_a_cell():
     world = World("flatlands", options=Options(walkers=0, deer=0, gems=60, twins=40))
     scout, _ = found(world)
     assert len(scout.things("Gem")) > 60 and len(scout.things("Twin")) > 10
 
 
-def test_nobody_can_be_at_two_of_a_cell():
+def test_nobody_can_be_at_two_twin_stones_of_one_cell():
     world = start(1, twins=100)
     scout, _ = found(world)
     cells = {}
@@ -67,7 +67,7 @@ def test_nobody_can_be_at_two_of_a_cell():
     assert len(gaps) > 20 and min(gaps) > APART
 
 
-def test_two_that_stand_on_the_stones_at_two_nodes_have_it_both_and_a_third_has_not():
+def test_two_players_on_two_nodes_that_stand_on_the_stones_get_it_and_a_third_does_not():
     world = start()
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -99,24 +99,24 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
     assert again.errors() == [
         "it opens for two persons, and the one on the other stone is you again"
     ]
-    # Whoever has sent no key is nobody of whom it is known that it is another person.
+    # A player that has sent no key is not known to be another person.
     nobody = beside(world, twin, "Nobody", 1, 2)
     resident(world, nobody).owner = ""
     on(world, twin, (nobody, 1))
     world.run(10)
     assert scout.things("Twin") and not scout.things("Half")
-    # Another person may share the stone with all these.
+    # Another person may stand on the same stone as all these.
     on(world, twin, (beside(world, twin, "Bob", 1), 1))
     world.run(3)
     assert partners(ada) == ["Bob"] and gems(ada) == 1
 
 
 def heard(player):
-    """Return all that a player was told of who waits."""
+    """Return all that a player was told of players that wait."""
     return [more[1] for what, _, more in player.heard if what == "told" and more[0] == "waits"]
 
 
-def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_more():
+def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     world = start()
     _, twin = found(world)
     x, y = int(twin.x - 0.5), int(twin.y - 0.5)
@@ -126,7 +126,7 @@ def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_mo
         for away in (range(NEAR, NEAR - 20, -1), range(NEAR + 1, NEAR + 20))
     )
     ada = beside(world, twin, "Ada", -1)
-    # Whoever only walks over a stone does not wait.
+    # A player that only walks over a stone does not wait.
     ada.walk(0, 1)
     world.run(1)
     assert heard(near) == []
@@ -136,7 +136,7 @@ def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_mo
     assert heard(near) == [told] and heard(ada) == [told]
     world.run(2 * TELL_EVERY / 1000)
     assert heard(near) == [told] * 3
-    # Going to and fro tells it no more often.
+    # Going back and forth does not tell it more often.
     for _ in range(5):
         ada.walk(0, 1)
         world.run(1)
@@ -150,7 +150,7 @@ def test_players_that_are_not_far_are_told_who_waits_and_when_nobody_does_any_mo
     assert heard(far) == []
 
 
-def test_nobody_is_told_of_a_player_that_is_muted_and_of_a_crowd_all_are_told_of_one():
+def test_nobody_is_told_of_a_muted_player_or_of_everybody_in_a_crowd():
     world = start(nodes=1)
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
@@ -164,14 +164,14 @@ def test_nobody_is_told_of_a_player_that_is_muted_and_of_a_crowd_all_are_told_of
 
 
 @pytest.mark.parametrize("dying", (0, 1))
-def test_a_player_whose_node_dies_before_it_takes_its_half_has_it_when_it_is_back(dying):
+def test_a_player_whose_node_dies_before_it_takes_its_half_gets_it_once_back(dying):
     world = start(nodes=3)
     first, second = part(world, Twins), part(world, Twins, 1)
     opened, second._open = first._open, lambda *_given: None
 
     def dies(*given):
         opened(*given)
-        # All that follows is lost with it.
+        # Everything that follows is lost with the node.
         first._waits.clear()
         world.kill(dying)
 
@@ -196,7 +196,7 @@ def test_a_player_whose_node_dies_before_it_takes_its_half_has_it_when_it_is_bac
 
 
 @pytest.mark.parametrize("lost", ["the store", "the link"])
-def test_what_does_not_open_while_something_is_lost_opens_by_itself_afterwards(lost):
+def test_stones_that_do_not_open_while_something_is_lost_open_by_themselves_later(lost):
     world = start()
     scout, twin = found(world)
     ada, bob = beside(world, twin, "Ada", -1), beside(world, twin, "Bob", 1, 1)
@@ -215,7 +215,7 @@ def test_what_does_not_open_while_something_is_lost_opens_by_itself_afterwards(l
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_in_any_world_each_of_two_that_open_them_has_it_once(seed):
+def test_in_any_world_each_of_two_that_open_the_stones_gets_its_half_once(seed):
     chance = random.Random(seed)
     random.seed(seed)
     world = start(nodes=3, gem_pause=2, seed=seed, skew=chance.choice((0, 0.2)))
@@ -247,9 +247,9 @@ def test_in_any_world_each_of_two_that_open_them_has_it_once(seed):
 
 
 def settle(world, players, nodes):
-    """Let all be well, and everybody take what is its own and stand where nothing opens."""
+    """End all faults, and let all players take what is theirs and stand where nothing opens."""
     world.heal()
-    # Whoever had come back to a node that did not hear the others is there twice until then.
+    # A player that came back to a node that did not hear the others is there twice until then.
     for _ in range(2):
         for player in players:
             if not player.playing:
@@ -267,7 +267,7 @@ def settle(world, players, nodes):
 
 
 def check(world, players):
-    """Raise AssertionError unless each opening gave two people a half each, and these once."""
+    """Raise AssertionError unless each opening gave two people one half each, and only once."""
     world.check()
     store = world._harness.hosts[0].node.keeper.store
     left = [item for item in store.each("things flatlands 2013-16") if item.id.startswith("Half:")]

@@ -1,11 +1,11 @@
-"""What the tests of several parts of Flatlands do in a world of flatlands.testkit."""
+"""What tests of several parts of Flatlands do in a world of flatlands.testkit."""
 
 from flatlands.games.flatlands.options import Options
 from flatlands.testkit import World
 
 
 def lonely(nodes=2, *, twins=0, gem_pause=120, **more):
-    """Return a world without computer players and gems."""
+    """Return a world without computer players or gems."""
     options = Options(walkers=0, deer=0, gems=0, twins=twins, gem_pause=gem_pause)
     return World("flatlands", nodes, options=options, **more)
 
@@ -16,13 +16,13 @@ def resident(world, player):
 
 
 def part(world, kind, node=0):
-    """Return a part of the game of a node."""
+    """Return the part of this kind of a node's game."""
     [found] = [one for one in world.game(node).node.play._parts if isinstance(one, kind)]
     return found
 
 
 def put(world, player, tile):
-    """Let a player stand on a tile."""
+    """Put a player onto a tile."""
     game = world.game(player.node)
     game.me(game.node, resident(world, player)).put(tile)
     world.run(1)
@@ -45,7 +45,7 @@ def noted(world, player, *kinds):
 
 
 def spoil(world, nodes, chance):
-    """Let something fail at the nodes that live, or all be well again."""
+    """Make something fail at the living nodes, or make all well again."""
     what = chance.choice(("kill", "cut", "store", "delay", "heal", "heal"))
     if what == "kill" and len(nodes) > 1:
         world.kill(nodes.pop(chance.randrange(len(nodes))))

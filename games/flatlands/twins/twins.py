@@ -1,10 +1,10 @@
 """Twin stones: a gem floats between two stones, and opens while a person stands on each of them.
 
-Each node looks at those of its players who are at twin stones. When one of them stands on a stone,
-and another person on the other one, at whichever node, it opens the gem: in one step of the store
-that is gone, and a half lies there for each of the two, which nobody else can take. So whatever
-dies in between, each has one, and once. Those who are not far are told who waits. This module never
-tells anybody which players are one person.
+Each node looks at those of its players that are at twin stones. When one of them stands on a stone,
+and another person, on whichever node, on the other one, it opens the gem: in one step of the store
+the gem is gone, and a half lies there for each of the two, which nobody else can take. So whatever
+dies in between, each of them gets exactly one half. Players that are not far away are told who
+waits. This module never tells anybody which players are the same person.
 """
 
 import random
@@ -26,54 +26,54 @@ from flatlands.world.track import Tile
 if TYPE_CHECKING:
     from flatlands.games.flatlands.game import Game
 
-#: The tiles from the gem to the middle of each stone, and within which one stands on a stone.
+#: The tiles from a gem to the middle of each stone, and from that to a player that is on the stone.
 ASIDE, ON = 2, 0.95
 
-#: The tiles from the gem within which a player is looked at, and beyond which it is no more: it is
-#: noticed again only once it has been away by a tile and a quarter.
+#: The tiles from a gem within which a player is looked at, and beyond which it no longer is: it is
+#: noticed again only after it has been a tile and a quarter out of reach.
 AT, AWAY = 3.5, 5
 
 #: The ms between two looks at those who are there, as long as somebody is.
 EVERY = 500
 
-#: Those within so many tiles are told who waits, every so many ms, and of so many in one look.
+#: Those within NEAR tiles are told who waits, every TELL_EVERY ms, and of TOLD_AT_ONCE in a look.
 NEAR, TELL_EVERY, TOLD_AT_ONCE = 200, 20_000, 1
 
-#: For how many ms it is taken for true whose a player is, and for which it is not asked again if
-#: nobody knows; and of how many that is kept.
+#: For how many ms this node trusts what it has read of a player's person, and for how many it does
+#: not read again if nobody has said; and for how many players it keeps that.
 KNOWN_FOR, UNKNOWN_FOR, KNOWN = 600_000, 2000, 1000
 
-#: The tiles around a gem, to the sides and up and down, that are open ground, and how often a place
-#: is looked for where they are. It is farther than so many tiles from the plaza, a landmark, and
-#: the cell's other gems, so that nobody is at two.
+#: The tiles of open ground to each side of a gem, and above and below it, and how many places are
+#: tried to find that. The gem is farther than the last three, in tiles, from the plaza, from a
+#: landmark, and from the cell's other such gems, so that nobody is at two.
 SIDES, ACROSS, TRIES = 3, 1, 32
 FROM_PLAZA, FROM_LANDMARK, APART = 14, 12, 10
 
 
-#: What a player is told who is on both stones.
+#: What a player is told if only its own person is on the other stone.
 ALONE = "it opens for two persons, and the one on the other stone is you again"
 
 
 class Twin(Thing, reach=AT, lasts=24 * 3600):
-    """A gem between two stones, with the gem's tile."""
+    """A gem between two stones; its tile is the gem's."""
 
 
 class Half(Thing, reach=AT, lasts=24 * 3600):
-    """What lies on a stone for the `player` who stood there, while `name` stood on the other."""
+    """The half on a stone for the `player` that stood there, while `name` stood on the other."""
 
     player = number(0, NUMBER)
     name = text(0, NAME_LIMIT)
 
 
 class Person(Record, lasts=24 * 3600):
-    """The person whose player has the id: the first MARK characters of its owner."""
+    """The person behind the player with this id: the first MARK characters of its owner."""
 
     mark = text(0, MARK)
 
 
 class Waits(NamedTuple):
-    """Somebody who waits on a stone; `alone`: whoever is on the other one is the same person, as
-    far as is known."""
+    """Somebody who waits on a stone; `alone`: only the same person, as far as is known, is on the
+    other one."""
 
     me: Me
     twin: Twin
@@ -92,14 +92,14 @@ class Twins(Part):
     def __init__(self, game: Engine) -> None:
         super().__init__(game)
         self._landmarks = Landmarks(self.node.terrain)
-        #: What players of this node are at, by id and version, with these by their ids.
+        #: The things that players of this node are at, by id and version; the players by id.
         self._at: dict[tuple[str, int], tuple[Twin | Half, dict[int, Me]]] = {}
-        #: Player -> the mark of its person, or "", and the node time until which that is true.
+        #: Player -> the mark of its person, or "", and the node time until which that is trusted.
         self._marks: dict[int, tuple[str, int]] = {}
-        #: Who waits, as others were told; and when they were told last of whom.
+        #: Who waits, as others were told; and when they were last told of each player.
         self._waits: dict[int, Waits] = {}
         self._told: dict[int, int] = {}
-        #: Looks at them again, which waits for the store: once, while somebody is there.
+        #: True while a look is due or under way: only one at a time, since it waits for the store.
         self._looking = False
         look, spawn = Hook(self.node.loop, "look", self._look, waits=True), self.node.spawn
         self._turns = self.node.loop.alarm(lambda: spawn(look))
@@ -113,7 +113,7 @@ class Twins(Part):
         return [Twin(place) for place in places]
 
     def on_touch(self, me: Me, thing: Twin | Half) -> None:
-        """Take that a player has come to twin stones, or to its half."""
+        """Note that a player has come to twin stones, or to its half."""
         if isinstance(thing, Half) and thing.player != me.id:
             return
         self._at.setdefault((thing.id, thing.version), (thing, {}))[1][me.id] = me
@@ -145,13 +145,13 @@ class Twins(Part):
         return waits
 
     def _lies(self, thing: Thing) -> bool:
-        """Say whether a thing lies there still, as far as this node knows."""
+        """Return whether a thing still lies there, as far as this node knows."""
         column, row = thing.tile
         there = self.things_in((column // self.side, row // self.side))
         return any((one.id, one.version) == (thing.id, thing.version) for one in there)
 
     def _look_at(self, twin: Twin, players: dict[int, Me]) -> dict[int, Waits]:
-        """Open a gem if it can be, and return who waits there otherwise."""
+        """Open a gem if that can be done; otherwise return who waits there."""
         near, waits = self.players_near(twin.tile, round(AT)), {}
         stones = [(stone, [one for one in near if _is_on(one, stone)]) for stone in _stones(twin)]
         for (stone, mine), (other, others) in (stones, stones[::-1]):
@@ -167,13 +167,13 @@ class Twins(Part):
                 except Gone:
                     del players[one.id]
                     continue
-                # Whoever only walks over it does not wait.
+                # A player that only walks over the stone does not wait.
                 if one is mine[0] and me.track.end <= self.now():
                     waits[me.id] = Waits(me, twin, bool(others))
         return waits
 
     def _partner(self, me: Me, others: list[Seen]) -> Seen | None:
-        """Return one of some players who is another person than a player, or None."""
+        """Return one of `others` that is not the same person as a player, or None."""
         mark = me.owner[:MARK]
         if self._mark(me.id) != mark:
             self.persons.change(str(me.id), lambda _: Person(str(me.id), mark=mark))
@@ -181,7 +181,7 @@ class Twins(Part):
         return next((one for one in others if self._mark(one.id) not in ("", mark)), None)
 
     def _mark(self, player: int) -> str:
-        """Return the mark of a player's person, "" if no node has said it."""
+        """Return the mark of a player's person, or "" if no node has said it."""
         now, (mark, until) = self.now(), self._marks.get(player, ("", 0))
         if now >= until:
             if len(self._marks) >= KNOWN:
@@ -204,9 +204,9 @@ class Twins(Part):
         me.take(twin, then)
 
     def _give(self, half: Half, players: dict[int, Me]) -> None:
-        """Let a player have its half."""
+        """Give a player its half."""
         me, (x, y) = players[half.player], half.tile
-        # After it came back, its key comes a moment later.
+        # When a player comes back, its key follows a moment later.
         if not me.owner:
             return
         line = note(me.owner, "twin", self.now(), who=half.name, x=x, y=y)
@@ -219,7 +219,7 @@ class Twins(Part):
             del players[me.id]
 
     def _tell(self, waits: dict[int, Waits]) -> None:
-        """Tell those who are not far who waits, and who does not any more."""
+        """Tell those who are not far away who waits, and who no longer does."""
         now, told = self.now(), self._told
         for id, before in list(self._waits.items()):
             if id not in waits or waits[id].twin is not before.twin:
@@ -241,13 +241,13 @@ class Twins(Part):
         self.tell_world("waits", me.id, me.name, *tile, still, near=(tile, NEAR))
 
     def _choose(self, cell: Tile) -> Tile | None:
-        """Return a random tile near a path of a cell around which all is open ground, or None if
-        none was found."""
+        """Return a random tile near a path of a cell, with open ground all around, or None if none
+        was found."""
         places = beside_paths(self.node.terrain, cell, TRIES)
         return next((place for place in places if self._fits(*place)), None)
 
     def _fits(self, x: int, y: int) -> bool:
-        """Say whether a gem with its stones can stand around a tile."""
+        """Return whether a gem with its stones can stand around a tile."""
         kind = self.node.terrain.kind
         open_ground = x * x + y * y > FROM_PLAZA**2 and all(
             kind(x + dx, y + dy) in (GRASS, SAND)
@@ -265,5 +265,5 @@ def _stones(twin: Twin) -> list[Tile]:
 
 
 def _is_on(one: Seen, stone: Tile) -> bool:
-    """Say whether a player stands on a stone."""
+    """Return whether a player stands on a stone."""
     return dist(one.place, (stone[0] + 0.5, stone[1] + 0.5)) <= ON

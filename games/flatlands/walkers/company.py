@@ -2,8 +2,8 @@
 return.
 
 It hears what happens in the squares that the herd's keeper is subscribed to, and looks only at
-players near by. Of all people of the herd the nearest one reacts. They never stand between people:
-where others are near they wait, and in a crowd they keep silent. Whoever comes in a later
+players nearby. Of all people of the herd, the nearest one reacts. They never come between people:
+where others are near they wait, and in a crowd they keep silent. A player that comes in a later
 incarnation than its first has been here before: it is greeted as such, and not led. This module
 never moves anybody: errands.py does.
 """
@@ -31,7 +31,7 @@ from flatlands.world.events import EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
 
-#: How near somebody is greeted, and answered, and how near its wave is returned, in units.
+#: How near a player is greeted, is answered, and has its wave returned, in units.
 GREETS_WITHIN: Final = 24 * UNIT
 HEARS_WITHIN: Final = 8 * UNIT
 WAVES_WITHIN: Final = 10 * UNIT
@@ -39,47 +39,47 @@ WAVES_WITHIN: Final = 10 * UNIT
 #: How far they look for a gem that they tell of, in units.
 SEES: Final = 24 * UNIT
 
-#: An enter with at most so many events before it in its incarnation is that of a player who has
+#: An enter event that is this early in its incarnation, by its seq, is that of a player that has
 #: just come into the world.
 NEW: Final = 8
 
 #: ms until they react.
 REACTS_AFTER: Final = 400
 
-#: So many newcomers are remembered, and for so many ms: none of them is greeted again.
+#: How many newcomers are remembered, and for how many ms: none of them is greeted again.
 REMEMBERED: Final = 2000
 REMEMBERED_FOR: Final = 30 * 60_000
 
-#: With more people than this around somebody they keep silent.
+#: With more people than this around a player they keep silent.
 CROWD: Final = 40
 
 #: How many greetings, and how many answers and emotes, they make in a minute.
 GREETINGS_A_MINUTE, ANSWERS_A_MINUTE = 30, 40
 MINUTE: Final = 60_000
 
-#: So many lead somebody at a time.
+#: How many of them may lead somebody at the same time.
 LEADERS: Final = 4
 
-#: With a person beside who waves, clockwork returns the wave only after so many ms, which is as
-#: long as a page lets a wave be returned, and only if nobody has.
+#: If another person is near the one that waves, clockwork returns the wave only after this many ms,
+#: which is as long as a page lets a wave be returned, and only if nobody has.
 WAITS_FOR_PEOPLE: Final = 3000
 
 #: ms after anything that clockwork has said until one of them says something to nobody.
 QUIET: Final = 60_000
 
-#: A wave within so many ms after a person has begun to greet somebody near by is the answer to the
-#: wave of the greeting.
+#: A wave within this many ms after a person nearby has begun to greet somebody is the answer to the
+#: wave of that greeting.
 RETURNED_WITHIN: Final = 8000
 
 
 class _Budget:
-    """Says whether something may be done that is done at most so many times a minute."""
+    """Limits how many times a minute something is done."""
 
     def __init__(self, most: int) -> None:
         self._done: deque[int] = deque(maxlen=most)
 
     def spend(self, now: int) -> bool:
-        """Return whether it may be done now, and count it then."""
+        """Return whether it may be done now; count it if so."""
         done = self._done
         if len(done) == done.maxlen and now - done[0] < MINUTE:
             return False
@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
 
 class _Around(NamedTuple):
     """The people of the herd around a player, who may react to it, the nearest first; and the ids
-    of all others."""
+    of all other people."""
 
     clockwork: list[Person]
     people: list[int]
@@ -130,11 +130,11 @@ class Company:
         self._due = Agenda(self._loop, lambda guest, _due: self._carry_out(guest))
         self._greetings = _Budget(GREETINGS_A_MINUTE)
         self._answers = _Budget(ANSWERS_A_MINUTE)
-        #: When people of the herd have begun to greet somebody last, by their ids.
+        #: When people of the herd last began to greet somebody, by their ids.
         self._waved: dict[int, int] = {}
-        #: Whose wave no other person has returned yet, and when it was.
+        #: Players whose waves no other person has returned yet, and when they waved.
         self._waves: dict[int, int] = {}
-        #: When clockwork has said something last, or somebody has come whom it greets.
+        #: When clockwork last said something, or somebody came whom it greets.
         self._said = 0
 
     def heard(self, events: Sequence[Event]) -> None:
@@ -174,7 +174,7 @@ class Company:
             return person.errand is not None or person.resident.id in planned
 
         if around.clockwork:
-            # The nearest one, but rather one that has nothing else to do.
+            # The nearest one with nothing else to do, or else the nearest one.
             greeter = min(around.clockwork, key=is_busy)
             self._put(guest, greeter, lambda person: self._greeting(person, guest, again))
 
@@ -248,7 +248,7 @@ class Company:
             )
 
     def _is_return(self, guest: int, beside: list[int]) -> bool:
-        """Say whether a wave returns that of somebody `beside`: then clockwork returns neither."""
+        """Return whether a wave returns one from `beside`: then clockwork returns neither."""
         now, waves = self._loop.now(), self._waves
         while waves and now - waves[next(iter(waves))] > WAITS_FOR_PEOPLE:
             del waves[next(iter(waves))]
@@ -297,8 +297,8 @@ class Company:
     # What they say to nobody.
 
     def mutter(self, resident: Resident) -> str | None:
-        """Return what a person of this node says to nobody now, or None: it does so if there is
-        somebody to hear it, but not many, and if nobody has said anything for long."""
+        """Return what a person of this node says to nobody now, or None. It speaks only if there is
+        somebody to hear it, but not many, and if clockwork has long been silent."""
         now = self._loop.now()
         if now - self._said < QUIET or not 0 < self._errands.people_around(resident.id) < COMPANY:
             return None
@@ -308,7 +308,7 @@ class Company:
     # What they see.
 
     def _look_around(self, guest: int, reach: int) -> _Around | None:
-        """Return who is within `reach` units of a player, or None if that is not seen."""
+        """Return who is within `reach` units of a player, or None if the player is not seen."""
         player = self._replicas.player(guest)
         if player is None:
             return None
@@ -318,14 +318,14 @@ class Company:
         return _Around([one for one in clockwork if one is not None], people)
 
     def _nearest_landmark(self, here: Place) -> Place | None:
-        """Return where the nearest landmark stands of those in the parts of the world around the
-        plaza, in units, or None if they have none."""
+        """Return the place, in units, of the nearest landmark in the parts of the world around the
+        plaza, or None if they have none."""
         tiles = [self._landmarks.of(i, j) for i in (-1, 0) for j in (-1, 0)]
         places = [(x * UNIT, y * UNIT) for x, y in filter(None, tiles)]
         return min(places, key=lambda place: math.dist(place, here), default=None)
 
     def _nearest_gem(self, x: int, y: int) -> Place | None:
-        """Return where the nearest gem lies that is seen from (x, y), in units, or None."""
+        """Return the place of the nearest gem that is seen from (x, y), in units, or None."""
         grid, gems = self._grid, []
         box = Rect(*grid.square(x - SEES, y - SEES), *grid.square(x + SEES, y + SEES))
         for column, row in box.squares():

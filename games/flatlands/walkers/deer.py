@@ -16,14 +16,14 @@ from flatlands.world.track import UNIT, Goal
 
 NAME = "Deer"
 
-#: So many share a meadow, and there are so many meadows. If there are more deer, meadows have more.
+#: How many deer share a meadow, and how many meadows there are. More deer make meadows fuller.
 TOGETHER, MEADOWS = 5, 16
 
 #: The least and the most distance of the first meadow from the origin in tiles, and how much
 #: farther away each next one may be.
 NEAREST, FARTHEST, FARTHER = 10, 24, 3
 
-#: A meadow has grass for so many tiles to each side of its middle, and deer graze on it.
+#: The tiles of grass to each side of a meadow's middle, on which its deer graze.
 WIDTH = 3
 
 #: Places that are tried for a meadow, and goals that are tried around each place to graze at.
@@ -35,19 +35,19 @@ REST = (600, 1800)
 #: How often a deer looks around, in ms.
 LOOK_EVERY = 400
 
-#: A deer flees from a player who is within so many units, and the least and the most units that it
-#: flees. It turns at most once in so many ms while it flees.
+#: How near a player must be for a deer to flee, and the least and the most that it flees, in units.
+#: While it flees it turns at most once in TURN_AFTER ms.
 SHY, FLIGHT, TURN_AFTER = 4 * UNIT, (6 * UNIT, 9 * UNIT), 1000
 
-#: The angles away from the straight way that it tries in turn if that is barred.
+#: The angles to the straight way out that it tries, one after the other, if that is barred.
 TURNS = (0.0, math.pi / 3, -math.pi / 3, math.pi * 2 / 3, -math.pi * 2 / 3)
 
-#: A deer that saw nobody close for so many ms is calm, and goes back to its meadow.
+#: ms after which a deer that has seen nobody close is calm, and goes back to its meadow.
 CALM_AFTER = 5000
 
 
 def group(number: int) -> int:
-    """Return the group, from 0, of deer `number`, from 0: each has a meadow of its own."""
+    """Return the group, from 0, of deer `number`, from 0: each group has its own meadow."""
     return number // TOGETHER % MEADOWS
 
 
@@ -78,7 +78,7 @@ class Deer:
         self._home = home
         #: Where it grazes until it is calm.
         self._refuge = home
-        #: From when on it is calm, when it has fled last, and when it takes the next step.
+        #: When it will be calm, when it last began to flee, and when it takes the next step.
         self._calm = self._fled = self._steps = 0
 
     def act(self, now: int) -> int:
@@ -102,8 +102,8 @@ class Deer:
         return now + LOOK_EVERY
 
     def _steps_around(self, middle: Place, here: Place) -> Iterator[Goal]:
-        """Yield places to graze at around `middle`, and then around itself: if the way to its
-        meadow is barred it goes some other way first."""
+        """Yield places to graze at, around `middle` and then around `here`: if the way to its
+        meadow is barred, the deer goes some other way first."""
         reach = WIDTH * UNIT
         for x, y in (middle, here):
             for _ in range(TRIES):

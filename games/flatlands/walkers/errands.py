@@ -1,9 +1,9 @@
 """What a person of the herd does for another player: greets it, leads it to a sight, answers it,
 returns its wave, walks with it.
 
-Each errand goes step by step, and yields when its next step is due. Whoever is looked after is
-called the guest. An errand ends when the guest is not seen any more. This module never decides who
-goes on an errand, nor when: company.py does.
+Each errand goes step by step, and yields when its next step is due. The other player is called the
+guest. An errand ends when the guest is no longer seen. This module never decides who goes on an
+errand, nor when: company.py does.
 """
 
 import math
@@ -35,8 +35,8 @@ from flatlands.world.track import UNIT, Goal
 WAVE: Final = 1
 WONDER: Final = 6
 
-#: How near to its guest a greeter comes, in units, and for how many ms at least its words are left
-#: alone: then it waves, and the page shows the wave in their place.
+#: How near a greeter comes to its guest, in units, and the least ms for which its words can be read
+#: before it waves: the page shows the wave in their place.
 BESIDE: Final = 2 * UNIT
 READ_FOR: Final = 2600
 
@@ -44,25 +44,25 @@ READ_FOR: Final = 2600
 STANDS_FOR: Final = 2500
 LOOKS_FOR: Final = 1200
 
-#: How far people see what others do, in units, and how many of them have company enough: where so
-#: many see it, nobody greets, leads, or speaks to nobody.
+#: How far people see what others do, in units, and how many of them are company enough: where that
+#: many see it, the herd greets and leads nobody, and says nothing to nobody.
 SEES: Final = 24 * UNIT
 COMPANY: Final = 5
 
 #: ms that a leader stands after it has said where it leads, so that it can be clicked.
 STANDS_BEFORE: Final = 4000
 
-#: A guest follows if it is within so many units when the leader looks back. The leader looks again
-#: every LOOK_EVERY ms. The first time it calls, and after so many ms comes back to its guest; the
-#: next time it gives up after so many.
+#: A guest follows if it is within FOLLOWS_WITHIN units when the leader looks back. The leader looks
+#: again every LOOK_EVERY ms. The first time it calls, and comes back to its guest after
+#: COMES_BACK_AFTER ms; the next time it gives up after GIVES_UP_AFTER ms.
 FOLLOWS_WITHIN: Final = 7 * UNIT
 COMES_BACK_AFTER, GIVES_UP_AFTER = 10_000, 15_000
 LOOK_EVERY: Final = 800
 
-#: Whoever is farther away than so many units is not told that the leader gives up.
+#: A guest farther away than this, in units, is not told that the leader gives up.
 HEARS_WITHIN: Final = 16 * UNIT
 
-#: ms for which one whose wave is returned has company, if it walks on.
+#: ms for which a player whose wave is returned has company, if it walks on.
 COMES_ALONG_FOR: Final = 20_000
 
 #: ms until a search that is done a little at a time goes on.
@@ -78,7 +78,7 @@ class Errands:
         self._stage = stage
         self._loop, self._residents, self._movement = stage.loop, stage.residents, stage.movement
         self._sights = sights
-        #: How many are leading somebody.
+        #: How many people of the herd are leading somebody.
         self.leading = 0
 
     def notice(self, person: Resident, guest: int) -> None:
@@ -87,7 +87,7 @@ class Errands:
         self._look(person, guest)
 
     def greet(self, person: Resident, guest: int, again: bool, leads: bool) -> Errand:
-        """Greet a player who has come, or come `again`, by name, at once, so that others hear that
+        """Greet by name a player that has come, or come `again`, at once, so that others hear that
         it is greeted; walk up to it, wave, and lead it to a sight if `leads` and both are near the
         plaza."""
         player = self._player(guest)
@@ -109,7 +109,7 @@ class Errands:
         yield self._loop.now() + STANDS_FOR
 
     def greet_in_passing(self, person: Resident, guest: int, again: bool) -> None:
-        """Greet a player by name, on another errand."""
+        """Greet a player by name, without going to it."""
         self._tell(person, guest, AGAIN if again else random.choice(GREETINGS))
 
     def _emote(self, person: Resident, emote: int) -> None:
@@ -210,8 +210,8 @@ class Errands:
     # Who is near.
 
     def people_around(self, id: int) -> int:
-        """Return how many people see what a player does, itself among them if it is one of them; 0
-        if it is not seen."""
+        """Return how many people see what a player does, including itself if it is a person; 0 if
+        it is not seen."""
         player = self._player(id)
         if player is None:
             return 0
@@ -231,14 +231,14 @@ class Errands:
         return self._stage.away(person, self._player(guest))
 
     def _look(self, person: Resident, guest: int) -> None:
-        """Let a person that stands look at its guest."""
+        """Turn a person that stands towards its guest."""
         player = self._player(guest)
         if player is not None:
             (x, y), (px, py) = self._stage.at(person), self._stage.at(player)
             face(self._movement, person, px - x, py - y, self._loop.now())
 
     def _walk_up(self, person: Resident, guest: Player) -> None:
-        """Walk to a place beside a guest, on this side of it."""
+        """Walk to a place beside a guest, on the near side."""
         (x, y), (gx, gy) = self._stage.at(person), self._stage.at(guest)
         away = math.dist((x, y), (gx, gy))
         if away > BESIDE:

@@ -1,11 +1,11 @@
 """The herd: all computer players of a world, which one node keeps at a time, by a lease.
 
-Once a second the keeper leaves in the store where they are. If it dies, another node has the lease,
-and they go on there from where they were, in a later incarnation. What follows from two nodes that
-have a player at the same time is decided as for all players (takeovers.py): the higher incarnation
-keeps it. So no node ever takes a player away from its own screens: those of a node that has lost
-the lease, or cannot reach the store, walk on there until the other node is heard. This module never
-decides what they do: people.py, company.py and deer.py do.
+Once a second the keeper stores where they are. If it dies, another node gets the lease, and they go
+on there from where they were, in a later incarnation. If two nodes have a player at the same time,
+that is settled as for all players (takeovers.py): the higher incarnation keeps it. So no node ever
+takes a player away from its own screens: on a node that has lost the lease, or cannot reach the
+store, they walk on until the other node is heard. This module never decides what they do:
+people.py, company.py and deer.py do.
 """
 
 import random
@@ -30,19 +30,19 @@ from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Track
 
-#: The name of the lease begins with the first, that of the queue with the second, and that of the
-#: ground follows. The items of the queue, which are one group, say where they are, so many in each.
+#: What the names of the lease and of the queue begin with, before the name of the ground. The items
+#: of the queue, which are one group, say where they are, TOGETHER of them in each.
 LEASE, QUEUE = "herd", "tracks"
 TOGETHER = 400
 
-#: ms for which it counts when an item was put; after that it is no matter how long ago that was.
+#: ms for which it is known how long ago an item was put; an older one counts as this old.
 COUNTS_FOR = 24 * 3600 * 1000
 
-#: Without a store the ids begin at one of so many numbers.
+#: How many numbers there are at which the ids may begin, without a store.
 TURNS = 250
 
-#: ms after which computer players leave that another node does not take although it has the lease,
-#: and after which the keeper looks again whether any is missing.
+#: ms after which computer players leave if another node has the lease, but does not take them, and
+#: after which the keeper checks again whether any is missing.
 LOOKS_AFTER = 10_000
 
 
@@ -66,7 +66,7 @@ class Beast(Protocol):
 
 
 class Stored(NamedTuple):
-    """What the last keeper has left: the highest seq, and tracks by id."""
+    """What the last keeper has left in the store: the highest seq, and tracks by id."""
 
     seq: int
     tracks: dict[int, Track]
@@ -85,7 +85,7 @@ class Herd:
         self._queue = f"{QUEUE} {ground}"
         self._keeper, self._peers, self._takeovers = node.keeper, node.peers, node.takeovers
         self._sizes = sizes
-        #: The computer players that are here, by their ids; some may be at another node already.
+        #: The computer players that are here, by their ids; some may be on another node already.
         self._beasts: dict[int, Beast] = {}
         #: The middles of the meadows of groups of deer.
         self._meadows: dict[int, Place] = {}
@@ -94,10 +94,10 @@ class Herd:
         self._stopped = False
         self._acts = Agenda(self._loop, self._act)
         self._looks = self._loop.alarm(self._look_after)
-        #: What has happened in squares, until it is taken.
+        #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
         self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
-        #: What they may say to nobody, besides what they always may.
+        #: What they say to nobody, instead of what they otherwise say (SAYINGS in talk.py).
         self.quotes: list[str] = []
         self._company = Company(stage, self._person, self._begin_errand, self.quotes)
 
@@ -105,10 +105,10 @@ class Herd:
         return sum(1 for _ in self.residents())
 
     def start(self) -> None:
-        """Begin to keep the herd, now or later; without a store, one of this node's own."""
+        """Begin to keep the herd, now or later; without a store, this node keeps its own herd."""
         if self._keeper.store is None:
-            # The ids are others than those of an earlier process, whose herd may still be on
-            # screens of other nodes. Names and meadows stay the same.
+            # The ids should differ from those of an earlier process, whose herd may still be on
+            # the screens of other nodes. Names and meadows stay the same.
             turn = random.randrange(TURNS)
             meadows = deer.TOGETHER * deer.MEADOWS
             self._first = 1 + turn * len(people.NAMES), DEER_FROM + turn * meadows
@@ -116,8 +116,8 @@ class Herd:
             self.lease.start()
 
     def stop(self) -> None:
-        """Let another node keep the herd, because the server stops. They stay until that one has
-        them. Once it may, the lease is not `kept` any more."""
+        """Let another node keep the herd, because the server stops. They stay here until that node
+        has them. Once it may take them, the lease is no longer `kept`."""
         self._stopped = True
         self.lease.stop()
         if self._keeper.store is None:
@@ -150,14 +150,14 @@ class Herd:
         self._acts.put(person.resident.id, self._loop.now())
 
     def _attend(self) -> None:
-        """Hear the squares where people walk."""
+        """Subscribe to the squares where people walk."""
         reach, square = RANGE * UNIT, self._stage.grid.square
         here = Rect(*square(-reach, -reach), *square(reach, reach))
         self._stage.replicas.follow(here.squares())
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
-        """Take what has happened in a square, at the end of this turn of the loop: nothing may be
-        added to batches while they are being published."""
+        """Take what has happened in a square, and react at the end of this turn of the loop:
+        nothing may be added to batches while they are being published."""
         if not self.lease.kept:
             return
         if not self._news:
@@ -170,7 +170,7 @@ class Herd:
             self._company.heard(events)
 
     def _host(self, id: int, seq: int, place: Place) -> None:
-        """Let a computer player go on at a place, with a seq that is higher than all before."""
+        """Let a computer player go on at a place, with a seq that is higher than all its others."""
         is_deer = id >= DEER_FROM
         name = deer.NAME if is_deer else people.name(id - 1)
         resident = self._residents.join(name, place, id=id, seq=seq)
@@ -184,7 +184,7 @@ class Herd:
         self._acts.put(id, beast.act(self._loop.now()))
 
     def _home(self, id: int) -> Place:
-        """Return where a computer player begins that was never anywhere; for a deer, the middle of
+        """Return where a computer player that was never anywhere begins; for a deer, the middle of
         its meadow."""
         if id < DEER_FROM:
             return self._residents.spot()
@@ -196,16 +196,16 @@ class Herd:
     # What the lease asks for.
 
     def may_keep(self) -> bool:
-        """Say whether others would see what this node hosts."""
+        """Return whether others would see what this node hosts."""
         return self._peers.state == ALIVE and self._peers.linked
 
     def read(self, store: Store) -> Stored:
-        """Return where the last keeper has left them."""
+        """Return what the last keeper has left in the store."""
         found = NOTHING._replace(tracks={})
         now = self._loop.now()
         for item in store.group(self._queue, QUEUE):
             put = now - COUNTS_FOR + item.delay
-            # Version 0.3 has something between these, and reads no two.
+            # Version 0.3 has something between these, and cannot read just the two.
             seq, *_, some = msgpack.unpackb(item.body)
             for id, x, y, dx, dy, start, duration in some:
                 found.tracks[id] = Track(x, y, dx, dy, put + start, duration)
@@ -213,7 +213,7 @@ class Herd:
         return found
 
     def write(self, store: Store) -> None:
-        """Leave for the next keeper where they are."""
+        """Store where they are, for the next keeper."""
         now, residents = self._loop.now(), list(self.residents())
         seq = max((resident.seq for resident in residents), default=-1)
         for at in range(0, len(residents), TOGETHER):
@@ -244,7 +244,7 @@ class Herd:
             yield from range(first, first + count)
 
     def _begin(self, ids: Iterable[int], found: Stored) -> None:
-        """Host these, above all seqs that are known of them, from where they were last."""
+        """Host these from where they were last, with a seq above all that are known of them."""
         ids, now = list(ids), self._loop.now()
         left, replicas = self._residents.left, self._stage.replicas
         known = [max(replicas.seq(id), left[id][0] if id in left else -1) for id in ids]
@@ -261,11 +261,11 @@ class Herd:
             track = max(tracks, key=lambda track: track.start, default=None)
             self._host(id, seq, self._home(id) if track is None else track.at(now))
         self._loop.stats["herd_claimed"] += len(ids)
-        # A node that still has one of them may not be subscribed to where it is here.
+        # A node that still has one of them may not be subscribed to the square that it is in here.
         self._takeovers.name(ids)
 
     def _look_after(self) -> None:
-        """Host those that are missing, or let those go that no other node has taken."""
+        """Host those that are missing, or remove those that no other node has taken."""
         if self.lease.kept and not self._stopped:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
             here, known = self._residents.by_id, self._stage.replicas.player

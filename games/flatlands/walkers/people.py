@@ -16,15 +16,15 @@ NAMES = tuple(
     "Reed Robin Rook Rowan Sage Sorrel Teal Thistle Willow Wren".split()
 )
 
-#: How far from the origin they walk along each axis, in tiles: mostly no farther than the first,
-#: and in one of so many walks up to the second.
+#: How far from the origin they walk along each axis, in tiles: mostly no farther than NEAR, and in
+#: one walk of FAR_ONE_IN up to RANGE.
 NEAR, RANGE, FAR_ONE_IN = 12, 28, 4
 
 #: The least and the most ms for which they stand between two walks. With the most, and the time
 #: until another node keeps the herd of a dead one (lease.py), nobody stands for over 6 s.
 REST = (600, 1800)
 
-#: Goals that are tried, since some cannot be reached from everywhere.
+#: How many goals are tried, since some cannot be reached from everywhere.
 TRIES = 8
 
 #: What a person does for others, step by step: it yields the node time in ms of its next step.
@@ -50,17 +50,17 @@ class Person:
         self.errand: Errand | None = None
         #: Until when it walks to its goal and stands there, in node time.
         self._until = 0
-        #: Until when it stands still, whatever it was about to do besides an errand.
+        #: Until when it stands still, whatever it was about to do, unless it is on an errand.
         self._stands = 0
 
     def begin(self, errand: Errand) -> None:
-        """Go on an errand from the next step on, instead of the one that it is on, if any."""
+        """Go on an errand from the next step on, instead of the present one, if there is one."""
         if self.errand is not None:
             self.errand.close()
         self.errand = errand
 
     def stand(self, until: int) -> None:
-        """Begin nothing of its own before a node time: it is about to begin an errand."""
+        """Do nothing but an errand before a node time: one is about to begin."""
         self._stands = until
 
     def act(self, now: int) -> int:

@@ -22,14 +22,14 @@ FARTHEST: Final = 150
 #: beginning of the way.
 BEGINS: Final = 10
 
-#: The most tiles of the way between two of its points, and those between two places of a path that
-#: are looked at.
+#: The most tiles between two points of the way, and the tiles between two places of a path that are
+#: looked at.
 STRIDE, STEP = 6, 2
 
-#: A landmark is beside a path that comes so near to it, and the way ends so near to it, in tiles.
+#: How near a path comes to a landmark that is beside it, and how near to it the way ends, in tiles.
 BESIDE, STANDS_OFF = 11, 2
 
-#: A bridge shorter than so many tiles is no sight.
+#: A bridge shorter than this, in tiles, is not a sight.
 BRIDGED: Final = 6
 
 #: What a sight is, the best first.
@@ -39,8 +39,8 @@ _Tile = tuple[int, int]
 
 
 class Sight(NamedTuple):
-    """The way leads over `places`, in units, from BEGINS tiles off the origin on, to a sight of a
-    kind, `length` tiles from the origin. Between each two of them one can go straight."""
+    """A sight of a kind, and the way to it, `length` tiles from the origin. It goes straight from
+    each of the `places`, in units, to the next, from BEGINS tiles off the origin on."""
 
     kind: int
     length: float
@@ -98,7 +98,7 @@ class Sights:
         self, length: float, tiles: list[_Tile], start: _Tile, to: _Tile, marks: list[_Tile]
     ) -> tuple[float, list[_Tile]]:
         """Follow a path from one waypoint to another, after a way of `length` over `tiles`, and
-        note what is beside it; return the way that it ends."""
+        note what is beside it; return the length and the tiles of the whole way."""
         tiles, bridge = tiles[:], 0
         steps = max(abs(to[0] - start[0]), abs(to[1] - start[1])) // STEP
         for step in range(1, steps + 1):
@@ -120,7 +120,7 @@ class Sights:
         return length, tiles
 
     def _look_at(self, mark: _Tile, length: float, tiles: list[_Tile]) -> None:
-        """Note a landmark if one can go to it from the last of these tiles."""
+        """Note a landmark that is near the last of these tiles, with a straight way to it."""
         here, there = _places([tiles[-1], mark])
         away = math.dist(here, there) / UNIT
         if STANDS_OFF < away <= BESIDE:

@@ -1,4 +1,4 @@
-"""What computer players act on, and what they see there of others.
+"""What computer players act through, and what they see of others.
 
 They see what this node hears: players in squares that it is subscribed to. This module never
 decides what anybody does.
@@ -19,15 +19,15 @@ from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Goal
 
-#: Computer players with ids from there on are deer.
+#: Computer players with ids from this one on are deer.
 DEER_FROM: Final = 2**15
 
-#: At how many players around one of them looks at most: of a crowd that is close, some are enough.
+#: The most players around it that one of them looks at: of a crowd that is close, some are enough.
 LOOKS_AT: Final = 400
 
 
 class Stage:
-    """What computer players act on, and what they see there of others. Times are node time in ms,
+    """What computer players act through, and what they see of others. Times are node time in ms,
     distances are in units.
     """
 
@@ -42,7 +42,7 @@ class Stage:
         self._node.play.emit(square, player, event)
 
     def stroll(self, resident: Resident, goals: Iterable[Goal]) -> None:
-        """Let a computer player walk to the first of some goals that leads it anywhere."""
+        """Let a computer player walk to the first of some goals towards which it can move."""
         now = self.loop.now()
         for goal in goals:
             self.movement.act(resident, resident.ack + 1, now, goal)
@@ -54,7 +54,7 @@ class Stage:
         return player.track.at(self.loop.now())
 
     def away(self, one: Player, other: Player | None) -> float:
-        """Return how far another player is from one; it is infinite for one who is not seen."""
+        """Return the distance between two players; it is infinite if the other one is not seen."""
         return math.inf if other is None else math.dist(self.at(one), self.at(other))
 
     def near(self, place: Place, reach: int) -> list[Player]:
@@ -82,10 +82,10 @@ class Stage:
 
 
 def is_clockwork(player: Player) -> bool:
-    """Say whether a player is a computer player, but no deer."""
+    """Return whether a player is a computer player, but not a deer."""
     return player.id < DEER_FROM
 
 
 def is_person(player: Player) -> bool:
-    """Say whether a player is no computer player."""
+    """Return whether a player is not a computer player."""
     return player.id >= OTHERS_FROM

@@ -1,7 +1,7 @@
 """What people of the herd say: greetings, what they say to nobody, and answers by keyword.
 
-What is said to somebody contains that player's name, and nothing else does but what the almanac
-tells of it: so a page knows what its own player should read. An answer tells only what its speaker
+What is said to a player contains its name, and nothing else does, except what the almanac tells of
+it: so a page knows what its own player should read. An answer tells only what its speaker
 knows, and never pretends that a person gave it. This module never decides who speaks.
 """
 
@@ -51,9 +51,9 @@ _COMPASS: Final = "east south-east south south-west west north-west north north-
 
 
 class Facts(NamedTuple):
-    """What a speaker knows: the name of whom it answers, its own, and where it is, the nearest gem
-    that it sees and the nearest landmark that it knows, in units, or None. It sees so many people
-    and so many who are clockwork like itself."""
+    """What a speaker knows: the name of the player that it answers, its own, and where it is; the
+    nearest gem that it sees and the nearest landmark that it knows, in units, or None; and how many
+    people it sees, and how many who are clockwork like itself."""
 
     guest: str
     own: str
@@ -73,12 +73,12 @@ def way(here: Place, there: Place) -> str:
 
 
 def quotes(entries: Iterable[Entry]) -> list[str]:
-    """Return what is said to nobody of the almanac of a day."""
+    """Return what is said to nobody about the almanac of a day."""
     return [_QUOTES[one.kind](one) for one in entries if one.kind in _QUOTES]
 
 
 def _part(one: Entry) -> str:
-    """Return where the middle of a part of the world is, about where its landmark stands."""
+    """Return in words where the middle of a part of the world is; its landmark stands near it."""
     return way((0, 0), tuple((at * PART + PART // 2) * UNIT for at in (one.x, one.y)))
 
 
@@ -122,7 +122,7 @@ def _many(facts: Facts) -> str:
     return f"{{guest}}, I see {seen}. Press O, or Map, to see everybody."
 
 
-#: The first one whose words are in a sentence answers it.
+#: The first entry whose words are in a sentence answers it.
 _ANSWERS: Final[tuple[tuple[str, str | Callable[[Facts], str]], ...]] = (
     (
         r"ember|coal|fires?|relay|torch",

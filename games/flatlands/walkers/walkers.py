@@ -28,7 +28,7 @@ class Walkers(Part):
 
     @every(60, waits=True)
     def read(self) -> None:
-        """Let the herd that is kept here know the almanac of today, if anybody has asked for it."""
+        """Give the herd, if it is kept here, the almanac of today, if anybody has asked for it."""
         if self.herd.lease.kept and self.node.keeper.store is not None:
             self.herd.quotes[:] = quotes(self.entries.all(str(self.now() // DAY)))
 

@@ -4,18 +4,18 @@ import { HINT, join } from './game.js';
 
 const COLOURS = ['#2b2f36', '#e8524a', '#f2a13b', '#f4dc5b', '#63b75a', '#4fb3c6', '#5a7de0', '#a06ad6', '#e57fb5'];
 const SPILL = 2;                          // tiles to each side
-const SPARKS = 10_000;                    // ms for which who has eaten a mushroom is faster
-const SHOWN_FOR = 8000;                   // ms for which one sees a sentence
+const SPARKS = 10_000;                    // ms for which a mushroom makes a player faster
+const SHOWN_FOR = 8000;                   // ms for which a sentence is shown
 const sparks = new Map();                 // id of a player -> node time until which it has sparks
 
-/** Return the page's element of a selector; it must be there. @returns {any} */
+/** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);
 const spill = () => game.do.spill(SPILL);
 
 const game = join({
   canvas: part('canvas'),
   keys: { Space: spill },
-  // Who touches itself spills.
+  // A player that touches itself spills paint.
   tap: (x, y) => game.me !== null && Math.hypot(x - game.me.x, y - game.me.y) < 1 && (spill(), true),
 });
 
@@ -58,5 +58,5 @@ game.draw.player((ctx, { id, name, own, values }) => {
   game.draw.label(name, 0, -0.6);
 });
 
-// For again.js.
+// Tells again.js that the page has begun.
 document.documentElement.dataset.begun = '';

@@ -1,4 +1,4 @@
-"""A game with a page of its own: what one paints the other sees."""
+"""A game with its own page: what one player paints the other sees."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.inside import inside
 
 
 @pytest.mark.parametrize("address", ["/", "/?debug"])
-def test_a_player_that_walks_paints_the_floor_of_all(open_page, address):
+def test_a_player_that_walks_paints_the_floor_for_everybody(open_page, address):
     with inside("--game", "paint", STORE_URL="memory://") as server:
         url = f"http://localhost:{server.port}{address}"
         walker, other = open_page(url), open_page(url, viewport={"width": 390, "height": 700})
@@ -24,6 +24,6 @@ def test_a_player_that_walks_paints_the_floor_of_all(open_page, address):
         assert walker.locator("#board .own").count() == 1
         wait_for(other, f"{board} === '{walker.evaluate(board)}'")
         assert other.locator("#board li").count() == 1
-        # A page whose server ends says so in the console.
+        # A page whose server has ended says so in the console.
         for page in (walker, other):
             page.close()

@@ -1,15 +1,15 @@
-// The page of snake: bodies, heads, food, and how one begins anew.
+// The page of snake: bodies, heads, food, and how a player begins again.
 
 import { coloured } from './draw.js';
 import { HINT, join } from './game.js';
 
-const BOARD_EVERY = 3000;                 // ms between two looks at who has eaten the most
-const NECK_LASTS = 500;                   // ms of its way that are drawn behind a head: the ground shows it later
+const BOARD_EVERY = 3000;                 // ms between two requests for the board
+const NECK_LASTS = 500;                   // ms of its way drawn behind a head, until the ground shows them
 const COLOURS = 255;
-const LEAP = 2;                           // tiles within a frame: it was put there
+const LEAP = 2;                           // tiles in one frame: a head that moves farther was put there
 const ways = new Map();                   // id of a player -> its last places, as [node time, x, y]
 
-/** Return the page's element of a selector; it must be there. @returns {any} */
+/** Return the page's element for a selector; it must exist. @returns {any} */
 const part = (selector) => document.querySelector(selector);
 const line = part('#line'), button = part('#again');
 const colourOf = (id) => id % COLOURS + 1;
@@ -77,5 +77,5 @@ game.draw.player((ctx, { id, name, own, x, y, values }) => {
   game.draw.label(own ? '' : name, 0, -0.8);
 });
 
-// For again.js.
+// Tells again.js that the page has begun.
 document.documentElement.dataset.begun = '';

@@ -1,4 +1,4 @@
-"""Snake, on a server of two workers: who runs into another one falls, says so, and begins anew."""
+"""Snake on a server of two workers: a snake that runs into another falls, and starts over."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def walk_to(client, axis, at):
 
 
 @pytest.mark.process
-def test_a_snake_that_runs_into_another_one_begins_anew(open_page, tmp_path):
+def test_a_snake_that_runs_into_another_one_starts_over(open_page, tmp_path):
     store = f"sqlite:///{tmp_path / 'field.db'}"
     with serving("--game", "snake", "--workers", "2", "--store", store) as server:
         page = open_page(server.url, viewport={"width": 390, "height": 700})
@@ -31,8 +31,8 @@ def test_a_snake_that_runs_into_another_one_begins_anew(open_page, tmp_path):
             fence = SocketClient(server.port).hello("Fence")
             fence.until(lambda fence=fence: own in fence.model.players)
         x, y = fence.at(own)
-        # It goes to and fro across the way, and has closed it when the other one comes; or its way
-        # there closes it, if both began in one row.
+        # The snake goes back and forth across the way, and bars it when the other comes; or its way
+        # there does, if both began in one row.
         walk_to(fence, 0, x + 8 * UNIT)
         for rows in (-2, 2):
             walk_to(fence, 1, y + rows * UNIT)
@@ -45,6 +45,6 @@ def test_a_snake_that_runs_into_another_one_begins_anew(open_page, tmp_path):
         page.get_by_role("button", name="Again").click()
         page.get_by_role("button", name="Again").wait_for(state="hidden")
         page.keyboard.press("ArrowDown")
-        # A page whose server ends says so in the console.
+        # A page whose server has ended says so in the console.
         page.close()
         fence.close()

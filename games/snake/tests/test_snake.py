@@ -1,4 +1,4 @@
-"""Snake on two nodes: bodies, who falls, what is left of it, and who grows."""
+"""Snake on two nodes: bodies, which snakes fall, what is left of them, and which grow."""
 
 from flatlands.games.snake.game import FASTER, LONG, Food, Game
 from flatlands.world.track import UNIT
@@ -6,18 +6,18 @@ from tests.server.test_cells import world
 
 
 class Field(Game):
-    """Food lies at one tile only."""
+    """A field with food on one tile only."""
 
     def plant(self, cell):
         return [Food((20, 40))] if cell == (0, 1) else []
 
 
-#: The number of the kind of crumbs.
+#: The number of the kind of thing that a crumb is.
 CRUMB = 1
 
 
 def snakes():
-    """Return a harness and two snakes, at a node each: at (0, 40), and ten tiles east of it."""
+    """Return a harness and two snakes, on a node each: at (0, 40), and ten tiles east of that."""
     harness, a, b = world(play=Field)
     for client, column in ((a, 0), (b, 10)):
         put(client, column, 40)
@@ -42,7 +42,7 @@ def body(client, of):
     )
 
 
-def test_a_body_is_as_long_as_its_snake_is_fast_for_all():
+def test_everybody_sees_a_body_as_long_as_its_snake_is_fast():
     harness, a, b = snakes()
     a.walk(0, 1)
     harness.run(4000)
@@ -64,7 +64,7 @@ def test_a_snake_that_runs_into_another_one_falls_apart_into_food():
     colour, middle = a.id % 255 + 1, UNIT // 2
     assert b.model.players[b.id].values == [0, True] == a.model.players[b.id].values
     assert b.at() == (middle, 43 * UNIT + middle)
-    # Events of a game's first kind are there.
+    # The model has events of a game's first kind among its emotes.
     assert b.model.emotes == a.model.emotes == [("1", colour)]
     assert a.model.players[a.id].values == [0, False]
     b.send(35, "again", [])

@@ -36,5 +36,5 @@ def lines(square):
 
 
 def move(x, y, marker):
-    """A message of kind 13 with its name, and an object."""
+    """Return a message of kind 13 with its name, and an object."""
     return b"\x0d\xa4move" + msgpack.packb({"x": x, "y": y, "marker": marker})

@@ -6,8 +6,8 @@ import { element, icon, show } from './element.js';
 const SERVERS_SHOWN = 8;                  // in the legend
 
 export class AtlasPanel {
-  /** `on` has { zoom(factor), whole(), close() }. With `joins` there is a link to walk in instead of a
-   * button to close. */
+  /** `on` has { zoom(factor), whole(), close() }. With `joins` there is a link to join the world instead
+   * of a button to close. */
   constructor(on, joins) {
     this.line = element('p', { class: 'atlas-line panel', role: 'status', 'aria-live': 'off',
       hidden: true });
@@ -38,8 +38,8 @@ export class AtlasPanel {
     if (!is) this.tell(null);
   }
 
-  /** Show how many there are, and the colours of so many servers; `clockwork`: some are computer
-   * players. */
+  /** Show how many there are, by a line, and the colours of `servers` servers; `clockwork` is true if
+   * some are computer players. */
   count(line, servers, clockwork) {
     show(true, this.line);
     show(true, this.legend);

@@ -1,4 +1,4 @@
-// How many gems the player has found, in a chip that comes with the first of them, and the board of those who
+// How many gems the player has found, in a chip that appears with the first one, and the board of those who
 // have found the most. Touching the chip opens the board.
 
 import { Chip } from './chip.js';
@@ -6,14 +6,14 @@ import { element, show } from './element.js';
 import { Sheet } from './sheet.js';
 
 const REFRESH_EVERY = 10000;              // ms between questions while the board is open
-const TELL_AFTER = 1500;                  // ms without another gem, after which it is read out
+const TELL_AFTER = 1500;                  // ms without another gem after which the number is read out
 const FLIGHT_MS = 750;
-const ARC = 90;                           // css px that a gem flies above the straight way
-const STEPS = 12;                         // straight pieces of that way
+const ARC = 90;                           // css px that a gem flies above the straight line
+const STEPS = 12;                         // straight pieces of its path
 const LANDS_AT = 0.7;                     // the part of its size that a gem has when it lands
 
-/** @typedef {{ gems: number, place: number, of: number }} Score  The number of gems of the own player,
- * and its place among `of` players: from 1, or 0 if it has none yet. */
+/** @typedef {{ gems: number, place: number, of: number }} Score  The number of gems of this page's
+ * player, and its place among `of` players: from 1, or 0 if it has none yet. */
 
 /** Return a place in words: 1st, 2nd, 3rd, 4th ... */
 export function ordinal(place) {
@@ -50,7 +50,7 @@ export class Board extends Sheet {
     const counter = this.counter.root;
     counter.classList.add('gems');
     counter.setAttribute('aria-expanded', 'false');
-    // Only what the player found is read out, and not each gem of a row of them.
+    // Only the result is read out, not each gem of a row of them.
     this.told = element('span', { class: 'unseen', role: 'status' });
     this.list = element('ol', {});
     this.below = element('p', { class: 'below' });
@@ -65,7 +65,7 @@ export class Board extends Sheet {
     counter.addEventListener('animationend', () => counter.classList.remove('won'));
   }
 
-  /** Show how many gems the own player has.
+  /** Show how many gems the player has.
    * @param {Score} score */
   count(score) {
     this.score = score;
@@ -73,8 +73,8 @@ export class Board extends Sheet {
     this.counter.tell(score.gems > 0 ? countOf(score.gems, this.left) : null, more);
   }
 
-  /** The own player has one more gem: show it once the picture of it, in css px `side`, has flown from
-   * a place on the page to the counter. null means that nothing shall fly.
+  /** Count one more gem of the player, once its picture, `side` css px large, has flown from a place on
+   * the page to the counter. null means that nothing flies.
    * @param {Score} score
    * @param {{ canvas: HTMLCanvasElement, side: number, x: number, y: number } | null} flight */
   won(score, flight) {
@@ -83,7 +83,7 @@ export class Board extends Sheet {
       this.told.textContent = `${this.score.gems} ${this.#words()}.`;
     }, FLIGHT_MS + TELL_AFTER);
     const land = () => {
-      // Several may fly at once, and an earlier one must not count down.
+      // Several may fly at once: one that lands late must not lower the count.
       if (score.gems > this.score.gems) this.count(score);
       this.counter.root.classList.add('won');
       if (this.isOpen) this.ask();
@@ -115,7 +115,7 @@ export class Board extends Sheet {
     };
   }
 
-  /** Show the board: of each of the best the name, the number of gems, and whether it is the own player.
+  /** Show the board: the name of each of the best, the number of gems, and whether it is this page's player.
    * @param {Score} score @param {[string, number, boolean][]} top */
   show(score, top) {
     this.count(score);

@@ -67,11 +67,11 @@ export class Book {
     show(sums.length > 0, this.sums);
   }
 
-  /** Show what others have done while the player was away, for a while.
+  /** Show for a while what others have done while the player was away.
    * @param {Line[]} lines */
   since(lines) {
     if (lines.length === 0) return;
-    // On a phone it must not cover the own walker.
+    // On a phone it must not cover the player's walker.
     const most = byTouch() ? ON_SMALL_CARD : ON_CARD, more = lines.length - most;
     this.news.replaceChildren(...lines.slice(0, most).map(({ sign, text }) =>
       element('li', {}, icon(sign), element('span', {}, text))),
@@ -105,7 +105,7 @@ export class Book {
   }
 }
 
-/** Return on which day something was, in words.
+/** Return the day on which something happened, in words.
  * @param {number} at @param {number} now  both in ms since 1970 */
 export function dayOf(at, now) {
   const midnight = new Date(now).setHours(0, 0, 0, 0), day = new Date(at).setHours(0, 0, 0, 0);

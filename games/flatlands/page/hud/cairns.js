@@ -10,11 +10,11 @@ const TAIL = 9;                           // css px from the card to the tip of 
 const TAIL_EDGE = 22;                     // css px from the card's corner to the tail at least
 
 export class CairnCard {
-  /** `on` has { stone(), hide(), closeCairn() }. `onMoved()` is called when the card is elsewhere. */
+  /** `on` has { stone(), hide(), closeCairn() }. `onMoved()` is called when the card has moved. */
   constructor(on, giveFocusBack, onMoved) {
     this.giveFocusBack = giveFocusBack;
     this.onMoved = onMoved;
-    this.shown = '';                      // what the card says, to change the page only if need be,
+    this.shown = '';                      // what the card says, to change the page only if needed,
     this.placed = '';                     // and where it is
     /** @type {{ width: number, height: number, right: number, bottom: number } | null} Its size, and
      * that of the window, css px, once they were measured. */
@@ -45,7 +45,7 @@ export class CairnCard {
     const shown = [id, name, text, stones, may.stone, may.hide].join('\n');
     if (shown !== this.shown) {
       this.#write(player, name, text, stones);
-      // Of a stone that was added only the number changes: the line is not read out again.
+      // When a stone is added only the number changes, and the line is not read out again.
       const said = `A cairn. ${name}: ${text}`;
       if (this.told.textContent !== said) this.told.textContent = said;
       const focused = this.root.contains(document.activeElement);

@@ -6,11 +6,11 @@ import { TEXT_LIMIT } from '../protocol.js';
 import { byTouch, element } from './element.js';
 
 const LINES = 100;                        // that are kept
-const COUNTS_FROM = 90;                   // letters from which the rest is counted
+const COUNTS_FROM = 90;                   // letters from which on the remaining ones are counted
 const FADES_AFTER = 14000;                // ms
 const STEP = 44;                          // css px that an arrow key scrolls
 const FIND = /^\/find\s+(.*)/i;           // the rest is typed into the list of who is near
-const NEAR_END = 8;                       // css px: this near to the last line it stays there
+const NEAR_END = 8;                       // css px: this near to the last line, it follows new ones
 
 export class Chat {
   /** `on` has { say(text), typing(), find(text) }; `giveFocusBack` gives the focus to the world. */
@@ -29,7 +29,7 @@ export class Chat {
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       const text = this.field.value.trim();
-      // What was not sent stays.
+      // A text that was not sent stays.
       if (text !== '' && !this.on.say(text)) return;
       this.field.value = '';
       this.close();
@@ -60,7 +60,7 @@ export class Chat {
     this.giveFocusBack();
   }
 
-  /** Scroll by keys. In the world the same keys walk. */
+  /** Scroll by keys, which would walk in the world. */
   #key(event) {
     event.stopPropagation();
     const { log } = this, page = log.clientHeight - STEP;
@@ -90,8 +90,8 @@ export class Chat {
   /** Add a line. */
   add(name, colourId, look, text) {
     const { log } = this;
-    // Each in an element of its own, so that a name and a text written in different directions do
-    // not mix.
+    // Each in its own element, so that a name and a text written in different directions do not
+    // mix.
     const who = element('b', {}, element('bdi', {}, name));
     who.style.color = faceOf(colourId, look).ink;
     const line = element('li', { dir: 'auto' }, who, ' ', element('bdi', {}, text));

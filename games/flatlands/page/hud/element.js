@@ -49,7 +49,7 @@ const ICONS = {
   help: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5v.5',
 };
 
-/** Return a line drawing for a button: one of ICONS, or of another path. */
+/** Return a line drawing for a button: one of ICONS, or one of another path. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, 'svg'), path = document.createElementNS(SVG, 'path');
   svg.setAttribute('viewBox', '0 0 24 24');
@@ -64,12 +64,12 @@ export function signed(number) {
   return number < 0 ? '−' + String(-number) : String(number);
 }
 
-/** Show an element, or hide it, also from screen readers. */
+/** Show an element, or hide it, from screen readers too. */
 export function show(shown, made) {
   made.hidden = !shown;
 }
 
-/** Say whether this device is used with fingers. */
+/** Return whether this device is used with fingers. */
 export function byTouch() {
   return matchMedia('(pointer: coarse)').matches;
 }

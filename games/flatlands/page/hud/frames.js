@@ -1,11 +1,11 @@
-// Measures how long frames take, and decides what a machine can bear. It never touches the page.
+// Measures how long frames take, and decides how much a machine can draw. It never touches the page.
 
-const FRAMES = 150, FOR = 5000;           // so many frames are a sample, or those of so many ms
+const FRAMES = 150, FOR = 5000;           // a sample has this many frames, or lasts this many ms
 const LONGEST = 250;                      // ms that one frame counts for at most
 const SLOW = 18.5, CRAWLS = 30;           // ms per frame
 
-/** A sample of frames in a row. A page that slept for once has one frame that took long, which alone
- * changes little. */
+/** A sample of frames in a row. If the page slept once, one frame took long, which alone changes
+ * little. */
 export class Sample {
   constructor() {
     this.frames = 0;
@@ -13,7 +13,7 @@ export class Sample {
     this.last = NaN;
   }
 
-  /** Note a frame at a performance time, ms. Return how many ms a frame takes, or null as long as
+  /** Note a frame at performance time `at`, ms. Return how many ms a frame takes, or null as long as
    * that is not known.
    * @returns {number | null} */
   frame(at) {
@@ -27,9 +27,9 @@ export class Sample {
   }
 }
 
-/** How much is drawn. On some machines it costs too much to blur what moves behind the panels: all begin
- * `plain`, without blur, and only where frames are fast it comes. Where it makes them slow it goes for good.
- * Where frames take long even so, they get `coarse`, with fewer pixels. */
+/** How much is drawn. For some machines it is too much to blur what moves behind the panels. So all begin
+ * `plain`, without blur, and blur only if frames are fast; if that makes them slow, the blur goes for good.
+ * If frames take long even without it, they become `coarse`, with fewer pixels. */
 export class Effort {
   constructor() {
     this.plain = true;
@@ -37,7 +37,7 @@ export class Effort {
     this.blurred = false;                 // true once the blur has come
   }
 
-  /** Take how many ms a frame takes. */
+  /** Decide by how many ms a frame takes. */
   judge(took) {
     if (!this.plain) this.plain = took > SLOW;
     else if (took > CRAWLS) this.coarse = true;

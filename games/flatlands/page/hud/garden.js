@@ -1,4 +1,4 @@
-// The sheet from which one plants: what there is, and how many gems one has for it.
+// The sheet for planting: what can be planted, and how many gems the player has for it.
 
 import { KINDS } from '../grown.js';
 import { element } from './element.js';
@@ -22,7 +22,7 @@ export class Garden {
     sheet.onTurn = (open) => open && on.purse();
   }
 
-  /** Show how many gems are left; null while nobody knows.
+  /** Show how many gems are left; null while that is not known.
    * @param {number | null} gems */
   tell(gems) {
     for (const button of this.buttons) button.disabled = gems === null || gems < 1;

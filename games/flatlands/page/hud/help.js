@@ -17,8 +17,8 @@ const FORGETS = 'This server forgets gems, scores and cairns when it restarts, w
 const lower = (text) => text.charAt(0).toLowerCase() + text.slice(1);
 
 export class Help {
-  /** It tells of `deeds` too, as many as there are when it is opened; `walking` becomes what is printed on the
-   * keys that walk.
+  /** It lists `deeds` too, as they are when it is opened; `walking` resolves to what is printed on the keys that
+   * walk.
    * @param {import('./tools.js').Deed[]} deeds @param {Promise<string[]>} walking */
   constructor(deeds, walking) {
     this.deeds = deeds;
@@ -41,7 +41,7 @@ export class Help {
         element('button', { type: 'submit', class: 'play' }, 'Back to the world'))));
   }
 
-  /** Write down what there is to do. */
+  /** Fill in what a player can do. */
   fill() {
     const [[, walks], ...others] = BY_KEYS;
     const rows = [[this.arrows, walks], ...others, ...this.deeds.filter(({ letter }) => letter !== '')

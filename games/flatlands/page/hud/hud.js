@@ -1,7 +1,7 @@
 // The panels over the world. They know the page and not the game: they report what happens by
-// callbacks. All have one look, and each kind of word one place: short readings in the strip at the upper left (`chip`), notes on top
-// (`toast`, `hint`), what one opens beside the map (`sheet`), what is said at the lower left, and what can be done in the menu there
-// (`deed`). A new panel is one of these, made by a module of its own: it needs no CSS.
+// callbacks. All look alike, and each kind has its place: short readings in the strip at the upper left (`chip`), notes on top
+// (`toast`, `hint`), what the player opens beside the map (`sheet`), the chat at the lower left, and what can be done in the menu
+// there (`deed`). A new panel is one of these, made by its own module: it needs no CSS.
 
 import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
@@ -28,14 +28,14 @@ import { YouDialog } from './you.js';
 /** @typedef {import('./tools.js').Deed} Deed */
 
 const SAMPLE_AFTER = 5000;                // ms
-const TOLD_MS = 10000;                    // for which a screen reader may still come to a sentence
+const TOLD_MS = 10000;                    // for which a screen reader can still reach a sentence
 
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), follow(id), unfollow(), near(), find(text), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
    * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
-   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` there is only the map of everybody.
+   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` only the map of everybody is shown.
    * @param {Deed[]} deeds */
   constructor(root, on, pictures, deeds, live) {
     const focusWorld = () => this.focusWorld();
@@ -44,7 +44,7 @@ export class Hud {
     this.readingsPanel = new Readings(on.near);
     this.chat = new Chat(on, focusWorld);
     this.stick = new Stick(on.stick);
-    // After a click on a button the keys must control the walk again, and not press the button.
+    // After a click on a button, keys must control the walk again and not press the button.
     const then = (act) => (...given) => {
       act(...given);
       focusWorld();
@@ -137,8 +137,8 @@ export class Hud {
     return chip;
   }
 
-  /** Return a new sheet with a heading, to whose `root` what it shows is added. A key and an entry of the menu open it, and
-   * close it: those of `deed`, whose label is the sheet's name.
+  /** Return a new sheet with a heading; add what it shows to its `root`. The key and the menu entry of `deed`, whose label is
+   * the sheet's name, open and close it.
    * @param {string} heading @param {Omit<Deed, 'act'>} deed */
   sheet(heading, deed) {
     const sheet = new Sheet(deed.label, heading);
@@ -213,14 +213,14 @@ export class Hud {
     if (focused && button === null) this.focusWorld();
   }
 
-  /** Let screen readers read what happened, if it can be seen on the canvas only. */
+  /** Let screen readers read what happened, if it is shown only on the canvas. */
   tell(text) {
     const line = element('p', {}, text);
     this.told.append(line);
     setTimeout(() => line.remove(), TOLD_MS);
   }
 
-  /** Show in the tab what happens, as long as the page is hidden. */
+  /** Show in the tab's title what happens, as long as the page is hidden. */
   callBack(text) {
     if (document.hidden) document.title = `${text} · ${this.pageTitle}`;
   }
@@ -258,11 +258,11 @@ export class Hud {
     this.focusWorld();
     this.hint(null);                      // it would shine through
     dialog.showModal();
-    dialog.scrollTop = 0;                 // it may have gone to the button that has the focus
+    dialog.scrollTop = 0;                 // it may have scrolled to the button that has the focus
   }
 
-  /** Show a sentence for some seconds, `least` ms if that is given; whoever looks elsewhere finds it in the tab. A button
-   * calls `onGo()`, if there is one, which leads to what the sentence is about.
+  /** Show a sentence for some seconds, at least `least` ms, and in the tab's title while the page is hidden. With an `onGo()`
+   * there is a button that calls it, to go to what the sentence is about.
    * @param {(() => void) | null} onGo */
   toast(text, onGo = null, least = 0) {
     this.notes.toast(text, onGo === null ? null : () => {
@@ -272,13 +272,13 @@ export class Hud {
     this.callBack(text);
   }
 
-  /** Show a hint for a while; null hides it. With fingers it is `touched`.
+  /** Show a hint for a while, or `touched` on a device used with fingers; null hides it.
    * @param {string | null} text */
   hint(text, touched = text) {
     this.notes.hint(byTouch() ? touched : text);
   }
 
-  /** List who and what is near, or what has the letters of a text: see NearDialog.
+  /** List who and what is near, or only what contains a text: see NearDialog.
    * @param {import('../near.js').Near[]} walkers @param {import('../near.js').Near[]} places
    * @param {(near: import('../near.js').Near, act: string) => void} onChoose
    * @param {(text: string) => void} onSeek */
@@ -315,7 +315,7 @@ export class Hud {
     if (on) this.hint(null);              // on the smallest screens there is no room for both
   }
 
-  /** Measure how long frames take, and draw what this machine can bear. */
+  /** Measure how long frames take, and draw as much as this machine can. */
   #sampleFrames() {
     const sample = this.sample = new Sample();
     const count = (at) => {

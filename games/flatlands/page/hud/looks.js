@@ -1,5 +1,5 @@
-// Chooses a look: the own face, which turns, and beside it colour, hat and ears to go through by buttons or
-// arrow keys.
+// Chooses a look: shows the player's face, which turns, and beside it colour, hat and ears, which buttons
+// or arrow keys change.
 
 import { COLOURS, EARS, HATS, lookOf, partsOf } from '../faces.js';
 import { element, icon } from './element.js';

@@ -1,4 +1,4 @@
-// The list of who and what is near: for keys, and for whoever cannot see the canvas.
+// The list of who and what is near: for keys, and for players who cannot see the canvas.
 
 import { faceOf, isClockwork } from '../faces.js';
 import { element, icon, show } from './element.js';
@@ -7,7 +7,7 @@ import { element, icon, show } from './element.js';
 
 export class NearDialog {
   constructor() {
-    /** Called with the letters by which somebody looks for a name. @type {(text: string) => void} */
+    /** Called with the letters of a name that the player looks for. @type {(text: string) => void} */
     this.onSeek = () => {};
     this.field = element('input', { type: 'text', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
       placeholder: 'Find people, landmarks, cairns…' });
@@ -32,8 +32,8 @@ export class NearDialog {
     return this.field.value.trim();
   }
 
-  /** Fill the list; `onChoose(near, act)` is called with what is chosen of it, once the dialog is closed:
-   * 'open', 'wave' or 'follow'.
+  /** Fill the list; `onChoose(near, act)` is called with what was chosen once the dialog is closed; `act`
+   * is 'open', 'wave' or 'follow'.
    * @param {Near[]} walkers @param {Near[]} places @param {(near: Near, act: string) => void} onChoose */
   fill(walkers, places, onChoose) {
     const row = (near) => {

@@ -6,7 +6,7 @@ import { RaceNote } from './race.js';
 const TOAST_MS = 3200, LETTER_MS = 80, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
 
 export class Notes {
-  /** `onUnfollow()` is called when the player wants to follow nobody any more; `on` has what RaceNote needs. */
+  /** `onUnfollow()` is called when the player wants to stop following; `on` has what RaceNote needs. */
   constructor(onUnfollow, on) {
     this.text = element('span', {});
     // It changes each second, so screen readers do not read it out.
@@ -46,7 +46,7 @@ export class Notes {
     this.onClick = button?.onClick;
   }
 
-  /** Show beside the banner's text how long something still takes. */
+  /** Show beside the banner's text how long something will still take. */
   countdown(text) {
     if (this.count.textContent !== text) this.count.textContent = text;
   }
@@ -58,8 +58,8 @@ export class Notes {
     show(name !== null, this.followNote);
   }
 
-  /** Show a sentence for as long as one reads it, for `least` ms, and if there is an `onGo()` a button that leads to
-   * what it is about.
+  /** Show a sentence for as long as it takes to read, at least `least` ms, and with an `onGo()` a button that calls
+   * it, to go to what the sentence is about.
    * @param {(() => void) | null} onGo */
   toast(text, onGo, least = 0) {
     if (onGo === null) return this.#flash(this.toastNote, text, Math.max(TOAST_MS, least, LETTER_MS * text.length));
@@ -87,7 +87,7 @@ export class Notes {
     clearTimeout(note.timer);
     const hide = () => {
       note.classList.remove('shown');
-      // Once it has faded, nobody shall come across it any more.
+      // Once it has faded, keys and screen readers must not find it any more.
       note.timer = setTimeout(() => note.replaceChildren(), FADE_MS);
     };
     if (text === null) return hide();

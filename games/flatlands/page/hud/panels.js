@@ -1,5 +1,5 @@
-// Where the panels are on the screen, so that marks on the canvas leave them free. They are measured
-// when one of them, or the window, has changed its size, after the layout: none is forced for it.
+// Where the panels are on the screen, so that marks on the canvas keep clear of them. They are
+// measured after the layout when one of them, or the window, has changed its size; none is forced.
 
 const ROOM = 6;                           // css px kept free around a panel
 
@@ -22,9 +22,9 @@ export class Panels {
     this.observer.observe(panel);
   }
 
-  /** Measure them after the next layout, because one has moved without another size. */
+  /** Measure them after the next layout, because one has moved without changing its size. */
   moved() {
-    // What is observed anew is reported once.
+    // An element that is observed again is reported once.
     this.observer.unobserve(this.root);
     this.observer.observe(this.root);
   }

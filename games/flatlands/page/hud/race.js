@@ -1,14 +1,14 @@
-// The note about a race: where one may race to, the clock of the race, and how it has ended.
+// The note about a race: where the player may race to, the clock of the race, and how it ended.
 
 import { element, icon, show } from './element.js';
 
-/** What the note shows: the clock or '', a text, the word of its button or '', and whether one may stop the race.
+/** What the note shows: the clock or '', a text, the word on its button or '', and whether the race can be stopped.
  * @typedef {{ clock: string, text: string, button: string, stop: boolean }} Shown */
 
 export class RaceNote {
   /** `on` has { race(), stopRace() }. */
   constructor(on) {
-    this.shown = '';                      // what it shows, to change the page only if need be
+    this.shown = '';                      // what it shows, to change the page only if needed
     // It changes all the time, so screen readers do not read it out.
     this.clock = element('b', { role: 'timer', 'aria-live': 'off' });
     this.text = element('bdi', {});

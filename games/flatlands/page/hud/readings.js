@@ -1,5 +1,5 @@
 // Who is in view, in a chip that opens the list of them, and the readings: what the page measures about itself, four
-// times a second. Those are shown while the grid is.
+// times a second. The readings are shown while the grid is.
 
 import { Chip } from './chip.js';
 import { element, show, signed } from './element.js';

@@ -1,5 +1,5 @@
-// A sheet: what one opens beside the world and reads while one walks on, such as the board of gems. One at a
-// time is open.
+// A sheet: what a player opens beside the world and reads while walking on, such as the board of gems. One at
+// a time is open.
 
 import { element, icon, show } from './element.js';
 
@@ -7,7 +7,7 @@ import { element, icon, show } from './element.js';
 let opened = null;
 
 export class Sheet {
-  /** `label` is its name, and `heading` is written above `root`, to which what it shows is added. */
+  /** `label` is its name, and `heading` is written above `root`, which holds what it shows. */
   constructor(label, heading) {
     /** @type {(open: boolean) => void} Called whenever it opens or closes. */
     this.onTurn = () => {};
@@ -32,7 +32,7 @@ export class Sheet {
     opened?.close();
     opened = this;
     show(true, this.root);
-    // Screen readers then read it; the keys that walk still do.
+    // Screen readers then read it, and the keys that walk still work.
     this.root.focus({ preventScroll: true });
     this.onTurn(true);
   }

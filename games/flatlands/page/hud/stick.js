@@ -2,7 +2,7 @@
 
 import { element } from './element.js';
 
-const DEAD = 0.24;                        // part of the radius in which the stick is neutral
+const DEAD = 0.24;                        // part of the radius within which the stick is neutral
 const AXIS = 0.383;                       // sine of 22.5 degrees: each of the eight directions has
                                           // an eighth of the turn
 

@@ -11,7 +11,7 @@ export class Title {
     /** @returns {any} */
     const part = (selector) => root.querySelector(selector);
     this.root = root;
-    /** What the player did before this was there, as early.js has kept it. */
+    /** What the player did before this module was loaded, as early.js has kept it. */
     this.early = document.documentElement.dataset;
     this.live = part('.now');
     this.invited = part('.invited');
@@ -19,7 +19,7 @@ export class Title {
     this.field = part('input');
     this.error = part('.error');
     this.button = part('.play');
-    /** How far the middle of what the card leaves free is from that of the page, in parts of its width and height. */
+    /** From the page's middle to the middle of what the card leaves free, in parts of the page's width and height. */
     this.aside = { x: 0, y: 0 };
     const card = part('.card'), observer = new ResizeObserver(() => this.#look(card));
     for (const one of [root, card]) observer.observe(one);
@@ -36,7 +36,7 @@ export class Title {
     });
   }
 
-  /** Show the title. A name stays that the player typed before this was there. */
+  /** Show the title. A name that the player has already typed stays. */
   open(suggestedName, look, invitedBy) {
     const typed = 'typed' in this.early;
     if (!typed) this.field.value = suggestedName;
@@ -60,7 +60,7 @@ export class Title {
     this.aside = wide > high ? { x: right / wide / 2, y: 0 } : { x: 0, y: (top / high - 1) / 2 };
   }
 
-  /** Play, if the player has pressed Play before this could be done. */
+  /** Play, if the player pressed Play before this was possible. */
   obeyEarly() {
     if ('pressed' in this.early) this.form.requestSubmit();
   }

@@ -1,5 +1,5 @@
-// What a player can do besides walking: two buttons that are always there, a menu of all others by their names,
-// the key of each, and the dialog with the invite link.
+// What a player can do apart from walking: two buttons that are always shown, a menu of all else by name, the
+// key of each, and the dialog with the invite link.
 
 import { walkingKeys } from '../keys.js';
 import { element, icon, show } from './element.js';
@@ -9,7 +9,7 @@ import { makeLegend } from './legend.js';
 /**
  * What a player can do: by the letter of its key ('' if it has none), and by an entry of the menu, unless
  * `elsewhere` says that another button does it. `sign` is the picture, one of ICONS or a path, and `help` what the help says.
- * One that `lasts` is not there where the server keeps nothing, and one with `atEnd` comes after all others.
+ * One that `lasts` is hidden where the server keeps nothing, and one with `atEnd` comes after all others.
  * @typedef {{ letter: string, sign: string, label: string, help: string, act: () => void, lasts?: boolean,
  * elsewhere?: boolean, atEnd?: boolean }} Deed
  */
@@ -19,7 +19,7 @@ export class Tools {
   constructor(on, giveFocusBack) {
     /** @type {Deed[]} */
     this.deeds = [];
-    this.lasting = false;                 // true where the server keeps what lasts
+    this.lasting = false;                 // true if the server keeps what lasts
     /** @type {Map<Deed, HTMLElement>} */
     this.entryOf = new Map();
     /** @type {HTMLElement | null} The first entry of those at the end. */
@@ -46,7 +46,7 @@ export class Tools {
     this.legend = makeLegend();
   }
 
-  /** Let the player do something more; return its entry of the menu.
+  /** Add a deed; return its entry of the menu.
    * @param {Deed} deed */
   add(deed) {
     const { letter, sign, label } = deed;
@@ -54,7 +54,7 @@ export class Tools {
       element('span', { class: 'word' }, label), element('kbd', { class: 'fine', 'aria-hidden': 'true' }, letter.toUpperCase()));
     entry.addEventListener('click', () => {
       this.#openMore(false);
-      // After a click the keys must control the walk again, unless what is done opens something.
+      // After a click keys must control the walk again, unless the deed opens something.
       this.giveFocusBack();
       deed.act();
     });
@@ -66,7 +66,7 @@ export class Tools {
     return entry;
   }
 
-  /** A key with a letter was pressed; return whether it does anything. */
+  /** Handle the key of a letter; return whether it does anything. */
   press(letter) {
     const deed = this.deeds.find((each) => each.letter === letter);
     if (deed === undefined || (deed.lasts && !this.lasting)) return false;
@@ -86,14 +86,14 @@ export class Tools {
     else document.removeEventListener('pointerdown', this.outside, true);
   }
 
-  /** Show what is about things that last. */
+  /** Show the deeds about things that last. */
   showLasting() {
     this.lasting = true;
     for (const entry of this.entryOf.values()) show(true, entry);
   }
 }
 
-/** Return a button that is always there; its word is shown on small screens only. */
+/** Return a button that is always shown; its word is shown only on small screens. */
 function button(sign, label, title, onClick) {
   const made = element('button', { type: 'button', 'aria-label': label, title }, icon(sign),
     element('span', { class: 'word' }, label));
@@ -124,7 +124,7 @@ class LinkDialog {
     this.note.textContent = local ? 'It works on this machine only. For others, start the server with '
       + 'make play HOST=0.0.0.0 and open the address that it prints.' : '';
     this.copy.textContent = 'Copy';
-    // Both need https, or a page of this machine.
+    // Both need https, or a page from this machine.
     show(typeof navigator.share === 'function', this.share);
     show(navigator.clipboard !== undefined, this.copy);
     this.field.focus();
@@ -136,7 +136,7 @@ class LinkDialog {
       await navigator.share({ title: 'Flatlands', text: 'Come and walk with me:', url: this.field.value });
       this.root.close();
     } catch (error) {
-      // Whoever changes their mind still has the link in the field.
+      // The player may have cancelled, and the link is still in the field.
       if (!(error instanceof DOMException)) throw error;
     }
   }

@@ -32,7 +32,7 @@ export class YouDialog {
     });
   }
 
-  /** Prepare the dialog, which is opened then, for a player of this name and look. */
+  /** Prepare the dialog, which is about to be opened, for a player of this name and look. */
   open(name, look) {
     this.field.value = name;
     this.looks.look = look;
@@ -41,7 +41,7 @@ export class YouDialog {
     show(true, this.anew);
   }
 
-  /** Called when the dialog has been opened. */
+  /** Turn the face and select the name, once the dialog has been opened. */
   opened() {
     this.looks.turn();
     // On a touch screen the focus would open the keyboard over the face.

@@ -1,5 +1,5 @@
-// Draws the map of everybody: the land, whoever is there, and what the own player has found. It draws on a
-// canvas of its own, above the world.
+// Draws the map of everybody: the land, all players, and what this page's player has found. It draws on its
+// own canvas, above the world.
 
 import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
@@ -37,8 +37,8 @@ const TAU = Math.PI * 2;
  * found: import('../landmarks.js').Landmark[], cairns: { x: number, y: number }[],
  * waiting: import('../twins.js').Waiting[], ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
  * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
- * What is drawn. `here` is the own player, `waiting` who waits at twin stones, `aim` the place to which an arrow leads, and `ember` who carries
- * it, all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
+ * What is drawn. `here` is this page's player, `waiting` who waits at twin stones, `aim` where an arrow leads, and `ember` its carrier,
+ * all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
  * `shown` is 0 .. 1; `channels` shows the grid, and which server has most players of a square. */
 
 export class AtlasView {
@@ -96,7 +96,7 @@ export class AtlasView {
     ctx.globalAlpha = 1;
   }
 
-  /** Return a picture of a round glow in a colour, which is made once. */
+  /** Return the picture of a round glow in a colour; each is made once. */
   #glow(colour) {
     let canvas = this.glows.get(colour);
     if (canvas === undefined) {
@@ -125,8 +125,8 @@ function placed(dot, gaze) {
   return { dot, x, y, side, reach: Math.max(side, 12) * 2, alpha: Math.max(Math.min(come, left), 0) };
 }
 
-/** Return how brightly a dot flashes, 0 .. 1. The server tells once a second how many messages there were,
- * and so their flashes are spread over a second, from another moment on for each dot. */
+/** Return how brightly a dot flashes, 0 .. 1. The server tells once a second how many messages there were, so
+ * their flashes are spread over a second, which begins at another moment for each dot. */
 function flashOf({ col, row, batches, told }, now, still) {
   if (batches === 0) return 0;
   const count = still ? 1 : Math.min(batches, FLASHES);
@@ -201,8 +201,8 @@ function colourOf({ node }, channels) {
   return channels ? hueOf(node) : SOMEBODY;
 }
 
-/** Draw the landmarks that the own player has found, by name, and the cairns that it knows of. A name stands below its
- * picture, or above it if there the own player is. */
+/** Draw the landmarks that this page's player has found, with names, and the cairns that it knows. A name is below the
+ * picture, or above it if the player is below. */
 function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
   const tile = gaze.scale / side, own = here === null ? null : gaze.toScreen(here.x / side, here.y / side);
   for (const { x, y } of tile < CAIRNS_FROM ? [] : cairns) {
@@ -220,7 +220,7 @@ function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
     const picture = miniatureOf(kind, Math.round(LANDMARK * dpr)), wide = picture.width / dpr, high = picture.height / dpr;
     ctx.drawImage(picture, at.x - wide / 2, at.y + 4 - high, wide, high);
-    // What is said of the next fire has its name.
+    // The words about the next fire contain its name.
     if (PART * tile < TITLES_FROM || name === goal?.name) continue;
     const title = textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
     const covered = own !== null && Math.abs(own.x - at.x) < title.w / dpr / 2 + 12 && Math.abs(own.y - at.y - 13) < 20;
@@ -228,7 +228,7 @@ function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
   }
 }
 
-/** Draw twin stones where somebody waits, with the name. */
+/** Draw the twin stones where somebody waits, with that player's name. */
 function drawWaiting(ctx, { gaze, waiting, side }, dpr) {
   for (const { x, y, name } of waiting) {
     const at = gaze.toScreen(x / side, y / side);
@@ -254,7 +254,7 @@ function drawFires(ctx, { gaze, fires, ember, goal, side, now, still }, dpr) {
   put(ctx, textOf(`${goal.name} is dark`, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }), x, y + 24, dpr);
 }
 
-/** Draw the borders of squares, and of the sheets of each level: what is too dense is faint. */
+/** Draw the borders of squares, and of the sheets of each level, faint where they are dense. */
 function drawGrid(ctx, gaze) {
   for (let level = 0; level < 8; level++) {
     const wide = 16 ** level, gap = wide * gaze.scale;
@@ -302,7 +302,7 @@ function drawPlaza(ctx, gaze, side) {
   ctx.restore();
 }
 
-/** Draw a ring around the own player, which breathes. */
+/** Draw a ring, which breathes, around this page's player. */
 function drawOwn(ctx, { gaze, here, side, ownId, ownLook, now, still }) {
   const { x, y } = gaze.toScreen(here.x / side, here.y / side);
   const breath = still ? 0 : Math.sin(now / 450) * 1.5;

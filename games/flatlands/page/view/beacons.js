@@ -1,4 +1,4 @@
-// The light of landmarks that are out of sight, by night: it stands over the horizon, at the edge of the screen.
+// The light by night of landmarks that are out of sight: it is seen over the horizon, at the screen's edge.
 
 import { keyOf } from '../ember.js';
 import { LANDMARKS } from './landmarks.js';
@@ -29,7 +29,7 @@ export function beaconAt({ width, height, tile }, px, py) {
   if (share >= 1) return null;
   const beyond = Math.hypot(dx, dy) * (1 - share) / tile;
   if (beyond > FAR) return null;
-  // What is just out of view lights the screen by itself.
+  // A light just out of view lights the screen by itself.
   const bright = Math.min(beyond / HIGH, 1) * (1 - beyond / FAR);
   return { x: Math.round(width / 2 + dx * share), y: Math.round(height / 2 + dy * share), bright };
 }

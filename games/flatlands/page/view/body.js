@@ -177,7 +177,7 @@ function paintFeet(ctx, step) {
   }
 }
 
-/** Return a faint copy, for a walker behind something. It is made once, because drawing with less
+/** Return a faint copy, for a walker behind something. It is made once, because drawing with lower
  * opacity costs more each time. */
 function faded(canvas) {
   const copy = canvasOf(canvas.width, canvas.height), ctx = contextOf(copy);

@@ -1,6 +1,5 @@
-// Bridges: where a path runs over water. The terrain only gives each tile's distance to the path. So
-// the middle line of each bridge is traced once through these distances, and planks are laid across
-// it.
+// Bridges: where a path runs over water. The terrain only gives each tile's distance to the path, so
+// each bridge's middle line is traced once through these distances, and planks are laid across it.
 
 import { BRIDGE, CHUNK, WATER_BELOW } from '../terrain.js';
 import { Lru } from './sprite.js';
@@ -12,9 +11,9 @@ const SHORTEST = 14;                      // points of a side branch; a shorter 
 const SIDE = 1.3;                         // tiles beside the middle within which water counts
 const ONTO_LAND = 0.9;                    // tiles by which a bridge overlaps its banks
 const LOST = 14;                          // 1/16 tile from the path's middle, where a trace ends
-const MET = 0.9;                          // tiles: two middle lines that are nearer are one
+const MET = 0.9;                          // tiles: middle lines nearer than this are one
 const EDGE = 27;                          // 1/16 tile of path distance at a plank's end
-export const WIDEST = 2.7;                // tiles from the middle; what is farther is another deck
+export const WIDEST = 2.7;                // tiles from the middle; farther planks are another deck's
 
 /** @typedef {{ xs: number[], ys: number[], lefts: number[], rights: number[] }} Line  Points of a
  * bridge's middle line in tiles, and the tiles from there to both edges of the deck. */
@@ -56,7 +55,7 @@ export class Bridges {
       || a[1] - b[1] || a[0] - b[0]);
   }
 
-  /** Return lines through all tiles. A tile that no line covers begins another line. */
+  /** Return lines through all tiles. A tile that no line covers begins a new one. */
   #trace(tiles) {
     const lines = [];
     for (const tile of tiles) {

@@ -23,7 +23,7 @@ function pane(ctx, x, y, width, height, frame = '#7a5438') {
   box(ctx, frame, x - width / 2, y - 0.02, width, 0.05);
 }
 
-/** Draw short joints of masonry in rows between `from` and `to`, on a tower that is so wide there. */
+/** Draw short joints of masonry in rows between `from` and `to`, on a tower of that width there. */
 function joints(ctx, style, from, to, low, high, gap = 0.46) {
   for (let y = from, row = 0; y > to; y -= gap, row++) {
     const half = low + (high - low) * (from - y) / (from - to) - 0.25;

@@ -1,5 +1,5 @@
-// Butterflies over the flowers, and where fireflies are at night. Each stays in its own patch, and its
-// path is a function of time alone.
+// Butterflies over the flowers, and the places of fireflies at night. Each stays in its own patch, and
+// its path is a function of time alone.
 
 import { GRASS, WOOD } from '../terrain.js';
 import { part, rollAt } from './dice.js';

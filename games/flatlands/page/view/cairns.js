@@ -6,14 +6,14 @@ import { CAIRN_TONES, SHADOW } from './palette.js';
 import { oval, spriteOf } from './sprite.js';
 
 const LEAST = 3, MOST = 9;                // stones that are drawn
-const VARIANTS = 4;                       // heaps of as many stones that look different
+const VARIANTS = 4;                       // heaps with the same number of stones that look different
 const SALT = 0xca12;
 /** How many stones lie in each row, from the lowest one on, by the number of all. */
 const ROWS = [[2, 1], [2, 1, 1], [3, 1, 1], [3, 2, 1], [3, 2, 1, 1], [4, 2, 1, 1], [4, 3, 1, 1]];
-const WIDTHS = [0, 0.4, 0.74, 1, 1.2];    // tiles: how wide a row of so many stones is
+const WIDTHS = [0, 0.4, 0.74, 1, 1.2];    // tiles: how wide a row is, by its number of stones
 const FLAT = 0.135;                       // tiles: half the height of a stone in the lowest row
 const SMALLER = 0.9;                      // factor from one row to the next
-const SIZE = 1.35;                        // factor of all of it: it must not look like pebbles
+const SIZE = 1.35;                        // factor of the whole heap: it must not look like pebbles
 const TOP = 1.05;                         // tiles before that, from the ground to the top of the highest one
 
 /** Paint a stone around (x, y), with the light from the upper left. */

@@ -1,6 +1,6 @@
 // Cliffs, and what lies on them. The foot of a rim is drawn where its tiles end. Its top is the same
 // shape, moved up the screen, so that a face is visible wherever rock faces south. The plateau on it is
-// drawn where its tiles are, since one walks there.
+// drawn where its tiles are, since players walk there.
 
 import { ROCK } from '../terrain.js';
 import { part, rollAt } from './dice.js';
@@ -63,7 +63,7 @@ function paintNorthEdge(ctx, rock) {
   strokeOutline(ctx, rock, 'rgba(58, 62, 56, 0.35)', 0.07);
 }
 
-/** Paint upright cracks on the faces; the top hides those that lie elsewhere. */
+/** Paint upright cracks on the faces; the top hides all others. */
 function paintFaceCracks(ctx, window, tones) {
   const { x0, y0, tiles } = window;
   ctx.strokeStyle = tones.crack;

@@ -11,8 +11,8 @@ let xs = new Float32Array(1024), ys = new Float32Array(1024);
 
 /** Return the outline of the area where `values` are positive. These are side x side samples, the first
  * at tile `first` + 0.5 both ways. A corner between an inside and an outside sample lies where the
- * values cross zero, but between the fractions `near` and `far` of the way to the outside sample, so
- * that the curve agrees with the tiles.
+ * values cross zero, but no nearer than `near` and no farther than `far` of the way to the outside
+ * sample, so that the curve agrees with the tiles.
  * @returns {Outline} */
 export function outline(values, side, first, near, far) {
   let inside = 0;

@@ -27,7 +27,7 @@ function leg(ctx, x, swing, style) {
   oval(ctx, foot + 0.01, -0.035 - lift, 0.06, 0.04, INK);
 }
 
-/** Paint one antler, which grows up and aside from (x, y); `side` is -1 or 1. */
+/** Paint one antler, which grows up and sideways from (x, y); `side` is -1 or 1. */
 function antler(ctx, x, y, side) {
   ctx.lineCap = 'round';
   ctx.lineJoin = 'round';
@@ -93,7 +93,7 @@ function paintEast(ctx, coat, antlers, pose) {
   ctx.restore();
 }
 
-/** Paint a deer that looks to the south (towards who looks at it) or to the north. */
+/** Paint a deer that looks to the south (towards the viewer) or to the north. */
 function paintAlong(ctx, coat, antlers, pose, north) {
   const swing = (phase) => pose < STEPS ? Math.sin((pose / STEPS + phase) * Math.PI * 2) : 0;
   const lift = (side) => Math.max(0, swing(side > 0 ? 0 : 0.5)) * 0.09;
@@ -152,7 +152,7 @@ export class Deer {
     this.sprites = [];
   }
 
-  /** Draw a deer by what its `memory` says: see walkers.js. */
+  /** Draw a deer by its `memory`: see walkers.js. */
   draw(ctx, state, { walker, face, stride, pace, px, py }) {
     const pose = poseOf(state, face.roll, stride, pace);
     const side = pose === GRAZES ? grazingSide(walker, face.roll) : sideOf(walker);

@@ -12,10 +12,10 @@ const LITTER = ['#d67a38', '#c4553f'], BLOOM = ['#a565a3', '#8f5790', '#c084bd',
 /** How many flowers a tile of each kind has at most, where its square blooms; and of which colours. */
 const BLOOMING = { [GRASS]: 4, [WOOD]: 3, [SAND]: 2, [PATH]: 1, [PLAZA]: 1 };
 const PETALS = ['#ff7fa8', '#ffffff', '#ffd24a', '#b795f5', '#ff9a5c', '#7fd0ff'];
-/** So many 1/16 tile from a path's middle nothing grows. */
+/** Nothing grows within this many 1/16 tile of a path's middle. */
 export const CLEAR_OF_PATH = 30;
 
-/** Paths that are drawn at the end, one for each colour. */
+/** Canvas paths that are drawn at the end, one for each colour. */
 class Strokes {
   constructor() {
     /** @type {Map<string, Path2D>} */
@@ -49,7 +49,7 @@ class Strokes {
   }
 }
 
-/** Paint the details under paths and bridges: what grows and lies on the ground, but for the tufts on the tiles of
+/** Paint the details under paths and bridges: what grows and lies on the ground, except the tufts on the tiles of
  * `loose`, which wind.js draws. */
 export function paintFlatDetails(ctx, window, loose) {
   const blades = new Strokes(), spots = new Strokes(), ripples = new Strokes(), pads = new Strokes();
@@ -171,7 +171,7 @@ function drift(path, x, y, roll) {
   path.quadraticCurveTo(cx - half * 0.2, cy - 0.14, cx + half, cy + 0.02);
 }
 
-/** Say whether a tile of the marsh is in one of the patches that have pools. */
+/** Return whether a tile of the marsh is in a patch that has pools. */
 function isWet(window, x, y) {
   const column = Math.floor((window.x0 + x) / POOL_PATCH), row = Math.floor((window.y0 + y) / POOL_PATCH);
   return (rollAt(column, row, SALT_POOLS) & 3) === 0;
@@ -244,8 +244,8 @@ function flower(path, hearts, x, y, size, turned) {
   hearts.arc(x, y, size * 0.6, 0, Math.PI * 2);
 }
 
-/** Add the flowers of a tile in a square that blooms, of which there are `most` or fewer: clumps of one colour, of three
- * that the square has. */
+/** Add the flowers, at most `most`, of a tile in a square that blooms: clumps, each in one of the three colours of the
+ * square. */
 function blossoms(leaves, petals, hearts, window, x, y, seed, most) {
   const wx = window.x0 + x, wy = window.y0 + y;
   const clump = rollAt(Math.floor(wx / 2), Math.floor(wy / 2), seed), path = petals.of(PETALS[(seed + clump % 3) % PETALS.length]);

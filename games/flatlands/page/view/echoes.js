@@ -8,19 +8,19 @@ const GOLD = '255, 209, 102';
 const DASHES = 24;                        // of a ring
 const TURN_MS = 60000, PULSE_MS = 1400;
 const PRINTS = 12, STEP_MS = 170;         // footprints of an echo, and ms between them
-const ASIDE = 0.13;                       // tiles from its way to a footprint
+const ASIDE = 0.13;                       // tiles from its path to a footprint
 const HALO = 1.3;                         // tiles
 const PALE = '150, 205, 255';
 const TAU = Math.PI * 2;
 
-/** Draw the rings of the own race, and the footprints of all echoes.
+/** Draw the rings of the player's race, and the footprints of all echoes.
  * @param {import('../state.js').State} state */
 export function drawCourses(ctx, state, screen) {
   drawRings(ctx, state, screen, 1);
   for (const each of state.races.values()) drawPrints(ctx, state, screen, each);
 }
 
-/** Draw the rings of the own race, with an opacity.
+/** Draw the rings of the player's race, with an opacity.
  * @param {import('../state.js').State} state */
 export function drawRings(ctx, state, screen, alpha) {
   const race = ownRace(state);
@@ -54,7 +54,7 @@ function drawRing(ctx, state, screen, post, alpha) {
   ctx.restore();
 }
 
-/** Draw where an echo has set its feet a moment ago, left and right in turn. */
+/** Draw the latest footprints of an echo, left and right in turn. */
 function drawPrints(ctx, state, screen, { echo, way, begunAt, ms }) {
   const passed = state.now - begunAt;
   if (echo === null || !(passed > 0) || state.still) return;

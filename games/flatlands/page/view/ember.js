@@ -5,9 +5,9 @@ import { flameAt, flamesOf } from './fire.js';
 import { discOf } from './sprite.js';
 
 const UP = 1.55;                          // tiles from the feet to the flame's foot
-const LARGE = 0.8, LEAST = 0.4;           // of a fire's flame: its size in the beginning, and which share of that in the end
+const LARGE = 0.8, LEAST = 0.4;           // of a fire's flame: its size in the beginning, and the share of that in the end
 const POOL = 4, HALO = 1.2;               // tiles
-const FINE = 3;                           // flames on maps are painted so many times as large as they are drawn
+const FINE = 3;                           // flames on maps are painted this many times as large as they are drawn
 const WARM = '255, 150, 60';
 
 /** @type {Map<number, import('./sprite.js').Sprite>} Flames on maps, by their heights. */

@@ -1,5 +1,5 @@
 // Emotes: how a body moves in one, the signs in their bubbles, and the sparks of a wave that was
-// returned. All of it follows from the time since it began.
+// returned. All of it is a function of the time since it began.
 
 import { ASK, DANCE, EXCLAIM, HEART, LAUGH, SPARK_SHOWN, WAVE } from '../emotes.js';
 import { oval } from './sprite.js';
@@ -16,15 +16,15 @@ const THICK = 0.15, HAND = 0.115;         // tiles
 const SITS = { x: 0, y: 0.07, turn: 0, stretch: 0.9, nod: 0, laughs: false, arms: [null, null] };
 
 /**
- * How a body is drawn: moved in tiles, turned about its feet in radians, and stretched upwards; by how much of its way the
- * head nods; and where its left and right arm point to, in radians from straight aside upwards, or null for
- * one that is not seen.
+ * How a body is drawn: moved in tiles, turned about its feet in radians, and stretched upwards; how far the head has
+ * nodded, as a share of a nod; and where its left and right arms point, in radians upwards from straight aside, or
+ * null for one that is not seen.
  * @typedef {{ x: number, y: number, turn: number, stretch: number, nod: number, laughs: boolean,
  * arms: (number | null)[] }} Motion
  */
 
-/** Return how a walker moves in the emote that it makes now, or how it sits while its connection is lost; null if it does
- * neither. Where motion is reduced, a pose of it is shown. `left`: it waves with its left arm.
+/** Return how a walker moves in its current emote, or how it sits while its connection is lost; null if it does
+ * neither. Where motion is reduced, it holds a pose. `left`: it waves with its left arm.
  * @param {import('../state.js').State} state @param {import('../state.js').Walker} walker
  * @returns {Motion | null} */
 export function motionOf({ now, still }, { saying, dimmed }, left = false) {
@@ -95,7 +95,7 @@ export function drawArms(ctx, { arms }, { colour, shade, light }, px, py, tile) 
       oval(ctx, handX, handY, (HAND + grow) * tile, (HAND + grow) * tile, style);
     }
     oval(ctx, handX - 0.03 * tile, handY - 0.03 * tile, HAND * 0.5 * tile, HAND * 0.45 * tile, light);
-    // Where it begins, nothing parts it from the body.
+    // No edge divides the arm from the body where it begins.
     oval(ctx, x - side * 0.03 * tile, y, 0.1 * tile, 0.1 * tile, colour);
   });
 }

@@ -1,5 +1,5 @@
-// Fires that burn in hearths: on the plaza, and before landmarks. They are drawn among what lies in the world,
-// so that walkers stand before and behind them, and give light by night.
+// Fires that burn in hearths: on the plaza, and before landmarks. They are drawn among the things of the world,
+// so that walkers stand before and behind them, and they give light by night.
 
 import { keyOf, PLAZA_KEY } from '../ember.js';
 import { hearthOf, PLAZA_HEARTH } from '../landmarks.js';
@@ -17,7 +17,7 @@ const WARM = '255, 150, 60';
 const TONES = ['#e2502a', '#ff8a2b', '#ffd166'];
 const TAU = Math.PI * 2;
 
-/** Return the fires that burn near, as what lies in the world.
+/** Return the fires that burn near, in the form of things.
  * @param {import('../state.js').State} state */
 export function firesOf({ ember: { fires }, marks }) {
   const places = marks.filter((mark) => fires.has(keyOf(mark))).map(hearthOf);
@@ -44,7 +44,7 @@ export function flamesOf(tile, frames = FRAMES) {
   return Array.from({ length: frames }, (_, frame) => spriteOf(tile, box, (ctx) => paintFlame(ctx, frame)));
 }
 
-/** Return the one of a flame's pictures that is shown now.
+/** Return the picture of a flame that is shown now.
  * @param {import('./sprite.js').Sprite[]} flames */
 export function flameAt(flames, { now, still }) {
   return flames[still ? 0 : Math.floor(now / FRAME_MS) % flames.length];
@@ -56,7 +56,7 @@ export class Fires {
     this.tile = tile;
     this.half = 0.8;
     this.top = 2.2;
-    this.now = 0;                         // of the frame that is drawn; 0 if nothing shall move
+    this.now = 0;                         // of the frame that is drawn; 0 if nothing is to move
     this.flames = flamesOf(tile);
     this.halo = discOf(tile, HALO, HALO, WARM, 0.7);
     /** @type {import('./sprite.js').Sprite | null} */

@@ -1,4 +1,4 @@
-// The pictures of what people plant, as props like those of props.js, besides the lantern; and the mark on the
+// The pictures of what people plant, except the lantern, as props like those of props.js; and the mark on the
 // tile where the next one would stand.
 
 import { LEAVES, ROCK_TONES } from './palette.js';
@@ -33,7 +33,7 @@ export const GARDEN = [
     },
   },
   {
-    // It is as wide as a tile, so that several are one.
+    // It is as wide as a tile, so that several in a row look like one.
     name: 'hedge', shadow: 0.4, box: { left: -0.58, top: -0.86, right: 0.58, bottom: 0.2 },
     paint(ctx) {
       crown(ctx, [[-0.28, -0.16, 0.28], [0.28, -0.16, 0.28], [0, -0.14, 0.3], [-0.26, -0.5, 0.28], [0.26, -0.5, 0.28],

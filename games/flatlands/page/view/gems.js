@@ -17,7 +17,7 @@ const TILTS = [-0.26, 0.18, -0.12, 0.3];  // radians: gems do not lie straight
 const CROWN = { left: [-0.28, -0.29], right: [0.28, -0.29], topLeft: [-0.16, -0.44],
   topRight: [0.16, -0.44], innerLeft: [-0.1, -0.29], innerRight: [0.1, -0.29], tip: [0, 0] };
 
-/** Return which gem has this id: an index into GEMS. */
+/** Return the look of the gem with this id, as an index into GEMS. */
 export function gemOf(id) {
   return rollOf(id) % GEMS.length;
 }
@@ -31,7 +31,7 @@ function facet(ctx, style, ...names) {
 
 /** Paint a gem, with the light from the upper left. */
 export function paintGem(ctx, { glint, light, colour, shade, dark }) {
-  // One shape below the facets: between them the ground would shine through.
+  // One shape below the facets, or the ground would shine through between them.
   facet(ctx, colour, 'left', 'topLeft', 'topRight', 'right', 'tip');
   facet(ctx, light, 'left', 'topLeft', 'innerLeft');
   facet(ctx, glint, 'topLeft', 'topRight', 'innerLeft');
@@ -76,7 +76,7 @@ export class Gems {
       spriteOf(tile, star, (ctx) => paintStar(ctx, STAR * (i + 1) / STAR_SIZES)));
   }
 
-  /** Draw a gem at a device px, and its sparkle, which comes slowly and goes. */
+  /** Draw a gem at a device px, and its sparkle, which slowly comes and goes. */
   draw(ctx, state, { id }, px, py) {
     const roll = rollOf(id), sprite = this.lying[roll % GEMS.length];
     ctx.drawImage(sprite.canvas, px - sprite.ax, py - sprite.ay);

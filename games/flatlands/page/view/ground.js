@@ -9,16 +9,16 @@ import { PROPS } from './props.js';
 import { PAD, Window } from './window.js';
 
 const MEMORY = 96 * 2 ** 20;              // bytes of pieces that are kept, or more
-const PIECE_PX = 320;                     // device px: if 16 tiles are wider, a piece has 8
+const PIECE_PX = 320;                     // device px: if 16 tiles are wider than this, a piece has 8
 const REACH = 3;                          // tiles that a prop may cover beyond its own tile
-const AROUND = 8;                         // tiles around a place that is cleared to what changes
+const AROUND = 8;                         // tiles around a cleared place in which something may change
 const NO_PIECE = null;
 const NO_WOOD = 32768;                    // where groves do not matter
 
 /** @typedef {{ footY: number, sprite: import('./sprite.js').Sprite, x: number, y: number, moving: Mark | null }} Cover
- * A prop that stands: its feet and its upper left corner in device px. It may be what is `moving` of a mark. */
+ * A prop that stands: its feet and its upper left corner in device px. It may be the `moving` part of a mark. */
 /** @typedef {{ prop: import('./props.js').Prop, footX: number, footY: number, x: number, y: number,
- * sprite: import('./sprite.js').Sprite, moves: boolean }} Mark  A prop of a landmark, or what of it is moving. */
+ * sprite: import('./sprite.js').Sprite, moves: boolean }} Mark  A prop of a landmark, or its moving part. */
 
 export class Ground {
   /** `tile` is whole device px per tile.
@@ -42,15 +42,15 @@ export class Ground {
     this.grid = [];
     this.heading = { x: 0, y: 0, cameraX: 0, cameraY: 0 };
     this.missing = 0;
-    /** @type {Set<string>} The pieces 'col:row' on which something else stands than was painted. */
+    /** @type {Set<string>} The pieces 'col:row' whose props have changed since they were painted. */
     this.stale = new Set();
-    this.regrown = 0;                     // how many changes of what people have left were seen
-    /** @type {Map<string, { x: number, y: number }>} Around what nothing stands. */
+    this.regrown = 0;                     // how many changes to what people have left were seen
+    /** @type {Map<string, { x: number, y: number }>} The places around which nothing stands. */
     this.cleared = new Map();
     /** @type {{ at: Cover[], count: number }} The props that cover one
      * walker: the first `count` entries. */
     this.covers = { at: [], count: 0 };
-    /** @type {Mark[]} The props of landmarks in view, or close to it, and what of them is moving. */
+    /** @type {Mark[]} The props, and their moving parts, of landmarks in or close to view. */
     this.marks = [];
   }
 
@@ -64,8 +64,8 @@ export class Ground {
     return sprite;
   }
 
-  /** Let nothing grow around these places, which are in tiles. Where others were cleared until now, pieces are
-   * painted again, one in a frame.
+  /** Let nothing grow around these places, in tiles, and only around them. The pieces around places that change
+   * are painted again, one in a frame.
    * @param {{ x: number, y: number }[]} places */
   clear(places) {
     const { tiles, window, cleared, pieces } = this, of = new Map(places.map((each) => [`${each.x} ${each.y}`, each]));
@@ -206,7 +206,7 @@ export class Ground {
     }
   }
 
-  /** Return on which sides of a tile is water, as the bits of SIDES in shore.js; 0 also if nobody knows yet. */
+  /** Return on which sides of a tile there is water, as the bits of SIDES in shore.js, or 0 if it is unknown yet. */
   shoreAt(x, y) {
     const { tiles } = this, col = Math.floor(x / tiles), row = Math.floor(y / tiles), piece = this.#pieceAt(col, row);
     return piece === NO_PIECE ? 0 : piece.shores[(y - row * tiles) * tiles + x - col * tiles];

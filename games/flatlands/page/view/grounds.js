@@ -1,4 +1,4 @@
-// The ground that belongs to a landmark, by its kind: what has been trodden, paved, sown or strewn around it. It
+// The ground that belongs to each kind of landmark: what has been trodden, paved, sown or strewn around it. It
 // lies flat, under paths, and is painted in tiles from the landmark's feet.
 
 import { part, rollAt } from './dice.js';

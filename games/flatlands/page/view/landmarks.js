@@ -1,5 +1,5 @@
-// The props of landmarks, by kind. The page's landmarks.js decides where they stand, and moving.js draws what
-// of them moves. A landmark may consist of several props, so that one can walk between them: `x` and `y` of
+// The props of landmarks, by kind. The page's landmarks.js decides where they stand, and moving.js draws their
+// moving parts. A landmark may consist of several props, so that players can walk between them: `x` and `y` of
 // each are tiles from the landmark's own place to its feet.
 
 import { BUILDINGS } from './buildings.js';

@@ -1,6 +1,6 @@
-// Draws the things that lie in the world, from the farthest to the nearest, between the walkers: one
-// that is behind a thing is covered by it. What stands in front of a thing covers it too, and it shows
-// through faintly.
+// Draws the things that lie in the world, from the farthest to the nearest, between the walkers: a
+// walker behind a thing is covered by it. Props in front of a thing cover it too, and it shows through
+// faintly.
 
 import { CAIRN } from '../lying.js';
 import { XRAY } from './body.js';
@@ -13,15 +13,15 @@ const MARGIN = 5;                         // tiles beyond the screen in which th
 
 /**
  * The pictures of a kind. `half` and `top` are tiles: half the width of the largest, and its height above the
- * ground; `back` is by how many tiles it is drawn as if it stood farther away. A place is where it touches the ground, in device px. What gleams does so in the dark, and what
- * bursts does so when it was taken `age` ms ago.
+ * ground; `back` is how many tiles farther away it counts as standing when it is drawn. (px, py) is where it touches the ground, in device px. What gleams does so in the
+ * dark, and a burst is that of a thing taken `age` ms ago.
  * @typedef {object} Pictures
  * @property {number} half
  * @property {number} top
  * @property {number} [back]
  * @property {(ctx: any, state: any, thing: import('../replica.js').Thing, px: number, py: number) => void} draw
  * @property {(ctx: any, state: any, thing: import('../replica.js').Thing, px: number, py: number) => void} [drawGround]
- *   what of it lies on the ground, under everybody
+ *   its part that lies on the ground, under everybody
  * @property {(ctx: any, id: string, px: number, py: number) => void} [drawGleam]
  * @property {(ctx: any, id: string, px: number, py: number, age: number) => void} [drawBurst]
  * @property {(ctx: any, px: number, py: number, age: number) => void} [drawFlash]  the light of the burst, also in
@@ -49,7 +49,7 @@ export class LyingThings {
     this.pictures = new Map(kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
   }
 
-  /** Find out for this frame what is in view and where on the screen, and sort it by y. */
+  /** Find out what is in view in this frame and where on the screen, and sort it by y. */
   follow(state, screen) {
     const margin = MARGIN * this.tile;
     this.count = this.next = 0;
@@ -71,7 +71,7 @@ export class LyingThings {
     order[i] = Object.assign(placed, { lying, px, py, foot });
   }
 
-  /** Draw what lies on the ground, under everybody. */
+  /** Draw the parts that lie on the ground, under everybody. */
   drawGround(ctx, state) {
     for (let i = 0; i < this.count; i++) {
       const { lying, px, py } = this.order[i];
@@ -82,8 +82,8 @@ export class LyingThings {
     ctx.globalAlpha = 1;
   }
 
-  /** Draw the next things, up to those at y = `feet`, in device px. `ground` draws again what stands in
-   * front of them. */
+  /** Draw the next things, up to those at y = `feet`, in device px. `ground` draws again the props that
+   * stand in front of them. */
   drawUpTo(feet, ctx, state, screen, ground) {
     const { order } = this;
     for (; this.next < this.count && order[this.next].foot <= feet; this.next++) {

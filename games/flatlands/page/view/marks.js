@@ -1,5 +1,5 @@
 // Marks that are not part of the world: the goal of a click, and arrows at the screen's edge that point
-// to what is out of sight. Whoever clicks an arrow walks there.
+// to what is out of sight. A click on an arrow makes the player walk there.
 
 import { faceOf } from '../faces.js';
 import { drawFlag } from './flag.js';
@@ -10,14 +10,14 @@ import { drawTwins } from './twins.js';
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 24, ARROW = 8, EDGE = 10;    // css px
 const SIZE = 12, SIGN = 13, PAD = 7, GAP = 4;   // css px of words, of the sign before them, and around
-const LABEL = 52, NAME = 120;             // css px: the most that a name in a pill is wide, and a landmark's,
-                                          // or that of who waits
+const LABEL = 52, NAME = 120;             // css px: the greatest width of a name in a pill, and of that of
+                                          // a landmark or of somebody who waits
 const PICTURE = 19;                       // css px: the height of a landmark's picture
 const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c', TWINS_COLOUR = '#b9a2ff';
-const SLIDES = 180, SLIDE = 4;            // number of steps to give way along the edge; css px
-                                          // of a step
+const SLIDES = 180, SLIDE = 4;            // number of steps in which an arrow gives way along
+                                          // the edge; css px of a step
 const NOTHING = { left: 0, top: 0, right: 0 };
-/** Tiles from a landmark's feet to what is below its hearth. */
+/** Tiles from a landmark's feet down to the ground below its hearth. */
 export const BELOW = 2.5;
 const TAU = Math.PI * 2;
 
@@ -58,7 +58,7 @@ export function arrowAt(px, py, reach) {
   return null;
 }
 
-/** No arrow is drawn in this frame. */
+/** Draw no arrow in this frame. */
 export function forgetArrows() {
   taken.count = 0;
 }
@@ -76,7 +76,7 @@ export function drawArrows(ctx, state, screen, dpr, pageDpr) {
 
 /** Return the middle of an arrow's pill on the edge of the area, as near to its direction as panels and
  * other arrows allow: it slides along the edge, to either side in turn. If there is no room beside the
- * panels, it lies under them. If it would lie on another arrow even then, return null. */
+ * panels, it lies under them; null if it would lie on another arrow even there. */
 function edgePlace(dx, dy, area, halfW, halfH) {
   const middleX = (area.left + area.right) / 2, middleY = (area.top + area.bottom) / 2;
   const reachX = Math.max((area.right - area.left) / 2 - halfW, 1);
@@ -97,8 +97,8 @@ function edgePlace(dx, dy, area, halfW, halfH) {
   return onArrow(x, y, halfW, halfH) ? null : { x, y };
 }
 
-/** Return the middle of the pill of an arrow to a place that a panel covers: between that and the middle of
- * the screen, as near to it as panels, other arrows and the picture `box` of what stands there allow; null if there is no
+/** Return the middle of the pill of an arrow to a place that a panel covers: between the place and the middle of the
+ * screen, as near to the place as panels, other arrows and the `box` of what stands there allow; null if there is no
  * room. @returns {{ x: number, y: number } | null} */
 function placeBeside(px, py, screen, area, halfW, halfH, box) {
   for (let part = 0; part < 1; part += 0.02) {
@@ -110,8 +110,8 @@ function placeBeside(px, py, screen, area, halfW, halfH, box) {
   return null;
 }
 
-/** Return the box of a landmark with a name, in device px, from the top of its picture to its hearth; or only where its
- * feet are, (px, py), if there is none.
+/** Return the box of the landmark with this name, in device px, from the top of its picture to its hearth; or only the
+ * point (px, py), where its feet are, if there is none.
  * @param {import('../state.js').State} state */
 function boxOf({ marks }, label, px, py, tile) {
   const mark = marks.find(({ name }) => name === label), { left, top, right } = mark === undefined ? NOTHING : EXTENTS[mark.kind];
@@ -119,7 +119,7 @@ function boxOf({ marks }, label, px, py, tile) {
     bottom: py + (mark === undefined ? 0 : BELOW) * tile };
 }
 
-/** Say whether a panel covers the feet of a landmark, at (px, py), so that a sign says its name. */
+/** Return whether a panel covers the feet of a landmark, at (px, py), so that an arrow says its name. */
 export function isCovered({ panels }, px, py, tile, pageDpr) {
   return onPanel({ panels, pageDpr }, px, py - tile, tile, tile);
 }
@@ -143,7 +143,7 @@ function placeAround(along, reachX, reachY) {
 
 const mod = (number, by) => number - by * Math.floor(number / by);
 
-/** Say whether an arrow there would touch a panel. */
+/** Return whether an arrow there would touch a panel. */
 function onPanel({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
   for (const { left, top, right, bottom } of panels) {
     if (x + halfW > left * dpr && x - halfW < right * dpr && y + halfH > top * dpr
@@ -152,7 +152,7 @@ function onPanel({ panels, pageDpr: dpr }, x, y, halfW, halfH) {
   return false;
 }
 
-/** Say whether an arrow there would touch another one. */
+/** Return whether an arrow there would touch another one. */
 function onArrow(x, y, halfW, halfH) {
   for (let i = 0; i < taken.count; i++) {
     const other = taken.at[i];
@@ -178,7 +178,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
   const colour = arrow.aim === true ? AIM_COLOUR : twins ? TWINS_COLOUR
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
-  // A face says whose name it is, a picture which landmark, and house and flag say what is so far away.
+  // A face shows whose name it is, a picture which landmark it is, and house and flag what is that far away.
   const label = textOf(home && !named ? distanceOf(distance) : arrow.label,
     { size: SIZE, dpr, colour: '#ffffff', widest: named ? NAME : LABEL });
   const pill = PILL * dpr, tip = ARROW * dpr, before = (PAD + SIGN + GAP) * dpr;

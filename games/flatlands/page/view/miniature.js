@@ -8,8 +8,8 @@ const EDGE = '#2b2118', RIM = 1.2;        // px
 /** @type {Map<string, HTMLCanvasElement>} By kind and size. */
 const made = new Map();
 
-/** Return the picture of a kind of landmark, `size` device px high and wide at most. What it stands on is in the
- * middle of its lower edge. It is made once.
+/** Return the picture of a kind of landmark, at most `size` device px high and wide. Its feet are in the middle
+ * of the lower edge. It is made once.
  * @returns {HTMLCanvasElement} */
 export function miniatureOf(kind, size) {
   const key = kind + size;
@@ -18,7 +18,7 @@ export function miniatureOf(kind, size) {
   return canvas;
 }
 
-/** The box of all parts of each kind of landmark, in tiles from its feet, and of what of them is moving. */
+/** The box of all parts of each kind of landmark, with what moves, in tiles from its feet. */
 export const EXTENTS = Object.fromEntries(Object.entries(LANDMARKS).map(([kind, parts]) => {
   const boxes = parts.flatMap(({ x, y, box, moving }) => [{ x, y, box },
     ...(moving === undefined ? [] : [{ x: x + moving.x, y: y + moving.y, box: moving.box }])]);

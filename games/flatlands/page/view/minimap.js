@@ -30,8 +30,8 @@ export class Minimap {
     this.ground = canvasOf(KEPT * CHUNK, KEPT * CHUNK);
     this.groundCtx = contextOf(this.ground);
     this.image = this.groundCtx.createImageData(CHUNK, CHUNK);
-    this.known = new Map();               // place in the ring -> 'cx:cy' drawn there
-    this.missing = true;                  // true if some ground in sight is not drawn yet
+    this.known = new Map();               // place in the ring -> the 'cx:cy' drawn there
+    this.missing = true;                  // true if some visible ground is not drawn yet
     this.c0 = this.r0 = NaN;              // chunk in the upper left corner
     this.size = 0;                        // device px at each side
     this.dpr = 1;
@@ -112,7 +112,7 @@ export class Minimap {
     }
   }
 
-  /** Draw the new chunks in sight, from the middle outwards, for at most the time given. */
+  /** Draw the newly visible chunks, from the middle outwards, for a limited time. */
   #readChunks(terrain, left, top) {
     const c0 = Math.floor(left / CHUNK), r0 = Math.floor(top / CHUNK);
     const count = Math.ceil(SHOWN / CHUNK) + 1;
@@ -183,7 +183,7 @@ export class Minimap {
     ctx.restore();
   }
 
-  /** Draw twin stones where somebody waits, with rings around them; at the edge if they are beyond it. */
+  /** Draw the twin stones where somebody waits, with rings around them; at the edge if they are beyond it. */
   #drawWaiting(px, py, now) {
     const { ctx, size, dpr } = this, edge = 9 * dpr, phase = now % 1600 / 1600;
     const share = Math.min((size / 2 - edge) / Math.max(Math.abs(px - size / 2), Math.abs(py - size / 2)), 1);

@@ -1,4 +1,4 @@
-// What moves about landmarks: sails, balloons, flags, and the beams of lighthouses. All of it is a function of
+// What moves at landmarks: sails, balloons, flags, and the beams of lighthouses. All of it is a function of
 // time.
 
 import { spriteOf } from './sprite.js';
@@ -8,25 +8,25 @@ const TAU = Math.PI * 2;
 
 /** @typedef {import('./ground.js').Mark} Mark */
 
-/** Return by how much something is turned, in radians, and how many tiles it is higher than at rest.
+/** Return how far something is turned, in radians, and by how many tiles it is raised above its rest.
  * @param {import('./props.js').Moving} moving */
 export function motionAt({ turnMs, rest = 0, swingMs, swing = 0, bobMs, bob = 0 }, now) {
   return { turn: rest + (turnMs ? now / turnMs * TAU : 0) + (swingMs ? swing * Math.sin(now / swingMs * TAU) : 0),
     up: bobMs ? bob * Math.sin(now / bobMs * TAU) : 0 };
 }
 
-/** What moves about landmarks, at `tile` device px per tile. */
+/** What moves at landmarks, at `tile` device px per tile. */
 export class MovingParts {
   constructor(tile) {
     this.tile = tile;
-    this.now = 0;                         // of the frame that is drawn; 0 if nothing shall move
+    this.now = 0;                         // of the frame that is drawn; 0 if nothing is to move
     /** @type {Map<string, import('./sprite.js').Sprite>} By the names of their props. */
     this.sprites = new Map();
     /** @type {import('./sprite.js').Sprite | null} */
     this.beam = null;
   }
 
-  /** Return what is moving of a prop whose feet are at (footX, footY), as a mark.
+  /** Return the moving part of a prop whose feet are at (footX, footY), as a mark.
    * @returns {Mark} */
   at(prop, footX, footY) {
     const { name, moving } = prop;
@@ -36,14 +36,14 @@ export class MovingParts {
       y: footY + Math.round(moving.y * this.tile) - sprite.ay };
   }
 
-  /** Draw what moves about landmarks: see Ground.marks.
+  /** Draw what moves at landmarks: see Ground.marks.
    * @param {Mark[]} marks */
   draw(ctx, state, marks) {
     this.now = state.still ? 0 : state.now;
     for (const mark of marks) if (mark.moves) this.#draw(ctx, mark);
   }
 
-  /** Draw it again, within a rectangle only.
+  /** Draw a moving part again, within a rectangle only.
    * @param {Mark} mark */
   drawWithin(ctx, mark, left, top, right, bottom) {
     ctx.save();
@@ -66,8 +66,8 @@ export class MovingParts {
     ctx.restore();
   }
 
-  /** Draw the beams of lighthouses in the dark; the canvas adds what is drawn. One sees them from above, at a
-   * slant. */
+  /** Draw the beams of lighthouses in the dark; the canvas adds what is drawn. They are seen from above, at
+   * a slant. */
   drawBeams(ctx, state, marks) {
     for (const { prop: { light }, moves, footX, footY } of marks) {
       if (light?.beam === undefined || moves) continue;

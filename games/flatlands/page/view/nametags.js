@@ -1,5 +1,5 @@
-// Names under the walkers, one's own on a plate. If two would overlap, only that of the walker nearer to the own player is
-// shown. A name that is shown already wins over one as near, so that names do not flicker.
+// Names under the walkers, the player's own on a plate. If two would overlap, only that of the walker nearer to the player
+// is shown. A name that is already shown counts as nearer, so that names do not flicker.
 
 import { textOf } from './text.js';
 
@@ -8,7 +8,7 @@ const CELL = 6;                           // css px of the grid that finds overl
 const PLACE_EVERY = 160;                  // ms
 const FADE_IN_MS = 160, FADE_OUT_MS = 80;
 const BELOW = 0.16, OWN_BELOW = 0.36;     // tiles from the feet to the name's top; the latter below the ring
-const OWN = { half: 0.4, up: 1.1 };        // tiles around the own walker, from its feet
+const OWN = { half: 0.4, up: 1.1 };        // tiles around the player's walker, from its feet
 const BUILD_MS = 3;                       // ms that one placing may spend on new pictures
 const KEEPS = 0.75;                       // factor by which a shown name counts as nearer
 const COLOUR = '#ffffff', OUTLINE = 'rgba(20, 26, 36, 0.92)';
@@ -60,7 +60,7 @@ export class NameTags {
     queue.sort((a, b) => a.rank - b.rank);
     for (const memory of queue) {
       const { px, py, walker } = memory, { tile } = screen;
-      // Nor does another name cover the own walker.
+      // Other names do not cover the player's walker either.
       if (walker.own) this.#take(px - OWN.half * tile, py - OWN.up * tile, 2 * OWN.half * tile, OWN.up * tile, cell, cols, rows);
       const name = this.#picture(memory, dpr);
       memory.named = name !== null && this.#take(px - name.w / 2, py + topOf(walker, screen) + name.h * 0.2, name.w,
@@ -81,7 +81,7 @@ export class NameTags {
     return true;
   }
 
-  /** Return a walker's name as a picture, or null if it has to wait, as when a crowd comes into view. */
+  /** Return a walker's name as a picture, or null if it has to wait because many come into view. */
   #picture(memory, dpr) {
     const { walker } = memory;
     const colour = walker.own ? OWN_COLOUR : walker.muted ? MUTED_COLOUR : COLOUR;

@@ -5,7 +5,7 @@ import { PROPS } from './props.js';
 import { discOf } from './sprite.js';
 
 const REACH = 9;                          // tiles from the feet of a prop to the end of its light
-const OWN_POOL = 2;                       // tiles that one's own walker lights
+const OWN_POOL = 2;                       // tiles that the player's own walker lights
 const FLY_MS = 13000, PULSE_MS = 2600;
 const FLY_RANGE = 1.5, FLY_HEIGHT = 0.8;  // tiles
 const WARM = '255, 204, 122', FLY = '206, 255, 128';

@@ -4,7 +4,7 @@ import { PAD } from './window.js';
 
 /** @typedef {import('./contour.js').Outline} Outline */
 
-/** Fill what an outline encloses, in a piece with so many tiles at each side.
+/** Fill what an outline encloses, in a piece that is `tiles` tiles wide and high.
  * @param {Outline} outline */
 export function fillOutline(ctx, outline, style, tiles) {
   if (outline === null) return;

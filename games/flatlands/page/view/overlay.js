@@ -1,5 +1,5 @@
-// The grid overlay. Squares are channels, and the overlay shows which of them are held and why. It is
-// drawn over the ground and under the walkers and their names.
+// The grid overlay. Squares are channels, and the overlay shows which of them the page holds and why.
+// It is drawn over the ground and under the walkers and their names.
 
 import { BORDERS } from '../borders.js';
 import { AMBER } from './palette.js';
@@ -14,7 +14,7 @@ const UNDER = 'rgba(16, 22, 32, 0.55)';   // under every line, so that it is vis
                                           // ground
 const UNHELD = 'rgba(16, 22, 32, 0.42)';
 const SURROUND = 3;                       // tiles shown beyond the drop margin
-const BEHIND = '#141a24', BEHIND_WORDS = 0.86;  // under words, and how much of it
+const BEHIND = '#141a24', BEHIND_WORDS = 0.86;  // under words, and its opacity
 
 /** Return the device px per tile at which the whole drop margin is in view; at most `tile`.
  * @param {State} state */
@@ -72,7 +72,7 @@ function drawGridLines(ctx, screen, side, dpr) {
   ctx.setLineDash([]);
 }
 
-/** Let a held square glow amber just after a message came on its channel. */
+/** Draw a held square, which glows amber just after a message came on its channel. */
 function drawHeld(ctx, overlay, screen, side, col, row) {
   const square = overlay.squares.get(col + ':' + row);
   const glow = square === undefined ? 0 : Math.max(0, 1 - square.flash / FLASH_MS);
@@ -147,8 +147,8 @@ function drawMargins(ctx, state, screen, dpr) {
   ctx.setLineDash([]);
 }
 
-/** Write on each of these lines what it is: at the middle of the first of its sides where no panel
- * would cover the word. `dpr` is device px per css px for words, and `pageDpr` for panels.
+/** Write on each of these lines what it is: at the middle of its first side where no panel would
+ * cover the word. `dpr` is device px per css px for words, and `pageDpr` for panels.
  * @param {State} state */
 export function drawBorderWords(ctx, state, screen, dpr, pageDpr) {
   for (const { margin, word, colour } of BORDERS) {
@@ -187,7 +187,7 @@ export function drawOverlayLabels(ctx, overlay, side, screen, dpr) {
   }
 }
 
-/** `square` is null if the square was just let go, and undefined if it is not known yet. */
+/** Write a square's label; `square` is null if it was just dropped, undefined if not known yet. */
 function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
   const { x, y, size } = box(screen, side, col, row), pad = 6 * dpr;
   if (x + size < 0 || y + size < 0 || x > screen.width || y > screen.height) return;
@@ -198,7 +198,7 @@ function drawLabel(ctx, screen, side, col, row, square, own, alpha, dpr) {
     : square.people + ' here · ' + rateOf(square.rate) + '/s';
   const line = textOf(says, { size: small ? 10 : 12, weight: 500, colour: '#e4e9f0', dpr });
   const width = Math.max(name.w, line.w) + 2 * pad, height = name.h + line.h + pad;
-  // Keep the label inside the screen as far as the square allows, so that it is visible with it.
+  // Keep the label inside the screen, as far as the square allows, so that both are visible.
   const left = Math.min(Math.max(x + pad, pad), x + size - width - pad);
   const top = Math.min(Math.max(y + pad, pad), y + size - height - pad);
   ctx.globalAlpha = alpha * BEHIND_WORDS;

@@ -1,4 +1,4 @@
-// Paints one piece of ground, one layer over the other, in tiles from the piece's corner.
+// Paints one piece of ground, layer over layer, in tiles from the piece's corner.
 
 import { paintCliffs, paintPlateau } from './cliffs.js';
 import { paintFlatDetails, paintRaisedDetails } from './details.js';
@@ -46,7 +46,7 @@ export function paintGround(ctx, window, bridges, loose) {
   if (lines.rock !== null) paintHigh(ctx, window, lines, inEach);
 }
 
-/** Paint the ground of the landmarks near, as far as there is land. */
+/** Paint the ground of the landmarks near, where there is land. */
 function paintGrounds(ctx, window, land) {
   const { x0, y0, tiles } = window, { side, up, down } = GROUND_REACH;
   for (const { foot: x, y, kind, region } of window.marks) {
@@ -137,7 +137,7 @@ function paintLand(ctx, lines, tiles, { sand, grass }) {
   ctx.restore();
 }
 
-/** Paint where feet have worn the ground: grass shows through, but on a road. */
+/** Paint where feet have worn the ground: grass shows through, except on a road. */
 function paintTrodden(ctx, lines, tiles, tones) {
   ctx.save();
   ctx.globalAlpha = 0.45;

@@ -13,7 +13,7 @@ const PETALS = ['#ffffff', '#ffe38a', '#f7b5cd', '#b9a7ee'];
 const BUTTERFLIES = ['#ffffff', '#ffe08a', '#f7a8c4', '#a9c8ff'];
 
 /** The tones of each region, by its number: see regions.js. `petals` are the flowers' colours; `grass` has
- * those of all land that is not sand or rock. */
+ * the tones of all land that is neither sand nor rock. */
 export const TONES = [
   { water: WATER, sand: SAND, grass: GRASS, rock: ROCK, plateau: PLATEAU,
     petals: PETALS, butterflies: BUTTERFLIES },
@@ -69,7 +69,7 @@ export const TONES = [
     butterflies: ['#ffffff', '#cfe6ff', '#e6f3ff', '#bcd9ff'],
   },
 ];
-/** The tones of paths in all regions; those of boulders, and where nothing else is said. */
+/** The tones of paths in all regions; of rock, where nothing else is said; and of water. */
 export const PATH_TONES = PATH, ROCK_TONES = ROCK, WATER_TONES = { glint: '#a9d6e6' };
 export const CAIRN_TONES = [{ light: '#dad8d0', top: '#b4b2aa', face: '#85837c' },
   { light: '#d5cec0', top: '#ada495', face: '#7f776b' },

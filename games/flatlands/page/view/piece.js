@@ -13,10 +13,10 @@ import { LANDMARKS } from './landmarks.js';
 import { NUMBERS, PROPS } from './props.js';
 import { tuftsOf } from './wind.js';
 
-const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach in
+const SIDE_REACH = 2, DOWN_REACH = 4;     // tiles by which props of other pieces reach into this one
 const SALT_GLINT = 0x9117;
-const OTHERS = -1, MARK = -2;             // in place of a tile's number: a prop of another piece,
-                                          // and a landmark
+const OTHERS = -1, MARK = -2;             // instead of a tile's number: a prop of another piece,
+                                          // and one of a landmark
 
 /** Paint what `window` looks at, and return the piece: { canvas, x0, y0 (tiles), props (numbers by
  * tile), xs, ys (px of their feet), glints (x, y, phase of each, px and 0..255), butterflies,

@@ -80,7 +80,7 @@ function beds(ctx, window) {
   }
 }
 
-/** Say whether nothing but grass is at a place in the window, and no path near. */
+/** Return whether nothing but grass is at a place in the window, and no path near. */
 function isGreen(window, x, y) {
   const column = Math.floor(x + CENTRE) - window.x0, row = Math.floor(y + CENTRE) - window.y0, { tiles } = window;
   // Farther out the piece shows nothing of the flowers.

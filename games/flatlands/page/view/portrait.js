@@ -1,5 +1,5 @@
-// A walker alone, as it turns round on a small canvas: what a player chooses its look by. It is made of
-// the same pictures as the walkers of the world.
+// A walker that turns round, alone on a small canvas, so that a player can choose its look. It is made
+// of the same pictures as the walkers of the world.
 
 import { faceOf } from '../faces.js';
 import { Bodies } from './body.js';
@@ -47,7 +47,7 @@ export class Portrait {
     this.bodies = new Bodies(this.tile);
   }
 
-  /** Draw a look as it is at performance time `now`, ms; `still` if it shall not turn. */
+  /** Draw a look as it is at performance time `now`, ms; `still` if it is not to turn. */
   draw(look, now, still) {
     const { ctx, canvas, bodies, tile } = this, body = bodies.body(faceOf(0, look), false);
     const px = Math.round(canvas.width / 2), py = Math.round(canvas.height * FEET_AT);

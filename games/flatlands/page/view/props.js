@@ -1,11 +1,11 @@
 // The pictures of all props that stand: trees, bushes, boulders, reeds, lamps. They are drawn in tiles,
 // with the origin at the feet, in three flat shades each and without outlines. standing.js decides
-// which of them stands where: a prop that is on none of its lists is never shown.
+// which of them stands where; a prop on none of its lists is never shown.
 //
 // A prop with a `light` shines at night: `glows` are its lamps and windows, in tiles from the feet and of the
 // colour 'red, green, blue'; `pool` is how many tiles of the ground around its feet they light; and a `beam`
-// turns around it so many tiles from the feet. What is `moving` is drawn over the prop in each frame: it turns
-// once in `turnMs` from `rest` on, swings by `swing` radians, or rises by `bob` tiles.
+// turns around it that many tiles from the feet. The `moving` part is drawn over the prop in each frame: it
+// turns once in `turnMs` from `rest` on, swings by `swing` radians, or rises by `bob` tiles.
 
 import { board, cottage, hearth, lamp, lantern, planter, SEATS, signpost, waymark, well } from './furniture.js';
 import { GARDEN } from './garden.js';
@@ -35,7 +35,7 @@ const TALL = [[0, -1.72, 0.36], [0, -1.36, 0.46], [-0.06, -1.02, 0.5], [0.1, -0.
 const BUSH = [[-0.26, -0.24, 0.26], [0.24, -0.24, 0.26], [0, -0.36, 0.32]];
 
 function tree(name, list, width, height, leaves, shadow, bark = WOODEN) {
-  // The box is as tight as possible: its empty parts are copied too, each time a walker is behind it.
+  // The box is as tight as possible, because empty parts are copied too whenever a walker is behind it.
   const half = Math.max(...list.map(([x, , r]) => Math.abs(x) + r)) + 0.03;
   const top = Math.min(...list.map(([, y, r]) => y - r)) - 0.03;
   return {
@@ -138,7 +138,7 @@ const mushrooms = {
   },
 };
 
-/** Branches of a tree that is bare, with snow of that colour on them or without.
+/** The branches of a bare tree, with snow of a colour on them, or without if `snow` is null.
  * @param {string} name @param {string} style @param {string | null} snow */
 function bare(name, style, snow) {
   const branches = [[0, -0.5, -0.5, -1.2], [0, -0.7, 0.46, -1.3], [0, -0.9, -0.22, -1.6],

@@ -13,7 +13,7 @@ export function paintRamps(ctx, ramp, tones, tiles) {
   fillOutline(ctx, ramp, tones.worn, tiles);
 }
 
-/** Paint steps across ways up: each outline of `steps` has all that is higher than one step.
+/** Paint steps across ways up: each outline of `steps` encloses all that is higher than one step.
  * @param {Path2D | 'all'} ramp */
 export function paintSteps(ctx, ramp, steps) {
   ctx.save();

@@ -7,12 +7,12 @@ import { MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
 
 const PIECE = 64;                         // samples at each side of a piece
-const SAMPLE = 3;                         // css px: the least between two samples
+const SAMPLE = 3;                         // css px: the least distance between two samples
 const KEPT = 700;                         // pieces
 const EXACT = 1;                          // the last level whose samples are tiles with all their paths
-const SHAPES = [1, 1, 0.9, 0.75, 0.5, 0.3, 0.1];  // how much lakes and woods are seen, by level: then they
-                                          // would only be noise, and regions remain
-const FAINT = 200, GONE = 1000;           // tiles per sample: so do those, from the first on
+const SHAPES = [1, 1, 0.9, 0.75, 0.5, 0.3, 0.1];  // how much lakes and woods are seen, by level: farther
+                                          // away they are noise, and regions remain
+const FAINT = 200, GONE = 1000;           // tiles per sample at which the land begins to fade, and is gone
 const NO_WOOD = 32768;                    // where groves do not matter
 
 export const BACKDROP = `rgb(${MAP_COLOURS[MEADOWS][GRASS].join()})`;
@@ -42,7 +42,7 @@ export class Relief {
     const left = gaze.x * side - gaze.width / 2 / tile, top = gaze.y * side - gaze.height / 2 / tile;
     const c0 = Math.floor(left / span), c1 = Math.floor(left / span + gaze.width / tile / span);
     const r0 = Math.floor(top / span), r1 = Math.floor(top / span + gaze.height / tile / span);
-    // All pieces are put together first, and enlarged in one go: so no line is seen between them.
+    // All pieces are put together and then enlarged as one, so that no lines are seen between them.
     const { whole } = this;
     whole.canvas.width = (c1 - c0 + 1) * PIECE;
     whole.canvas.height = (r1 - r0 + 1) * PIECE;
@@ -64,7 +64,7 @@ export class Relief {
     ctx.globalAlpha = 1;
   }
 
-  /** Draw a part of a piece of another level, if there is one, until the right one is painted. */
+  /** Draw part of a coarser piece, if there is one, until the right piece is painted. */
   #drawCoarser(level, col, row, x, y) {
     for (let up = 1; up <= 4; up++) {
       const parts = 2 ** up, above = [Math.floor(col / parts), Math.floor(row / parts)];
@@ -93,7 +93,7 @@ export class Relief {
   }
 }
 
-/** Return the columns and rows of a rectangle, those in the middle first. */
+/** Return the places [column, row] in a rectangle, those in the middle first. */
 function fromTheMiddle(c0, r0, c1, r1) {
   const found = [], x = (c0 + c1) / 2, y = (r0 + r1) / 2;
   for (let row = r0; row <= r1; row++) {

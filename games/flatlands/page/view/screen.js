@@ -38,7 +38,7 @@ export class Screen {
     return this.baseY + (px - this.top) / this.tile;
   }
 
-  /** Say whether a box, in device px, is on the screen and under no panel; `dpr` is device px per css px. */
+  /** Return whether a box, in device px, is on screen and under no panel; `dpr` is device px per css px. */
   isFree(panels, dpr, left, top, right, bottom) {
     return left >= 0 && top >= 0 && right <= this.width && bottom <= this.height
       && !panels.some((panel) => right > panel.left * dpr && left < panel.right * dpr

@@ -1,6 +1,6 @@
 // Shapes that several props are made of, in tiles, in flat colours and lit from the left.
 
-/** The colours of openings and iron, and of panes with a light behind. */
+/** The colours of openings and iron, and of lit panes. */
 export const DARK = '#3c4654', GLASS = '#ffe9ac';
 
 /** Fill a polygon through these corners. */

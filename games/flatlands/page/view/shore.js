@@ -1,16 +1,16 @@
-// What there is to see on water and beside it: where boats sail, where a walker makes ripples, and where lamps are
+// What is seen on water and beside it: where boats sail, where a walker makes ripples, and where lamps are
 // reflected. It is found when a piece of ground is painted; water.js draws it.
 
 import { WATER } from '../terrain.js';
 import { rollAt } from './dice.js';
 import { PROPS } from './props.js';
 
-const BOAT_BLOCK = 24, BOAT_ROOM = 4;     // tiles each way in which one tile may have a boat; of water around it
+const BOAT_BLOCK = 24, BOAT_ROOM = 4;     // tiles: of a block in which one tile may have a boat; of water around it
 const SALT_BOAT = 0xb0a7;
-/** Tiles from a lamp's foot down to water, and of its light there, at most. */
+/** The most tiles from a lamp's foot down to water, and of its light there. */
 export const REFLECTED = 6, LONG = 4;
 
-/** The bits of a tile's shore: where water is next to it, and the way there. */
+/** The bits of a tile's shore: one for each side that may have water, and the way there. */
 export const SIDES = [{ bit: 1, dx: 1, dy: 0 }, { bit: 2, dx: -1, dy: 0 }, { bit: 4, dx: 0, dy: 1 }, { bit: 8, dx: 0, dy: -1 }];
 
 /** Return the boats of the window's piece: x, y (px of the middle of its course) and phase of each. */
@@ -28,7 +28,7 @@ export function boatsOf(window, tile) {
   return Int16Array.from(boats);
 }
 
-/** Say whether there is nothing but water around a tile. */
+/** Return whether a tile is surrounded by water only. */
 function isOpen(window, x, y) {
   for (let dy = -BOAT_ROOM; dy < BOAT_ROOM; dy++) {
     for (let dx = -BOAT_ROOM; dx < BOAT_ROOM; dx++) if (window.kind(x + dx, y + dy) > WATER) return false;
@@ -36,7 +36,7 @@ function isOpen(window, x, y) {
   return true;
 }
 
-/** Return for each tile of land in the window's piece on which of its sides is water: see SIDES. */
+/** Return on which sides of each tile of land in the window's piece there is water: see SIDES. */
 export function shoresOf(window) {
   const { tiles } = window, shores = new Uint8Array(tiles * tiles);
   for (let y = 0; y < tiles; y++) {
@@ -49,7 +49,7 @@ export function shoresOf(window) {
 }
 
 /** Return the light that lamps in the window's piece throw on water south of them: x, y (px of its upper end), and
- * length (px). Of each prop it is its largest light. */
+ * length (px). Each prop throws its largest light. */
 export function reflectionsOf(window, tile, near) {
   const { tiles, x0, y0, terrain } = window, found = [];
   for (const { number, x, y } of near) {

@@ -1,4 +1,4 @@
-// The names of landmarks, and what a signpost tells whoever stands at it. Both are words over the world.
+// The names of landmarks, and what a signpost tells a player that stands at it. Both are words over the world.
 
 import { isOne, ownRace } from '../echoes.js';
 import { BELOW, isCovered } from './marks.js';
@@ -10,8 +10,8 @@ const NAME_SIZE = 15, SIZE = 13, LINE = 21;              // css px
 const RULE = 7;                           // css px between directions and courses
 const PAD_X = 12, PAD_Y = 8, ROUND = 9, FAR_GAP = 14, ARROW = 20;     // css px
 const ABOVE = 1.95;                       // tiles from a post to its board
-const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, where that is below or beside it
-const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the own walker
+const UNDER = 0.4, BESIDE = 0.6;          // tiles from a post to its board, if that is below or beside it
+const OWN = { half: 0.5, up: 1.2, down: 1 };      // tiles around the feet of the player's walker
 const GOLD = '#ffe9b0', OUTLINE = 'rgba(20, 26, 36, 0.92)';
 const BOARD = '#f3e2bd', EDGE = '#8a6239', INK = '#3f2c1b', ARROWS = '#a2552c';
 const COURSE = '#1f6f8b', CHOSEN = 'rgba(255, 209, 102, 0.85)';
@@ -31,13 +31,13 @@ export function courseAt(x, y) {
  * px per css px for words, and `pageDpr` for the page's panels. */
 export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   for (const mark of state.marks) {
-    // Then a sign says its name.
+    // If a panel covers it, an arrow says its name.
     if (mark.name !== state.aim?.label
       && isCovered(state, screen.x(mark.foot + 0.5), screen.y(mark.y + 0.5), screen.tile, pageDpr)) continue;
     const name = textOf(mark.name, { size: NAME_SIZE, weight: 800, colour: GOLD, outline: OUTLINE, dpr });
     const x = screen.x(mark.foot + 0.5) - (name.w >> 1);
     const top = screen.y(mark.y + 0.5 + EXTENTS[mark.kind].top) - name.h, below = screen.y(mark.y + 0.5 + BELOW);
-    // Its name is over it, and below it if there a panel is or the screen ends.
+    // The name is over it, or below it if a panel covers the place above or the screen ends there.
     const y = [top, below].find((each) => screen.isFree(state.panels, pageDpr, x, each, x + name.w, each + name.h)) ?? top;
     if (x < screen.width && y < screen.height && x + name.w > 0 && y + name.h > 0) {
       ctx.drawImage(name.canvas, x, y);
@@ -47,7 +47,7 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   offered.count = 0;
   if (sign === null || sign.tells.length + sign.courses.length === 0) return;
   const race = ownRace(state), chosen = sign.courses.findIndex((each) => race !== null && isOne(each, race.course));
-  // Where there is no room for all of it, courses are not on it: R begins a race all the same.
+  // If there is no room for all of it, courses are left out: R begins a race all the same.
   const all = boardOf(sign.tells, sign.courses, chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
   const count = room.free || sign.tells.length === 0 ? sign.courses.length : 0;
   const board = count > 0 ? all : boardOf(sign.tells, [], -1, dpr);
@@ -58,8 +58,8 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   Object.assign(offered, { left: x, right: x + board.width, top, line, count });
 }
 
-/** Return where a board is drawn: above its post, below or beside it, or below the own walker, wherever it
- * covers neither that nor its name; `free` says whether no panel covers it there. */
+/** Return where a board is drawn: above its post, below or beside it, or below the player's walker, but where
+ * it covers neither the walker nor its name; `free` says whether no panel covers it there. */
 function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) {
   const { tile } = screen, postX = screen.x(sign.x + 0.5), foot = screen.y(sign.y + 0.5);
   const high = sign.x === 0 && sign.y === 0 ? 2 * ABOVE - 0.8 : ABOVE;
@@ -75,7 +75,7 @@ function boardPlace({ width, height }, { sign, here, panels }, screen, pageDpr) 
   return { x, y, free: found !== undefined };
 }
 
-/** Return the picture of a board with a line for each direction, and for each course, of which one may be chosen. */
+/** Return the picture of a board with a line for each direction and each course, one of which may be chosen. */
 function boardOf(tells, courses, chosen, dpr) {
   const key = JSON.stringify([tells, courses, chosen, dpr]), known = boards.get(key);
   if (known !== undefined) return known;

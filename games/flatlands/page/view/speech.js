@@ -8,8 +8,8 @@ import { FONT, isRightToLeft, widthOf, wrap } from './text.js';
 
 const TAIL = 8, SHADE = 3, RIM = 1.5;     // css px
 /** @typedef {{ size: number, line: number, widest: number, padX: number, padY: number, round: number,
- * sign: number, ink: string, paper: string, rim: string | null }} Look  Css px: of letters, lines, the text, the room around it,
- * the corners, and the sign of an emote; and colours. */
+ * sign: number, ink: string, paper: string, rim: string | null }} Look  In css px: letters, lines, the text's width, the room
+ * around it, the corners, and the sign of an emote; and colours. */
 /** @type {Look} */
 const PEOPLE = { size: 13, line: 18, widest: 210, padX: 11, padY: 5, round: 11, sign: 22, ink: '#1d2430',
   paper: '#ffffff', rim: null };
@@ -18,16 +18,16 @@ const CLOCKWORK = { size: 12, line: 15, widest: 170, padX: 8, padY: 3, round: 8,
   paper: '#e6e9ed', rim: '#8b95a1' };
 const FADE_MS = 450, POP_MS = 140;
 const ABOVE = 1.2;                        // tiles from the feet to the tail's tip
-const ROWS = 3;                           // of a text at most
+const ROWS = 3;                           // of a text, at most
 const GAP = 4;                            // css px to the edge of the screen
 const LONGEST_TAIL = 18;                  // css px
-const LOWER = 2;                          // tiles: a place below the wanted one counts as so much farther
-const HIGHER = 8;                         // a clockwork walker's place above the wanted one: so many times as far.
-                                          // Over another head it would be taken for what that one says
-const ASTRAY = 4.5;                       // tiles from its place at which a clockwork walker's bubble is not shown
+const LOWER = 2;                          // tiles: a place below the wanted one counts as this much farther
+const HIGHER = 8;                         // factor by which a place above the wanted one counts as farther for clockwork.
+                                          // Over another head, a bubble would seem to be what that one says
+const ASTRAY = 4.5;                       // tiles from its place from which on a clockwork walker's bubble is not shown
 // Tiles from the feet up, down, and to both sides.
 const FACE = { up: 1, down: -0.35, half: 0.34 }, OWN = { up: 1.1, down: 1, half: 0.5 };
-const PASSES = 0.5;                       // the pace from which a walker is only passing
+const PASSES = 0.5;                       // the pace from which on a walker is only passing
 
 /** @param {import('../state.js').Saying} saying @param {Look} look */
 function bubbleOf(saying, look, dpr) {
@@ -72,15 +72,15 @@ function bubbleOf(saying, look, dpr) {
 
 export class Speech {
   constructor() {
-    /** @type {Place[]} What bubbles must not cover: panels, and the own walker with its name; */
+    /** @type {Place[]} What bubbles must not cover: panels, and the player's walker with its name; */
     this.fixed = [];
-    /** @type {Place[]} what those of clockwork must not cover either, and those of people only in a crowd: faces of who stands; */
+    /** @type {Place[]} what those of people may cover in a crowd, and those of clockwork never: faces of standing walkers; */
     this.faces = [];
     /** @type {Place[]} and the bubbles of this frame. */
     this.bubbles = [];
   }
 
-  /** Draw what is said: of people before clockwork, and from the front to the back, so that bubbles of the nearest walkers
+  /** Draw what is said: by people before clockwork, and from the front to the back, so that bubbles of the nearest walkers
    * keep their places. `dpr` is device px per css px for words, and `pageDpr` for the page's panels. */
   draw(ctx, state, screen, order, dpr, pageDpr) {
     const speaking = order.filter(({ walker: { saying, alpha } }) => saying !== null && saying.shown && alpha >= 0.05)
@@ -121,14 +121,14 @@ export class Speech {
     ctx.drawImage(canvas, box.left, box.top + rise);
   }
 
-  /** Keep a place for a bubble, as near to the wanted one as there is one that is clear, and return it. One that is clear is not left
-   * for a nearer one: bubbles keep calm. In a crowd that of a person may cover faces, or even bubbles; that of
-   * clockwork is not shown then, and null is returned.
+  /** Choose a clear place for a bubble, as near to the wanted one as possible, note that it is taken, and return it. To keep calm, a
+   * bubble does not leave a clear place for a nearer one. In a crowd a person's bubble may cover faces, or even bubbles, but a
+   * clockwork walker's is not shown: then return null.
    * @param {Place} wanted @returns {Place | null} */
   #placeOf(screen, gap, { bubble, clockwork }, wanted) {
     const { fixed, faces, bubbles } = this, kept = moved(wanted, bubble.dx, bubble.dy);
     const said = [...fixed, ...bubbles], all = [...said, ...faces];
-    // Where it would be it may stick out, as whoever speaks does.
+    // At the wanted place it may reach beyond the screen, as the speaker does.
     const clear = (place, taken) => (isWithin(place, screen, gap) || (place.left === wanted.left && place.top === wanted.top))
       && !taken.some((box) => covers(place, box));
     let place = clear(kept, all) ? kept : freePlace(wanted, all, ASTRAY * screen.tile, clockwork ? HIGHER : 1, clear, screen);
@@ -161,8 +161,8 @@ function isWithin({ left, top, width, height }, screen, gap) {
   return left >= gap && top >= 0 && left + width <= screen.width - gap && top + height <= screen.height;
 }
 
-/** Return the nearest place to the wanted one that is clear of all that is taken, beside, above or below one of that, and at most `reach`
- * device px away; null if there is none. A way up costs `up` times as much, and one down more: there it would cover who speaks.
+/** Return the place nearest to the wanted one that is clear of all places taken, beside, above or below one of them, and at most `reach`
+ * device px away; null if there is none. A way up costs `up` times as much, and one down more, since it may cover the speaker.
  * @param {Place} wanted @param {Place[]} taken @param {(place: Place, taken: Place[]) => boolean} clear
  * @returns {Place | null} */
 function freePlace(wanted, taken, reach, up, clear, { tile }) {
@@ -185,8 +185,8 @@ function freePlace(wanted, taken, reach, up, clear, { tile }) {
   return place;
 }
 
-/** Draw the tail of a bubble from the side of its box that looks to (tipX, tipY). Where the bubble had
- * to give way it only points there. */
+/** Draw the tail of a bubble from the side of its box that looks to (tipX, tipY). If the bubble had
+ * to give way, it only points there. */
 function drawTail(ctx, { left, top, right, bottom }, tipX, tipY, look, dpr) {
   const round = look.round * dpr, half = look.round / 2 * dpr, inset = 2 * dpr;
   const upright = tipY >= bottom || tipY <= top;

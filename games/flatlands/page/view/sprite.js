@@ -57,7 +57,7 @@ export function discOf(tile, rx, ry, colour, most) {
   });
 }
 
-/** A map that forgets the entries that were used longest ago when all entries together weigh more than
+/** A map that forgets the least recently used entries when all entries together weigh more than
  * `limit`. */
 export class Lru {
   /** @param {number} limit @param {((value: any) => void) | null} forget  called with what is forgotten */

@@ -3,8 +3,8 @@
 //
 // What grows in a region is on the lists of that region.
 //
-// A tile picks from a list by its roll modulo the list's length. So a list of another length replants
-// all woods, meadows or rocks of every world, while replacing one prop by another changes only the
+// A tile picks from a list by its roll modulo the list's length. So to change a list's length replants
+// all woods, meadows or rocks of every world, while to replace one prop by another changes only the
 // tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
 // it again.
 
@@ -18,17 +18,17 @@ import { NUMBERS } from './props.js';
 const SALT = 0x7ee5;
 const CLEAR_OF_PATH = 36;                 // 1/16 tile from a path's middle, where no tree stands
 const CLEARING = PLAZA_WITHIN + 3;        // tiles from the origin without trees
-// Blocks of so many tiles each way in which one tile may have a lantern, or a cottage, and how far from
+// The side, in tiles, of a block in which one tile may have a lantern, or a cottage, and how far from
 // the middle of a path, in 1/16 tile, that tile must be.
 const LANTERN_BLOCK = 5, COTTAGE_BLOCK = 9;
 const LANTERN_FROM = 26, LANTERN_TO = 37, COTTAGE_FROM = 52, COTTAGE_TO = 92;
 
 // Tiles around a landmark, to its sides and up or down, in which nothing else stands, and no cottage.
 const CLEAR_ACROSS = 5, CLEAR_DOWN = 3.8, NO_COTTAGE = 8;
-const CLEARED = { across: 3, along: 2 };  // tiles around what lies there, and lets nothing grow
+const CLEARED = { across: 3, along: 2 };  // tiles around a thing that lets nothing grow near it
 const COTTAGES_FROM = 14;                 // tiles from the origin
 
-/** What stands on which tile of the plaza. What is high stands in the north, where it hides nobody. */
+/** What stands on which tile of the plaza. High props stand in the north, where they hide nobody. */
 const PLAZA_PROPS = new Map([['0,0', 'waymark'], ['-4,-4', 'well'], [NOTICE_BOARD.x + ',' + NOTICE_BOARD.y, 'board'],
   [PLAZA_HEARTH.x + ',' + PLAZA_HEARTH.y, 'hearth'], ['-6,4', 'log0'], ['-2,4', 'log0'], ['-4,6', 'log1'],
   ['4,4', 'planter'], ['0,-6', 'bench0'], ['0,6', 'bench1']]);
@@ -55,9 +55,9 @@ const AUTUMN_TREES = numbersOf('autumnRound0', 'autumnRound1', 'autumnRound2', '
 const CACTI = numbersOf('cactus0', 'palm', 'cactus1', 'dryBush', 'palm', 'redStone');
 const COTTAGES = numbersOf('cottage0', 'cottage1');
 
-/** What grows in each region, by its number: `trees` and `under` them in woods, where a tile has one with
- * the chances `dense` and `overgrown`; in some areas `pines` instead of the trees; in the `open`, with
- * the chance `scattered`; on `rocks`; and what is `strewn` on sand. */
+/** What grows in each region, by its number: in woods `trees`, and `under` them, with the chances `dense`
+ * and `overgrown` for a tile; `pines` instead of the trees in some areas; in the `open`, with the chance
+ * `scattered`; on `rocks`; and what is `strewn` on sand. */
 const GROWING = [];
 GROWING[MEADOWS] = { trees: LEAFY, dense: 0.5, pines: PINES, under: UNDERGROWTH, overgrown: 0.12,
   open: MEADOW, scattered: 0.022, rocks: BOULDERS, strewn: numbersOf('stone') };
@@ -141,21 +141,21 @@ export function standingOn(window, x, y, place) {
   return chance < growing.scattered && !nearCottage(window, x, y) ? pick(growing.open) : 0;
 }
 
-/** Say whether a tile is the one of its block, `side` tiles each way, that a thing of the block has. */
+/** Return whether a tile is the one in its block, `side` tiles each way, that was chosen for a prop. */
 function isChosen(x, y, side, salt) {
   const column = Math.floor(x / side), row = Math.floor(y / side);
   const place = rollAt(column, row, salt) % (side * side);
   return (y - row * side) * side + x - column * side === place;
 }
 
-/** Say whether a lantern stands on a tile: they stand beside paths. */
+/** Return whether a lantern stands on a tile: they stand beside paths. */
 function isLantern(window, x, y) {
   const kind = window.kind(x, y), away = window.path(x, y);
   return (kind === GRASS || kind === WOOD || kind === SAND) && away >= LANTERN_FROM
     && away <= LANTERN_TO && isChosen(window.x0 + x, window.y0 + y, LANTERN_BLOCK, SALT + 2);
 }
 
-/** Say whether a cottage stands on a tile: they stand on grass, some tiles from a path. */
+/** Return whether a cottage stands on a tile: they stand on grass, some tiles from a path. */
 function isCottage(window, x, y) {
   const wx = window.x0 + x, wy = window.y0 + y, away = window.path(x, y);
   if (away < COTTAGE_FROM || away > COTTAGE_TO || !isChosen(wx, wy, COTTAGE_BLOCK, SALT + 3)) {
@@ -167,7 +167,7 @@ function isCottage(window, x, y) {
       && window.kind(x + dx, y) === GRASS);
 }
 
-/** Say whether a cottage stands so close to a tile that another prop would stand in it. */
+/** Return whether a cottage stands so close to a tile that another prop would stand in it. */
 function nearCottage(window, x, y) {
   for (let dy = -1; dy <= 1; dy++) {
     for (let dx = -1; dx <= 1; dx++) if (isCottage(window, x + dx, y + dy)) return true;
@@ -175,12 +175,12 @@ function nearCottage(window, x, y) {
   return false;
 }
 
-/** Say whether pines grow here: they grow in one of four areas of 24 x 24 tiles. */
+/** Return whether pines grow here: they grow in one in four areas of 24 x 24 tiles. */
 function piny(x, y) {
   return (rollAt(Math.floor(x / 24), Math.floor(y / 24), SALT + 1) & 3) === 0;
 }
 
-/** Say whether a boulder lies on a tile: they lie well inside a plateau, or on the top of a wide rim. */
+/** Return whether a boulder lies on a tile: they lie well inside a plateau, or on the top of a wide rim. */
 function isBoulder(window, x, y, kind, chance) {
   if (chance > 0.1) return false;
   for (let dy = -1; dy <= 2; dy++) {

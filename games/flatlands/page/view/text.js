@@ -17,7 +17,7 @@ export function plain(text) {
   return String(text).replace(BREAKS, ' ').trim();
 }
 
-/** Split a text into what a reader sees as single letters: emoji with their joiners stay whole. */
+/** Split a text into what a reader sees as letters: emoji with their joiners stay whole. */
 function lettersOf(text) {
   return graphemes === null ? Array.from(text)
     : Array.from(graphemes.segment(text), ({ segment }) => segment);
@@ -62,8 +62,8 @@ export function wrap(text, font, width, most) {
   return rows;
 }
 
-/** Return a line of text as a picture of w x h device px. `outline` is a colour or null, as is `plate`, on which it is
- * written; `size` is in css px. The text is centred in the picture. A text wider than `widest` css px is cut and ends in dots.
+/** Return a line of text as a picture of w x h device px. `outline` is a colour or null, as is the `plate` behind
+ * it; `size` is in css px. The text is centred in the picture. A text wider than `widest` css px is cut and ends in dots.
  * @param {string} text
  * @param {{ size: number, weight?: number, colour: string, outline?: string | null, plate?: string | null, dpr: number,
  *   widest?: number }} look

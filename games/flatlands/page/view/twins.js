@@ -1,6 +1,6 @@
-// The pictures of twin stones: two standing stones with carved marks, before each a round slab on which one
-// stands, and a gem of two colours that floats between them in a cage of light. The left stone glows in one of the
-// colours, the right one in the other. They are drawn in tiles, with the origin under the gem.
+// The pictures of twin stones: two standing stones with carved marks, a round slab before each for a player to
+// stand on, and a gem of two colours that floats between them in a cage of light. The left stone glows in one of
+// the colours, the right one in the other. They are drawn in tiles, with the origin under the gem.
 
 import { UNIT } from '../track.js';
 import { ASIDE, ON, standing } from '../twins.js';
@@ -10,7 +10,7 @@ import { CAIRN_TONES, SHADOW, TWINS } from './palette.js';
 import { canvasOf, contextOf, discOf, oval, spriteOf } from './sprite.js';
 
 const TAU = Math.PI * 2;
-const FLAT = 0.72;                        // how much less high than wide what lies on the ground is
+const FLAT = 0.72;                        // height by width of what lies flat on the ground
 const SIZE = 1.3;                         // factor of a stone
 const BEHIND = 0.78;                      // tiles from the middle of a slab to the foot of its stone
 const FLOAT = 1.02;                       // tiles from the ground to the middle of the gem
@@ -23,7 +23,7 @@ const BEAM = 260, RISE = 950, SINK = 1500;      // ms from the opening on
 /** The outline of the right stone, from its foot on. */
 const STONE = [[-0.4, 0.04], [-0.46, -0.5], [-0.36, -1.2], [-0.22, -1.66], [0.02, -1.84], [0.26, -1.62],
   [0.38, -1.02], [0.43, -0.42], [0.38, 0.05]];
-/** Marks, as lines within 0.16 tiles of their middle: of each pair of stones both have the same three. */
+/** Marks, as lines within 0.16 tiles of their middle: both stones of a pair have the same three. */
 const MARKS = [
   (ctx) => { line(ctx, -0.07, -0.13, -0.07, 0.13); line(ctx, 0.07, -0.13, 0.07, 0.13); },
   (ctx) => { ctx.moveTo(0.13, 0); ctx.arc(0, 0, 0.13, 0, TAU); line(ctx, -0.01, 0, 0.01, 0); },
@@ -43,7 +43,7 @@ function outline(ctx, side) {
   ctx.beginPath();
   STONE.forEach(([x, y], i) => {
     const [nextX, nextY] = STONE[(i + 1) % STONE.length];
-    // Between the middles of its edges it is round.
+    // The outline is curved between the middles of its edges.
     if (i === 0) ctx.moveTo(x * side, y);
     ctx.quadraticCurveTo(x * side, y, (x + nextX) / 2 * side, (y + nextY) / 2);
   });
@@ -150,7 +150,7 @@ export class Twins {
     this.lit = new Map();
   }
 
-  /** Draw what lies on the ground: the slabs, and how far the way to the gem is lit. */
+  /** Draw what lies on the ground: the slabs, and the lit part of the way to the gem. */
   drawGround(ctx, state, thing, px, py) {
     const { tile } = this, { now } = state, lit = this.#light(state, thing);
     [lit.left, lit.right].forEach((bright, i) => {
@@ -277,7 +277,7 @@ export class Twins {
     return light;
   }
 
-  /** Draw how the gem opened `age` ms ago: light from both stones and up into the sky, a half that flies to each
+  /** Draw a gem that opened `age` ms ago: light from both stones and up into the sky, a half that flies to each
    * slab, and stones that sink into the ground. */
   drawBurst(ctx, id, px, py, age) {
     if (age >= SINK) return;
@@ -308,7 +308,7 @@ export class Twins {
     this.gems.drawBurst(ctx, id, px, Math.round(y + 0.2 * tile), age);
   }
 
-  /** Draw the light that goes up when the gem opened `age` ms ago. */
+  /** Draw the light that goes up from a gem that opened `age` ms ago. */
   drawFlash(ctx, px, py, age) {
     if (age >= RISE) return;
     const { tile } = this, high = Math.min(age / BEAM, 1) * 7 * tile, wide = (0.12 + 0.5 * age / RISE) * tile;
@@ -347,7 +347,7 @@ export class Twins {
   }
 }
 
-/** The pictures of halves: the gem, small, for whom it waits; for others faint. */
+/** The pictures of halves: a small gem, which is faint for players whom it does not wait for. */
 export class Halves {
   constructor(tile) {
     this.tile = tile;

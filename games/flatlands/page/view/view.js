@@ -31,9 +31,9 @@ const BUILD_MS = 3;                       // ms that a frame may spend on painti
 const FIRST_BUILD_MS = 40;                // ms, in the frame after a jump
 const ZOOM_MS = 260;
 const MOUSE_REACH = 3, TOUCH_REACH = 14;  // css px by which the mouse or a finger may miss a walker
-const ARROW_REACH = 8;                    // css px by which it may miss an arrow
-const WORDS_GROW = 0.6;                   // if tiles are larger, words grow by this share of it
-const LEAP = 8;                           // tiles: a camera that moves farther in a frame jumps
+const ARROW_REACH = 8;                    // css px by which either may miss an arrow
+const WORDS_GROW = 0.6;                   // the share of larger tiles by which words grow
+const LEAP = 8;                           // tiles: a camera that moves farther in one frame jumps
 const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
 const RINGS_LIT = 0.6;                    // opacity of what the rings of a race light in the dark
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
@@ -79,7 +79,7 @@ export class View {
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 
-  /** The size is in css px; `dpr` is device px per css px. */
+  /** Set the size of the screen in css px; `dpr` is device px per css px. */
   resize(cssWidth, cssHeight, dpr) {
     const most = Math.sqrt(MOST_PIXELS / (cssWidth * cssHeight));
     const tile = Math.max(4, Math.round(tileSize(cssWidth, cssHeight) * Math.min(dpr, most)));
@@ -223,7 +223,7 @@ export class View {
     return courseAt(cssX * this.dpr, cssY * this.dpr);
   }
 
-  /** Say whether the notice board on the plaza is under a css px. */
+  /** Return whether the notice board on the plaza is under a css px. */
   boardAt(state, cssX, cssY) {
     const { x, y } = this.tileAt(state, cssX, cssY);
     return Math.abs(x - NOTICE_BOARD.x - 0.5) < BOARD_HALF && y > NOTICE_BOARD.y - BOARD_HIGH && y < NOTICE_BOARD.y + 1;

@@ -1,14 +1,14 @@
 // Darkens the corners a little. It does so on the canvas: an element of the page would be blended over
-// every pixel in every frame, while this leaves out the middle, and of the corners all that stays bright.
+// every pixel in every frame, while this leaves out the middle and the bright parts of the corners.
 
 import { canvasOf, contextOf } from './sprite.js';
 
-const FROM = 0.72;                        // part of the way from the middle to a corner, from
-                                          // which on it is darker
+const FROM = 0.72;                        // part of the way from the middle to a corner at
+                                          // which it begins to darken
 const DARKEST = 0.24;
 const CORNER = 0.43;                      // part of the screen's sides that a corner's picture
                                           // covers
-const SLICES = 6;                         // pieces in which each of them is copied
+const SLICES = 6;                         // pieces in which each picture is copied
 const RADIUS = Math.SQRT2;                // from the middle to a corner, if half of each side is 1
 
 export class Vignette {
@@ -17,7 +17,7 @@ export class Vignette {
     this.width = width;
     this.height = height;
     /** @type {{ canvas: HTMLCanvasElement, from: number, top: number, w: number, h: number, x: number, y: number }[]} What
-     * is copied of a corner's picture, and to where. */
+     * is copied from a corner's picture, and to where. */
     this.slices = [];
     this.w = Math.ceil(width * CORNER);
     this.h = Math.ceil(height * CORNER);

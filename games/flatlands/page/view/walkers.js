@@ -14,13 +14,13 @@ const STRIDE = 1.5;                       // length of a double step in tiles
 const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
 const ECHO = 0.5;                         // opacity of an echo
-const OWN_COVERED = 0.2;                  // opacity of what stands before the own walker
+const OWN_COVERED = 0.2;                  // opacity of what stands before the player's walker
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
-const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two of whom one covers the other
+const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two walkers at which one covers the other
 const MARGIN = 2;                         // tiles beyond the screen in which walkers are drawn
 const FORGET_AFTER = 1000;                // ms without being seen
-const OWN_RING = '#ffffff', FOLLOWED = '#ffd166';       // of the rings under oneself and whom one follows
-const OWN_LIGHT = 1.4;                    // how much of the night the own walker keeps off
+const OWN_RING = '#ffffff', FOLLOWED = '#ffd166';       // of the rings under the player and whom it follows
+const OWN_LIGHT = 1.4;                    // how much of the night the player's walker keeps off
 const BACK = [-0.86, -0.14];              // the part of a ring, in half turns, that a body hides
 const RING = { x: 0.56, y: 0.27 }, DASHES = 8;         // tiles
 const TAU = Math.PI * 2;
@@ -42,7 +42,7 @@ const TAU = Math.PI * 2;
  * @property {number} seen       performance time, ms, when it was last in the state
  * @property {number} px         position of its feet, in device px
  * @property {number} py
- * @property {number} bodyY      that of its body as it was drawn, which bobs, and how it moved
+ * @property {number} bodyY      that of its body as drawn, which bobs; and how it moved
  * @property {import('./emotes.js').Motion | null} motion
  * @property {number} rank       names with a lower rank are placed first
  * @property {boolean} named     true if its name has a place
@@ -52,7 +52,7 @@ const TAU = Math.PI * 2;
  * @property {number} nameDpr
  * @property {string} nameColour
  * @property {{ canvas: HTMLCanvasElement, saying: import('../state.js').Saying, dpr: number, look: import('./speech.js').Look,
- *   dx: number, dy: number, empty: boolean } | null} bubble  the latter how far it is from where it would be, in device px
+ *   dx: number, dy: number, empty: boolean } | null} bubble  `dx` and `dy`: how far it is from where it should be, in device px
  */
 
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
@@ -90,7 +90,7 @@ export class Walkers {
     this.echoes = new EchoLight(tile);
   }
 
-  /** Find out for this frame which walkers are in view and where on the screen, and sort them by
+  /** Find out which walkers are in view in this frame and where on the screen, and sort them by
    * their feet. */
   follow(state, screen, elapsed) {
     const { order, memories } = this, turn = state.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
@@ -120,8 +120,8 @@ export class Walkers {
     if (state.now - this.swept > FORGET_AFTER) this.#sweep(state.now);
   }
 
-  /** Compute where a walker's feet are. Walkers that stand do not move against the ground by a pixel;
-   * the own walker does not against the camera, because both move together. */
+  /** Compute where a walker's feet are. A walker that stands never moves a pixel against the ground;
+   * the player's walker never does against the camera, because both move together. */
   #place(memory, walker, state, screen) {
     if (walker.own) {
       memory.px = Math.floor(screen.width / 2)
@@ -153,7 +153,7 @@ export class Walkers {
       covered ||= own !== undefined && this.#covers(memory, own);
     }
     lying.drawUpTo(Infinity, ctx, state, screen, ground);
-    // In a crowd nobody loses oneself.
+    // So that players do not lose sight of themselves in a crowd.
     if (own !== undefined && covered) this.#drawPerson(ctx, state, own, screen, ground);
   }
 
@@ -161,8 +161,8 @@ export class Walkers {
     return this.order.find(({ walker }) => walker.own);
   }
 
-  /** Draw the ring of the own walker, and that walker once more in the light of day as much as the night is `dark`. It is called
-   * when the night has been drawn. */
+  /** Draw the ring of the player's walker and, the more opaque the darker the night is (`dark`), that walker once more in daylight.
+   * It is called after the night has been drawn. */
   drawOwn(ctx, state, dark) {
     const own = this.#own();
     if (own === undefined) return;
@@ -174,7 +174,7 @@ export class Walkers {
     ctx.globalAlpha = 1;
   }
 
-  /** Say whether a walker covers another one. */
+  /** Return whether a walker covers another one. */
   #covers(front, { px, py, walker }) {
     return front.walker !== walker && front.py >= py && front.py - py < COVERS.high * this.tile
       && Math.abs(front.px - px) < COVERS.wide * this.tile;
@@ -187,7 +187,7 @@ export class Walkers {
     const alpha = walker.alpha * (walker.muted ? 0.6 : 1) * (walker.echo === undefined ? 1 : ECHO);
     if (alpha < 1) ctx.globalAlpha = alpha;
     this.#drawWalker(ctx, state, memory, body, alpha, false);
-    // Leaves give way to the own walker; others show through them faintly.
+    // Leaves give way to the player's walker; others show through them faintly.
     if (walker.own) ctx.globalAlpha = OWN_COVERED;
     if (ground.cover(ctx, screen, px - body.halfWidth,
       py - body.height, px + body.halfWidth, py + Math.ceil(0.16 * this.tile), py) && !walker.own) {
@@ -234,7 +234,7 @@ export class Walkers {
     const { walker, px, py } = memory, { bodies, tile } = this, { pace } = memory;
     const swing = state.still ? 0 : Math.abs(Math.sin(memory.stride * TAU)) * pace;
     const y = memory.bodyY = py - Math.round(swing * BOB * tile);
-    // Where its key is, clockwork does not wave.
+    // Clockwork does not wave with the arm beside its key.
     const motion = memory.motion = motionOf(state, walker, memory.clockwork && memory.lookX <= 0.2);
     if (!asGhost) {
       const feet = pace > 0.3 && !state.still
@@ -265,8 +265,8 @@ export class Walkers {
       const middle = y - 0.55 * this.tile;
       const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
       const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);
-      // Of several walkers under the finger the one with the nearest centre wins; the own walker only
-      // if there is no other.
+      // Of several walkers under the finger, the one with the nearest centre wins; the player's own
+      // only if there is no other.
       const away = Math.hypot(dx, dy);
       const cost = away * 10 + Math.hypot(px - x, py - middle) + (walker.own ? 1000 : 0);
       if (away <= reach && cost < least) {
@@ -278,7 +278,7 @@ export class Walkers {
   }
 }
 
-/** Sort by feet what is nearly sorted already. Walkers with equal feet are in the order of ids. */
+/** Sort by feet an array that is nearly sorted. Walkers with equal feet are in the order of ids. */
 function sortByFeet(order) {
   for (let i = 1; i < order.length; i++) {
     const memory = order[i];
@@ -300,8 +300,8 @@ function bend(ctx, motion, px, py, tile) {
   ctx.translate(-px, -py);
 }
 
-/** Draw a dashed ring around feet at the device px (px, py). What of it is behind the body is left out, so it may be drawn
- * after that. */
+/** Draw a dashed ring around feet at the device px (px, py). The part behind the body is left out, so it may be drawn
+ * after the body. */
 function drawRing(ctx, state, px, py, tile, colour) {
   const turn = state.still ? 0 : state.now / 2400 % TAU, [from, to] = BACK;
   for (const { style, width } of [{ style: 'rgba(20, 26, 36, 0.5)', width: 0.17 }, { style: colour, width: 0.085 }]) {

@@ -27,7 +27,7 @@ function paintBoat(ctx) {
   box(ctx, '#ffe9ac', -0.94, -0.62, 0.16, 0.2, 0.05);
 }
 
-/** Return where a boat is at time `now`, ms, in tiles from the middle of its course, and whether it goes to the
+/** Return where a boat is at time `now`, ms, in tiles from the middle of its course, and whether it sails to the
  * right; `phase` is 0 to 1023. */
 export function boatAt(phase, now) {
   const turn = (now / SAIL_MS + phase / 1024) * TAU;
@@ -59,14 +59,14 @@ export class Water {
     }));
     const hull = { left: -1.25, top: -2.5, right: 1.35, bottom: 0.45 };
     this.boat = spriteOf(tile, hull, paintBoat);
-    // One that goes to the left is its picture in a mirror.
+    // A boat that sails to the left has the mirrored picture.
     this.mirrored = canvasOf(this.boat.w, this.boat.h);
     const mirror = contextOf(this.mirrored);
     mirror.scale(-1, 1);
     mirror.drawImage(this.boat.canvas, -this.boat.w, 0);
     /** @type {{ shine: import('./sprite.js').Sprite[], lamp: import('./sprite.js').Sprite } | null} */
     this.lights = null;
-    this.now = 0;                         // ms; 0 if nothing shall move
+    this.now = 0;                         // ms; 0 if nothing is to move
     this.drift = 0;                       // device px
     this.glints = (piece, x, y) => this.#drawGlints(piece, x, y);
     this.boats = (piece, x, y) => this.#drawBoats(piece, x, y);
@@ -117,7 +117,7 @@ export class Water {
     });
   }
 
-  /** Draw the rings that spread on the water from whoever stands or walks at its edge. */
+  /** Draw the rings that spread on the water from walkers at its edge. */
   #drawRipples(state, screen, ground) {
     const { ctx, rings } = this;
     for (const { id, x, y, alpha } of state.walkers) {
@@ -138,12 +138,12 @@ export class Water {
     ctx.globalAlpha = 1;
   }
 
-  /** Draw what shines on water in the dark, where the canvas adds what else is drawn. `bright` is 0 to 1. */
+  /** Draw what shines on water in the dark; the canvas adds all else that is drawn. `bright` is 0 to 1. */
   drawLights(ctx, screen, ground, bright) {
     this.ctx = ctx;
     this.lights ??= { shine: [0, 1, 2].map((frame) => this.#paintShine(frame)), lamp: discOf(this.tile, 0.6, 0.6, WARM, 0.85) };
     ctx.globalAlpha = bright;
-    // Added to the blue of water it would be white.
+    // If it were added to the blue of water, it would be white.
     ctx.globalCompositeOperation = 'source-over';
     ground.eachPiece(screen, this.shine, (REFLECTED + LONG) * this.tile);
     ctx.globalCompositeOperation = 'lighter';
@@ -165,7 +165,7 @@ export class Water {
     });
   }
 
-  /** The light of a lamp on water: bars that are the shorter and fainter the nearer they are. */
+  /** Paint the light of a lamp on water: bars that are shorter and fainter the nearer they are. */
   #paintShine(frame) {
     return spriteOf(this.tile, { left: -0.6, top: -0.1, right: 0.6, bottom: LONG }, (ctx) => {
       for (let i = 0; i < BARS; i++) {

@@ -1,6 +1,6 @@
-// Wind: gusts that run over the land, are seen as streaks of air, and bend the tufts of grass. How strong it is
-// somewhere is a function of time. Tufts under the crown of a tree, on paving, or at the border of a piece lie still: they are painted with
-// the ground, as details.js does it.
+// Wind: gusts that run over the land, are seen as streaks of air, and bend the tufts of grass. Its strength at a
+// place is a function of time. Tufts under the crown of a tree, on paving, or at the border of a piece lie still: details.js paints them
+// with the ground.
 
 import { DESERT, REGIONS, SNOW } from '../regions.js';
 import { GRASS, PLAZA_WITHIN } from '../terrain.js';
@@ -13,15 +13,15 @@ import { line } from './shapes.js';
 import { spriteOf } from './sprite.js';
 
 const LOOSE = 11;                         // bits of a tile's roll that are 0 if the wind bends its tuft: half of all
-const LEAST_TILE = 16;                    // device px per tile: from farther away nobody sees tufts bend
-const BENDS = 4;                          // pictures of a tuft that bends, besides the upright one
+const LEAST_TILE = 16;                    // device px per tile: on smaller tiles tufts are not seen to bend
+const BENDS = 4;                          // pictures of a bending tuft, in addition to the upright one
 const LEAN = 0.14;                        // tiles by which the strongest gust bends it
 const SIZES = 3;
 const GUST = 34, GUST_MS = 7000;          // tiles between two gusts, and ms
 const LULL_MS = 41_000, LULL = 60;        // ms and tiles between two times without any
 const TREMBLE_MS = 340;
-const AIR = 9, AIR_FROM = 0.3;           // tiles each way that have one streak of air; the wind from which it is seen
-const AIR_ALPHA = 0.6, DRIFT = 5;         // of the strongest; tiles that it goes meanwhile
+const AIR = 9, AIR_FROM = 0.3;           // tiles each way that have one streak of air; the least wind that shows it
+const AIR_ALPHA = 0.6, DRIFT = 5;         // of the strongest; tiles that a streak drifts
 const SALT = 0x3a1d;
 const TAU = Math.PI * 2;
 
@@ -70,7 +70,7 @@ function isPaved({ x0, y0, marks }, x, y) {
   return marks.some((mark) => Math.hypot((mark.foot + 0.5 - x0 - x) / side, (mark.y + 0.5 - y0 - y) / down) < 1);
 }
 
-/** Say whether the picture of a prop may cover a tuft. */
+/** Return whether the picture of a prop may cover a tuft. */
 function covers({ number, x, y }, footX, footY, tile) {
   const { left, top, right, bottom } = PROPS[number - 1].box, dx = footX - x / tile, dy = footY - y / tile;
   return dx > left - 0.2 && dx < right + 0.2 && dy > top - 0.1 && dy < bottom + 0.4;
@@ -80,7 +80,7 @@ export class Wind {
   /** `tile` is device px per tile. */
   constructor(tile) {
     this.tile = tile;
-    this.now = 0;                         // ms; negative if nothing shall move
+    this.now = 0;                         // ms; negative if nothing is to move
     /** @type {import('./sprite.js').Sprite | null} */
     this.air = null;
     /** @type {import('./sprite.js').Sprite[]} */

@@ -18,9 +18,9 @@ const SUNNY_BELOW = 24500, LUSH_FROM = 31000;        // woods, on meadows
 const MOSS_BELOW = 26000;                            // woods, on rock
 const STEPS = 6;                                     // on a ramp
 const SALT_BORDER = 0xb04de4;
-const RAGGED = 0.036, FRINGE = 0.009;     // how far inside of a region single tiles differ; half of a fringe
+const RAGGED = 0.036, FRINGE = 0.009;     // by how much single tiles vary in depth; half of a fringe
 
-/** The tiles x0 - PAD .. x0 + tiles + PAD - 1, and the same downwards. It is used again for the next
+/** The tiles x0 - PAD .. x0 + tiles + PAD - 1, and the same downwards. It is reused for the next
  * piece: read it before the next look(). */
 export class Window {
   /** For pieces of `tiles` x `tiles` tiles. */
@@ -119,7 +119,7 @@ export class Window {
     return this.plants[(y + PAD) * this.side + x + PAD];
   }
 
-  /** Return the id of what lets the square of a tile bloom, or ''. */
+  /** Return the id of what makes the square of a tile bloom, or ''. */
   blooming(x, y) {
     return this.grown?.blooming(this.x0 + x, this.y0 + y) ?? '';
   }
@@ -141,13 +141,13 @@ export class Window {
     return layers;
   }
 
-  /** Return the outline of what is inside of a region, or less than `more` outside of it. */
+  /** Return the outline of what is inside a region, or less than `more` outside it. */
   #inside(region, more) {
     const inside = this.insides[region];
     return this.#where((i) => inside[i] + more + this.#ragged(i, region), 0.05, 0.95);
   }
 
-  /** Return by how much a tile is deeper inside of a region, or less deep, than its surroundings. */
+  /** Return how much deeper inside a region a tile is than its surroundings; negative if less deep. */
   #ragged(i, region) {
     const row = Math.floor(i / this.side), x = this.x0 - PAD + i - row * this.side;
     return (part(rollAt(x, this.y0 - PAD + row, SALT_BORDER + region), 0) - 0.5) * RAGGED;

@@ -36,7 +36,7 @@ function rune(ctx, x, y) {
 
 const RUNES = [[-1.02, -2.6], [1.04, -2.4], [0, -5.16]];
 
-/** The stones of a ring, from the farthest ones to the nearest: who walks in it stands between them. */
+/** The stones of a ring, from the farthest to the nearest: walkers in it stand between them. */
 const stones = [
   { y: -1.7, x: 0, shadow: 2.6, box: { left: -2.9, top: -3.7, right: 2.9, bottom: 0.3 }, paint(ctx) {
     upright(ctx, -2.3, 0, 0.4, 2.9, 0.05);
@@ -89,7 +89,7 @@ const wreck = {
     line(ctx, 'rgba(50, 32, 18, 0.6)', 0.07, 'M-3.2-1.5Q-.6-.2 3.4-.98M-2.7-.8Q-.4.3 3-.46M-2-.14Q.4.5 2.4-.04');
     line(ctx, '#a97c4e', 0.17, 'M-3.74-2.52Q-2.9-1.9-1.6-1.5T3.62-1.7');
     line(ctx, HULL.middle, 0.2, 'M-3.3-2.3L-3.86-3.5');
-    // Where the rock has broken it, its ribs are seen.
+    // Its ribs are seen where the rock has broken it.
     fill(ctx, '#33241a', 'M-1.1-1L-.4-.86L-.1-1.02L.6-.78L.9-.2L.3.06L-.3-.06L-.9 .04L-1.2-.4Z');
     line(ctx, HULL.light, 0.12, 'M-.66-.96Q-.8-.4-.5 0M.04-.94Q-.06-.4.1.02M.56-.76Q.5-.4.6-.04');
     line(ctx, DARK, 0.05, 'M-3.86-3.5h.44v.2');

@@ -1,4 +1,4 @@
-"""What the tests of the page do in it, as people do, and what they read of it."""
+"""What the tests do in the page, as people would, and what they read from it."""
 
 import io
 import math
@@ -10,12 +10,12 @@ from tests.browser.pages import PATIENCE, eventually, wait_for
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
-#: As on a page without https: it may not copy, and shows the links that it would copy.
+#: Makes a page behave as without https: it may not copy links, and shows them instead.
 MAY_NOT_COPY = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
 
 OWN_ID = "flatlands.state.own.id"
 PRESENT = "flatlands.state.own !== undefined"
-#: Whether all is painted that a page shows; what is out of view is painted once it is needed.
+#: Whether all that a page shows is painted; what is out of view is painted once it is needed.
 PAINTED = """(({ grid, gridCols, gridLeft, gridTop, stale }) => [...grid.keys()].every((i) =>
   !stale.has(`${gridLeft + i % gridCols}:${gridTop + Math.floor(i / gridCols)}`)
 ))(flatlands.view.normal.ground)"""
@@ -31,24 +31,24 @@ TRUE_PLACE = f"""(name) => {{
   return [(x + dx * part) / 1024, (y + dy * part) / 1024];
 }}"""
 
-#: That the server has heard of the end of a walk, and said so.
+#: Whether the server has heard of the end of a walk, and said so.
 STANDS = """(({ own, walk }) => own?.ack === walk.number && own.track.duration === 0)(
   flatlands.state)"""
 
-#: Where the server says that the page's own walker stands, or where the leg that it walks began.
+#: Where the server says that the page's own walker stands, or that its present leg began.
 TOLD_PLACE = "(({ x, y }) => [x / 1024, y / 1024])(flatlands.state.own.track)"
 
 #: Tiles a second that everybody walks.
 SPEED = 5
 
-#: Where keys lead to.
+#: The direction of each key that walks.
 WAYS = {"w": (0, -1), "a": (-1, 0), "s": (0, 1), "d": (1, 0)}
 WAYS |= {"ArrowRight": WAYS["d"], "ArrowDown": WAYS["s"]}
 
-#: The colour of the lines around what is held, which is that of the focus too.
+#: The colour of the lines around what is held, and of the focus.
 HELD = (255, 209, 102)
 
-#: Lets it be another minute of a page's day.
+#: Sets the minute of a page's day.
 TURN_TO = """(minute) => {
   const { state } = flatlands;
   state.dayShift = minute * 60000 - state.clock.now() % (16 * 60000);
@@ -118,7 +118,7 @@ def noting(paper="#ffffff"):
 
 
 def enter(page, name=None):
-    """Walk in from the title, under a name if one is given."""
+    """Join from the title, under a name if one is given."""
     page.get_by_label("Your name").wait_for()
     if name is not None:
         page.get_by_label("Your name").fill(name)
@@ -127,7 +127,7 @@ def enter(page, name=None):
 
 
 def open_you(page):
-    """Open the dialog for the own name and face, by way of the book; return it."""
+    """Open, by way of the book, the dialog for one's name and face; return it."""
     page.keyboard.press("n")
     page.get_by_role("button", name="Name and face").click()
     dialog = page.get_by_role("dialog", name="You")
@@ -142,7 +142,7 @@ def say(page, text):
 
 
 def turn_away(page, hidden=True):
-    """Let a page be in a tab that is hidden, or in view again."""
+    """Hide the tab of a page, or bring it back into view."""
     page.evaluate(
         """(value) => {
           Object.defineProperty(document, 'hidden', { value, configurable: true });
@@ -153,7 +153,7 @@ def turn_away(page, hidden=True):
 
 
 def put(page, id, dx, dy, name="Somebody", says=None):
-    """Let a page know of a player so many tiles from its own one, who may say something."""
+    """Show a page a player at (dx, dy) tiles from its own one, who may say something."""
     page.evaluate(
         """([id, dx, dy, name, says]) => {
           const { own, replica } = flatlands.state;
@@ -180,7 +180,7 @@ def far(a, b):
 
 
 def await_camera(page):
-    """Return once the camera looks at the own walker: that decides where a click leads."""
+    """Return once the camera looks at the page's own walker: that decides where a click leads."""
     wait_for(
         page,
         f"""() => {{
@@ -191,7 +191,7 @@ def await_camera(page):
 
 
 def click_tile(page, x, y, reach=260):
-    """Click at a place in tiles, or on the way there at so many css px from the middle of the
+    """Click at a place in tiles, or on the way there, `reach` css px from the middle of the
     screen, to the sides or up and down."""
     await_camera(page)
     camera = page.evaluate("flatlands.state.camera")
@@ -204,7 +204,7 @@ def go(page, x, y):
     """Click towards a place until the page's own walker stands there: one click leads as far as the
     screen reaches."""
     for reach in (260, 150) * 6:
-        # Whoever still walks may only come through.
+        # A player that still walks may only be passing through.
         wait_for(page, ARRIVED)
         if math.dist(place(page), (x, y)) < 0.8:
             return
@@ -212,13 +212,13 @@ def go(page, x, y):
             # The last click hit something else, such as the almanac at the plaza.
             page.keyboard.press("Escape")
         click_tile(page, x, y, reach)
-        # It sets out with the next frame.
+        # The walker sets out with the next frame.
         page.wait_for_timeout(300)
     raise AssertionError(f"({x}, {y}) cannot be walked to: {place(page)}")
 
 
 def set_out(page, key, tiles):
-    """Press a key, and return once the page's own walker has gone so many tiles where it leads."""
+    """Press a key; return once the page's own walker has gone so many tiles in its direction."""
     (x, y), (dx, dy) = place(page), WAYS[key]
 
     def gone():
@@ -226,7 +226,7 @@ def set_out(page, key, tiles):
         return (now_x - x) * dx + (now_y - y) * dy > tiles
 
     page.keyboard.down(key)
-    # How long a key is held tells nothing of how soon a busy page hears of it.
+    # How long a key is held says nothing about how soon a busy page hears of it.
     eventually(gone, f"{key} leads {tiles} tiles on", PATIENCE / 1000 + tiles / SPEED)
 
 
@@ -247,14 +247,14 @@ def walk(page, key, tiles):
 
 
 def still(page):
-    """Whether the page's own walker stands."""
+    """Return whether the page's own walker stands."""
     before = place(page)
     time.sleep(0.3)
     return far(place(page), before) < 0.02
 
 
 def stands(page):
-    """Return once the page's own walker stands for the server and is drawn where it stands: what is
+    """Return once the page's own walker stands for the server and is drawn there: what is
     left of a misprediction fades first, but it does not walk."""
     wait_for(page, STANDS)
     told = page.evaluate(TOLD_PLACE)
@@ -264,7 +264,7 @@ def stands(page):
 
 
 def walk_to(page, name):
-    """Walk to a place that has a name, by the list of who and what is near."""
+    """Walk to a named place by choosing it in the list of what is nearby."""
     page.keyboard.press("m")
     page.get_by_role("button", name=name).click()
 
@@ -281,13 +281,13 @@ def count_colour(page, colour, clip=None):
 
 
 def wait_for_colour(page, colour, least, most=math.inf):
-    """Return once so many pixels of a page have a colour."""
+    """Return once at least `least` pixels of a page, and at most `most`, have a colour."""
     what = f"from {least} to {most} pixels are {colour}"
     eventually(lambda: least <= count_colour(page, colour) <= most, what)
 
 
 def tab_to(page, label):
-    """Press Tab until what has this label has the focus, which must be seen there."""
+    """Press Tab until the element with this label has the focus, which must be visible there."""
     name = """(({ ariaLabel, innerText }) => ariaLabel ?? innerText.split('\\n')[0])(
       document.activeElement)"""
     for _ in range(20):
@@ -307,7 +307,7 @@ def tab_to(page, label):
 
 
 def boxes(page, *selectors):
-    """Return the boxes of what is shown of selectors: [selector, left, top, right, bottom]."""
+    """Return the boxes of the visible elements: [selector, left, top, right, bottom]."""
     return page.evaluate(
         """(selectors) => selectors.flatMap((selector) =>
           [...document.querySelectorAll(selector)].flatMap((found) => {
@@ -320,7 +320,7 @@ def boxes(page, *selectors):
 
 
 def apart(some, others):
-    """Assert that no box of some covers one of others."""
+    """Assert that no box in `some` covers one in `others`."""
     for one in some:
         _, left, top, right, bottom = one
         for other in others:

@@ -29,7 +29,7 @@ from tests.nginx import nginx
 from tests.processes import serving
 
 PHONE: dict[str, Any] = {**acts.PHONE, "device_scale_factor": 2}
-#: The line of a slow phone: ms, and bytes a second (1.6 Mbit/s); and how much slower its CPU is.
+#: A slow phone: ms and bytes a second (1.6 Mbit/s) of its line; how much slower its CPU is.
 LATENCY, THROUGHPUT, SLOW = 150, 200_000, 4
 #: The targets: seconds to the field for the name at a first and a second visit, requests, and KB.
 FIELD, REQUESTS, KILOBYTES = {"first": 1.5, "second": 1.0}, 15, 200
@@ -80,7 +80,7 @@ class Waterfall:
 
 
 def load(browser: Browser, url: str, *visits: str) -> None:
-    """Show visits of a slow phone."""
+    """Measure visits of a slow phone, and print them."""
     context = browser.new_context(ignore_https_errors=True, **PHONE)
     context.add_init_script(WATCH)
     for visit in visits:
@@ -113,7 +113,7 @@ def metrics(session: CDPSession) -> dict[str, float]:
 
 
 def draw(page: Page, seconds: float, slow: float) -> None:
-    """Show what frames cost."""
+    """Measure what frames cost, and print it."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     if slow > 1:
@@ -171,7 +171,7 @@ def main() -> None:
                 nginx(Path(folder), server.port) as front,
             ):
                 print("behind nginx, HTTP/2")
-                # Of a server whose certificate is its own a browser keeps nothing.
+                # A browser caches nothing from a server with a self-signed certificate.
                 load(browser, front.url, "first")
         for walkers in options.walkers:
             crowd = ["--bots", str(walkers), "--seconds", str(options.seconds * 2 + 90)]

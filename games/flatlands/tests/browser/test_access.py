@@ -7,17 +7,17 @@ from tests.browser.pages import use_tool, wait_for
 from tests.inside import inside
 from tests.processes import ROOT
 
-#: Nothing fades for those who want less motion: what is looked at is what it will be.
+#: With reduced motion nothing fades, so each screen is checked in its final state.
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 
-#: Resolves once the page has drawn all that it knew before.
+#: Resolves once the page has drawn all that it knew until then.
 DRAWN = """async () => {
   for (let i = 0; i < 2; i++) await new Promise((resolve) => requestAnimationFrame(resolve));
 }"""
 
-#: Returns what keeps people out, the words whose contrast is enough, and how many rules were kept.
-#: All is looked at over white, which is as bright as the ground gets; a panel's blur is left out.
-#: Fields get the colour of their placeholders: of fields axe tells the contrast, and no verdict.
+#: Returns the violations, the words whose contrast is enough, and how many rules passed.
+#: Everything is checked on white, the brightest that the ground gets, without a panel's blur.
+#: Fields get the colour of their placeholders: for fields axe gives the contrast, but no verdict.
 RUN = """async () => {
   for (const canvas of document.querySelectorAll('#world, #atlas')) canvas.style.display = 'none';
   document.body.style.background = '#fff';
@@ -39,7 +39,7 @@ RUN = """async () => {
 
 @pytest.fixture(scope="module")
 def axe():
-    """The program that looks for what keeps people out."""
+    """Return the source of axe, which looks for what keeps people out."""
     file = ROOT / "tests/js/node_modules/axe-core/axe.min.js"
     assert file.exists(), "axe-core is not installed: make test does it, with npm"
     return file.read_text()
@@ -47,13 +47,13 @@ def axe():
 
 @pytest.fixture
 def alone():
-    # Nothing is left on the plaza, so they begin elsewhere.
+    # Nothing may be left on the plaza, so players begin elsewhere.
     places = ("--spread", "1", "--spread-ring", "40")
     with inside("--gems", "0", "--twins", "0", *places, STORE_URL="memory://") as server:
         yield server
 
 
-#: Lets ten players say something, who have all colours in turn, and the own one as well.
+#: Lets ten players, who have all colours in turn, and the page's own player say something.
 ALL_COLOURS = """async () => {
   const { lookOf, COLOURS } = await import('/faces.js');
   const { own, replica } = flatlands.state;
@@ -113,7 +113,7 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     page.get_by_role("button", name="More").click()
     look("menu")
     page.keyboard.press("Escape")
-    # There is something to scroll back to.
+    # So that there is something to scroll back to.
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Enter")
     look("chat")
@@ -125,6 +125,6 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     page.goto(f"{alone.url}live")
     page.get_by_role("link", name="Walk in").wait_for()
     look("the map for a wall")
-    # It has looked at what was too faint once.
+    # The check covered what had once been too faint.
     assert {"raspberry", "I am raspberry", "Channels", "Most gems", "How to play"} <= read
     assert any(text.startswith("Say something") for text in read)

@@ -8,12 +8,12 @@ from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 from tests.socket_client import SocketClient
 
-#: Says where the dots are on the screen, in css px, by their columns and rows.
+#: Returns where the dots are on the screen, in css px, by their columns and rows.
 DOTS = """[...flatlands.state.atlas.dots.values()].filter(({ gone }) => gone === null)
   .map((dot) => ({ ...flatlands.lookout.gaze.toScreen(dot.col + 0.5, dot.row + 0.5),
     square: [dot.col, dot.row], people: dot.people }))"""
 
-#: Says whether the map has come to rest, so that a click hits what it is meant for.
+#: Returns whether the map has come to rest, so that a click hits its target.
 RESTS = """(({ gaze: { to, x, y, scale }, shown }) => shown === 1
   && Math.abs(to.scale / scale - 1) < 0.001 && Math.hypot(to.x - x, to.y - y) * scale < 1
 )(flatlands.lookout)"""
@@ -24,8 +24,8 @@ OWN_SQUARE = f"(({{ here }}) => {SQUARE})(flatlands.state)"
 
 @pytest.fixture
 def spread_server():
-    # It is a server for each test, since whoever left another test is still counted for a while. A
-    # test must ask for it before the pages, which have to be closed first.
+    # Each test has its own server, since players of an earlier test are still counted for a while.
+    # A test must request it before the pages, which have to be closed first.
     # Players begin on four squares around the plaza, where no obstacles are.
     with inside("--spread", "4", "--walkers", "0", "--deer", "0") as server:
         yield server
@@ -41,7 +41,7 @@ def dots(page):
     return {tuple(dot["square"]): dot for dot in page.evaluate(DOTS)}
 
 
-def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, play):
+def test_a_click_on_the_map_makes_an_arrow_lead_to_another_player(spread_server, play):
     ada = play("Ada", spread_server.url)
     others = [SocketClient(spread_server.port).hello(name).model for name in ("Ben", "Cid")]
     squares = [other.players[other.id].square for other in others]
@@ -50,7 +50,7 @@ def test_a_click_on_the_map_lets_an_arrow_lead_to_another_player(spread_server, 
     open_map(ada)
     eventually(lambda: set(dots(ada)) == set(squares), "the map shows everybody")
     wait_for(ada, "document.querySelector('.atlas-line').textContent === '3 people'")
-    # Channels and servers are named to who looks at the grid.
+    # With the grid on, channels and servers are named.
     ada.keyboard.press("g")
     ada.get_by_text("3 people on").wait_for()
     # Keys move the map and not the player.
@@ -100,7 +100,7 @@ def test_the_map_shows_the_land_by_day_and_found_landmarks_until_escape(spread_s
     page.keyboard.press("Escape")
     wait_for(page, "flatlands.lookout.shown === 0")
     assert page.locator(".tools").is_visible()
-    # The server is told, and sends no more pictures.
+    # The server is told so, and sends no more pictures.
     pictures = page.evaluate("flatlands.state.atlas.heard")
     page.wait_for_timeout(6500)
     assert page.evaluate("flatlands.state.atlas.heard") == pictures
@@ -116,7 +116,7 @@ def test_fingers_move_the_map_and_the_small_map_opens_it(spread_server, play):
     wait_for(page, RESTS)
     place = dots(page)[own]
     page.touchscreen.tap(place["x"], place["y"])
-    # It leads to where the player is already: the arrow ends at once.
+    # The arrow leads to where the player is already, so it ends at once.
     wait_for(page, "!flatlands.lookout.isOpen && flatlands.state.aim === null")
 
 
@@ -127,7 +127,7 @@ def test_live_shows_the_map_without_playing_and_leads_to_a_title_that_says_who_i
     wait_for(page, "globalThis.flatlands?.state.atlas.pictures > 0")
     assert not page.get_by_label("Your name").is_visible()
     before = page.evaluate("flatlands.state.atlas.totals.people")
-    # Whom nobody knows again is not named.
+    # A player that cannot be recognised again is not named.
     SocketClient(spread_server.port).hello("Fay").send(KEY, "0123456789abcdef")
     wait_for(page, "(before) => flatlands.state.atlas.totals.people === before + 1", before)
     wait_for(page, "flatlands.state.atlas.dots.size > 0")

@@ -1,4 +1,4 @@
-"""Blooms: three dance in a square, which blooms for them and for whoever comes by."""
+"""Blooms: three players dance in a square, which blooms for them and for all who come by."""
 
 import re
 
@@ -8,7 +8,7 @@ from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, g
 from tests.browser.pages import eventually, wait_for
 from tests.processes import serving
 
-#: What lets the square of the own player bloom, or "", and whether that is painted.
+#: The bloom in the square of the page's own player, or "", and whether it is painted.
 BLOOMS = "flatlands.state.grown.blooming(Math.floor(flatlands.state.here.x), 9)"
 BLOOM_PAINTED = f"() => {BLOOMS} !== '' && {PAINTED}"
 WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
@@ -25,7 +25,7 @@ def two_workers(tmp_path):
         yield server
 
 
-def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play):
+def test_three_players_on_two_workers_dance_until_their_square_blooms(two_workers, play):
     ann, ben, cid = pages = [play(name, url=two_workers.url) for name in ("Ann", "Ben", "Cid")]
     for page, x in zip(pages, (6.5, 8.5, 10.5), strict=True):
         page.evaluate(TURN_TO, 3)
@@ -45,7 +45,7 @@ def test_three_at_two_workers_dance_until_their_square_blooms(two_workers, play)
         assert max(flowers.values()) > 50
         page.keyboard.press("n")
         page.get_by_text("and a third danced until a square bloomed").wait_for()
-    # Whoever comes by finds it so, and reads at the wreath for whom it blooms.
+    # A player that comes by finds it blooming, and reads at the wreath for whom.
     dot = play("Dot", url=two_workers.url)
     go(dot, 7.5, 10.5)
     wait_for(dot, BLOOM_PAINTED)

@@ -23,7 +23,7 @@ LASTING = "!document.querySelector('[aria-keyshortcuts=c]').hidden"
 
 
 def leave(page, text):
-    """Write a line by the key, and leave it."""
+    """Press the key for a cairn, write its line, and leave it there."""
     wait_for(page, LASTING)
     page.keyboard.press("c")
     page.get_by_role("dialog", name="Leave a cairn").wait_for()
@@ -32,26 +32,26 @@ def leave(page, text):
     page.get_by_role("dialog", name="Leave a cairn").wait_for(state="hidden")
 
 
-def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
+def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     ada = play("Ada", url=alone.url, script=MAY_NOT_COPY)
-    # Nobody writes for nothing.
+    # A player is refused before it writes, not afterwards.
     wait_for(ada, LASTING)
     ada.keyboard.press("c")
     ada.get_by_text("You cannot leave a cairn on the plaza: walk on a little.").wait_for()
     assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
-    # However far the keys lead afterwards, it is not into another square.
+    # However far the keys lead afterwards, the player stays in the square.
     for y in (-5.5, -10.5):
         go(ada, 0.5, y)
     leave(ada, "The lake is east <b>of</b> here.")
     wait_for(ada, f"({CAIRNS})().length === 1")
-    # From below it, its line is read above it.
+    # Seen from below the cairn, its line is shown above it.
     walk(ada, "s", 1)
-    # The keys walk again; the builder may read its own line, but not hide it.
+    # The keys walk again; the builder can read its own line, but not hide it.
     own = ada.get_by_role("region", name="Cairn of Ada")
     own.wait_for()
     assert "1 stone" in own.inner_text()
     assert own.get_by_role("button").filter(visible=True).count() == 0
-    # On a small screen it is where the board opens, which then lies over it.
+    # On a small screen the line is where the board opens, which then covers it.
     ada.set_viewport_size({"width": 320, "height": 568})
     eventually(lambda: own.bounding_box()["x"] < 100, "the card is there again")
     ada.keyboard.press("b")
@@ -59,7 +59,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     on_top = "([x, y]) => document.elementFromPoint(x, y).closest('.sheet, .cairn')?.className"
 
     def covered():
-        # The card follows the cairn: the screen has just become another one.
+        # The card follows the cairn: the screen has just changed its size.
         card, board = own.bounding_box(), ada.locator(".sheet:visible").bounding_box()
         inside = [160, (board["y"] + card["y"] + card["height"]) / 2]
         return board["y"] < inside[1] and "sheet" in (ada.evaluate(on_top, inside) or "")
@@ -67,7 +67,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     eventually(covered, "the board lies over the card")
     ada.get_by_role("button", name="Close").click()
     ada.set_viewport_size({"width": 1280, "height": 800})
-    # A line that is refused need not be written again.
+    # A line that was refused need not be typed again.
     leave(ada, "So is the mill.")
     ada.get_by_text("There is a cairn close by already").wait_for()
     ada.keyboard.press("c")
@@ -94,7 +94,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     card.get_by_role("button", name="Add a stone").click()
     card.get_by_text("2 stones").wait_for()
     wait_for(ada, f"({CAIRNS})()[0][1] === 2")
-    # Nobody adds two, which is not offered.
+    # Nobody can add two stones: a second one is not offered.
     card.get_by_role("button", name="Add a stone").wait_for(state="hidden")
     assert bob.locator(".toast.shown").count() == 0
     card.get_by_role("button", name="Hide").click()
@@ -104,7 +104,7 @@ def test_a_line_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     walk(bob, "s", 1)
     eventually(lambda: len(ada.evaluate(CAIRNS)) == 1, "Ada sees her cairn")
 
-    # It stands in her book, and she is told of it when she comes back.
+    # Her book notes it, and she is told of it when she comes back.
     told = "Bob put a stone on your cairn"
     ada.reload()
     enter(ada)

@@ -24,15 +24,15 @@ NEAREST = """() => {
 
 @pytest.fixture
 def lively():
-    """A server with clockwork walkers, as many as make play has."""
+    """A server with as many clockwork walkers as `make play` has."""
     with inside("--walkers", "20", "--deer", "8", "--store", "memory://") as server:
-        # A page is faster than a server that places so many.
+        # A page is ready before a server has placed so many.
         eventually(lambda: b'"herd":28' in server.get("stats").replace(b" ", b""), "all are there")
         yield server
 
 
 def until(page, expression, what, act):
-    """Act again and again until an expression is true: chance decides what comes of it."""
+    """Repeat an act until an expression is true: chance decides whether the act succeeds."""
 
     def comes_of_it():
         act()
@@ -54,7 +54,7 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
         ".find((text) => text.includes('Ada'))"
     )
     assert "clockwork" in greeting
-    # The greeter has waved; whoever waves to it gets a spark, and so does the greeter.
+    # The greeter has waved; if the player waves back, both get a spark.
     sparks = """flatlands.state.walkers.filter(({ sparkAt }) => sparkAt > 0)
       .map(({ own }) => own).sort()"""
     both = f"({sparks}).join() === 'false,true'"

@@ -1,4 +1,4 @@
-"""As a host runs it: the Procfile by honcho, several workers on a Redis, behind nginx with TLS."""
+"""Run as a host does: the Procfile by honcho, several workers on a Redis, behind nginx with TLS."""
 
 import gzip
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.outside
 
 
 class Deployed:
-    """The running programs, and where they are found."""
+    """The running programs, and the address at which they are reached."""
 
     def __init__(self, folder: Path, redis_port: int, ending: ExitStack) -> None:
         port = free_port()
@@ -37,7 +37,7 @@ class Deployed:
             "WALKERS": "0",
             "DEER": "0",
         }
-        # What all of them write goes to the standard error.
+        # All of them write to the standard error.
         command = ["sh", "-c", "exec honcho start >&2"]
         self.honcho = ending.enter_context(Program(command, "honcho", environment=environment))
         self.nginx = ending.enter_context(nginx(folder, port))
@@ -61,7 +61,7 @@ class Deployed:
             return False
 
     def terminate(self) -> None:
-        """End the server as a host does: SIGTERM to all of its processes at once."""
+        """End the server as a host does: send SIGTERM to all of its processes at once."""
         for process, command in children(self.honcho.process).items():
             if {"server", "flatlands.server", "flatlands.brokers.zeromq"} & set(command):
                 process.terminate()
@@ -87,7 +87,7 @@ def invitation(page):
 
 def test_the_procfile_behind_a_proxy_with_tls(deployed, play, monkeypatch):
     def enter(name, url):
-        # At the end nobody answers any more.
+        # At the end no server answers any more.
         return play(name, url=url, ignore_https_errors=True, cut_off=True)
 
     anna = enter("Anna", deployed.nginx.url)
@@ -108,7 +108,7 @@ def test_the_procfile_behind_a_proxy_with_tls(deployed, play, monkeypatch):
     dora.leave()
 
     with pytest.raises(urllib.error.HTTPError) as moved:
-        # The port of a site is 443, and of this one it is not: only the answer is looked at.
+        # A real site's port is 443, unlike this one's, so only the redirect itself is checked.
         opener = urllib.request.build_opener(NoRedirect)
         opener.open(f"http://localhost:{deployed.nginx.plain}/?near=1", timeout=PATIENCE)
     assert moved.value.code == 308
@@ -136,7 +136,7 @@ def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves it at the answer."""
+    """Does not follow a redirect."""
 
     def redirect_request(self, *_):
         return None

@@ -7,7 +7,7 @@ from games.flatlands.tests.browser.test_cairns import LASTING
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 
-#: In this world the next signpost in the east of the plaza is 34 tiles away, with nothing between.
+#: In this world the next signpost east of the plaza is 34 tiles away, with nothing in between.
 SEED = 151
 
 #: The place of the echo that a page shows, or nothing.
@@ -37,7 +37,7 @@ def come(page):
     wait_for(page, f"{READ} && flatlands.state.walk.arrived")
 
 
-def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post, play):
+def test_a_run_becomes_an_echo_that_players_race_against_and_others_see(near_post, play):
     ada = play("Ada", url=near_post.url)
     come(ada)
     note = ada.locator(".race")
@@ -46,7 +46,7 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
     note.get_by_text("Go! To").wait_for()
     label = ada.evaluate("flatlands.state.aim.label")
     assert ada.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 0
-    # Not the shortest way.
+    # Not by the shortest way.
     go(ada, 7.5, -4.5)
     walk_to(ada, label)
     note.get_by_text(f"Nobody was here before you: the way to {label} is yours.").wait_for()
@@ -72,7 +72,7 @@ def test_a_run_is_an_echo_against_which_one_races_and_which_others_see(near_post
     clock = float(note.locator("b").inner_text())
     eventually(lambda: float(note.locator("b").inner_text()) > clock, "the clock goes")
     note.get_by_text("faster than your own echo.").wait_for()
-    # It stops where the run did, and is gone.
+    # The echo stops where the run did, and is gone.
     wait_for(ada, "flatlands.state.races.size === 0 && flatlands.state.echoes.length === 0")
     assert ada.evaluate("flatlands.state.aim") is None
 
@@ -81,7 +81,7 @@ def test_on_a_phone_a_touch_of_the_board_begins_a_race_and_no_panel_is_covered(n
     page = play("Ada", url=near_post.url, **PHONE)
     come(page)
     page.get_by_role("button", name="Race").wait_for()
-    # The own walker is in the middle, below its head.
+    # The player's walker is in the middle, below its head.
     panels = ".race", ".strip", ".tools", ".map", ".log li", ".stick"
     middle = ["own walker", 175, 385, 215, 430]
     for turn in range(2):

@@ -6,7 +6,7 @@ from games.flatlands.tests.browser.acts import PHONE, click_tile, walk
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 
-#: Somebody's view of who carries the ember: the name, or null.
+#: Who carries the ember, as a page knows it: the name, or null.
 CARRIER = "flatlands.state.carried?.name"
 
 #: The name of the landmark that is to burn next, in a world where it stands near the plaza.
@@ -21,18 +21,18 @@ def quiet():
 
 
 def choose(page, name):
-    """Choose somebody or something of the list of who and what is near."""
+    """Choose a player or a place from the list of what is nearby."""
     page.keyboard.press("m")
     page.get_by_role("dialog", name="Who is near").get_by_role("button", name=name).first.click()
 
 
-def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
+def test_two_players_bring_the_ember_to_a_landmark_that_burns_for_both(quiet, play):
     ada, bob = play("Ada", url=quiet.url), play("Bob", url=quiet.url, **PHONE)
     for page in (ada, bob):
         wait_for(page, GOAL)
     goal = ada.evaluate(GOAL)
     assert bob.evaluate(GOAL) == goal, "all have one goal"
-    # Whoever comes nearer takes the ember, and nobody who stood near already.
+    # A player that comes near takes the ember; one that stood near already does not.
     walk(bob, "d", 4)
     click_tile(ada, -3.5, 4.5, 310)
     wait_for(ada, f"{CARRIER} === 'Ada'")
@@ -53,6 +53,6 @@ def test_two_bring_the_ember_to_a_landmark_which_burns_for_both(quiet, play):
     wait_for(ada, f"![undefined, '{goal}'].includes({GOAL})")
     ada.keyboard.press("n")
     ada.get_by_text(f"You and Bob brought the ember to {goal}.").wait_for()
-    # Whoever comes later knows of it too.
+    # A player that comes later knows of it too.
     cid = play("Cid", url=quiet.url)
     wait_for(cid, "flatlands.state.ember.fires.size === 2")

@@ -61,12 +61,12 @@ ON_SCREEN = """([x, y, tile]) => {
 }"""
 
 
-#: Lets what is said stay.
+#: Keeps what is said on the screen.
 SAID_FOR_EVER = """() => {
   for (const { saying } of flatlands.state.walkers) if (saying) saying.until = Infinity;
 }"""
 
-#: What fades after a while, as hints and what was said do, stays.
+#: Keeps what would fade after a while, such as hints and speech.
 NOTHING_FADES = """{
   const wait = setTimeout;
   globalThis.setTimeout = (call, ms, ...more) => wait(call, ms < 12000 ? ms : 2 ** 31 - 1, ...more);
@@ -87,7 +87,7 @@ def go_home(page):
 
 
 def at_each(page, sizes):
-    """Yield each of some sizes, once a page has it."""
+    """Yield each size once a page has it."""
     for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
         # Panels are laid out with the next frames.
@@ -98,11 +98,11 @@ def at_each(page, sizes):
 @pytest.mark.parametrize(
     "sizes", [[(1440, 900)], [(844, 390), (820, 1180), (390, 844), (320, 568)]], ids=str
 )
-def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, open_page, sizes):
+def test_the_title_is_beside_the_plaza_where_those_who_are_out_stroll(alone, open_page, sizes):
     SocketClient(alone.port).hello("Walker")
     page = open_page(alone.url, **sized(*sizes[0]))
     page.get_by_text("1 person is walking now").wait_for()
-    # It is as somebody would be drawn: oneself, and another one.
+    # The picture shows players as the game draws them: oneself, and another one.
     wait_for(page, "flatlands.state.walkers.filter(({ alpha }) => alpha === 1).length === 2")
     for size in at_each(page, sizes):
         [card] = boxes(page, ".card")
@@ -117,7 +117,7 @@ def test_the_title_lies_beside_the_plaza_and_who_is_out_strolls_there(alone, ope
             at_x, at_y = page.evaluate(ON_SCREEN, [x, y, tile_of(size)])
             assert 0 <= at_x <= size[0] and 0 <= at_y <= size[1], size
             assert not (card[1] <= at_x <= card[3] and card[2] <= at_y <= card[4]), (x, y, size)
-        # The face that is chosen is that of the picture.
+        # The picture has the face that is chosen.
         look = "flatlands.state.walkers.find(({ own }) => own).look"
         before = page.evaluate(look)
         page.get_by_role("group", name="Hat").get_by_role("button", name="Next").click()
@@ -134,7 +134,7 @@ def fill_the_log(page):
 
 
 @pytest.mark.parametrize("sizes", [DESKTOPS, FINGERS], ids=["desktops", "fingers"])
-def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone, play, sizes):
+def test_hints_legend_and_tools_never_cover_each_other_or_the_player(alone, play, sizes):
     page = play("Fitter", url=alone.url, script=NOTHING_FADES, **sized(*sizes[0]))
     wait_for(page, "document.querySelector('.hint.shown') !== null")
     fill_the_log(page)
@@ -152,12 +152,12 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         all_within([walker(size), *shown], size)
         [hint] = boxes(page, ".hint")
         assert (hint[3] - hint[1]) * (hint[4] - hint[2]) < 0.09 * size[0] * size[1], size
-        # What was said is never under them either.
+        # Speech is never under them either.
         [log] = boxes(page, ".log")
         above = [walker(size), *(one for one in shown if one[0] != ".chat input")]
         assert log[4] > log[2] + 40, size
         apart([log], above)
-        # No word stands alone in a line.
+        # No word stands alone on a line.
         lines = page.evaluate(
             """() => {
               const range = document.createRange();
@@ -166,7 +166,7 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
             }"""
         )
         assert min(lines) > 0.4 * max(lines), size
-    # Few tools are always there, and the others in a menu by their names.
+    # Few tools are always shown; the others are in a menu, by their names.
     page.get_by_role("button", name="More", exact=True).click()
     entries = page.locator(".tools .entries button:visible .word")
     names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
@@ -183,7 +183,7 @@ def test_hints_legend_and_tools_never_cover_each_other_nor_the_own_walker(alone,
         all_within([walker(size), *shown], size)
 
 
-#: The boxes of the faces of all walkers, as those of panels.
+#: The boxes of the faces of all walkers, in the form of those of panels.
 FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
   const { camera } = flatlands.state, tile = Math.min(innerWidth, innerHeight) < 500 ? 27 : 32;
   const left = innerWidth / 2 + tile * (x - camera.x);
@@ -193,19 +193,19 @@ FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
-def test_what_is_said_is_never_under_panels_or_other_words(alone, play, size):
+def test_speech_is_never_under_panels_or_other_words(alone, play, size):
     page = play("Hearer", url=alone.url, script=noting(), **sized(*size))
     tile = tile_of(size)
     x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
     corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
-    # There is no room for more on a low screen.
+    # A low screen has no room for more.
     corners = corners[: 4 if size[1] < 500 else 6]
     for i, (dx, dy) in enumerate(corners):
         put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
-    # Where bubbles would be stands somebody.
+    # Somebody stands where bubbles would be.
     for i, (dx, dy) in enumerate(corners[2:4]):
         put(page, 91_000 + i, int(dx), int(dy) - 1.5)
-    # Names on top of each other give way; what was said does not.
+    # Names that overlap give way; speech does not.
     wait_for(page, "(n) => bubbles.length === n", len(corners))
     page.evaluate(SAID_FOR_EVER)
     settle(page)
@@ -223,9 +223,9 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
     page = play("Hearer", url=alone.url, script=noting("#e6e9ed"), **PHONE)
     for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
         put(page, 7 + i, dx, dy, f"Speaker {7 + i}", "Tick, tock. I never tire.")
-        # Where its bubble would be stands somebody.
+        # Somebody stands where its bubble would be.
         put(page, 90_001 + i, dx, dy - 1.5)
-    # Nor would Hearer's head be a place for what another one says.
+    # Nor may another walker's bubble cover Hearer's head.
     said = "Good to see you, Hearer! I am one of those made of clockwork."
     put(page, 10, -0.3, 1.2, "Speaker 10", said)
     wait_for(page, "bubbles.length === 2")
@@ -236,14 +236,14 @@ def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, 
     apart(map(without_rim, found), page.evaluate(FACES))
     [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
     assert right < 195 or left > 195 or top > 422, (left, top, right)
-    # It has all words of the sentence.
+    # The bubble has all words of the sentence.
     assert page.evaluate("[...words.keys()].some((row) => row.endsWith('clockwork.'))")
-    # Of all that, the log has what was said to her.
+    # Of all that, the log only has what was said to her.
     [line] = page.locator(".log li").all_inner_texts()
     assert line.startswith("Speaker 10 Good to see you, Hearer!")
 
 
-def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_walks(alone, play):
+def test_an_arrow_beside_panels_shows_a_goal_or_player_and_a_click_walks_there(alone, play):
     page = play("Seeker", url=alone.url, script=noting())
     [(_, left, top, right, bottom)] = boxes(page, ".dock")
     page.evaluate(
@@ -258,11 +258,11 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     [pill] = page.evaluate("pills")
     apart([pill], boxes(page, ".map", ".tally", ".dock"))
     assert left - pill[1] < 200 and abs(pill[2] - top) < 200
-    # Where nothing covers it, the flag is enough.
+    # Where nothing covers the goal, its flag is enough.
     page.evaluate("() => { flatlands.state.aim.y -= 9; }")
     wait_for(page, "pills.length === 0")
     page.evaluate("() => { flatlands.state.aim = null; }")
-    # Whoever follows needs no hint how to walk, even while there is nowhere to go.
+    # A player that follows needs no hint about walking, even while it has nowhere to go.
     put(page, 90_001, 1, 0)
     page.locator(".hint.shown").wait_for()
     wait_for(page, "flatlands.state.walkers.some(({ own, alpha }) => !own && alpha === 1)")
@@ -270,7 +270,7 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     page.get_by_text("Following Somebody").wait_for()
     assert page.locator(".hint.shown").count() == 0
     page.keyboard.press("Escape")
-    # Half on the screen: that is no reason for an arrow.
+    # A player half on the screen needs no arrow.
     put(page, 90_001, 20, 0)
     wait_for(page, "flatlands.state.walkers.length === 2")
     settle(page)
@@ -285,14 +285,14 @@ def test_an_arrow_beside_panels_shows_a_goal_or_somebody_to_whom_a_click_on_it_w
     page.mouse.click((left + right) / 2, (top + bottom) / 2)
     eventually(lambda: place(page)[0] > x + 4, "it walks there")
     page.get_by_text("Following Somebody").wait_for()
-    # Who is gone is followed no more, and that is said.
+    # A player that is gone is no longer followed, and the page says so.
     page.evaluate("flatlands.state.replica.players.delete(90001)")
     page.get_by_text("Somebody is out of sight.").wait_for()
     assert page.get_by_text("Following Somebody").is_hidden()
     assert page.evaluate("flatlands.state.followed") is None
 
 
-def test_help_and_words_are_for_the_device_at_hand(alone, play):
+def test_help_and_wording_fit_the_device_at_hand(alone, play):
     for options, keys in (({}, True), (PHONE, False)):
         page = play("Helped", url=alone.url, **options)
         field = page.get_by_label("Say something")
@@ -302,7 +302,7 @@ def test_help_and_words_are_for_the_device_at_hand(alone, play):
         assert page.get_by_text("Arrows or W A S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
         assert page.get_by_text("Escape", exact=True).is_visible() == keys
-        # However long it is, the way out is in view.
+        # However long the help is, the way to close it is in view.
         page.set_viewport_size({"width": 844, "height": 390})
         [way_out] = boxes(page, ".help dl ~ form .play:not(.quiet)")
         assert way_out[4] < 390
@@ -318,7 +318,7 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
     shown = "[...document.querySelectorAll('.log li')].filter((each) => each.offsetHeight).length"
     assert page.evaluate(shown) <= 5
     x, y = place(page)
-    # What has faded is there again at once.
+    # What has faded is shown again at once.
     last = "document.querySelector('.log li:last-child')"
     page.evaluate(f"{last}.classList.add('old')")
     wait_for(page, f"getComputedStyle({last}).opacity === '0'")
@@ -334,7 +334,7 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
     first = page.get_by_text("line 00").bounding_box()
     box = log.bounding_box()
     assert box["y"] - 1 <= first["y"] < box["y"] + 30
-    # What is said meanwhile does not throw the reader to the end.
+    # New messages do not scroll the reader to the end.
     talkers[0].send(6, "line 24")
     page.get_by_text("line 24").wait_for()
     assert log.evaluate("(log) => log.scrollTop") == 0
@@ -359,17 +359,17 @@ def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(
     for said in ("I am somebody", "I am a computer"):
         log.locator(f"li:has-text('{said}')").wait_for()
     assert log.get_by_text("Nobody listens").count() == 0
-    # Who comes into view is told too, if it is somebody.
+    # A person who comes into view is told too.
     told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
     wait_for(page, f"{told}.includes('Wren is 2 tiles east.')")
     assert "Clock" not in page.evaluate(told)
 
 
-def test_players_and_places_that_are_near_are_listed_and_one_can_walk_there(alone, play):
+def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     page = play("Asker", url=alone.url, script=noting())
     put(page, 90_001, 6, -6)
     put(page, 32767, 3, 0, "Computer")
-    # Deer are nobody: they have neither a name nor a menu.
+    # Deer do not count as players: they have neither a name nor a menu.
     put(page, 32768, 2, 0, "Deer")
     wait_for(page, "flatlands.state.walkers.length === 4")
     tally = page.get_by_label("Readings")
@@ -399,7 +399,7 @@ def test_players_and_places_that_are_near_are_listed_and_one_can_walk_there(alon
     page.keyboard.press("m")
     near.get_by_role("button", name="Follow Somebody").click()
     eventually(lambda: far(place(page), [x + 6, y - 6]) < 3, "it walks there")
-    # A key ends it.
+    # A key ends the walk.
     page.get_by_text("Following Somebody").wait_for()
     set_out(page, "ArrowDown", 1)
     page.keyboard.up("ArrowDown")
@@ -424,7 +424,7 @@ def test_players_and_places_that_are_near_are_listed_and_one_can_walk_there(alon
 
 
 @pytest.mark.parametrize("minutes", [3, 12], ids=["day", "night"])
-def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes):
+def test_with_reduced_motion_nothing_moves_by_itself(alone, play, minutes):
     page = play("Calm", url=alone.url, reduced_motion="reduce")
     page.evaluate(TURN_TO, minutes)
 
@@ -432,20 +432,20 @@ def test_reduced_motion_leaves_nothing_that_moves_by_itself(alone, play, minutes
         before = picture(page)
         for _ in range(4):
             time.sleep(0.4)
-            # What the day does to the light is no motion.
+            # The changing light of the day does not count as motion.
             change = ImageChops.difference(before, picture(page)).point(lambda by: by > 16)
             if change.getbbox() is not None:
                 return False
         return True
 
-    # First the land is painted, and the hint goes.
+    # First the land is painted, and the hint disappears.
     eventually(nothing_moves, "nothing moves", 2 * PATIENCE / 1000)
 
 
 def test_no_panel_covers_the_board_of_a_signpost(alone, play):
     page = play("Reader", url=alone.url, script=noting("#f3e2bd"), **sized(844, 390))
     go_home(page)
-    # The own walker is where the board would be; below it the log is full.
+    # The player's walker is where the board would be; below it the log is full.
     page.evaluate("flatlands.state.aim = { x: 2.5, y: -1.8, reach: 0.2, label: 'the north' }")
     walk_to(page, "the north")
     wait_for(page, "flatlands.state.aim === null")
@@ -473,14 +473,14 @@ def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(
     apart(pills, boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys"))
     beside = min(pills, key=lambda pill: abs(pill[3] - left))
     assert left - beside[3] < 200 and abs(beside[2] - top) < 200
-    # It is not on the picture, nor on the hearth before that.
+    # The sign covers neither the picture nor the hearth in front of it.
     x, y = (left + right) / 2, (top + bottom) / 2
     apart([beside], [["landmark", x - 32, y - 190, x + 32, y + 70]])
     page.evaluate(look, [640, 500])
     wait_for(page, "pills.length === 1")
 
 
-def test_nothing_covers_the_own_walker(alone, play):
+def test_nothing_covers_the_players_own_walker(alone, play):
     page = play("Center", url=alone.url, reduced_motion="reduce")
     go_home(page)
     page.evaluate(TURN_TO, 3)
@@ -500,7 +500,7 @@ def test_nothing_covers_the_own_walker(alone, play):
     around = {"x": 640 - 16, "y": 400 - 38, "width": 32, "height": 50}
     # The paving is nearly as light in a few places.
     assert count_colour(page, board, around) < 10
-    # In a crowd she is on top, also of names.
+    # In a crowd she is on top, even of names.
     put(page, 90_001, 0, 0.4)
     put(page, 90_002, 0, -0.7)
     page.evaluate("flatlands.state.replica.players.get(90001).look = 1033")
@@ -520,11 +520,11 @@ def test_nothing_covers_the_own_walker(alone, play):
     eventually(lambda: light(640) > 1.1 * light(640 + 64) > 100, "she is lighter")
 
 
-#: A keyboard of France, as far as the tests press its keys: what is printed at each place.
+#: A French keyboard, as far as the tests press its keys: what is printed at each place.
 AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
 
 
-def test_letters_go_by_what_is_printed_on_the_keys_and_walking_by_their_place(alone, play):
+def test_letter_keys_go_by_what_is_printed_and_walking_keys_by_their_place(alone, play):
     script = f"""Object.defineProperty(navigator, 'keyboard', {{ value: {{
       getLayoutMap: async () => new Map(Object.entries({AZERTY})) }} }});"""
     page = play("Reine", url=alone.url, script=script)

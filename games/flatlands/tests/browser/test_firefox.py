@@ -43,7 +43,7 @@ class Firefox:
         self.rest += data
 
     def ask(self, method, **parameters):
-        """Have Firefox do something; return what it answers. What its console says is kept."""
+        """Send Firefox a command; return its answer. What its console says is kept."""
         self.asked += 1
         question = {"id": self.asked, "method": method, "params": parameters}
         self.socket.sendall(wire.client_frame(json.dumps(question).encode(), wire.TEXT))
@@ -95,7 +95,7 @@ def firefox(tmp_path):
     firefox.close()
 
 
-def test_firefox_plays_it_too(server, firefox):
+def test_the_game_can_be_played_in_firefox(server, firefox):
     firefox.ask("browsingContext.navigate", context=firefox.page, url=server.url, wait="complete")
     # The name that is offered is selected: it is typed over.
     eventually(lambda: firefox.evaluate("document.activeElement.id") == "name", "it can be typed")

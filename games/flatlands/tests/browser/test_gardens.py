@@ -1,4 +1,4 @@
-"""Gardens: a gem becomes flowers, which all see; and the notice board, which opens the almanac."""
+"""Gardens: a gem becomes flowers that all see; and the notice board, which opens the almanac."""
 
 from games.flatlands.tests.browser.acts import PAINTED, PHONE, click_tile, far, go
 from games.flatlands.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
@@ -13,7 +13,7 @@ GROWS = "([x, y]) => flatlands.state.grown.plant(Math.floor(x), Math.floor(y))"
 MEADOW = (-2.5, 12.6)
 
 
-def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(garden, play):
+def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(garden, play):
     ada, bob = play("Ada", url=garden.url), play("Bob", url=garden.url, **PHONE)
     gems_lie(ada)
     # The meadow is below it on its screen.
@@ -43,7 +43,7 @@ def test_a_player_that_has_found_a_gem_plants_with_it_and_another_one_sees_it(ga
     wait_for(ada, "flatlands.state.bed === null")
     ada.keyboard.press("n")
     ada.get_by_text("You planted a hedge").wait_for()
-    # By touch: it opens, and says what is missing.
+    # By touch: the menu opens, and says what is missing.
     use_tool(bob, "Plant")
     bob.get_by_text("Each takes a gem: find one first.").wait_for()
 

@@ -42,7 +42,7 @@ NOTE_FLIGHTS = """
 
 @pytest.fixture
 def garden():
-    """A server of its own with many gems, which do not come back while a test lasts."""
+    """A server for one test with many gems, which do not come back while the test lasts."""
     gems = "--gems", "60", "--twins", "0", "--gem-pause", "3600"
     with inside(*gems, STORE_URL="memory://") as server:
         yield server
@@ -65,9 +65,9 @@ def has_found(page):
 
 
 def find_gem(page):
-    """Click towards the gem that lies nearest, until one is the player's; return "id,version"."""
+    """Click towards the nearest gem until the player has one; return "id,version"."""
     for id, version, x, y in page.evaluate(GEMS)[:12]:
-        # What is far away is come to in steps.
+        # A gem that is far away is reached in steps.
         for _ in range(4):
             if page.locator("dialog[open]").count():
                 # A click on the way has opened the almanac at the plaza.
@@ -80,13 +80,13 @@ def find_gem(page):
     raise AssertionError("no gem can be walked to")
 
 
-def test_a_player_that_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garden, play):
+def test_a_player_that_walks_over_a_gem_gets_it_and_all_see_it_on_the_board(garden, play):
     ada, bob = (
         play(name, url=garden.url, script=COUNT_SOUNDS + NOTE_FLIGHTS) for name in ("Ada", "Bob")
     )
     for page in (ada, bob):
         gems_lie(page)
-        # It comes with the first one.
+        # The counter appears with the first gem.
         assert counter(page).is_hidden()
     gem = find_gem(ada)
     # On the way it may have walked over others.
@@ -95,7 +95,7 @@ def test_a_player_that_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garde
     assert spoken.endswith(", 1st of 1. Open the board.")
     wait_for(bob, f"(gem) => !({GEMS})().some((one) => one.slice(0, 2).join() === gem)", gem)
     assert counter(bob).is_hidden()
-    # Steps and the ember, which either may come by, sound otherwise.
+    # Steps and the ember, which both may be heard, have other sounds.
     wait_for(ada, f"flights === {found} && {CHIMES} === {found}")
     assert bob.evaluate(f"[flights, {CHIMES}]") == [0, 0]
     wait_for(ada, "() => document.querySelectorAll('.flight').length === 0")
@@ -104,7 +104,7 @@ def test_a_player_that_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garde
     bob.keyboard.press("b")
     board.wait_for()
     assert bob.evaluate("document.activeElement.ariaLabel") == "Board"
-    # Another question than that of the key, whose answer may be older.
+    # This waits for a later request: the answer to that of the key may be older.
     rows = bob.get_by_role("listitem").filter(has_text="Ada")
     eventually(lambda: rows.count() == 1, "Ada is on the board", 25)
     assert rows.inner_text().split() == ["1", "Ada", found]
@@ -114,7 +114,7 @@ def test_a_player_that_walks_over_a_gem_has_it_and_all_see_it_on_the_board(garde
     bob.keyboard.press("Escape")
     board.wait_for(state="hidden")
     assert bob.evaluate("document.activeElement.id") == "world"
-    # By a click, and walking goes on.
+    # The board by a click; walking goes on.
     counter(ada).click()
     board = ada.get_by_role("dialog", name="Board")
     eventually(lambda: board.locator(".own").count() == 1, "the own row is marked", 25)
@@ -152,9 +152,7 @@ def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     assert later.evaluate(key) == secret
 
 
-def test_gems_count_where_nothing_is_kept_and_do_not_fly_where_less_motion_is_asked_for(
-    garden, play
-):
+def test_gems_count_where_nothing_is_kept_and_do_not_fly_with_reduced_motion(garden, play):
     denied = """
       for (const name of ['localStorage', 'sessionStorage']) {
         Object.defineProperty(window, name, { get() {

@@ -36,7 +36,7 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     eventually(lambda: bright(page) < 0.8 * by_day, "it is dark at night")
     # The names stay as white as they are by day.
     assert max(sum(pixel) for _, pixel in picture(page).getcolors(2**24)) > 700
-    # Others are lighter than the night leaves them.
+    # Other players are lighter than the night would make them.
     put(page, 99_001, 2, 0)
     body = """() => {
       const { x, y } = flatlands.state.walkers.find(({ id }) => id === 99001);
@@ -66,7 +66,7 @@ def test_the_hearth_of_the_plaza_burns_while_the_state_says_so(alone, play):
     eventually(lambda: count_colour(page, flame) == 0, "it is dark")
 
 
-def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
+def test_snow_lies_in_its_region_and_a_second_press_of_home_leads_back_there(play):
     with inside("--spread", "1", "--spread-ring", "200") as server:
         page = play("Fox", server.url, cut_off=True)
         page.evaluate(TURN_TO, 3)
@@ -81,7 +81,7 @@ def test_snow_lies_in_its_region_and_home_again_leads_back_there(play):
         page.get_by_text("Back where you were.").wait_for()
 
 
-def test_a_bridge_leads_to_a_goal_behind_water_and_where_none_does_it_is_said(play):
+def test_a_bridge_leads_to_a_goal_across_water_and_a_page_says_if_none_does(play):
     # In this world a lake is east of the square in which newcomers begin.
     with inside("--seed", "178", "--spread", "1", "--spread-ring", "70") as server:
         page = play("Hen", server.url)
@@ -117,7 +117,7 @@ def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(
         page.get_by_text("Kettle Oak", exact=True).wait_for()
 
 
-def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(open_page):
+def test_a_page_whose_ground_differs_from_its_servers_offers_to_reload(open_page):
     page = open_page()
     old = page.request.get(page.url + "joined.js").text().replace("GROUND = 3;", "GROUND = 2;")
     page.route(
@@ -128,7 +128,7 @@ def test_a_page_with_other_ground_than_its_server_offers_to_load_itself_again(op
     page.keyboard.press("Enter")
     page.get_by_text("The land has changed since this page was loaded.").wait_for()
     page.unroute("**/joined.js")
-    # The page that is there until then must not be taken for the new one.
+    # The old page, which is there until then, must not be mistaken for the new one.
     with page.expect_navigation():
         page.get_by_role("button", name="Load it again").click()
     enter(page)

@@ -24,7 +24,7 @@ BEGUN = (
     " === document.querySelectorAll('link[rel=stylesheet]').length"
 )
 
-#: The address of every file that the page has loaded, without again.js.
+#: The address of every file that the page has loaded, except again.js.
 LOADED = """performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)
   .filter((path) => path !== '/again.js')"""
 
@@ -63,7 +63,7 @@ def rollout(tmp_path, open_page):
 
 
 def unless_it_loads(look):
-    """Return what a look at a page returns, or False if the page is just loaded again."""
+    """Return what `look` returns, or False if the page is being loaded again."""
     try:
         return look()
     except Error as error:
@@ -112,7 +112,7 @@ def test_a_page_that_never_gets_its_files_says_so(rollout):
     eventually(lambda: unless_it_loads(told_as_time_passes), "the page says so")
 
 
-#: Returns how many modules were joined, and those that export something else alone.
+#: Returns how many modules were joined, and those that export something else when loaded alone.
 COMPARED = """async () => {
   const { default: modules } = await import('/all.js'), wrong = [];
   const names = (of) => Object.keys(of).filter((name) => of[name] !== undefined).sort().join();
@@ -124,9 +124,9 @@ COMPARED = """async () => {
 }"""
 
 
-def test_joined_modules_export_what_they_do_alone(blank):
+def test_joined_modules_export_the_same_as_each_alone(blank):
     sources = {name: path.read_text() for name, path in PAGE_FILES.items() if name.endswith(".js")}
-    # All but the two that would begin a game.
+    # All but the two that would start a game.
     del sources["page.js"]
     imports = re.findall(r"^import [^;]+;", sources["main.js"], re.M)
     joined = join_modules({**sources, "all.js": "\n".join(imports)}, "all.js")
@@ -173,14 +173,14 @@ def test_the_title_can_be_used_before_the_modules_are_there(open_page, server, t
     page.get_by_role("button", name="Play").click()
     assert page.get_by_role("button", name="Play").is_visible() and page.url == server.url
     waiting[0].continue_()
-    # Whoever typed no name gets one.
+    # A player that typed no name gets one.
     wait_for(page, "globalThis.flatlands?.state.own?.name.length > 0")
     assert page.evaluate("flatlands.state.own.name").startswith(typed)
-    # It is the same field.
+    # The field is still the same one.
     assert page.evaluate(f"{name}.before && {name}.value === flatlands.state.own.name")
 
 
-def test_the_map_for_a_wall_shows_no_title_meanwhile(open_page, server):
+def test_the_map_for_a_wall_shows_no_title_while_it_loads(open_page, server):
     page = open_page("about:blank")
     page.route("**/joined.js", lambda _: None)
     page.goto(server.url + "live", wait_until="commit")
@@ -196,7 +196,7 @@ def test_without_scripts_the_page_says_what_it_needs(open_page):
     assert page.get_by_role("button", name="Play").is_hidden()
 
 
-#: Counts whatever asks the page for a size or a place, so that its layout has to be computed.
+#: Counts all calls that ask for a size or a place, so that the layout has to be computed.
 COUNTING = """{
   globalThis.asked = 0;
   const count = (object, name, kind) => {
@@ -212,11 +212,11 @@ COUNTING = """{
   for (const name of ['innerWidth', 'innerHeight']) count(globalThis, name, 'get');
 }"""
 
-#: How many boxes marks leave free.
+#: How many boxes the marks at the edge keep clear of.
 BOXES = "flatlands.state.panels.length"
 
 
-def test_no_frame_asks_for_sizes_and_marks_know_the_panels_all_the_same(play):
+def test_no_frame_asks_for_sizes_but_marks_still_know_the_panels(play):
     page = play("Wisp", script=COUNTING)
     wait_for(page, f"{BOXES} > 2")
     page.wait_for_timeout(1500)
@@ -224,7 +224,7 @@ def test_no_frame_asks_for_sizes_and_marks_know_the_panels_all_the_same(play):
     page.keyboard.down("d")
     page.wait_for_timeout(2000)
     page.keyboard.up("d")
-    # Readings that get a digit more are measured once, of some ten panels.
+    # When a reading gets another digit, it is measured once, of some ten panels.
     assert page.evaluate("asked") - before <= 40
     shown = page.evaluate(BOXES)
     page.keyboard.press("g")
@@ -241,12 +241,12 @@ def test_no_frame_asks_for_sizes_and_marks_know_the_panels_all_the_same(play):
     wait_for(page, f"{BOXES} > 2")
 
 
-def test_a_slow_machine_never_has_the_blur_and_loses_half_of_its_pixels(play):
+def test_a_slow_machine_never_gets_the_blur_and_draws_half_of_the_pixels(play):
     """The pages of these tests draw ten frames a second."""
     page = play("Snail", viewport={"width": 640, "height": 480}, device_scale_factor=2)
     wide = "document.getElementById('world').width"
     wait_for(page, f"{wide} === 1280 && flatlands.state.plain")
-    # No words shine through a dialog.
+    # No words are visible through a dialog.
     dialog = "getComputedStyle(document.querySelector('.help')).backgroundColor"
     assert page.evaluate(dialog) == "rgba(20, 26, 36, 0.94)"
     eventually(lambda: page.evaluate(wide) == 640, "frames have fewer pixels", 60)

@@ -1,11 +1,11 @@
-"""What a browser knows of characters that show nothing, and what names may have."""
+"""Which characters a browser shows as nothing, and what names may contain."""
 
 import json
 
 from flatlands.server.messages.texts import NAME_LIMIT, clean
 
 
-def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
+def test_characters_that_the_browser_shows_as_nothing_are_refused_in_names(blank):
     hidden = blank.evaluate(
         """() => {
           const found = [];
@@ -21,5 +21,5 @@ def test_what_the_browser_knows_to_show_nothing_is_refused_in_names(blank):
     hidden = json.loads(hidden)
     assert len(hidden) > 130_000
     shown = {code for code in hidden if clean(f"a{chr(code)}", NAME_LIMIT) is not None}
-    # What joins letters, and chooses between text and emoji.
+    # Characters that join letters, or choose between text and emoji.
     assert shown == {0x200C, 0x200D, 0xFE0E, 0xFE0F}

@@ -45,7 +45,7 @@ from tests.socket_client import SocketClient
 
 
 def late_by(server):
-    """Return by how many seconds a server has been late, altogether."""
+    """Return how many seconds a server has been late, altogether."""
     return json.loads(server.get("stats"))["counted"].get("late_ms", 0) / 1000
 
 
@@ -56,7 +56,7 @@ def test_two_pages_see_each_other_come_walk_talk_and_go(play):
     before = ada.evaluate(TRUE_PLACE, "Bob")
     held = walk(bob, "d", 6)
     eventually(lambda: far(ada.evaluate(TRUE_PLACE, "Bob"), place(bob)) < 0.05, "Ada sees the same")
-    # The server may hear late of a key that was let go.
+    # The server may hear late that a key was released.
     assert 5.5 < ada.evaluate(TRUE_PLACE, "Bob")[0] - before[0] < SPEED * (held + 1)
     say(bob, "hello Ada <b>& all</b>")
     ada.get_by_text("hello Ada <b>& all</b>").wait_for()
@@ -86,13 +86,13 @@ def test_ones_own_walk_is_predicted_as_the_server_decides(play):
     arrives(page)
     errors = page.evaluate("flatlands.errors")
     assert len(errors) >= 8
-    # Clocks differ by a millisecond or two; a tile in two hundred is not seen.
+    # Clocks differ by a millisecond or two; nobody sees a two-hundredth of a tile.
     assert sorted(errors)[len(errors) // 2] < 0.05
-    # One of them may have come so late that the server has walked on.
+    # One answer may have come so late that the server has walked on.
     assert sorted(errors)[-2] < 0.5
 
 
-def test_a_click_walks_to_the_spot_and_whoever_holds_the_mouse_walks_on(alone, play):
+def test_a_click_walks_to_the_spot_and_holding_the_mouse_keeps_walking(alone, play):
     page = play("Clicker", url=alone.url)
     await_camera(page)
     x, y = place(page)
@@ -103,7 +103,7 @@ def test_a_click_walks_to_the_spot_and_whoever_holds_the_mouse_walks_on(alone, p
     assert far(place(page), [x, y]) < 0.7
     page.mouse.move(640 + 60, 400)
     page.mouse.down()
-    # Two tiles away was the pointer; it leads as long as it is held.
+    # The pointer was two tiles away, and leads as long as it is held.
     eventually(lambda: place(page)[0] > x + 6, "it leads east")
     x, y = place(page)
     page.mouse.move(640, 400 + 150, steps=4)
@@ -125,7 +125,7 @@ def test_a_click_walks_to_the_spot_and_whoever_holds_the_mouse_walks_on(alone, p
     stands(page)
 
 
-def test_a_touch_walks_to_the_spot_a_held_finger_walks_on_and_the_stick_steers(alone, play):
+def test_a_touch_walks_to_the_spot_a_held_finger_keeps_walking_and_the_stick_steers(alone, play):
     page = play("Toucher", url=alone.url, **PHONE)
     touch = page.context.new_cdp_session(page)
 
@@ -170,7 +170,7 @@ def test_a_page_that_loses_the_focus_a_touch_or_the_tab_stops_and_tells_who_call
     stands(page)
     there = [x / UNIT + 4, y / UNIT]
     eventually(lambda: far(page.evaluate(TRUE_PLACE, "Mover"), there) < 0.1, "both agree")
-    # The tab tells who waves and who speaks meanwhile.
+    # Meanwhile the tab's title tells who waves and who speaks.
     other.send(DO, "emote", [1])
     wait_for(page, "document.title.startsWith('Mover waved')")
     other.send(SAY, "hello?")
@@ -204,7 +204,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     assert grid.get_attribute("aria-pressed") == "true"
     for reading in ("Ping", "msg/s"):
         readings.get_by_text(reading).wait_for()
-    # The own square tells its name and who is in it, and so does each that is held.
+    # The player's square tells its name and who is in it, and so does each that is held.
     for word in (label, "1 here · 0/s", "drop margin", "lead margin", "your screen"):
         wait_for(page, "(word) => words.has(word)", word)
     names = "[...words.keys()].filter((word) => /^sq -?[0-9]+:-?[0-9]+$/.test(word)).length"
@@ -215,7 +215,7 @@ def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
     for margin in (LEAD, DROP):
         wait_for_colour(page, margin, 1500)
         assert count_colour(page, margin, legend.bounding_box()) > 5
-    # Dashes tell them apart too, in the world and in the legend.
+    # Dashes distinguish them too, in the world and in the legend.
     signs = legend.locator("line").evaluate_all(
         "(lines) => lines.map((line) => line.getAttribute('stroke-dasharray'))"
     )
@@ -242,7 +242,7 @@ def test_marks_at_the_edge_of_a_low_screen_never_cover_each_other(alone, play):
             all_apart(page.evaluate("pills"))
 
 
-#: Whether the own walker is drawn, and looks towards a place.
+#: Whether the player's walker is drawn, and looks towards a place.
 FACES = """([x, y]) => {
   const me = flatlands.state.walkers.find(({ own }) => own);
   if (me === undefined) return false;
@@ -250,7 +250,7 @@ FACES = """([x, y]) => {
 }"""
 
 
-def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_where_it_may(alone, play):
+def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_if_allowed(alone, play):
     host = play("Host", url=alone.url, script=MAY_NOT_COPY)
     walk(host, "w", 12)
     stands(host)
@@ -260,11 +260,11 @@ def test_an_invitation_starts_a_guest_beside_its_sender_and_is_copied_where_it_m
     link = field.input_value()
     assert link.startswith(f"{alone.url}?near=")
     assert host.evaluate("getSelection().toString()") == link
-    # That such a link is of no use elsewhere is told, and there is nothing to copy it by.
+    # The page says that such a link is of no use elsewhere, and offers no way to copy it.
     host.get_by_text("It works on this machine only").wait_for()
     assert host.get_by_role("button", name="Copy").is_hidden()
     host.keyboard.press("Escape")
-    # A name by which others might reach it, at which a browser lets a page copy.
+    # A host name that others might reach, at which a browser lets a page copy.
     url = alone.url.replace("localhost", "flatlands.localhost")
     page = play("Guest", url=link.replace(alone.url, url))
     page.get_by_text("Here you are, beside Host.").wait_for()
@@ -289,13 +289,13 @@ SOMEBODY_ELSE = """() => {
 }"""
 
 
-def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
+def test_players_of_one_name_are_told_apart_and_anybody_can_be_muted(alone, play):
     twin, other = play("Twin", url=alone.url), SocketClient(alone.port).hello("Twin")
     wait_for(twin, "flatlands.state.names.size === 2 && flatlands.state.walkers.length === 2")
     names = twin.evaluate("[...flatlands.state.names.values()]")
     assert len(set(names)) == 2
     mute = twin.get_by_role("button", name="Mute", exact=True)
-    # Under no signpost's board, which would be clicked.
+    # Not under the board of a signpost, which would be clicked.
     other.go(int(4.5 * UNIT), int(3.5 * UNIT))
     there = "({ own, x, walking }) => !own && !walking && Math.abs(x - 4.5) < 0.1"
     wait_for(twin, f"flatlands.state.walkers.some({there})")
@@ -310,7 +310,7 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
     eventually(offers_to_mute, "a click opens the menu")
     assert twin.get_by_text("Following Twin").is_visible()
     mute.click()
-    # Neither what the other one says is shown, nor what it does; what it does last is known.
+    # Neither what a muted player says is shown, nor what it does; the page knows its last act.
     other.send(DO, "emote", [3])
     other.send(SAY, "can you hear me?")
     other.walk(0, 1)
@@ -320,7 +320,7 @@ def test_same_names_are_told_apart_and_anybody_can_be_muted(alone, play):
     assert twin.evaluate("flatlands.state.walkers.every(({ saying }) => !saying?.emote)")
 
 
-def test_giant_letters_keep_their_bounds(alone, play):
+def test_giant_letters_stay_within_their_bounds(alone, play):
     sizes = ((1280, 800), (390, 844), (844, 390))
     readers = [
         play("Reader", url=alone.url, script=noting(), viewport={"width": width, "height": height})
@@ -338,7 +338,7 @@ def test_giant_letters_keep_their_bounds(alone, play):
 
 
 def keeps_its_bounds(page, letter, size):
-    """Look at what a page of a size shows of who has giant letters and has said five of them."""
+    """Check that a page of a size keeps giant letters, in a name and in five lines, in bounds."""
     lines = "[...document.querySelectorAll('.log li')].map((line) => line.innerText)"
     said = f"(letter) => {lines}.filter((line) => line.includes(letter)).length"
     wait_for(page, f"(letter) => ({said})(letter) === 5", letter)
@@ -359,7 +359,7 @@ def keeps_its_bounds(page, letter, size):
     assert left >= 0 and right <= size[0] and width <= right - left, size
 
 
-def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
+def test_a_name_does_not_reverse_what_its_player_says(alone, play):
     page = play("\u0645\u0631\u062d\u0628\u0627", url=alone.url)
     say(page, "hello all\u200b")
     said = page.get_by_text("hello all")
@@ -371,14 +371,14 @@ def test_a_name_does_not_turn_what_its_player_says_around(alone, play):
     assert name < text
 
 
-def test_a_bad_name_is_explained_and_can_be_mended(alone, open_page):
+def test_a_bad_name_is_explained_and_can_be_corrected(alone, open_page):
     page = open_page(alone.url)
     explained = page.get_by_text("a name must have 1 to 20 characters that can be seen")
     page.get_by_label("Your name").fill("\u3164\u2800")
     page.keyboard.press("Enter")
     explained.first.wait_for()
     enter(page, "Fine")
-    # Who is there already stays, under the name that was allowed.
+    # A player that is in the game stays there, under the name that was allowed.
     open_you(page)
     page.keyboard.insert_text("\u3164\u2800")
     page.keyboard.press("Enter")
@@ -392,12 +392,12 @@ def tab_to_entry(page, name):
     tab_to(page, name)
 
 
-def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_page):
-    # What an invitation shows is then a dialog.
+def test_everything_can_be_done_with_the_keyboard_and_focus_is_visible(alone, open_page):
+    # This makes the invitation show a dialog.
     page, other = open_page(alone.url, script=MAY_NOT_COPY), open_page(alone.url)
     for each, name in ((page, "Keys"), (other, "Other")):
         wait_for(each, "document.activeElement.id === 'name'")
-        # What is offered is selected: one types over it.
+        # The name that is offered is selected: typing replaces it.
         each.keyboard.type(name)
         each.keyboard.press("Enter")
         wait_for(each, PRESENT)
@@ -416,7 +416,7 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
     tab_to_entry(page, "Grid")
     page.keyboard.press("Enter")
     legend.wait_for()
-    # Pressing a button gave the keys back to the world.
+    # Pressing a button gave the keyboard back to the world.
     walk(page, "ArrowRight", 1)
     page.keyboard.press("g")
     legend.wait_for(state="hidden")
@@ -458,13 +458,13 @@ def test_everything_can_be_done_with_the_keyboard_and_focus_is_seen(alone, open_
 
 @pytest.fixture
 def proxy(alone):
-    """A proxy before a server of its own."""
+    """A proxy in front of a server that this test has to itself."""
     proxy = Proxy(alone.port)
     yield proxy
     proxy.close()
 
 
-#: Notes all that is told of the connection.
+#: Notes everything that the page says of the connection.
 NOTE_ALARMS = """() => {
   const { on } = flatlands.net;
   flatlands.alarms = [];
@@ -474,7 +474,7 @@ NOTE_ALARMS = """() => {
   }
 }"""
 
-#: Whether it was told so many times that nothing is heard.
+#: Whether the page has said this many times that nothing is heard.
 QUIETS = "(n) => flatlands.alarms.filter(([name, is]) => name === 'quiet' && is).length === n"
 
 
@@ -515,7 +515,7 @@ def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself
     # It was never gone from anybody's screen, only asleep.
     dimmed = watcher.evaluate("flatlands.dimmed")
     assert None not in dimmed
-    # A dead link is told, and given up.
+    # A dead link is reported, and given up.
     set_out(page, "a", 3)
     proxy.stall()
     page.get_by_text("No answer from the server").wait_for()
@@ -527,7 +527,7 @@ def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself
     assert page.locator(".banner").get_attribute("aria-live") == "polite"
     wait_for(page, "() => /Next try in [0-9] s/.test(document.querySelector('.count').textContent)")
     assert page.locator(".count").get_attribute("aria-live") == "off"
-    # Nobody held the walk: the others see the player stand, though no connection has ended.
+    # The server heard of no held key any more: others see the player stand, still connected.
     stopped = watcher.evaluate(TRUE_PLACE, "Loser")
     time.sleep(0.5)
     assert watcher.evaluate(TRUE_PLACE, "Loser") == stopped
@@ -543,13 +543,11 @@ def test_a_page_whose_connection_is_cut_or_dead_says_so_and_comes_back_as_itself
     assert page.evaluate(OWN_ID) == id
     assert far(place(page), stopped) < 0.3
     assert page.locator(".banner").is_hidden()
-    # The keys walk, though the button had them.
+    # The keys walk again, though the button had the focus.
     walk(page, "d", 1)
 
 
-def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is_held(
-    alone, proxy, play
-):
+def test_a_walk_continues_after_a_brief_dead_link_only_while_its_key_is_held(alone, proxy, play):
     page = play("Tunnel", url=f"http://localhost:{proxy.port}/")
     page.evaluate(NOTE_ALARMS)
     set_out(page, "d", 2)
@@ -561,7 +559,7 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     began = time.monotonic()
     proxy.flow()
     wait_for(page, "flatlands.alarms.some(([name, is]) => name === 'quiet' && !is)")
-    # The page asks anew for the walk that the server ended.
+    # The page asks again for the walk that the server ended.
     anew = "(({ own, walk }) => walk.number > 1 && own?.ack === walk.number)(flatlands.state)"
     wait_for(page, anew)
     eventually(lambda: place(page)[0] > frozen[0] + 4, "it walks on")
@@ -581,7 +579,7 @@ def test_a_walk_goes_on_after_a_link_was_dead_for_a_moment_only_where_its_key_is
     proxy.flow()
     wait_for(page, "flatlands.alarms.filter(([name, is]) => name === 'quiet' && !is).length === 2")
     arrives(page)
-    # What is left of a misprediction fades.
+    # What remains of a misprediction fades.
     eventually(lambda: still(page), "it stands")
     # The server ended the walk 3 s after it had last heard the page, which was when the last ping
     # came or at most half a second after the page had halted.
@@ -640,7 +638,7 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
             assert page.locator(".banner").is_hidden()
             assert far(place(page), before) < 0.1
             wait_for(page, f"{own} === '{who}'")
-            # What could not be said is in the field still.
+            # The message that could not be sent is still in the field.
             page.keyboard.press("Enter")
             page.locator(".log").get_by_text(f"after: {told}").wait_for()
         walk(page, "d", 9)
@@ -663,7 +661,7 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
         server.close()
 
 
-def test_a_takeover_asks_before_it_comes_back(play, open_page):
+def test_a_page_that_lost_its_player_to_another_asks_before_it_comes_back(play, open_page):
     page = play("Double")
     token = page.evaluate("localStorage.getItem('flatlands.token')")
     other = open_page()

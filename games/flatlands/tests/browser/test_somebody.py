@@ -22,12 +22,12 @@ from games.flatlands.tests.browser.acts import (
 from tests.browser.pages import eventually, use_tool, wait_for
 from tests.socket_client import SocketClient
 
-#: The walker with a name that a page draws.
+#: The walker with this name as a page draws it.
 DRAWN = "(name) => flatlands.state.walkers.find((walker) => walker.name === name)"
 
 
 def pixels(page):
-    """Return the colours on the own face."""
+    """Return the colours on the player's own face."""
     return page.evaluate(
         """() => {
           const canvas = document.querySelector('.title canvas');
@@ -58,7 +58,7 @@ def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play
             root.get_by_role("button", name="Next").click()
     face = page.get_by_role("img", name="Your face: violet, top hat, long ears")
     face.wait_for()
-    # It turns: what is drawn of it changes.
+    # The face turns: what is drawn of it changes.
     violet = "155,93,229"
     eventually(lambda: pixels(page).get(violet, 0) > 500, "the face is violet")
     first = page.locator(".title canvas").screenshot()
@@ -66,7 +66,7 @@ def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play
     enter(page, "Vi")
     seen(other, "Vi")
     wait_for(other, f"({KNOWN})('Vi').look === 1024 + 5 + 16 + 3 * 128")
-    # And it is drawn so.
+    # And the walker is drawn so.
     wait_for(other, f"({DRAWN})('Vi')?.look === 1024 + 5 + 16 + 3 * 128")
     # Arrow keys choose another hat, and walk nowhere.
     before = place(page)
@@ -84,7 +84,7 @@ def test_a_face_is_chosen_by_clicks_or_arrow_keys_and_seen_by_others(alone, play
     assert far(place(page), before) < 0.02
 
 
-def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_somebody_else(
+def test_a_name_changes_in_the_game_or_on_a_reload_and_starting_over_makes_somebody_else(
     alone, play
 ):
     other, page = SocketClient(alone.port).hello("Other"), play("Typpo", url=alone.url)
@@ -96,7 +96,7 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
 
     sees("Typpo")
     open_you(page)
-    # The name is selected: one types over it.
+    # The name is selected: typing replaces it.
     page.keyboard.type("Typo")
     page.keyboard.press("Enter")
     sees("Typo")
@@ -108,14 +108,14 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
     sees("Old")
     open_you(page)
     page.get_by_role("button", name="Start anew").click()
-    # It asks first.
+    # The page asks first.
     page.get_by_text("There is no way back").wait_for()
     assert page.evaluate("flatlands.net.playing")
     secret = page.evaluate("localStorage.getItem('flatlands.key')")
     page.get_by_role("button", name="Yes, start anew").click()
     page.get_by_label("Your name").wait_for()
     assert page.get_by_label("Your name").input_value() != "Old"
-    # It left for good, and does not sleep there.
+    # The player left for good, and does not sleep there.
     sees()
     enter(page, "New")
     assert page.evaluate(OWN_ID) != id
@@ -123,7 +123,7 @@ def test_the_name_is_changed_in_the_game_or_by_a_reload_and_who_starts_anew_is_s
     sees("New")
 
 
-#: What a page shows of the emote of the player with a name.
+#: What a page shows of the emote of the player with this name.
 EMOTE = """(name) => {
   const walker = flatlands.state.walkers.find((walker) => walker.name === name);
   return walker?.saying?.emote ?? 0;
@@ -168,12 +168,12 @@ def test_emotes_by_key_ring_and_touch_are_seen_and_a_returned_wave_gives_both_a_
     assert b.get_by_role("button", name="Wave (1)").is_hidden()
 
 
-def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, play):
+def test_steps_and_emotes_make_sounds_and_a_key_mutes_them_for_later_too(alone, play):
     page = play("Loud", url=alone.url, script=COUNT_SOUNDS)
     ways = cycle("da")
 
     def is_heard(steps):
-        # A page that draws seldom has few steps, or none.
+        # A page that draws rarely has few steps, or none.
         walk(page, next(ways), 3)
         return page.evaluate(f"{STEPS} >= {steps}")
 
@@ -196,7 +196,7 @@ def test_steps_and_emotes_sound_and_a_key_silences_them_also_for_later(alone, pl
     eventually(lambda: is_heard(1), "steps sound", 60)
 
 
-#: Lets a page share, and notes what.
+#: Lets a page share, and notes what it shares.
 SHARES = """
   globalThis.shared = [];
   navigator.share = async (what) => { shared.push(what); };
@@ -211,7 +211,7 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     host.get_by_role("button", name="Share").tap()
     host.get_by_role("dialog", name="Invite").wait_for(state="hidden")
     [shared] = host.evaluate("shared")
-    # Whoever has played before begins beside the host all the same, as itself.
+    # A player that has played before still begins beside the host, and as itself.
     friend = play("Friend", url=alone.url)
     id = friend.evaluate(OWN_ID)
     walk(friend, "d", 8)
@@ -222,7 +222,7 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     friend.get_by_text("Here you are, beside Host.").wait_for()
     assert friend.evaluate(OWN_ID) == id
     assert 1.1 <= math.dist(place(friend), place(host)) <= 2.6
-    # A lost connection does not lead there again.
+    # After a lost connection the player does not begin there again.
     walk(friend, "d", 6)
     stands(friend)
     before = place(friend)

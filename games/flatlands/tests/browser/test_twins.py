@@ -9,30 +9,30 @@ from games.flatlands.twins.twins import TELL_EVERY
 from tests.browser.pages import PATIENCE, wait_for
 from tests.inside import inside
 
-#: The twin stones that stand there, from the nearest on: [x, y].
+#: The twin stones that are in view, nearest first: [x, y].
 TWINS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, goneAt }) => thing.type === 'Twin' && goneAt === null).map(({ x, y }) => [x, y])
   .sort((a, b) => Math.hypot(...a) - Math.hypot(...b))"""
 
-#: Says whether the page's own player has had its half.
+#: Whether the page's own player has had its half.
 OPENED = "() => document.querySelector('.gems .text').textContent === '1'"
 
 
 @pytest.fixture
 def stones():
-    """A server of its own with twin stones, which do not come back while a test lasts."""
+    """A server for one test with twin stones, which do not come back while the test lasts."""
     twins = "--gems", "0", "--twins", "4", "--gem-pause", "3600"
     with inside(*twins, STORE_URL="memory://") as server:
         yield server
 
 
-def test_a_player_that_waits_is_found_by_another_and_both_have_a_gem(stones, play):
+def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play):
     ada, bob = (play(name, url=stones.url, script=COUNT_SOUNDS) for name in ("Ada", "Bob"))
     wait_for(ada, f"({TWINS})().length > 0")
     x, y = ada.evaluate(TWINS)[0]
     go(ada, x, y + 1)
     ada.get_by_text("Step onto a stone: the gem opens when a person stands").wait_for()
-    # If it has rested on a stone on its way, that was news, and is not told again for a while.
+    # If it rested on a stone on its way, that was news, and is not told again for a while.
     bob.evaluate("flatlands.state.waits.newsAt.clear()")
     go(ada, x - 2, y)
     stay = ada.get_by_text("Stay: all within 200 tiles know that you are waiting")
@@ -41,7 +41,7 @@ def test_a_player_that_waits_is_found_by_another_and_both_have_a_gem(stones, pla
     wait_for(ada, f"() => {TONES} > 0")
     bob.get_by_text(re.compile("^Ada is waiting at twin stones, [0-9]+ tiles")).wait_for()
     bob.get_by_role("button", name="Go there").click()
-    # It may come over the other stone, and open them.
+    # It may pass over the other stone, and so open them.
     wait_for(bob, f"flatlands.state.stones !== null || ({OPENED})()")
     go(bob, x + 2, y)
     for page, name in ((ada, "Bob"), (bob, "Ada")):

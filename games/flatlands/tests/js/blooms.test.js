@@ -21,7 +21,7 @@ function lay(state, col, row, ...blooms) {
   state.replica.thingChanges++;
 }
 
-test('a square blooms as long as a bloom lies there, and one is told of it once, where it is or as news', () => {
+test('a square blooms while a bloom lies there, and a player is told once, in place or as news', () => {
   const state = among([], ADA), blooms = new Blooms(), { grown } = state;
   state.terrain = new Terrain(2013);
   state.replica.side = 16;
@@ -76,7 +76,7 @@ test('a player who dances with others is told what is missing', () => {
   assert.equal(blooms.missing(state), null, 'it is over');
 });
 
-test('the book has who danced', () => {
+test('the book lists who danced', () => {
   const [line] = linesOf([['bloom', 1, 'Ben', 3, 20, 0]], /** @type {any} */ (null));
   assert.equal(line.text, 'You, Ben and a third danced until a square bloomed 20 tiles east of the plaza.');
   assert.deepEqual(line.place, { x: 20.5, y: 0.5, name: 'where you danced' });

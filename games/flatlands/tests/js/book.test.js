@@ -40,7 +40,7 @@ test('each line is a sentence, with the place that it is about', () => {
     ['2 landmarks', '1 cairn', '1 stone from others', '4 landmarks lit', '1 spark']);
 });
 
-test('a course that was won or lost is told by the names of its signposts', () => {
+test('a course that was won or lost is named by its signposts', () => {
   const landmarks = new Landmarks(new Terrain(2013)), n = 4 * 12345 + 2;
   const lines = linesOf([['beaten', NOON, 'Ben', n, 0, 0], ['echo', NOON, 'Ben', n, 0, 0], ['echo', NOON, '', n, 0, 0],
     ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], landmarks);
@@ -54,7 +54,7 @@ test('a course that was won or lost is told by the names of its signposts', () =
   assert.deepEqual(lines[0].place, { x: 0.5, y: 0.5, name: 'the signpost where it begins' });
 });
 
-test('what others did is told once, and nothing of it in a browser that has never read the book', () => {
+test('what others did is told once, but not in a browser that has never read the book', () => {
   globalThis.localStorage = storageOf();
   const old = linesOf(ROWS, LANDMARKS);
   assert.deepEqual(sinceSeen(old), []);

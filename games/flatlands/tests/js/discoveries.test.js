@@ -15,7 +15,7 @@ function discoveries(lasts = true) {
   return { seen, told, sent, session };
 }
 
-test('the server is asked about a new landmark once it keeps what lasts, and then answers', () => {
+test('the server is asked about a new landmark once it keeps what lasts, and its answer is shown', () => {
   const { seen, told, sent, session } = discoveries(false);
   seen.look({ found: OAK }, 1000);
   assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
@@ -41,7 +41,7 @@ test('a server that does not answer is asked again, five times, whenever the pla
   assert.equal(sent.length, 7);
 });
 
-test('the server is asked once about a landmark that the browser knows, and the answer is no news', () => {
+test('the server is asked once about a landmark that the browser knows, and its answer is not news', () => {
   const { seen, told, sent } = discoveries();
   globalThis.localStorage.setItem('flatlands.found', '500:-170');
   seen.look({ found: OAK }, 1000);

@@ -68,7 +68,7 @@ test('a player who comes to a signpost reads who holds its courses, and may race
   assert.equal(shown.at(-1), null);
 });
 
-test('the clock begins at the ring, and anew when one comes back there, and the echo walks along', () => {
+test('the clock starts at the ring, and again on every return there, and the echo walks along', () => {
   const { state, shown, go, begin } = page();
   begin(ADA, ECHO);
   go(0, 2500);
@@ -90,7 +90,7 @@ test('the clock begins at the ring, and anew when one comes back there, and the 
   assert.equal(state.aim?.label, 'Plaza');
 });
 
-test('the server is told when one is there, again if need be, and its answer ends the race', () => {
+test('the server is told of an arrival, again if need be, and its answer ends the race', () => {
   const { state, sent, shown, toasts, told, go, begin, error } = page();
   const arrived = () => sent.filter(([name]) => name === 'arrive').length;
   begin(ADA, ECHO);
@@ -143,7 +143,7 @@ test('a race is off when the server says so, after a minute, or when the player 
   }
 });
 
-test('a player who comes back in a race asks whether it is on still, and nobody else does', () => {
+test('a player who comes back in a race asks whether it is still on, and nobody else does', () => {
   const { comeBack, sent, begin, go, error, state } = page(), before = sent.length;
   comeBack();
   assert.equal(sent.length, before);
@@ -184,7 +184,7 @@ test('the echoes of others are seen once they run, until they are out of sight',
   assert.equal(state.echoes[0].name, 'an echo');
 });
 
-test('where nobody was before, there is no echo; a course that there is not is ignored', () => {
+test('a course that nobody has run has no echo, and a course that does not exist is ignored', () => {
   const { state, begin, go } = page();
   begin(ADA, { ...NOBODY, x: 0, y: 0, side: 3 });
   begin(BOB, { ...NOBODY, x: 400, y: 900 });
@@ -213,7 +213,7 @@ test('an echo is where its run was, before, in and after it', () => {
     [[1, 2], [1, 2], [2, 2], [3, 2], [3, 4], [3, 6], [3, 6]]);
 });
 
-test('it is told who was faster, by how much, and who holds the way', () => {
+test('a player is told who was faster, by how much, and who holds the way', () => {
   const told = (ms, won, otherMs, otherName = '', own = false) =>
     resultOf('Elder Fork', { ms, won, otherMs, otherName, own });
   assert.equal(told(9000, true, 0), 'Nobody was here before you: the way to Elder Fork is yours.');

@@ -13,7 +13,7 @@ const marks = new Map([['0,0', NEAR], ['-1,0', FAR]]);
 const landmarks = { knows: () => true, of: (i, j) => marks.get(`${i},${j}`) ?? null };
 const DAY = 86_400_000;
 
-test('the player who has it for longest has it, until it burns out', () => {
+test('the player who holds the ember for longest has it, until it burns out', () => {
   const ember = new Ember();
   assert.equal(ember.carried(0), null);
   ember.take(ADA, BURNS, 'Ada', 0);
@@ -27,7 +27,7 @@ test('the player who has it for longest has it, until it burns out', () => {
   assert.equal(ember.carried(800), null, 'it has lit something');
 });
 
-test('nobody has it for long, whatever is told', () => {
+test('nobody has the ember for long, whatever is told', () => {
   const ember = new Ember();
   ember.take(ADA, 10 ** 12, 'Ada', 0);
   assert.equal(ember.carried(0), null);
@@ -105,7 +105,7 @@ test('a player who begins in a fire has not walked into it', () => {
   assert.deepEqual(did, []);
 });
 
-test('a carrier who is touched gives it, but to one who stood beside already only by a click', () => {
+test('a carrier who is touched hands it over, but only by a click to one who stood there already', () => {
   const { did, hears, state, relay, frame } = playing();
   state.drawn.set(ADA, { x: 21, y: 20 });
   hears.ember(ADA, BURNS, 'Ada');
@@ -155,7 +155,7 @@ test('a player who gives it away, or lets it burn out, is told so', () => {
   assert.equal(toasts.at(-1), 'The ember has burnt out. You can take a new one from a fire.');
 });
 
-test('all is asked for again when nodes hear each other again, and now and then', () => {
+test('everything is asked for again when nodes hear each other again, and now and then', () => {
   const { did, hears, state, frame } = playing();
   hears.message([P.LINK, false]);
   assert.equal(did.length, 0);
@@ -166,7 +166,7 @@ test('all is asked for again when nodes hear each other again, and now and then'
   assert.deepEqual(did, [['fires'], ['fires']]);
 });
 
-test('names are listed in words', () => {
+test('names are listed as in a sentence', () => {
   assert.deepEqual([[], ['Ada'], ['Ada', 'Bob'], ['Ada', 'Bob', 'Cid']].map(listOf),
     ['', 'Ada', 'Ada and Bob', 'Ada, Bob and Cid']);
 });

@@ -82,7 +82,7 @@ test('a player who came since the last frame is heard and seen to wave, but not 
   assert.equal(showEmote(state, 4, WAVE, 1000), 1);
 });
 
-test('an emote of nobody in sight, or one that is not known, is none', () => {
+test('an emote of nobody in sight, or an unknown one, is not shown', () => {
   const state = among([[1, 0]]);
   assert.equal(showEmote(state, 9, WAVE, 1000), null);
   for (const emote of [0, 7, 255]) showEmote(state, 1, emote, 1000);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { COLOURS, EARS, faceOf, HATS, lookOf, partsOf } from '../../page/faces.js';
 
-test('every look is another face, and can be read again', () => {
+test('every look is a different face, and can be read back', () => {
   const keys = new Set();
   for (let colour = 0; colour < COLOURS.length; colour++) {
     for (let hat = 0; hat < HATS.length; hat++) {
@@ -20,7 +20,7 @@ test('every look is another face, and can be read again', () => {
   assert.equal(keys.size, COLOURS.length * HATS.length * EARS.length);
 });
 
-test('a player who chose no look has one by its id, and any number is some face', () => {
+test('a player who chose no look gets one from its id, and any number is some face', () => {
   assert.deepEqual(faceOf(2 ** 50, 0), faceOf(2 ** 50));
   for (const look of [1, 1023, 1024, 2047, 65535]) {
     const { hat, ears, colour } = faceOf(9, look);

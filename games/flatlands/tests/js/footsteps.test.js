@@ -11,7 +11,7 @@ function walker() {
   return { kinds, go };
 }
 
-test('a walk sounds once in three quarters of a tile, as the ground there', () => {
+test('a walk sounds once in three quarters of a tile, like the ground there', () => {
   const { kinds, go } = walker();
   for (let x = 0; x <= 3; x += 0.125) go(x);
   assert.deepEqual(kinds, [0, 1, 1, 2]);

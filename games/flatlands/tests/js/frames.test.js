@@ -31,7 +31,7 @@ test('the blur comes once frames are fast, and goes for good where it makes them
   assert.equal(effort.coarse, false);
 });
 
-test('frames that take long without the blur get coarse', () => {
+test('frames that are slow without the blur become coarse', () => {
   const effort = new Effort(), after = (took) => {
     effort.judge(took);
     return [effort.plain, effort.coarse];

@@ -35,7 +35,7 @@ test('tiles look worn, or like roads, and have what is planted there', () => {
   assert.deepEqual([[-4, 8], [-3, 8], [-1, 11], [5, 5]].map(([x, y]) => grown.plant(x, y)), [0, 3, 4, 0]);
 });
 
-test('it is known which tiles look otherwise, also if some of that is forgotten', () => {
+test('the page knows which tiles look different, even if some of them are forgotten', () => {
   const { grown, take } = grownBy(cells(0, 0, WORN, 5, 0, 2));
   assert.deepEqual(grown.changes, [{ x: 1, y: 1 }]);
   take(cells(0, 0, WORN, 5, 0, 3));
@@ -47,7 +47,7 @@ test('it is known which tiles look otherwise, also if some of that is forgotten'
   assert.equal(grown.forgotten + grown.changes.length, 2 + 5000);
 });
 
-test('what is not held any more is forgotten', () => {
+test('what is no longer held is forgotten', () => {
   const { grown, take } = grownBy(cells(0, 0, WORN, 5, 0, 2), cells(3, 0, WORN, 5, 0, 2));
   const before = grown.changes.length;
   take([P.HELD, 0, 0, 1, 1]);
@@ -55,7 +55,7 @@ test('what is not held any more is forgotten', () => {
   assert.deepEqual(grown.changes.slice(before), [{ x: 13, y: 1 }], 'it is painted anew when one comes back');
 });
 
-test('after a resync there is only what is told again', () => {
+test('after a resync only what is told again is left', () => {
   const { grown, take } = grownBy(cells(0, 0, WORN, 5, 0, 2), cells(0, 0, PLANTS, 6, 0, 1));
   take([P.RESYNC]);
   assert.deepEqual([grown.worn(1, 1), grown.plant(2, 1), grown.changes.length], [0, 0, 4]);

@@ -56,7 +56,7 @@ test('signposts stand beside paths and tell how far and where the nearest landma
   }
 });
 
-test('a player who comes to a landmark or a signpost is told, and nobody else', () => {
+test('a player who comes to a landmark or a signpost is told so, and nobody else is', () => {
   const state = nothing(), [mark] = around, [post] = landmarks.posts(60, -60, 90, -40);
   const at = (x, y) => {
     state.here = { x: x + 0.5, y: y + 0.5 };
@@ -89,7 +89,7 @@ test('a player who comes to a landmark or a signpost is told, and nobody else', 
     new Landmarks(new Terrain(7)).directions(0, 0).map(({ name }) => name));
 });
 
-test('a course leads to and fro between two signposts, which a path joins and whose names differ', () => {
+test('a course leads back and forth between two signposts, joined by a path, whose names differ', () => {
   const all = landmarks.posts(-400, -400, 400, 400).flatMap((post) => landmarks.courses(post));
   assert.ok(all.length > 100, `${all.length} courses`);
   for (const { from, to, side, name } of all) {

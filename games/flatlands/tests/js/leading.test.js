@@ -30,14 +30,14 @@ test('another direction leads elsewhere, at most every 120 ms', () => {
   assert.equal(leading.next(HERE, { x: 0, y: 9.9 }, false, 600), null);
 });
 
-test('a pointer on the own walker means to stand, and to stay there', () => {
+test('a pointer on the player\'s own walker means to stand, and to stay there', () => {
   const leading = new Leading();
   leading.next(HERE, { x: 14, y: 10 }, true, 0);
   assert.deepEqual(leading.next(HERE, { x: 10.2, y: 10.1 }, false, 200), HERE);
   assert.equal(leading.next(HERE, { x: 10.2, y: 10.1 }, true, 400), null);
 });
 
-test('where there is no way it tries again once a second only', () => {
+test('where there is no way it tries again only once a second', () => {
   const leading = new Leading();
   let goals = 0;
   for (let now = 0; now < 5000; now += 16) {
@@ -61,7 +61,7 @@ test('a player who follows sets out again when the track of the other leads else
   assert.equal(following.next(here, { x: 8.4, y: 8.4 }, true, 61_000), false);
 });
 
-test('a player who was barred on the way to another one tries again now and then', () => {
+test('a player who was barred on the way to another player tries again now and then', () => {
   const following = new Following(7, 'Rook');
   let tries = 0;
   for (let now = 0; now < 10_000; now += 16) {

@@ -35,7 +35,7 @@ function frame(state, at) {
   advanceLying(state);
 }
 
-test('things fade in where they lie, in tiles, and fade when they are taken or let go of', () => {
+test('things fade in where they lie, in tiles, and fade out when they are taken or no longer held', () => {
   const state = lyingThere(gem('a', 1, 3, 4)), [each] = state.lying.values();
   assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
   tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
@@ -85,7 +85,7 @@ test('the cairns of players who are muted are not shown, and nobody reads them',
   assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
 });
 
-test('a gem that was found is drawn no more, though it is known still', () => {
+test('a gem that was found is no longer drawn, though it is still known', () => {
   const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4));
   state.here = { x: 3, y: 4 };
   assert.equal(pickUp(state, 'a', 2), null);
@@ -107,7 +107,7 @@ function readFrom(state, x, y) {
 const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
 
-test('the nearest cairn is read within two tiles and a half, and until three away', () => {
+test('the nearest cairn is read within two and a half tiles, until it is three away', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
   assert.deepEqual(readFrom(state, 0.4, 4), [null, false]);
   assert.deepEqual(readFrom(state, 0.5, 4), ['left', true]);
@@ -125,7 +125,7 @@ test('a cairn that was clicked is read from anywhere, but no stone can be added 
   assert.equal(state.cairnMeant, null);
 });
 
-test('a cairn whose line was closed is read again only when one comes back', () => {
+test('a cairn whose line was closed is read again only when the player comes back', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'));
   readFrom(state, 2, 4);
   state.cairnClosed = state.cairn;

@@ -31,7 +31,7 @@ test('a goal that is in view is listed once', () => {
   }
 });
 
-test('a way is told in tiles and one of eight directions', () => {
+test('a way is described in tiles and one of eight directions', () => {
   assert.equal(wayTo(3, 0), '3 tiles east');
   assert.equal(wayTo(0, 1), '1 tile south');
   assert.equal(wayTo(-6, -6), '8 tiles north-west');
@@ -40,7 +40,7 @@ test('a way is told in tiles and one of eight directions', () => {
   assert.equal(wayTo(0.2, 0.1), 'here');
 });
 
-test('people are listed before clockwork, from the nearest on, without deer and oneself', () => {
+test('people are listed before clockwork, nearest first, without deer and the player itself', () => {
   const own = { ...walker(1e6, 0, 0, 'Me'), own: true };
   const state = stateWith(walker(ADA, 9, 0, 'Ada'), own, walker(DEER, 1, 0, ''),
     walker(COMPUTER, 0, 4, 'Wren'));
@@ -51,7 +51,7 @@ test('people are listed before clockwork, from the nearest on, without deer and 
   assert.equal(walkersNear(state)[0].name, 'Ada');
 });
 
-test('one that stands beside the own player is met; one that walks, or is far, is not', () => {
+test('a player who stands beside this page\'s player is met; one who walks or is far away is not', () => {
   const ada = walker(ADA, 2, -2, 'Ada'), state = stateWith(ada);
   assert.equal(standsBeside(state, ADA), false);        // it is not drawn
   state.drawn.set(ADA, ada);
@@ -78,7 +78,7 @@ test('people who come into view are told once, and computer players never', () =
   assert.equal(guide.look(state), 'Bob and 1 other come into view.');
 });
 
-test('a walk that something bars is told, and one that is ended by the player is not', () => {
+test('a walk that something bars is reported, and one that the player ends is not', () => {
   const guide = new Guide(), state = stateWith();
   const { walk } = state;
   walk.blocked = (col) => col >= 3;
@@ -107,7 +107,7 @@ test('a walk that something bars is told, and one that is ended by the player is
   }
 });
 
-test('what has a text in its name is found: beginnings of words first, then the nearest', () => {
+test('names that contain a text are found: beginnings of words first, then the nearest', () => {
   const near = (x, name, id = null) => ({ x, y: 0, name, id, way: '', walker: null });
   const all = [near(9, 'Primrose'), near(50, 'Old Rosé'), near(70, 'rose, too', 7), near(20, 'ROSE'), near(1, 'Ada'),
     near(71, 'rose, too', 7)];

@@ -20,7 +20,7 @@ const [{ beaconAt, colourOf }, { FIRE, firesOf }, { Ground }, { GROUND_REACH, GR
 const KINDS = Object.keys(NOUNS), TILE = 10;
 const land = new Terrain(2013), marks = new Landmarks(land).within(-1280, -1280, 1279, 1279);
 
-test('each kind of landmark is two to three times as high as a house, has its ground, and shines at night', () => {
+test('each kind of landmark is two to three times as high as a house, has its own ground, and shines at night', () => {
   const house = -PROPS[NUMBERS.cottage0 - 1].box.top;
   const found = new Set(marks.map(({ kind }) => kind));
   for (const all of [Object.keys(LANDMARKS), Object.keys(GROUNDS), [...found]]) assert.deepEqual(all.sort(), [...KINDS].sort());
@@ -61,7 +61,7 @@ test('nothing but its hearth stands close to a landmark', () => {
   }
 });
 
-test('each kind has its own picture for the maps, with all that belongs to it', () => {
+test('each kind has its own picture for the maps, with everything that belongs to it', () => {
   const drawn = new Set();
   for (const kind of KINDS) {
     const picture = miniatureOf(kind, 20);
@@ -89,7 +89,7 @@ function groundAround(kind) {
   };
 }
 
-test('a landmark covers a player behind it and nobody before it, and so do its sails', () => {
+test('a landmark covers a player behind it and nobody in front of it, and so do its sails', () => {
   const cover = groundAround('windmill');
   assert.deepEqual(cover(-0.5, -0.5, -1.6, 0.5, -0.4), { any: true, names: ['drawImage'] });
   assert.deepEqual(cover(0.5, -0.5, -0.6, 0.5, 0.6), { any: false, names: [] });
@@ -100,7 +100,7 @@ test('a landmark covers a player behind it and nobody before it, and so do its s
   assert.ok(names.indexOf('clip') < names.indexOf('drawImage') && names.at(-1) === 'restore');
 });
 
-test('a player who walks in a ring of stones is before some of them and behind others', () => {
+test('a player who walks in a ring of stones is in front of some of them and behind others', () => {
   const cover = groundAround('stones');
   assert.ok(!cover(1.4, -2.6, 0.2, -1.6, 1.5).any);
   assert.ok(cover(0.5, -2.6, -0.6, -1.6, 0.6).any);
@@ -108,7 +108,7 @@ test('a player who walks in a ring of stones is before some of them and behind o
   assert.ok(!cover(0.4, -0.4, -0.6, 0.4, 0.5).any);
 });
 
-test('what moves does so with time, and never far', () => {
+test('parts that move do so with time, and never far', () => {
   for (const { moving } of Object.values(LANDMARKS).flat()) {
     if (moving === undefined) continue;
     const seen = Array.from({ length: 40 }, (_, i) => motionAt(moving, i * 331));
@@ -126,7 +126,7 @@ test('hearths burn where the state says so', () => {
   assert.deepEqual(burning(), [[other.foot, other.y + 2, FIRE], [PLAZA_HEARTH.x, PLAZA_HEARTH.y, FIRE]]);
 });
 
-test('on the plaza what is high stands in the north, and nothing stands where people begin', () => {
+test('on the plaza high things stand in the north, and nothing stands where people begin', () => {
   const found = [[-1, -1], [0, -1], [-1, 0], [0, 0]].flatMap(([cx, cy]) =>
     standingIn(2013, cx, cy).map(([x, y, name]) => ({ x: cx * 16 + x, y: cy * 16 + y, name })))
     .filter(({ x, y }) => land.kind(x, y) === PLAZA);
@@ -142,7 +142,7 @@ test('on the plaza what is high stands in the north, and nothing stands where pe
   assert.deepEqual([at(PLAZA_HEARTH), at(NOTICE_BOARD)], ['hearth', 'board']);
 });
 
-test('a landmark in view has an arrow, for where a panel covers it, unless it is the aim', () => {
+test('a landmark in view has an arrow in case a panel covers it, unless it is the goal', () => {
   const state = among([], 2 ** 40), [mark] = marks;
   state.viewport = { w: 40, h: 28 };
   const arrows = () => {
@@ -160,7 +160,7 @@ test('a landmark in view has an arrow, for where a panel covers it, unless it is
   assert.deepEqual(arrows(), []);
 });
 
-test('the light of a landmark out of view stands at the edge of the screen, and the fainter the farther', () => {
+test('the light of a landmark out of view is at the edge of the screen, fainter the farther it is', () => {
   const screen = { width: 400, height: 200, tile: 10 };
   assert.equal(beaconAt(screen, 399, 100), null);
   const near = beaconAt(screen, 200 + 400, 100), far = beaconAt(screen, 200 + 700, 100);

@@ -34,7 +34,7 @@ test('a player who walks alone is one tone, quieter from afar, and a crowd is th
   assert.ok(crowd.reduce((sum, [, loud]) => sum + loud, 0) <= Math.sqrt(3));
 });
 
-test('nothing sounds of oneself, of who stands, is muted or far, nor twice of one delivery', () => {
+test('a player itself, and players who stand, are muted or far, are silent, and a delivery sounds once', () => {
   for (const kind of [{ own: true }, { walking: false }, { muted: true }]) assert.deepEqual(heard([[0, 0]], kind), []);
   assert.deepEqual(heard([[24, 0]]), []);
   const singing = new Singing(), state = stateAt(1100, [[0, 0]]);

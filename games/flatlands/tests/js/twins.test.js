@@ -29,14 +29,14 @@ function stand(state, players, now) {
   advanceTwins(state);
 }
 
-test('one stands on a stone within a tile of its middle', () => {
+test('a player stands on a stone within a tile of its middle', () => {
   const gem = { x: 10, y: 5 };
   assert.deepEqual([[8, 5], [8.9, 5.2], [12, 4.1], [10, 5], [9, 5], [8, 6]].map(([x, y]) => sideOf(gem, { x, y })),
     [-1, -1, 1, 0, 0, 0]);
   assert.deepEqual(standing(at([OWN, 8, 5], [CLOCKWORK, 12, 5]), gem), [2, 1]);
 });
 
-test('the page says what is missing, and nothing once that is there', () => {
+test('the page says what is missing, and nothing once it is there', () => {
   const state = at([OWN, 30, 30]);
   assert.equal(missing(state), null);
   const say = (now, ...players) => {
@@ -59,7 +59,7 @@ test('the page says what is missing, and nothing once that is there', () => {
   assert.match(say(3300, [OWN, 8, 5]), /a second person/);
 });
 
-test('a player who waits is news once, and is forgotten when nothing more is told', () => {
+test('a player who waits is news once, and is forgotten when nothing more is heard', () => {
   const state = at([OWN, 30, 30]), { waits } = state;
   assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 0), true);
   assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 20_000), false);

@@ -33,7 +33,7 @@ class Walker(Game):
     requests: tuple[str, ...] = ("walk",)
 
     def __init__(self, host: str, path: str) -> None:
-        super().__init__(host, path, SCREEN)
+        super().__init__(host, path, screen=SCREEN)
         #: Connection -> the corner of its player's square and the square's side, in units, and how
         #: many intents it has sent.
         self._places: dict[Talk, tuple[int, int, int, int]] = {}

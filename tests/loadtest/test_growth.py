@@ -6,6 +6,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import gevent
+import msgpack
 import psutil
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from bench.growth import laws, nodes, run, sizes
 from bench.others import Others
+from bench.walkers import SCREEN, Walker
 from flatlands.brokers.registry import open_broker
+from flatlands.loadtest.idle.dialects import Talk
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import children
 from flatlands.server.games import DEFAULT, Maker
@@ -93,6 +96,12 @@ def until(condition):
     with gevent.Timeout(PATIENCE):
         while not condition():
             gevent.sleep(0.05)
+
+
+def test_a_walking_player_asks_for_a_screen_that_holds_the_squares_around_its_own():
+    _, hello = Walker("localhost", "/ws").came(Talk(), b"HTTP/1.1 101\r\n\r\n")
+    unmasked = bytes(byte ^ hello[2 + i % 4] for i, byte in enumerate(hello[6:]))
+    assert msgpack.unpackb(unmasked)[3:5] == [SCREEN, SCREEN]
 
 
 def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):

@@ -74,7 +74,7 @@ export function foundIn(text, all, here) {
   const wanted = folded(text), seen = new Set(), away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
   const rank = ({ name }) => (' ' + folded(name)).indexOf(' ' + wanted) >= 0 ? 0 : 1;
   return all.filter((near) => {
-    const key = `${near.id ?? near.walker?.id ?? `${Math.floor(near.x)},${Math.floor(near.y)}`}`;
+    const key = `${near.id ?? near.walker?.id ?? `${near.name} ${Math.floor(near.x)},${Math.floor(near.y)}`}`;
     if (!folded(near.name).includes(wanted) || seen.has(key)) return false;
     return seen.add(key);
   }).sort((a, b) => rank(a) - rank(b) || away(a) - away(b)).slice(0, FOUND);

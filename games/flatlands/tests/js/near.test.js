@@ -116,6 +116,7 @@ test('names that contain a text are found: beginnings of words first, then the n
   assert.deepEqual(names(' ÓLD r'), ['Old Rosé']);
   assert.deepEqual(names('badger'), []);
   assert.equal(foundIn('strauss', [near(1, 'Strauß')], { x: 0, y: 0 }).length, 1);
+  assert.equal(foundIn('oak', [near(1, 'Old Oak'), near(1, 'Ann’s cairn: the oak')], { x: 0, y: 0 }).length, 2);
   const many = Array.from({ length: 50 }, (_, i) => near(i, 'Rose'));
   assert.equal(foundIn('rose', many, { x: 0, y: 0 }).length, 20);
 });

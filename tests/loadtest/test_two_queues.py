@@ -29,9 +29,6 @@ APART = ("guard", "/bin/go", "go-build")
 RATE = 500
 DUE = 550
 
-#: The least share of what is due that a publisher sends on a machine that is busy with other
-#: things: messages due while it has no core are sent when it has one again, but not after the end.
-
 
 def points_of(path):
     run = json.loads(path.read_text())

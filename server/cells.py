@@ -35,10 +35,10 @@ class Cells:
     with the highest value ("most"); with "sum" they are added up. They are `kept` in the store:
     True, "first" for before anybody is told, as sums always are, or False. `most` tiles of the
     layer may be written on, and `per_owner` by one person: from a tenth of that on, the tiles that
-    it wrote on last are counted in the store every two seconds, so at several nodes there may be
-    more. Writing 0 makes them one less. A tile on which nobody has written for `forget` seconds is
-    0 again, by the clocks of the nodes. Nobody can enter tiles with values from `solid` on. Without
-    a store a layer lasts as long as a node that knows it.
+    it was last to write on are counted in the store every two seconds, so at several nodes there
+    may be more. Writing 0 makes them one less. A tile on which nobody has written for `forget`
+    seconds is 0 again, by the clocks of the nodes. Nobody can enter tiles with values from `solid`
+    on. Without a store a layer lasts as long as a node that knows it.
     """
 
     #: The layer at a node.

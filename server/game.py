@@ -209,7 +209,7 @@ class Part:
 
     def plant(self, cell: Tile) -> Iterable[Thing]:
         """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
-        when somebody comes near the cell for the first time, or for the first time in a day.
+        when somebody comes near the cell for the first time, or for the first time after a day.
 
         Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
         this returns is put there once, even if it is called more than once: a thing that still lies

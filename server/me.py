@@ -291,7 +291,7 @@ class Me(Known):
         node.loop.soon(leap)
 
     def give_back(self) -> None:
-        """Do not count the player's last request for its address."""
+        """Do not count the player's last request against its address."""
         self._give_back()
 
     def refuse(self, refused: Refused) -> None:

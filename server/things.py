@@ -114,7 +114,7 @@ class _Fields:
         return [getattr(self, field.name) for field in self.shown]
 
     def named(self, name: str, instead: str) -> dict[str, Any]:
-        """Return `instead` by field, for each field that has the value `name` and allows it."""
+        """Return `instead` by field, for each that has the value `name` and allows `instead`."""
         texts = [field.name for field in self.fields if field.allows(instead)]
         return {each: instead for each in texts if getattr(self, each) == name}
 

@@ -16,7 +16,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 
 #: ms after which nobody waits for a fence any more: longer than a node that lacks CPU is late. If a
-#: broker has several servers, one cannot speak for the others: there one waits for INSTEAD ms.
+#: broker has several servers, one cannot speak for the others: there a node waits for INSTEAD ms.
 WITHIN, INSTEAD = 4000, 100
 
 

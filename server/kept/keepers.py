@@ -224,7 +224,7 @@ class Keepers:
         return heard is not None and now - heard.at >= SILENT
 
     def _leave(self, store: Store, bodies: Mapping[str, bytes]) -> None:
-        """Put squares that this node has claimed to sleep, with what is kept of them."""
+        """Put to sleep squares that this node has claimed, with what is kept of them."""
         if bodies:
             then = [(self._queue, Item(name, NEVER, name, body)) for name, body in bodies.items()]
             store.done(self._queue, bodies, then)

@@ -42,7 +42,7 @@ KEEP_EVERY, KEEP_FIRST_EVERY = 500, 100
 COUNT_EVERY: Final = 2000
 
 #: What was written this many ms ago is in the store, unless this node still waits for that. Nodes
-#: tell each other what is newer: a node that asks may have read the store before that.
+#: tell each other what is newer: a node that asks may have read the store before it was there.
 SETTLED: Final = 15_000
 
 #: A node receives a square for this many ms after it wrote there, so that it can answer whoever has

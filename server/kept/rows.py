@@ -20,8 +20,8 @@ from flatlands.world.tiles import AHEAD, NODE_BITS, SUM, counts, next_stamp, pac
 #: value; the stamp; the value before its writer's first; and who that is.
 TILE: Final = struct.Struct("<HBQB8s")
 
-#: The most tiles of one row; and how many rows are replaced in one step, with how many writes in
-#: each: one step of the store adds some scores for each write, and all wait while rows are made.
+#: The most tiles of one row; how many rows are replaced in one step, and the most writes in each
+#: of them: one step of the store adds some scores for each write, and all wait while rows are made.
 PART: Final = 512
 AT_ONCE, WRITTEN_AT_ONCE = 16, 200
 

@@ -46,8 +46,8 @@ def writers(layer: Layer, squares: Rect) -> Counter[str]:
 
 def undo(layer: Layer, who: str, squares: Rect) -> int:
     """Put all tiles of some squares on which a person wrote last, as the store has it, back to what
-    they were before; return how many these are. It waits for the store. Raises Away: then some may
-    be put back, and nothing is undone twice if it is called again."""
+    they were before that person came; return how many these are. It waits for the store. Raises
+    Away: then some may be put back, and nothing is undone twice if it is called again."""
     undone, person = 0, bytes.fromhex(who)
     for some in _undoable(layer, squares):
         now = layer.loop.now()

@@ -38,7 +38,7 @@ ANSWER_WITHIN: Final = 1000
 AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
 READ_WITHIN: Final = 250
 
-#: The `due` of a resident whose walk waits until this is read.
+#: The `due` of a resident whose walk waits until what its client sent is read.
 OVERSLEPT: Final = 0
 
 #: Within this many units of the origin, along each axis, home leads back to where the player was.
@@ -385,7 +385,7 @@ def face(movement: Movement, resident: Resident, dx: int, dy: int, now: int) -> 
     if not resident.walks(now):
         x, y = resident.track.at(now)
         step = Goal(x + _way(dx, dy), y + _way(dy, dx))
-        # It keeps its number, so that it acknowledges no intent.
+        # The number stays the same, so that this acknowledges no intent.
         movement.act(resident, resident.ack, now, step)
 
 

@@ -1,7 +1,7 @@
 """Names: finds players of all nodes by what their names begin with or contain.
 
 A node asks all others, and takes what has come after ANSWER_WITHIN ms, so a silent one holds up
-nobody. It is told in which square a player is, as the map of everybody shows it. Players that are
+nobody. A player's square is told, as the map of everybody shows it. Players that are
 muted or have lost their connection, and computer players, are not found.
 """
 

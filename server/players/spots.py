@@ -68,7 +68,7 @@ class Spots:
                 return x, y
 
     def beside(self, x: int, y: int, others: Collection[Place] = ()) -> Place:
-        """Return a place beside a player that is, or was, at (x, y), and apart from `others`.
+        """Return a place beside a player that is, or was, at (x, y), and away from `others`.
 
         The player could go straight there. In a crowd it is the place that is farthest from all of
         them. If no such place is found around (x, y) it is (x, y) itself, or a place on the plaza

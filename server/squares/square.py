@@ -304,7 +304,7 @@ class HeardSquare:
         `gone` are their ids. Another node, or this one, may have published an enter of one of them,
         here or in another square. It may not have been believed: by this node, because it knew the
         player here, or by clients, because a client knows a player in one square only. And no
-        screen must get an enter of one of them after a snapshot that does not have them.
+        screen may get an enter of one of them after a snapshot that does not have them.
         """
         around = self._around
         around.unknown(gone)

@@ -2,7 +2,7 @@
 
 A browser then asks for one file, and not for a hundred. Each module becomes a function that returns
 what the module exports, so its scope stays its own, and nothing in it needs another name. Comments
-that begin a line are left out.
+that begin a line are left out, and those that two spaces set apart from code before them.
 
 This knows lines and not JavaScript. It is right for modules that tests/js/eslint.config.js accepts:
 they import and export by name, export only what never changes, wait for nothing while they are
@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from posixpath import dirname, join, normpath
 
-_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?", re.M | re.S)
+_COMMENT = re.compile(
+    r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?|(?<=[;,{}()\[\]])[ \t]{2,}//[^\n]*", re.M | re.S
+)
 _IMPORT = re.compile(
     r"""^import (?:\{([^}]*)\}|\* as (\w+))\s+from (?:'([^'\n]+)'|"([^"\n]+)");?""", re.M
 )

@@ -14,8 +14,11 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from posixpath import dirname, join, normpath
 
+#: A comment after code stays if it has a quote or a slash: what looks like one may be a part of a
+#: text or a pattern, which ends on its line by one of these.
 _COMMENT = re.compile(
-    r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?|(?<=[;,{}()\[\]])[ \t]{2,}//[^\n]*", re.M | re.S
+    r"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*\n?|(?<=[;,{}()\[\]])[ \t]{2,}//[^\n/'\"`]*$",
+    re.M | re.S,
 )
 _IMPORT = re.compile(
     r"""^import (?:\{([^}]*)\}|\* as (\w+))\s+from (?:'([^'\n]+)'|"([^"\n]+)");?""", re.M

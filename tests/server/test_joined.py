@@ -30,6 +30,15 @@ def test_modules_stand_in_the_order_in_which_they_need_each_other(good):
     assert "return { half, SMALL, LARGE };" in script
 
 
+def test_comments_are_left_out_and_texts_and_patterns_that_look_like_them_are_not():
+    kept = "const a = 'x,  // y', b = `{  // ${a}`, c = /[,  // z]/;"
+    script = join_modules(
+        {"main.js": f"/** Why. */\n{kept}\n// When.\na(b,  // How.\n  c);\n"}, "main.js"
+    )
+    assert kept in script and "a(b,\n  c);" in script
+    assert not re.search("Why|When|How", script)
+
+
 @pytest.mark.parametrize(
     ("path", "source", "told"),
     [

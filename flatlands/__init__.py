@@ -7,7 +7,7 @@ nothing: what a game imports from here is loaded when it is asked for.
 
 import os
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:

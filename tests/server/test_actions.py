@@ -75,21 +75,41 @@ def test_an_action_of_a_page_is_checked_as_the_method_says(shop):
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("fields", "sentence"),
     [
-        (["buy", []], "buy must have 3 fields"),
-        (["buy", [None, 1, True]], "buy: what must be a text from 1 to 10 characters"),
-        (["buy", ["a", 10, True]], "buy: many must be a whole number from 1 to 9"),
-        (["buy", ["a", 1, 1]], "buy: now must be true or false"),
-        (["buy", "a"], "do: fields must be an array"),
+        ([], "buy must have 3 fields"),
+        (["a", 1, True, 1], "buy must have 3 fields"),
+        ([None, 1, True], "buy: what must be a text from 1 to 10 characters"),
+        (["a", 10, True], "buy: many must be a whole number from 1 to 9"),
+        (["a", 1.5, True], "buy: many must be a whole number from 1 to 9"),
+        (["a", "1", True], "buy: many must be a whole number from 1 to 9"),
+        (["a", 1, 1], "buy: now must be true or false"),
     ],
 )
-def test_an_action_with_wrong_fields_is_refused_with_a_sentence(shop, asked, sentence):
+def test_an_action_with_wrong_fields_is_refused_and_the_player_plays_on(shop, fields, sentence):
+    harness, client = shop
+    assert harness.node.play.actions["buy"].row.fault(fields) == sentence
+    client.send(DO, "buy", fields)
+    assert client.model.errors == ["fields"] and not Shop.said
+    assert client.connection.closed is None
+
+
+def test_a_page_that_goes_on_sending_wrong_fields_is_closed_as_one_that_floods(shop):
     _, client = shop
-    client.send(DO, *asked)
+    for _ in range(200):
+        if client.connection.closed is None:
+            client.send(DO, "buy", ["a", 10, True])
+    assert client.model.errors.count("fields") > 1 and client.model.errors[-1] == "flood"
+    assert client.connection.closed[0] == 1008
+    assert [said[0] for said in Shop.said] == ["leave"], "whoever floods goes at once"
+
+
+def test_a_message_whose_fields_are_no_array_breaks_the_protocol(shop):
+    _, client = shop
+    client.send(DO, "buy", "a")
     assert client.model.errors == ["fields"]
     assert [said[0] for said in Shop.said] == ["leave"], "whoever breaks the protocol goes at once"
-    assert client.connection.closed[1].startswith(sentence)
+    assert client.connection.closed[1].startswith("do: fields must be an array")
 
 
 def test_a_muted_player_says_nothing_by_an_action(shop):

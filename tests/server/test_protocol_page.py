@@ -322,7 +322,7 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
     expected = (
-        "flood walk game failed crowded muted missed far cairn store name landmark say key most "
-        "room full twin ember race garden"
+        "flood fields walk game failed crowded muted missed far cairn store name landmark say key "
+        "most room full twin ember race garden"
     )
     assert open_ones == set(expected.split())

@@ -77,7 +77,6 @@ AFTER_HELLO = [
     case("a direction of NaN", [2, 1, 0, float("nan"), 0], "fields", 1008),
     case("an intent numbered 0", [2, 0, 0, 1, 0], "fields", 1008),
     case("a goal too far to be a position", [3, 1, 0, 2**41 + 1, 0], "fields", 1008),
-    case("an emote of 0", [35, "emote", [0]], "fields", 1008),
     case("a look of 65536", [33, "A", 65536], "fields", 1008),
     case("something said that is bytes", [6, b"hi"], "malformed", 1007),
     case("a flush that was never sent", [7, 1, 10**6], "flush", 1008),

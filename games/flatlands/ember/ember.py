@@ -113,7 +113,8 @@ class Relay(Part):
             left = ember.left(now)
             if carrier != (ember.carrier if left > 0 else 0):
                 raise Refused("missed", "somebody else has the ember, or nobody")
-            if me.owner[:MARK] in ember.marks and left > -BURNS:
+            # Its carrier is the same player under another key, too.
+            if carrier == me.id or (me.owner[:MARK] in ember.marks and left > -BURNS):
                 raise Refused("ember", "you had the ember just now: it is somebody else's turn")
             return ember.passed(me, now)
 

@@ -60,6 +60,13 @@ def hands(world, player):
     return [line[1:] for line in noted(world, player, "hand")]
 
 
+def test_a_carrier_is_not_its_own_next_hand_under_another_key(world):
+    ada, _ = two(world)
+    assert take(world, ada) == ""
+    resident(world, ada).owner = "another"
+    assert "somebody else's turn" in take(world, ada, ada.id)
+
+
 def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(world):
     ada, bob = world.join("Ada", 0, at=HEARTH), world.join("Bob", 1, at=(9, 9))
     far = world.join("Far", 1, at=FOOT)

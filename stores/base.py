@@ -178,6 +178,8 @@ class Store(Backend):
         self.identity = ""
         self._thread = ThreadPool(1)
         self._closed = False
+        #: How often a call has changed what is kept.
+        self.written = 0
         #: Why and when a call last failed; the time is in seconds of a clock that only rises.
         self._failure, self._failed_at = "", 0.0
 
@@ -191,7 +193,7 @@ class Store(Backend):
     def put(self, queue: str, items: Iterable[Item]) -> int:
         """Add items to a queue; return how many are new. An item whose id is already there is left
         alone, so putting it again is harmless."""
-        return self._wait(self._put, _queue(queue), _items(items))
+        return self._write(self._put, _queue(queue), _items(items))
 
     def claim(self, queue: str, most: int, lease: int) -> list[Claimed]:
         """Claim up to `most` due items for `lease` ms, and return them: the oldest first, and those
@@ -199,7 +201,7 @@ class Store(Backend):
         if not 0 < most <= BATCH_LIMIT:
             raise ValueError(f"claim 1 to {BATCH_LIMIT} items")
         _lease(lease)
-        return self._wait(self._claim, _queue(queue), most, lease)
+        return self._write(self._claim, _queue(queue), most, lease)
 
     def done(
         self,
@@ -213,14 +215,14 @@ class Store(Backend):
         If any was, put what follows, as (queue, item), and add scores, in the same step.
         """
         mine, following = If(holder=self._caller), _following(then, scores)
-        return len(self._wait(self._remove, _queue(queue), _ids(ids), mine, following))
+        return len(self._write(self._remove, _queue(queue), _ids(ids), mine, following))
 
     def renew(self, queue: str, items: Iterable[tuple[str, bytes]], lease: int) -> list[str]:
         """Give items that this caller has claimed new bodies, as (id, body), and a lease of `lease`
         ms from now; return the ids of those that were still its own. Others are left alone."""
         _lease(lease)
         some = _few([(_name(id), _body(body)) for id, body in items])
-        return self._wait(self._renew, _queue(queue), some, lease)
+        return self._write(self._renew, _queue(queue), some, lease)
 
     def take(
         self,
@@ -237,14 +239,14 @@ class Store(Backend):
         If `only` is given, an item with another body counts as not there.
         """
         if_, following = If(body=only if only is None else _body(only)), _following(then, scores)
-        bodies = self._wait(self._remove, _queue(queue), _ids([id]), if_, following)
+        bodies = self._write(self._remove, _queue(queue), _ids([id]), if_, following)
         return bodies[0] if bodies else None
 
     def swap(self, queue: str, swaps: Iterable[Swap]) -> list[bool]:
         """Replace items that are still as the caller has read them, all in one step; return which
         were put. The others are left alone."""
         some = _few([_swap(swap) for swap in swaps])
-        return self._wait(self._swap, _queue(queue), some) if some else []
+        return self._write(self._swap, _queue(queue), some) if some else []
 
     def group(self, queue: str, *names: str) -> list[Item]:
         """Return all items of a queue that belong to any of these groups, the soonest due first."""
@@ -277,7 +279,7 @@ class Store(Backend):
 
     def add(self, score: Score) -> int:
         """Add points to a score, which begins at 0; return what it is now."""
-        return self._wait(self._add, _score(score))
+        return self._write(self._add, _score(score))
 
     def top(self, board: str, most: int, skip: int = 0) -> list[tuple[str, int]]:
         """Return up to `most` (id, points) with the most points, the highest first, without the
@@ -329,6 +331,12 @@ class Store(Backend):
         again is one."""
         self._closed = True
         self._thread.apply(self._close)
+
+    def _write(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Wait for a call that returns what it has changed, as a number or a list, and count it."""
+        changed = self._wait(call, *arguments)
+        self.written += any(changed) if isinstance(changed, list) else bool(changed)
+        return changed
 
     def _wait(self, call: Callable[..., _T], *arguments: Any) -> _T:
         result, failure = self._thread.apply(self._answer, (time.monotonic(), call, arguments))

@@ -22,8 +22,8 @@ log = logging.getLogger("flatlands")
 #: The most questions that may wait at a time. More are not asked, as if the store did not answer.
 WAITING = 200
 
-#: ms after its last failure for which a store counts as failing: while a disk is full, what only
-#: reads is answered.
+#: ms after its last failure for which a store counts as failing, and longer if it has written
+#: nothing since. Each node writes every few seconds (strangers.py).
 FAILS_FOR = 5000
 
 #: What a player is told if the store did not answer.
@@ -48,7 +48,7 @@ class Keeper:
     """Asks the store for the rest of the node, so that neither the event loop nor players wait for
     it. `store` is None if the world keeps nothing: then no question is answered.
 
-    `spawn` begins a greenlet. `recovered` is called when the store answers again.
+    `spawn` begins a greenlet. `recovered` is called when the store works again.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Keeper:
         self.waiting = 0
         #: Why the store fails, as a sentence; None if it does not.
         self.trouble: str | None = None
-        #: When it failed last, in node time.
-        self._failed_at = 0
+        #: When it failed last, in node time, and how much it had written by then.
+        self._failed_at = self._had_written = 0
         self._warnings = LogLimit()
         #: Whether the log says that it fails.
         self._told = False
@@ -142,30 +142,36 @@ class Keeper:
         try:
             answer = question(store)
         except StoreError as error:
-            self._failed(str(error))
+            self._failed(store, str(error))
             self._loop.guarded(failed)
         except Exception:
             self._loop.failed()
             self._loop.guarded(failed)
         else:
-            self._recovered()
+            self._recovered(store)
             self._loop.guarded(answered, answer)
         finally:
             self.waiting -= 1
             self._loop.took("store_call", int((self._loop.seconds() - asked) * 1e6))
 
-    def _failed(self, trouble: str) -> None:
+    def _failed(self, store: Store, trouble: str) -> None:
         if self.store is None:
             # It was closed.
             return
         self._loop.stats["store_errors"] += 1
         self.trouble, self._failed_at = trouble, self._loop.now()
+        self._had_written = store.written
         if self._warnings.allows(self._failed_at / 1000):
             log.warning("the store fails, so that nothing can be taken or left: %s", trouble)
             self._told = True
 
-    def _recovered(self) -> None:
-        if self.trouble is None or self._loop.now() < self._failed_at + FAILS_FOR:
+    def _recovered(self, store: Store) -> None:
+        # While a disk is full, or a Redis refuses writes, what only reads is answered.
+        if (
+            self.trouble is None
+            or self._loop.now() < self._failed_at + FAILS_FOR
+            or store.written == self._had_written
+        ):
             return
         self.trouble = None
         if self._told:

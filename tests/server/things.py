@@ -18,7 +18,7 @@ QUICK, SLOW = Rules(per_cell=3, pause=0.2), Rules(per_cell=3, pause=10**4)
 class Broken:
     """Stands for a node's store that cannot be reached."""
 
-    identity = "broken"
+    identity, written = "broken", 0
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def fail(*_arguments: object, **_more: object) -> None:

@@ -408,6 +408,33 @@ def test_when_the_store_answers_again_everything_is_read(world):
     assert gem.id not in ids(client)
 
 
+def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog, monkeypatch):
+    # It may be long until the next failure.
+    monkeypatch.setattr("flatlands.server.kept.keeper.FAILS_FOR", 100)
+
+    def told():
+        return caplog.text.count("the store answers again")
+
+    harness = world()
+    harness.run(5000)
+    keeper = harness.node.keeper
+    store = keeper.store
+
+    def refuse_writes(yes):
+        # As a full disk does, or a Redis that cannot save.
+        store._thread.apply(lambda: store._connection.execute(f"PRAGMA query_only = {yes}"))
+
+    refuse_writes(1)
+    harness.run(10_000)
+    assert keeper.trouble
+    for _ in range(20):
+        harness.run(500)
+        assert keeper.wait(lambda store: store.count("q")) == 0 and keeper.trouble and not told()
+    refuse_writes(0)
+    harness.run(10_000)
+    assert keeper.trouble is None and told() == 1
+
+
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
     harness = world()
     [host] = harness.hosts

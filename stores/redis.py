@@ -29,7 +29,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED, bare, short_hash
-from flatlands.brokers.redis.wire import KIND, PORT
+from flatlands.brokers.redis.wire import KIND, PORT, REPLICAS
 from flatlands.brokers.stream import endpoints
 from flatlands.stores.base import (
     Claimed,
@@ -52,7 +52,7 @@ TIMEOUT = 2.0
 OPEN_WITHIN, OPEN_PAUSE = 10.0, 0.2
 
 #: Seconds after which a call first checks that the server is still what it was.
-LOOK_EVERY = 3.0
+LOOK_EVERY = 2.0
 
 #: A part of every TLS error about a certificate.
 UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
@@ -248,6 +248,7 @@ class RedisStore(Store):
                 self._look_at = time.monotonic() + LOOK_EVERY
             return call(self._client)
         except (RedisError, RedisClusterException) as error:
+            self._look_at = 0.0
             raise StoreError(_sentence(bare(self.url), error)) from error
 
     def _connect(self) -> Any:
@@ -275,6 +276,7 @@ class RedisStore(Store):
     def _look(self, client: Any) -> None:
         """Check that the server is fit for a store, and still has the world. Raises StoreError and
         RedisError."""
+        _refuse_replica(bare(self.url), client)
         _refuse_eviction(bare(self.url), client)
         key = f"{{{self.world}}}/{ID}"
         id = client.get(key)
@@ -441,6 +443,17 @@ def _scores(
             boards[board] = len(keys)
         arguments += (boards[board], id, n)
     return arguments
+
+
+def _refuse_replica(where: str, client: Any) -> None:
+    """Raise StoreError if the server says that it is a replica, and leave it: the next call goes to
+    whoever has the address by then. In a cluster the client knows who is."""
+    if isinstance(client, Redis) and client.execute_command("HELLO").get(b"role") in REPLICAS:  # type: ignore[no-untyped-call]
+        client.close()
+        raise StoreError(
+            f"Redis at {where} is a replica, which keeps nothing of its own: name the primary, or"
+            " let the address lead to it"
+        )
 
 
 def _refuse_eviction(where: str, client: Any) -> None:

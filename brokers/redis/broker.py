@@ -18,12 +18,10 @@ from hiredis import PushNotification, ReplyError
 from flatlands.brokers.base import Counters, Message
 from flatlands.brokers.inbox import Inbox
 from flatlands.brokers.redis import wire
-from flatlands.brokers.redis.wire import KIND, PORT, pack
+from flatlands.brokers.redis.wire import HELLO, KIND, PORT, pack
 from flatlands.brokers.stream import Endpoint, StreamBroker, StreamLink
 
 log = logging.getLogger("flatlands")
-
-PING = pack((b"PING",))
 
 
 class Words(NamedTuple):
@@ -67,9 +65,10 @@ class RedisLink(StreamLink):
         self._changed: dict[bytes, None] = {}
         #: Wanted channels that may have missed messages: their confirmations bring a Reset.
         self._missed: set[bytes] = set()
-        #: The changes that are still to be answered, in order, as (channel, how many messages were
-        #: sent before on this connection); and how many were sent until now.
-        self._changing: deque[tuple[bytes, int]] = deque()
+        #: The changes and probes that are still to be answered, in order, as (channel, or None for
+        #: a probe; how many messages were sent before on this connection); and how many were sent
+        #: until now.
+        self._asking: deque[tuple[bytes | None, int]] = deque()
         self._sent = 0
         self._complained = False
         self._message = self.words.message
@@ -103,19 +102,19 @@ class RedisLink(StreamLink):
         self._wake.set()
 
     def _log_in(self) -> None:
-        wire.log_in(self._connection, self._items)
-        wire.call(self._connection, self._items, "HELLO", "3")
+        wire.refuse_replica(wire.log_in(self._connection, self._items))
 
     def _begin(self, again: bool) -> None:
         self._asked.clear()
-        self._changing.clear()
+        self._asking.clear()
         self._sent = 0
         self._changed = dict.fromkeys(self._wanted)
         if again:
             self._missed.update(self._wanted)
 
     def _ping(self, number: int) -> bytes:
-        return PING
+        self._asking.append((None, self._sent))
+        return pack(HELLO)
 
     def _next_commands(self) -> bytes:
         changed, self._changed = self._changed, {}
@@ -125,7 +124,7 @@ class RedisLink(StreamLink):
         new = [n for n in changed if n in self._wanted]
         self._asked.difference_update(old)
         self._asked.update(new)
-        self._changing += [(name, self._sent) for name in old + new]
+        self._asking += [(name, self._sent) for name in old + new]
         return self._pack(self.words.unsubscribe, old) + self._pack(self.words.subscribe, new)
 
     def _pack(self, command: bytes, names: list[bytes]) -> bytes:
@@ -151,11 +150,14 @@ class RedisLink(StreamLink):
                 self._changes(item[0], item[1])
         elif kind is int and self._in_flight:
             self._took_one()
-        elif item == b"PONG":
-            self._answered()
-        elif self._changing and self._changing[0][1] == self._sent - self._in_flight:
+        elif self._asking and self._asking[0][1] == self._sent - self._in_flight:
             # All messages that were sent before are answered.
-            self._not_changed(self._changing.popleft()[0], str(item))
+            name, _ = self._asking.popleft()
+            if name is None:
+                wire.refuse_replica(item)
+                self._answered()
+            else:
+                self._not_changed(name, str(item))
         elif kind is ReplyError and self._in_flight:
             self._took_one()
             self._counters.dropped += 1
@@ -172,9 +174,9 @@ class RedisLink(StreamLink):
 
     def _changes(self, kind: bytes, name: bytes) -> None:
         """Note that the server has subscribed or unsubscribed a channel, asked to or not."""
-        asked = bool(self._changing) and self._changing[0][0] == name
+        asked = bool(self._asking) and self._asking[0][0] == name
         if asked:
-            self._changing.popleft()
+            self._asking.popleft()
         if kind == self.words.subscribed:
             if name in self._missed:
                 self._missed.discard(name)

@@ -14,6 +14,13 @@ pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[
 KIND, PORT = "redis", 6379
 
 
+#: Asks who the server is. Every user may ask, also one who may not PING; and it is answered while
+#: the server cannot save, when it answers a PING with an error (MISCONF).
+HELLO = "HELLO", "3"
+
+#: What a replica says that it is in its answer to HELLO. KeyDB's active replicas are none.
+REPLICAS = b"replica", b"slave"
+
 #: Bytes that a reply may have: more than a cluster needs to list its slots.
 LIMIT = 1024 * 1024
 
@@ -43,12 +50,25 @@ def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
     return reply
 
 
-def log_in(connection: Connection, replies: Iterator[Any]) -> None:
-    """Secure a new connection, log in, and prove that the server answers. Raises OSError."""
+def log_in(connection: Connection, replies: Iterator[Any]) -> Any:
+    """Secure a new connection, log in, choose RESP3, and return who the server says that it is.
+    Raises OSError."""
     connection.secure()
     username, password = connection.endpoint.username, connection.endpoint.password
     if username:
         call(connection, replies, "AUTH", username, password)
     elif password:
         call(connection, replies, "AUTH", password)
-    call(connection, replies, "PING")
+    return call(connection, replies, *HELLO)
+
+
+def refuse_replica(hello: Any) -> None:
+    """Raise ConnectionError if a server's answer to HELLO is an error, or says that the server is a
+    replica: there others do not hear what is published."""
+    if isinstance(hello, ReplyError):
+        raise ConnectionError(str(hello))
+    if hello.get(b"role") in REPLICAS:
+        raise ConnectionError(
+            "it is a replica, which passes nothing on to the clients of others: name the primary, "
+            "or let the address lead to it"
+        )

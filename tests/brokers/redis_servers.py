@@ -8,6 +8,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import combinations
 
+import gevent
+from gevent import socket
+from gevent.server import StreamServer
+
 from tests.brokers.servers import (
     PASSWORD,
     PATIENCE,
@@ -64,6 +68,86 @@ class Redis(Server):
 
 
 running = partial(run, Redis)
+
+
+#: A login that may not ask for INFO or ROLE, as hosting services have it, and no PING either.
+LOGIN = "walker:secret"
+
+
+class Address:
+    """An address that leads to a server, and may lead to another one later, as a name, a virtual
+    address or a proxy does. Connections that are open stay where they are."""
+
+    def __init__(self) -> None:
+        #: The server to which new connections are made.
+        self.leads_to: Redis | None = None
+        self._server = StreamServer(("127.0.0.1", 0), self._connected)
+        self._server.start()
+        self.close = self._server.stop
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self._server.server_port}"
+
+    def _connected(self, near: socket.socket, _address: object) -> None:
+        with near, socket.create_connection(("127.0.0.1", self.leads_to.port)) as far:
+            ways = [gevent.spawn(_pass_on, *way) for way in ((near, far), (far, near))]
+            gevent.joinall(ways, count=1)
+            gevent.killall(ways)
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+    except OSError:
+        pass  # one of the two has gone
+
+
+class Pair:
+    """A primary, its replica, and the address of whichever of them is the primary."""
+
+    def __init__(self, primary: Redis, replica: Redis, address: Address) -> None:
+        self.primary, self.replica, self.address = primary, replica, address
+        address.leads_to = primary
+        name, password = LOGIN.split(":")
+        for server in (primary, replica):
+            rights = f"~* &* +@all -@admin -@dangerous -ping +info on >{password}"
+            server.ask("ACL", "SETUSER", name, *rights.split(), check=True)
+        self._follows(replica, primary)
+
+    def _follows(self, replica: Redis, primary: Redis) -> None:
+        replica.ask("REPLICAOF", "127.0.0.1", str(primary.port), check=True)
+        eventually(
+            lambda: "master_link_status:up" in replica.ask("INFO", "replication"),
+            "a replica does not follow",
+        )
+
+    def fail_over(self) -> None:
+        """Let the two change their roles. The address leads where it did."""
+        self.primary, self.replica = self.replica, self.primary
+        self.primary.ask("REPLICAOF", "NO", "ONE", check=True)
+        self._follows(self.replica, self.primary)
+
+
+@contextmanager
+def running_pair() -> Iterator[Pair]:
+    """Run a primary and its replica behind one address."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(running("--repl-diskless-sync-delay", "0")) for _ in "ab"]
+        address = Address()
+        stack.callback(address.close)
+        yield Pair(*servers, address)
+
+
+def stop_saving(server: Redis) -> None:
+    """Let a server fail to save what it has, as on a full disk: it refuses to write from then on,
+    and answers PING with an error."""
+    # Its file cannot take the place of a folder.
+    (server.folder / "dump.rdb").mkdir()
+    server.ask("CONFIG", "SET", "save", "3600 1000000", check=True)
+    server.ask("BGSAVE")
+    eventually(lambda: server.ask("PING").startswith("MISCONF"), "it can save")
 
 
 class Cluster:

@@ -5,11 +5,12 @@ from itertools import islice
 
 import gevent
 import pytest
+from gevent.event import Event
 
 from flatlands.brokers import mqtt, nats
 from flatlands.brokers.base import Reset
 from flatlands.brokers.redis import wire
-from tests.brokers.faults import PATIENCE
+from tests.brokers.faults import PATIENCE, await_log
 from tests.brokers.odd_servers import mqtt_login, nats_login, odd_server
 
 #: Seconds in which a link comes up and is lost several times.
@@ -99,7 +100,7 @@ def odd_cluster(slots):
         mqtt_sends(b"\x30\x01\x00"),
         odd_cluster(b"*1\r\n*2\r\n:1\r\n:2\r\n"),
         redis_sends(b"*-5\r\n"),
-        redis_sends(b"+PONG\r\n>1\r\n:1\r\n>0\r\n"),
+        redis_sends(b"%0\r\n>1\r\n:1\r\n>0\r\n"),
     ],
 )
 def test_unreadable_bytes_are_logged_once_and_freeze_nothing(kind, serve, opened, caplog):
@@ -115,6 +116,25 @@ def test_unreadable_bytes_are_logged_once_and_freeze_nothing(kind, serve, opened
         assert len(lines) == 1, lines
         assert all(line.startswith(("no link to ", "no node of the redis")) for line in lines)
         assert broker.counters.errors == 0
+
+
+def test_an_error_that_answers_a_probe_is_not_taken_for_the_answer_to_a_message(opened, caplog):
+    probed = Event()
+
+    def serve(sock):
+        sock.recv(4096)
+        sock.sendall(b"%0\r\n")
+        said = sock.recv(4096)
+        probed.set()
+        while b"PUBLISH" not in said:
+            said += sock.recv(4096)
+        sock.sendall(b"-BUSY with a script\r\n:1\r\n")
+
+    with odd_server(serve) as port:
+        broker = opened(f"redis://127.0.0.1:{port}")
+        assert probed.wait(PATIENCE) and broker.publish("a", b"")
+        await_log(caplog, "no link to redis")
+        assert "BUSY with a script" in caplog.text and "refuses messages" not in caplog.text
 
 
 def test_a_link_that_delivers_nothing_is_replaced(opened):

@@ -2,11 +2,13 @@
 
 import re
 
+import gevent
 import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from tests.brokers.faults import await_reset, exchange, make_live
-from tests.brokers.redis_servers import running
+from tests.brokers.faults import Ledger, await_log, await_reset, exchange, make_live
+from tests.brokers.redis_servers import LOGIN, running, running_pair, stop_saving
+from tests.brokers.servers import eventually
 
 pytestmark = pytest.mark.process
 
@@ -45,3 +47,55 @@ def test_a_channel_that_is_subscribed_again_at_once_is_requested_again(opened):
         exchange(broker, "a")
         assert asked("subscribe") == before + 1
         assert asked("unsubscribe") == 0
+
+
+REPLICA = (
+    "it is a replica, which passes nothing on to the clients of others: name the primary, or let "
+    "the address lead to it"
+)
+
+
+@pytest.mark.parametrize("login", ["", f"{LOGIN}@"], ids=["", "few rights"])
+def test_a_link_leaves_a_server_that_became_a_replica_though_it_stays_connected(
+    opened, caplog, login
+):
+    with running_pair() as pair:
+        broker = opened(pair.address.url.replace("://", f"://{login}"))
+        make_live(broker, "a")
+        pair.fail_over()
+        await_log(caplog, f": {REPLICA}")
+        assert not broker.publish("a", b"nobody hears this")
+        [link] = broker.links()
+        assert str(link) == f"no link to {link.name}: {REPLICA}"
+        pair.address.leads_to = pair.primary
+        assert await_reset(broker, "a") == {"a"}
+        other = opened(pair.primary.url)
+        other.publish("a", b"from a newcomer")
+        assert broker.receive(20).payload == b"from a newcomer"
+        exchange(broker, "a")
+
+
+def test_a_replica_is_no_broker_and_the_sentence_says_so(opened):
+    with running_pair() as pair:
+        broker = opened(f"{pair.primary.url},{pair.replica.url}")
+        ages = {link.name: link for link in broker.links()}
+        good = ages.pop(f"redis 127.0.0.1:{pair.primary.port}")
+        [bad] = ages.values()
+        assert not good.trouble and bad.trouble == REPLICA and bad.seconds == float("inf")
+
+
+def test_a_server_that_cannot_save_is_a_broker_as_before(opened, caplog):
+    with running() as server:
+        broker = opened(server.url)
+        make_live(broker, "a")
+        stop_saving(server)
+        ledger, published = Ledger(broker), broker.counters.published
+        for _ in range(300):
+            # Some of these are under way when the server is asked for a sign of life.
+            assert broker.publish("a", b"b" * 100)
+            gevent.sleep(0.01)
+        eventually(lambda: broker.receive(0.01) is None and not ledger.missing(), "some are lost")
+        assert broker.counters.published == published + 300 and not broker.counters.dropped
+        late = opened(server.url)
+        make_live(late, "a")
+        assert broker.counters.reconnects == 0 and not caplog.records

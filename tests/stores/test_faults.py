@@ -411,6 +411,27 @@ def test_a_redis_that_was_emptied_or_replaced_starts_over_and_says_so_once_to_ea
 
 
 @pytest.mark.process
+def test_a_redis_that_became_a_replica_is_left_for_the_one_that_has_its_address(opening):
+    with redis_servers.running_pair() as pair:
+        url = pair.address.url
+        replica = (
+            f"Redis at {url} is a replica, which keeps nothing of its own: name the primary, or"
+            " let the address lead to it"
+        )
+        store = opening(url.replace("://", f"://{redis_servers.LOGIN}@"))
+        assert store.put("q", [item()]) == 1
+        pair.fail_over()
+        # The first call, which is refused, or the next look finds it; and then what only reads is
+        # not answered either, since nobody knows how old it is.
+        eventually(lambda: broken(store.count, "q") == replica, "nobody notices")
+        assert sentence(store) == replica
+        # So is one that was named from the start.
+        assert broken(opening(url).open) == replica
+        pair.address.leads_to = pair.primary
+        assert store.count("q") == 1 and works(store)
+
+
+@pytest.mark.process
 def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(opening, monkeypatch):
     with redis_servers.running() as server:
         server.kill()

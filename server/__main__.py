@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import gevent
 from gevent.event import Event
 
-from flatlands import compiled
+from flatlands import compiled, output
 
 # This comes before the imports of what may be compiled.
 compiled.use()
@@ -87,7 +87,8 @@ def _start(
         server = node = _node(settings)
         node.node.loop.keep_running("the collector", keep_collecting)
         # Nobody else can name the line of a game that does not return.
-        node.node.loop.every(1000, lambda: faulthandler.dump_traceback_later(HANGS), 0)
+        dump = partial(faulthandler.dump_traceback_later, HANGS, file=output.for_dumps())
+        node.node.loop.every(1000, dump, 0)
         if settings.listen_fd is not None:
             worker = _worker(node, stopping, answers)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -7,7 +7,6 @@ always written. No broker's password and no token ever gets here.
 
 import json
 import logging
-import sys
 import time
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any
 
+from flatlands import output
 from flatlands.brokers.guard import LogLimit
 
 log = logging.getLogger("flatlands")
@@ -31,7 +31,7 @@ LIMITED_LINES, LIMITED_LENGTH = 5, 200
 
 
 def set_up(level: str, format: str, worker: int | None, short_addresses: bool = False) -> None:
-    """Write this process' log to standard error.
+    """Write this process' log to standard error, and let nothing that it prints wait.
 
     `format` is "text" or "json"; `worker` is the number of a worker, or None where there is one
     process. `short_addresses`: see `shown`.
@@ -39,7 +39,10 @@ def set_up(level: str, format: str, worker: int | None, short_addresses: bool = 
     global _short
     _short = short_addresses
     formatter = _Json(worker) if format == "json" else Text(worker)
-    handler = logging.StreamHandler(sys.stderr)
+    output.install(
+        lambda text: formatter.format(logging.makeLogRecord({"levelname": "WARNING", "msg": text}))
+    )
+    handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(level=level, handlers=[handler])
 

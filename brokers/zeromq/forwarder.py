@@ -22,6 +22,7 @@ from typing import NoReturn
 
 import zmq
 
+from flatlands import output
 from flatlands.brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
@@ -206,12 +207,10 @@ def run(addresses: Addresses, limit: int, stats: float, parent: int = 0) -> int:
             if trouble := _bind(sock, address):
                 print(f"The forwarder cannot listen at {address}: {trouble}.", file=sys.stderr)
                 return 1
-        print(f"ready: in {addresses.pull}, out {addresses.pub}", flush=True)
-        if parent:
-            os.set_blocking(sys.stdout.fileno(), False)
+        print(f"ready: in {addresses.pull}, out {addresses.pub}")
         _forward(pull, out, relay, stats, parent)
     except _Stop:
-        print(f"stopped: {_counts(relay, out)}\n", end="", flush=True)
+        print(f"stopped: {_counts(relay, out)}\n", end="")
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
@@ -277,14 +276,14 @@ def _forward(pull: "zmq.Socket[bytes]", out: _Out, relay: Relay, stats: float, p
                 return
             out.send_overflows()
             if parent:
-                _write_sign_of_life()
+                print(".")
             beat = now + BEAT_S
         if now >= sweep:
             relay.forget(now)
             sweep = now + FORGET_S
         if now >= report:
             # A signal may interrupt print: in one piece, the line is never written by half.
-            print(f"{_counts(relay, out)}\n", end="", flush=True)
+            print(f"{_counts(relay, out)}\n", end="")
             report = now + stats
 
 
@@ -294,14 +293,6 @@ def _remove(addresses: Addresses) -> None:
     for path in paths:
         os.unlink(path)
     os.rmdir(os.path.dirname(paths[0]))
-
-
-def _write_sign_of_life() -> None:
-    try:
-        os.write(sys.stdout.fileno(), b".\n")
-    except (BlockingIOError, BrokenPipeError):
-        # The parent stands still, or has just ended.
-        return
 
 
 def _port(text: str) -> int:
@@ -352,6 +343,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="print counts every SECONDS seconds",
     )
     options = parser.parse_args(arguments)
+    output.install()
     if options.ipc:
         addresses = ipc_addresses(os.path.abspath(options.ipc))
     else:

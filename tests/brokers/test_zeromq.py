@@ -4,9 +4,10 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import gevent
 import pytest
@@ -21,7 +22,7 @@ from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.faults import Ledger, await_reset, await_young, drain, exchange, make_live
 from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, start_forwarder
-from tests.processes import Proxy
+from tests.processes import ROOT, Proxy
 
 pytestmark = pytest.mark.process
 
@@ -55,6 +56,28 @@ def test_a_forwarder_tells_its_counts_and_which_address_is_in_use(opened, ipc):
         first, *_, last = forwarder.stop(signal.SIGINT if ipc else signal.SIGTERM)
         assert first.startswith("forwarded ") and last.startswith("stopped: forwarded ")
         assert last.endswith("late 0, refused 0, brokers 1, overflows 0")
+
+
+def test_a_forwarder_passes_on_and_ends_while_nobody_reads_its_counts(opened):
+    pull, pub = free_ports(2)
+    source, full = os.pipe()
+    os.set_blocking(full, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(full, bytes(4096))
+    os.set_blocking(full, True)
+    options = ["--pull", str(pull), "--pub", str(pub), "--stats", "0.01"]
+    command = [sys.executable, "-m", "brokers.zeromq", *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=full)
+    try:
+        make_live(opened(f"zeromq://127.0.0.1:{pull}?pub={pub}"), "a")
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(source)
+        os.close(full)
 
 
 def test_a_forwarder_passes_on_only_what_a_broker_would_send(opened):

@@ -129,8 +129,8 @@ def _pack(path: Path) -> bool:
 
 def play(game: Path, options: Sequence[str]) -> int:
     """Serve a game until it is ended."""
-    from flatlands.author import serve
-
+    with packages("play"):
+        from flatlands.author import serve
     try:
         return serve(game, options)
     except OSError as error:

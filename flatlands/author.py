@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flatlands import output
+
 #: The folder in which the secret and the store are, beside the game.
 STATE = ".flatlands"
 
@@ -32,6 +34,7 @@ def serve(game: Path, options: Sequence[str]) -> int:
     OSError if the secret cannot be kept."""
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
     environment, patient = _environment(game, os.environ), False
+    output.install()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:
         before = _state(game)

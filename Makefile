@@ -59,6 +59,15 @@ bench: .venv/measurable
 bench-floods: .venv/measurable
 	@$(BIN)/python -m bench --floods
 
+.PHONY: bench-server
+bench-server: .venv/testable
+	@$(BIN)/python -m bench.server $(COMMIT)
+
+# On a machine where others use the cores there is no verdict, which is no failure.
+.PHONY: bench-release
+bench-release: .venv/measurable
+	@$(BIN)/python -m bench.server --short || test $$? = 3
+
 .PHONY: bench-overload
 bench-overload: .venv/measurable
 	@$(BIN)/python -m bench --overload

@@ -74,6 +74,7 @@ def test_the_lock_has_every_package_that_is_asked_for_and_what_it_needs(name):
         ("-m loadtest.peers", "swarm"),
         ("-m bench", "swarm"),
         ("-m bench.rows", "swarm"),
+        ("-m bench.server", "swarm"),
         ("-m bench.uniform", "swarm"),
         ("-m tests.simulate", "test"),
         ("-m tests.fuzz", "test"),

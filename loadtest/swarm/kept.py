@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from flatlands.loadtest.kit.machine import machine
 from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.page import write_json
-from flatlands.loadtest.kit.processes import PARTING, Program, Trouble
+from flatlands.loadtest.kit.processes import PARTING, ROOT, Program, Trouble
 from flatlands.loadtest.swarm import show
 from flatlands.loadtest.swarm.oracle import FAULTS
 from flatlands.loadtest.swarm.result import Progress, Result, Show
@@ -151,16 +151,22 @@ def write_report(folder: Path, done: Sequence[Result], token: str = "") -> None:
     (folder / "index.html").write_text(page(done, found["machine"], found["command"], draw))
 
 
-def run_apart(options: Sequence[str], seconds: float) -> list[dict[str, Any]]:
-    """Run bots.py with these options; return the results of its runs, as `as_dict` makes them.
+def run_apart(
+    options: Sequence[str],
+    seconds: float,
+    folder: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Run bots.py of the clone in a folder with these options; return the results of its runs, as
+    `as_dict` makes them. `environment` is added to its variables.
 
     Raises Trouble if it has not ended after `seconds` or has measured nothing, and
     Interrupted.
     """
-    with tempfile.TemporaryDirectory(prefix="flatlands-swarm-") as folder:
-        path = Path(folder) / "runs.json"
+    with tempfile.TemporaryDirectory(prefix="flatlands-swarm-") as kept:
+        path = Path(kept) / "runs.json"
         command = [sys.executable, "loadtest/bots.py", *options, "--json", str(path)]
-        program = Program(command, "the swarm")
+        program = Program(command, "the swarm", folder=folder, environment=environment)
         try:
             if not program.wait(seconds):
                 raise Trouble("the swarm has not ended in time")

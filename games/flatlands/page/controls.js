@@ -181,7 +181,7 @@ export class Controls {
     if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
     if (key === 'Escape') {
       return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.races.stop()
-        || this.#endAim();
+        || this.endAim();
     }
     if (key === 'Enter') this.hud.chat.open();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
@@ -295,7 +295,7 @@ export class Controls {
   }
 
   /** Remove the arrow to the place that was chosen on the map; return whether there was one. */
-  #endAim() {
+  endAim() {
     const was = this.state.aim !== null;
     this.state.aim = null;
     return was;

@@ -1,5 +1,5 @@
 // Looking at the map of everybody: opens and closes it, takes keys, wheel, mouse and fingers on it, and
-// asks the server for what it shows. A click on a dot lets an arrow lead there.
+// asks the server for what it shows. A click lets an arrow lead there.
 
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
@@ -8,11 +8,13 @@ import { placeOf } from './ember.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import { CAIRN } from './lying.js';
+import { wayTo } from './near.js';
 import * as P from './protocol.js';
 import { Terrain } from './terrain.js';
 
 /** @typedef {import('./atlas.js').Dot} Dot */
 /** @typedef {import('./state.js').State} State */
+/** @typedef {NonNullable<State['aim']> & { dot?: Dot }} Goal  What a click chooses, and the dot if it is one. */
 
 const RISES = 420, FALLS = 260;           // ms in which the map appears, and disappears
 const GLIDE = 130, GLIDE_OPEN = 300;      // ms in which the gaze goes two thirds of its way
@@ -23,8 +25,10 @@ const SILENT = 9000;                      // ms without a message: ask again
 const CALM = 0.55;                        // the whole world is shown larger when it has shrunk to
                                           // this share of what is shown
 const EDGE = 56;                          // css px around the whole world
-const TAP_MOVES = 9, TAP_LASTS = 600;     // css px; ms
-const REACH = 14, HOVER = 5;              // css px by which a finger, or the mouse, may miss a dot
+const TAP_MOVES = 9;                      // css px
+const REACH = 14, HOVER = 5;              // css px by which a finger, or the mouse, may miss something
+const THERE = 2;                          // tiles: this near, the player has arrived
+const FLAG = 'The flag';                  // what a place without a name is called
 const STEP = 0.18;                        // share of the screen that an arrow key moves
 const WHEEL = 0.0016, PINCH_WHEEL = 0.01; // of a zoom, per px of the wheel
 const FLAG_WITHIN = 400;                  // tiles: the place of the next fire is kept in sight, too, if nearer
@@ -62,6 +66,8 @@ export class Lookout {
     this.found = [];
     /** @type {{ x: number, y: number }[]} The tiles of those that are still to be looked up. */
     this.toLookUp = [];
+    /** @type {import('./view/atlas.js').Named[]} What the last frame showed, the topmost last. */
+    this.named = [];
     this.cross = false;                   // true while the keys move the map
     /** @type {{ x: number, y: number } | null} */
     this.pointer = null;
@@ -188,12 +194,12 @@ export class Lookout {
     const lag = now - this.openedAt < OPENING ? GLIDE_OPEN : GLIDE;
     gaze.advance(passed, state.still ? 0 : lag);
     this.#mark();
-    const shown = this.shown * this.shown * (3 - 2 * this.shown);
+    const shown = this.shown * this.shown * (3 - 2 * this.shown), named = this.named = [];
     this.#lookUp();
     this.drawing.render({ atlas, gaze, terrain: state.terrain, side: replica.side, now,
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
-      aim: state.aim, marked: this.marked, cross: this.cross, shown,
+      aim: state.aim, marked: this.marked, cross: this.cross, shown, named,
       found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null, waiting: state.waiting,
       cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
       ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
@@ -256,39 +262,57 @@ export class Lookout {
     gaze.fit(area, Math.min(EDGE, gaze.width * 0.05));
   }
 
-  /** Mark the dot under the mouse, or in the middle while the keys are used, and say what it is. */
+  /** Say what a click of the mouse, or Enter while the keys are used, would choose; mark it if it is a dot. */
   #mark() {
-    const { gaze } = this;
+    const { gaze, live, state: { aim } } = this;
     const place = this.cross ? { x: gaze.width / 2, y: gaze.height / 2 } : this.pointer;
-    this.marked = !this.isOpen || place === null ? null
-      : this.#dotAt(place.x, place.y, this.cross ? REACH : HOVER);
+    const goal = !this.isOpen || place === null ? null : this.#goalAt(place.x, place.y, this.cross ? REACH : HOVER);
+    this.marked = goal?.dot ?? null;
     this.canvas.style.cursor = this.fingers.size > 0 ? 'grabbing'
-      : this.marked !== null && !this.live ? 'pointer' : 'grab';
-    this.hud.atlas.tell(this.marked === null ? null
-      : dotLine(this.marked, this.#channels()));
+      : goal !== null && goal.label !== FLAG && !live ? 'pointer' : 'grab';
+    this.hud.atlas.tell(goal && this.#wordsOf(goal), aim && this.#wordsOf(aim));
   }
 
-  #dotAt(cssX, cssY, reach) {
-    const { x, y } = this.gaze.toWorld(cssX, cssY);
-    return this.state.atlas.dotNear(x, y, reach / this.gaze.scale);
+  /** Return what a css px means: the topmost place with a name, a dot, or else the ground, which means nothing to
+   * those who only watch. It may be missed by `reach` css px.
+   * @returns {Goal | null} */
+  #goalAt(cssX, cssY, reach) {
+    const { gaze } = this, side = this.#side(), { x, y } = gaze.toWorld(cssX, cssY), finger = REACH * side / gaze.scale;
+    const named = this.named.filter(({ px, py, w, h }) =>
+      Math.abs(cssX - px) < w + reach / 2 && Math.abs(cssY - py) < h + reach / 2).at(-1);
+    if (named !== undefined) return { x: named.x, y: named.y, reach: THERE, label: named.label };
+    const dot = this.state.atlas.dotNear(x, y, reach / gaze.scale);
+    if (dot === null) return this.live ? null : { x: x * side, y: y * side, reach: Math.max(THERE, finger), label: FLAG };
+    const half = 2 ** dot.grain * side / 2;
+    return { x: firstOf(dot.col, dot.grain) * side + half, y: firstOf(dot.row, dot.grain) * side + half, reach: half,
+      label: dotLine(dot, this.#channels()), dot };
   }
 
-  /** Let an arrow lead to a dot, and close the map. @param {Dot | null} dot */
-  #choose(dot) {
-    if (dot === null || this.live) return;
-    const { state } = this, side = this.#side(), wide = 2 ** dot.grain;
-    const left = firstOf(dot.col, dot.grain) * side, top = firstOf(dot.row, dot.grain) * side;
-    state.aim = { x: left + wide * side / 2, y: top + wide * side / 2, reach: wide * side / 2,
-      label: dot.grain === 0 ? `square ${dot.col}, ${dot.row}` : 'this way' };
+  /** Return what and where a goal is, such as "Gull Light, 90 tiles north-east". @param {Goal} goal */
+  #wordsOf(goal) {
+    const { here } = this.state, { x, y, label } = goal;
+    const way = this.#isAt(goal) ? 'here' : wayTo(x - here.x, y - here.y);
+    return this.live ? label : label === FLAG ? way : `${label}, ${way}`;
+  }
+
+  /** Let an arrow lead to a goal, instead of where one leads already, and close the map. @param {Goal | null} goal */
+  #choose(goal) {
+    if (goal === null || this.live) return;
+    this.state.aim = goal;
     this.close();
-    this.hud.toast('Follow the arrow with the flag. It goes away when you are there.');
+    this.hud.toast(`${this.#wordsOf(goal)}: follow the arrow with the flag. To remove it, open the map.`);
+  }
+
+  /** Return whether the player is at a goal. @param {Goal} goal */
+  #isAt({ x, y, reach }) {
+    const { here } = this.state;
+    return Math.abs(here.x - x) <= reach && Math.abs(here.y - y) <= reach;
   }
 
   /** Forget the place that the arrow leads to once the player has arrived. */
   #lead() {
-    const { state } = this, { aim, here } = state;
-    if (aim === null || state.ownId === null) return;
-    if (Math.abs(here.x - aim.x) > aim.reach || Math.abs(here.y - aim.y) > aim.reach) return;
+    const { state } = this, { aim } = state;
+    if (aim === null || state.ownId === null || !this.#isAt(aim)) return;
     state.aim = null;
     if (!aim.quiet) this.hud.toast('You are there.');
   }
@@ -306,8 +330,7 @@ export class Lookout {
       canvas.setPointerCapture(event.pointerId);
       fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
       this.cross = false;
-      this.tap = fingers.size > 1 ? null
-        : { x: event.clientX, y: event.clientY, at: event.timeStamp };
+      this.tap = fingers.size > 1 ? null : { x: event.clientX, y: event.clientY };
     });
     canvas.addEventListener('pointermove', (event) => this.#move(event));
     for (const kind of ['pointerup', 'pointercancel']) {
@@ -315,9 +338,8 @@ export class Lookout {
         const tap = this.tap;
         if (!fingers.delete(event.pointerId) || tap === null) return;
         this.tap = null;
-        if (kind === 'pointerup' && event.timeStamp - tap.at < TAP_LASTS) {
-          this.#choose(this.#dotAt(event.clientX, event.clientY, REACH));
-        }
+        if (kind !== 'pointerup') return;
+        this.#choose(this.#goalAt(event.clientX, event.clientY, event.pointerType === 'mouse' ? HOVER : REACH));
       });
     }
     canvas.addEventListener('pointerleave', () => {
@@ -366,7 +388,7 @@ export class Lookout {
     } else if (event.key === '+' || event.key === '=') this.zoom(1.5);
     else if (event.key === '-' || event.key === '_') this.zoom(1 / 1.5);
     else if (event.key === '0' || event.key === 'Home') this.whole();
-    else if (event.key === 'Enter') this.#choose(this.#dotAt(gaze.width / 2, gaze.height / 2, REACH));
+    else if (event.key === 'Enter') this.#choose(this.#goalAt(gaze.width / 2, gaze.height / 2, REACH));
     else if (event.key === 'Escape' || letterOf(event) === 'o') this.close();
     else return;
     event.preventDefault();

@@ -70,6 +70,7 @@ const hud = new Hud(document.getElementById('hud'), {
   zoom: (factor) => lookout.zoom(factor),
   whole: () => lookout.whole(),
   closeMap: () => lookout.close(),
+  unaim: () => controls.endAim(),
 }, { portraitOn: (own) => new Portrait(own), signOf, propPicture }, deeds, live);
 const session = new Session(client, state, hud, () => input.repeat());
 const controls = new Controls(state, session, hud, view, new Sound());

@@ -55,9 +55,9 @@ export function standsBeside({ drawn, here }, id) {
 export function placesNear({ marks, here, aim, waiting }) {
   const places = [...waiting.map(({ x, y, name }) => ({ x, y, name: `${name} at twin stones` })),
     { ...PLAZA, name: 'The plaza' },
-    ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name })),
-    // A goal in view has its name already.
-    ...(aim === null || marks.some(({ name }) => name === aim.label) ? [] : [{ x: aim.x, y: aim.y, name: aim.label }])];
+    ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name }))];
+  // A goal may be one of them.
+  if (aim !== null && !places.some(({ name }) => name === aim.label)) places.push({ x: aim.x, y: aim.y, name: aim.label });
   return places.map(({ x, y, name }) =>
     ({ x, y, name, way: wayTo(x - here.x, y - here.y), walker: null }));
 }

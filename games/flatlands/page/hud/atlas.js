@@ -6,7 +6,7 @@ import { element, icon, show } from './element.js';
 const SERVERS_SHOWN = 8;                  // in the legend
 
 export class AtlasPanel {
-  /** `on` has { zoom(factor), whole(), close() }. With `joins` there is a link to join the world instead
+  /** `on` has { zoom(factor), whole(), close(), unaim() }. With `joins` there is a link to join the world instead
    * of a button to close. */
   constructor(on, joins) {
     this.line = element('p', { class: 'atlas-line panel', role: 'status', 'aria-live': 'off',
@@ -23,9 +23,12 @@ export class AtlasPanel {
     const leave = joins
       ? element('a', { href: new URL('.', location.href).href, class: 'play' }, 'Walk in')
       : button('close', 'Close the map (O or Escape)', on.close);
+    this.goal = element('span', {});
+    this.aim = element('p', { class: 'atlas-aim panel', hidden: true }, icon('flag'), this.goal,
+      button('close', 'Remove the flag', on.unaim));
     this.root = element('section', { class: joins ? 'atlas live' : 'atlas', hidden: true,
-      'aria-label': 'Map of everybody' }, this.line, this.legend, this.tip,
-    element('nav', { class: 'atlas-zoom panel', 'aria-label': 'Zoom' },
+      'aria-label': 'Map of everybody' }, this.line, this.legend,
+    element('div', { class: 'atlas-foot' }, this.tip, this.aim), element('nav', { class: 'atlas-zoom panel', 'aria-label': 'Zoom' },
       button('plus', 'Zoom in (+)', () => on.zoom(2)), button('minus', 'Zoom out (−)', () => on.zoom(0.5)),
       button('whole', 'Show everybody (0)', on.whole)),
     element('div', { class: 'atlas-leave' }, leave));
@@ -35,7 +38,7 @@ export class AtlasPanel {
   /** Show the panels, or hide them. */
   open(is) {
     show(is, this.root);
-    if (!is) this.tell(null);
+    if (!is) this.tell(null, null);
   }
 
   /** Show how many there are, by a line, and the colours of `servers` servers; `clockwork` is true if
@@ -59,10 +62,12 @@ export class AtlasPanel {
       ...(servers > some ? [element('li', {}, `and ${servers - some} more`)] : [])));
   }
 
-  /** Say what is under the pointer, or in the middle; null hides it.
-   * @param {string | null} text */
-  tell(text) {
+  /** Say what is under the pointer, or in the middle, and where the arrow leads; null hides it.
+   * @param {string | null} text @param {string | null} goal */
+  tell(text, goal) {
     show(text !== null, this.tip);
+    show(goal !== null, this.aim);
     if (text !== null && this.tip.textContent !== text) this.tip.textContent = text;
+    if (goal !== null && this.goal.textContent !== goal) this.goal.textContent = goal;
   }
 }

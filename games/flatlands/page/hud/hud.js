@@ -34,7 +34,7 @@ export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
    * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
    * mute(id, muted), follow(id), unfollow(), near(), find(text), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
-   * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap() }, and `pictures` what
+   * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap(), unaim() }, and `pictures` what
    * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` only the map of everybody is shown.
    * @param {Deed[]} deeds */
   constructor(root, on, pictures, deeds, live) {
@@ -73,7 +73,7 @@ export class Hud {
     this.map.append(world);
     this.map.addEventListener('click', on.map);
     this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
-      close: on.closeMap }, live);
+      close: on.closeMap, unaim: then(on.unaim) }, live);
     const { root: readings, strip, list } = this.readingsPanel;
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
     /** Where sheets are opened. */
@@ -110,7 +110,7 @@ export class Hud {
     const add = (letter, sign, label, help, act, more = {}) =>
       this.deed({ letter, sign, label, help, act, ...more });
     add('e', 'emote', 'Wave', 'ring of emotes', this.emote, { elsewhere: true });
-    add('o', 'globe', 'Map', 'who is where in the world', on.map, { elsewhere: true });
+    add('o', 'globe', 'Map', 'who is where in the world, and an arrow to any place', on.map, { elsewhere: true });
     add('m', 'people', 'Near', 'who and what is near', on.near, { elsewhere: true });
     add('h', 'home', 'Home', 'to the plaza, and back again', on.home);
     add('i', 'invite', 'Invite', 'a link for a friend', on.invite);

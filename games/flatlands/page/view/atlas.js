@@ -30,16 +30,18 @@ const GOLD = '#ffd166', INK = '#0e1826', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff'
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
 
+/** A place with a name, in tiles, which is drawn around (px, py), and how far to each side, in css px.
+ * @typedef {{ x: number, y: number, label: string, px: number, py: number, w: number, h: number }} Named */
 /** @typedef {{ atlas: import('../atlas.js').Atlas, gaze: import('../atlas.js').Gaze,
  * terrain: import('../terrain.js').Terrain, side: number, now: number, still: boolean,
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
- * found: import('../landmarks.js').Landmark[], cairns: { x: number, y: number }[],
+ * found: import('../landmarks.js').Landmark[], cairns: import('../lying.js').Lying[], named: Named[],
  * waiting: import('../twins.js').Waiting[], ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
  * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
  * What is drawn. `here` is this page's player, `waiting` who waits at twin stones, `aim` where an arrow leads, and `ember` its carrier,
  * all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
- * `shown` is 0 .. 1; `channels` shows the grid, and which server has most players of a square. */
+ * `shown` is 0 .. 1; what has a name is added to `named`; `channels` shows the grid, and which server has most players of a square. */
 
 export class AtlasView {
   constructor(canvas) {
@@ -74,7 +76,7 @@ export class AtlasView {
     for (const at of dots) this.#drawGlow(at, picture);
     for (const at of dots) drawCore(ctx, at, picture);
     for (const at of dots) drawWords(ctx, at, picture, dpr);
-    drawPlaza(ctx, gaze, side);
+    drawPlaza(ctx, picture);
     drawFires(ctx, picture, dpr);
     drawWaiting(ctx, picture, dpr);
     if (picture.here !== null) drawOwn(ctx, picture);
@@ -194,6 +196,7 @@ function drawWords(ctx, { dot, x, y, side, alpha }, { channels }, dpr) {
 
 function put(ctx, { canvas, w, h }, x, y, dpr) {
   ctx.drawImage(canvas, x - w / dpr / 2, y - h / dpr / 2, w / dpr, h / dpr);
+  return { px: x, py: y, w: w / dpr / 2, h: h / dpr / 2 };
 }
 
 /** Return the colour of a dot: with `channels` that of the server that has most of its players. */
@@ -203,10 +206,11 @@ function colourOf({ node }, channels) {
 
 /** Draw the landmarks that this page's player has found, with names, and the cairns that it knows. A name is below the
  * picture, or above it if the player is below. */
-function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
+function drawFound(ctx, { gaze, side, found, cairns, goal, here, named }, dpr) {
   const tile = gaze.scale / side, own = here === null ? null : gaze.toScreen(here.x / side, here.y / side);
-  for (const { x, y } of tile < CAIRNS_FROM ? [] : cairns) {
+  for (const { x, y, thing } of tile < CAIRNS_FROM ? [] : cairns) {
     const at = gaze.toScreen(x / side, y / side);
+    named.push({ x, y, label: `${thing.values.name}’s cairn`, px: at.x, py: at.y, w: 4, h: 4 });
     ctx.fillStyle = INK;
     ctx.beginPath();
     ctx.arc(at.x, at.y, 4.2, 0, TAU);
@@ -219,39 +223,46 @@ function drawFound(ctx, { gaze, side, found, cairns, goal, here }, dpr) {
   for (const { x, y, kind, name } of PART * tile < FLAGS_FROM ? [] : found) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
     const picture = miniatureOf(kind, Math.round(LANDMARK * dpr)), wide = picture.width / dpr, high = picture.height / dpr;
+    const place = { x: x + 0.5, y: y + 0.5, label: name };
     ctx.drawImage(picture, at.x - wide / 2, at.y + 4 - high, wide, high);
+    named.push({ ...place, px: at.x, py: at.y + 4 - high / 2, w: wide / 2, h: high / 2 });
     // The words about the next fire contain its name.
     if (PART * tile < TITLES_FROM || name === goal?.name) continue;
     const title = textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
     const covered = own !== null && Math.abs(own.x - at.x) < title.w / dpr / 2 + 12 && Math.abs(own.y - at.y - 13) < 20;
-    put(ctx, title, at.x, covered ? at.y - high - 6 : at.y + 13, dpr);
+    named.push({ ...place, ...put(ctx, title, at.x, covered ? at.y - high - 6 : at.y + 13, dpr) });
   }
 }
 
 /** Draw the twin stones where somebody waits, with that player's name. */
-function drawWaiting(ctx, { gaze, waiting, side }, dpr) {
+function drawWaiting(ctx, { gaze, waiting, side, named }, dpr) {
   for (const { x, y, name } of waiting) {
     const at = gaze.toScreen(x / side, y / side);
+    const place = { x, y, label: `${name} at twin stones` };
     drawTwins(ctx, at.x, at.y, 1.2);
-    put(ctx, textOf(name, { size: 13, weight: 600, colour: '#ffffff', outline: INK, dpr }), at.x, at.y + 17, dpr);
+    const title = textOf(name, { size: 13, weight: 600, colour: '#ffffff', outline: INK, dpr });
+    named.push({ ...place, px: at.x, py: at.y, w: 10, h: 8 }, { ...place, ...put(ctx, title, at.x, at.y + 17, dpr) });
   }
 }
 
 /** Draw the fires, who carries the ember if that is in view, and the landmark that is to burn next. */
-function drawFires(ctx, { gaze, fires, ember, goal, side, now, still }, dpr) {
+function drawFires(ctx, { gaze, fires, ember, goal, side, now, still, named }, dpr) {
   for (const fire of [...fires.values(), ...(ember === null ? [] : [ember])]) {
     const { x, y } = gaze.toScreen(fire.x / side, fire.y / side);
     drawFlame(ctx, x, y, FLAME);
   }
   if (goal === null) return;
-  const { x, y } = gaze.toScreen((goal.x + 0.5) / side, (goal.y + 0.5) / side);
+  const place = { x: goal.x + 0.5, y: goal.y + 0.5, label: goal.name };
+  const { x, y } = gaze.toScreen(place.x / side, place.y / side);
+  named.push({ ...place, px: x, py: y, w: 13, h: 13 });
   ctx.strokeStyle = EMBER;
   ctx.lineWidth = 2.5;
   ctx.beginPath();
   ctx.arc(x, y, 13 + (still ? 0 : 2 * Math.sin(now / 320)), 0, TAU);
   ctx.stroke();
   if (PART * gaze.scale / side < TITLES_FROM) return;
-  put(ctx, textOf(`${goal.name} is dark`, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr }), x, y + 24, dpr);
+  const title = textOf(`${goal.name} is dark`, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
+  named.push({ ...place, ...put(ctx, title, x, y + 24, dpr) });
 }
 
 /** Draw the borders of squares, and of the sheets of each level, faint where they are dense. */
@@ -280,8 +291,9 @@ function drawGrid(ctx, gaze) {
 }
 
 /** Draw a small house where the plaza is. */
-function drawPlaza(ctx, gaze, side) {
+function drawPlaza(ctx, { gaze, side, named }) {
   const { x, y } = gaze.toScreen(0.5 / side, 0.5 / side);
+  named.push({ x: 0.5, y: 0.5, label: 'The plaza', px: x, py: y, w: 7, h: 7 });
   ctx.save();
   ctx.translate(x, y - 1);
   ctx.beginPath();

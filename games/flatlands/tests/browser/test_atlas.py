@@ -1,9 +1,12 @@
 """The map of everybody in the page: opening it, following its arrow, watching without playing."""
 
+import re
+
 import pytest
 
 from flatlands.server.messages.protocol import KEY
-from games.flatlands.tests.browser.acts import PHONE, enter, picture, walk_to
+from games.flatlands.tests.browser.acts import PHONE, count_colour, enter, picture, walk, walk_to
+from games.flatlands.tests.browser.test_cairns import leave
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 from tests.socket_client import SocketClient
@@ -76,6 +79,60 @@ def test_a_click_on_the_map_makes_an_arrow_lead_to_another_player(spread_server,
 PLACES = """(places) => places.map(([x, y]) => flatlands.lookout.gaze.toScreen(x / 16, y / 16))"""
 #: In the world of seed 2013: a lake's middle, a path, and snow.
 LAKE, EAST_PATH, EASTERN_SNOW = (-60, -60), (24, 0), (140, 60)
+FLAG = (255, 125, 156)
+
+
+def choose(page, x, y, below=0):
+    """Open the map, and click or touch a place in tiles, or `below` css px under it; return what
+    the page says of it. A goal that was chosen before is under its flag."""
+    open_map(page)
+    # Only so are cairns drawn on a phone, too.
+    page.keyboard.press("+")
+    wait_for(page, RESTS)
+    page.wait_for_timeout(300)  # a frame after which the page knows where the names are
+    at = page.evaluate(PLACES, [[x, y]])[0]
+    touched = page.evaluate("matchMedia('(pointer: coarse)').matches")
+    (page.touchscreen.tap if touched else page.mouse.click)(at["x"], at["y"] + below)
+    wait_for(page, "flatlands.state.aim !== null && !flatlands.lookout.isOpen")
+    wait_for(page, "flatlands.state.arrows.some(({ aim }) => aim)")
+    note = page.get_by_role("status").filter(has_text=": follow the arrow with the flag.")
+    note.wait_for()
+    wait_for(page, "flatlands.lookout.shown === 0")
+    aim = page.evaluate("flatlands.state.aim")
+    assert abs(aim["x"] - x) <= 3 + aim["reach"] and abs(aim["y"] - y) <= 3 + aim["reach"]
+    return note.inner_text().split(":")[0]
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["mouse", "finger"])
+def test_a_click_on_anything_of_the_map_makes_an_arrow_lead_there(alone, play, options):
+    page = play("Ada", alone.url, **options)
+    walk(page, "w", 14)
+    leave(page, "The lake is north.")
+    wait_for(page, "flatlands.state.lying.size === 1")
+    cairn = page.evaluate("(([{ x, y }]) => [x, y])([...flatlands.state.lying.values()])")
+    walk(page, "s", 5)
+    ben = SocketClient(alone.port).hello("Ben")
+    ben.go(-24 * 1024, 8 * 1024)
+    ben.until(lambda: ben.at()[0] < -18 * 1024)
+    mark = page.evaluate("(({ x, y }) => [x + 0.5, y + 0.5])(flatlands.state.landmarks.of(0, -1))")
+    goals = [("1 person, ", -24, 8), ("", 70, -6), ("", *EAST_PATH), ("The plaza, ", 0.5, 0.5)]
+    goals += [("Gull Light, ", *mark), ("Gull Light, ", *mark, 24), ("Ada’s cairn, ", *cairn)]
+    for name, *goal in goals:
+        assert re.fullmatch(rf"{name}\d+ tiles [a-z-]+", choose(page, *goal)), (name, goal)
+    # The map shows the flag, says where it stands, and takes it away again.
+    page.keyboard.press("o")
+    page.get_by_label("Map of everybody", exact=True).get_by_text("Ada’s cairn, ").wait_for()
+    wait_for(page, RESTS)
+    eventually(lambda: count_colour(page, FLAG) > 20, "the flag is drawn")
+    page.get_by_role("button", name="Remove the flag").click()
+    wait_for(page, "flatlands.state.aim === null && document.activeElement.id === 'atlas'")
+    page.get_by_role("button", name="Remove the flag").wait_for(state="hidden")
+    # Enter chooses the middle.
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait_for(page, "flatlands.state.aim?.label === 'The flag' && !flatlands.lookout.isOpen")
+    page.keyboard.press("Escape")
+    wait_for(page, "flatlands.state.aim === null")
 
 
 def test_the_map_shows_the_land_by_day_and_found_landmarks_until_escape(spread_server, play):

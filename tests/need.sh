@@ -20,6 +20,7 @@ has_go() { go version | grep -E ' go1\.(19|[2-9][0-9])'; }
 has_node() { node --version | grep -E '^v(18\.(19|2[0-9])|2[0-9]|[3-9][0-9])\.'; }
 has_npm() { command -v npm; }
 has_nginx() { command -v nginx; }
+has_prometheus() { command -v prometheus && command -v promtool; }
 has_openssl() { command -v openssl; }
 
 # Sets `missing`, a line for people each, and `packages`, what Debian calls them.
@@ -31,6 +32,7 @@ look() {
   need nats nats-server "nats-server, version 2 or newer"
   need go "golang-go ca-certificates" "Go, version 1.19 or newer"
   need nginx nginx "nginx"
+  need prometheus prometheus "prometheus and promtool"
   need node nodejs "Node.js, version 18.19 or newer"
   need npm npm "npm, which installs what looks at the page"
   need openssl openssl "openssl"

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flatlands import compiled
+from tests.quiet import MACHINE
 
 #: Chance is the same in each run, so that a failure is due to the change. Another value of SEED
 #: in the environment plays other games, and with any value set, hypothesis tries new examples.
@@ -121,10 +122,12 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let a test and its fixtures start no program, unless a marker says that it does."""
+    """Let a test and its fixtures start no program, unless a marker says that it does, and let it
+    wait while another test has the machine for itself."""
     _Watched.name = None if _starts(item) else item.nodeid
     try:
-        return (yield)
+        with MACHINE.shared():
+            return (yield)
     finally:
         _Watched.name = None
 

@@ -72,6 +72,16 @@ def await_publish(broker: Broker, channel: str, payload: bytes) -> None:
         gevent.sleep(0.02)
 
 
+def await_refusal(broker: Broker, channel: str, payload: bytes) -> int:
+    """Publish a message until the broker refuses it; return how often it did not."""
+    accepted, deadline = 0, time.monotonic() + PATIENCE
+    while broker.publish(channel, payload):
+        assert time.monotonic() < deadline, f"the broker still accepts messages for {channel}"
+        accepted += 1
+        gevent.sleep(0.1)
+    return accepted
+
+
 def await_log(caplog: Any, text: str, times: int = 1) -> None:
     """Wait until `times` log records contain the text."""
     deadline = time.monotonic() + PATIENCE
@@ -80,17 +90,24 @@ def await_log(caplog: Any, text: str, times: int = 1) -> None:
         gevent.sleep(0.02)
 
 
-def exchange(broker: Broker, *channels: str) -> None:
-    """Check that each channel delivers a message published on it, exactly once."""
+def exchange(broker: Broker, *channels: str, stray: bytes | None = None) -> int:
+    """Check that each channel delivers a message published on it, exactly once.
+
+    Messages with the payload `stray` may come besides; return how many did.
+    """
     for channel in channels:
         await_publish(broker, channel, channel.encode())
-    got = []
+    got, strays = [], 0
     while len(got) < len(channels):
         item = broker.receive(PATIENCE)
         assert item is not None, f"only {got} of {channels}"
         if isinstance(item, Message):
-            got.append(item)
+            if item.payload == stray:
+                strays += 1
+            else:
+                got.append(item)
     assert sorted(got) == sorted(Message(c, c.encode()) for c in channels)
+    return strays
 
 
 def oldest(broker: Broker) -> float:

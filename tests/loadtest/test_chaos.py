@@ -11,9 +11,7 @@ from flatlands.loadtest.swarm.result import END, Options, Result
 from flatlands.loadtest.swarm.screens import Returns, Screens
 from flatlands.loadtest.swarm.world import SECOND
 from tests.processes import ROOT
-
-#: How often to try until the swarm is believed.
-TRIES = 3
+from tests.quiet import tries
 
 
 @pytest.mark.load
@@ -22,7 +20,7 @@ TRIES = 3
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
     monkeypatch.setattr("flatlands.loadtest.chaos.__main__.BEFORE", 1.0)
     monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
-    for _ in range(TRIES):
+    for _ in tries():
         code = main(["--faults", fault, "--bots", "40"])
         said = capsys.readouterr().out
         if code != 3:

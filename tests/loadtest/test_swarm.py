@@ -24,6 +24,7 @@ from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify, free_port
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
+from tests.quiet import tries
 
 pytestmark = pytest.mark.load
 
@@ -53,18 +54,14 @@ def run(*options):
     return code, said.getvalue()
 
 
-#: How many runs, each too slow to be believed on a busy machine, a test makes before it gives up.
-TRIES = 5
-
-
 def judged(tmp_path, options, server=None):
     """Run bots.py; return its exit code and its only run as kept in JSON.
 
     `server` makes a context manager that yields the server to run against. A run that says of
-    itself that it must not be believed is repeated.
+    itself that it must not be believed is repeated, in the end while no other test runs.
     """
     path = tmp_path / "runs.json"
-    for _ in range(TRIES):
+    for _ in tries():
         with ExitStack() as stack:
             where = ("--url", url(stack.enter_context(server()))) if server is not None else ()
             code, said = run(*where, *options.split(), "--json", str(path), "--late", "400")
@@ -307,7 +304,7 @@ def disturbed(tmp_path, disturb, options):
     """Run bots.py, and disturb it while it measures; return its exit code, its only run,
     and what it said. A run that must not be believed is repeated."""
     path = tmp_path / "runs.json"
-    for _ in range(TRIES):
+    for _ in tries():
         process = swarm(f"{options} --json {path} --late 400 --no-pin")
         measuring(process)
         disturb(psutil.Process(process.pid))
@@ -424,7 +421,7 @@ def test_beside_a_process_that_takes_a_core_no_run_is_said_to_have_failed(monkey
 
 @pytest.mark.alone
 def test_one_message_in_ten_thousand_that_is_lost_is_missed():
-    for _ in range(TRIES):
+    for _ in tries():
         result = truth.losing("memory://")
         if not result.invalid:
             break

@@ -37,9 +37,10 @@ def action(
     connection after 40 times. `address` is the same for all players of one address together, as
     (rate, burst), since they could pretend to be other people with other keys. More than that is
     refused as "crowded", as are calls while 16 wait. An unknown action is refused as "game", a text
-    of a muted player as "muted", and a value out of its range, one of another type, or another
-    number of fields as "fields"; these count for the player's rate. A request is
-    not counted for the address if the method refuses it, by raising Refused, or calls
+    of a muted player as "muted". A text that is too short or too long is refused as "say", and a
+    number out of its range, a value of another type, or another number of fields as "fields"; these
+    count for the player's rate, and leave the connection open until it floods. A request is not
+    counted for the address if the method refuses it, by raising Refused, or calls
     `me.give_back()`. Raises ValueError.
     """
     for often, at_once in ((rate, burst), *([address] if address else [])):

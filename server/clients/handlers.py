@@ -77,12 +77,12 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         known = ", ".join(sorted(play.actions)) or "it has none"
         raise Refused("game", f"do must name an action of this game: {known}", None)
     row = action.row
-    cleaned = list(map(_cleaned, row.fields, fields))
     # Wrong fields count too: a page that goes on sending them is closed as one that floods.
     session.spend(action.rate.name, action.rate)
     fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
     if fault is not None:
         raise Refused("fields", fault, None)
+    cleaned = list(map(_cleaned, row.fields, fields))
     if any(isinstance(value, str) and value for value in cleaned):
         # Others may read it.
         session.node.orders.check_voice(session.playing.id)

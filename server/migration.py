@@ -279,7 +279,7 @@ class Migration:
         session.go_on(traveller)
         try:
             # This worker may have read an order that the worker from which it comes has not.
-            node.orders.admit(player.id, session.address)
+            node.orders.admit(player.id, session.address, player.owner)
         except protocol.Refused as refused:
             session.refuse(refused)
             return

@@ -56,7 +56,7 @@ class Game(game.Game):
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Give the title a player's present name, if the player has a key."""
         if owner:
-            self.today.note(player, name)
+            self.today.note(player, name, owner)
 
     def silenced(self, player: int) -> None:
         """Take a player out of the title."""

@@ -47,9 +47,9 @@ class Today:
         self._read_at = 0
         self._writing = self._loop.alarm(self._ask)
 
-    def note(self, id: int, name: str) -> None:
+    def note(self, id: int, name: str, owner: str) -> None:
         """Note that a player is here, under this name from now on."""
-        if not self._orders.is_muted(id):
+        if not self._orders.is_muted(id, owner):
             self._put(id, name)
 
     def take_out(self, id: int) -> None:

@@ -193,7 +193,7 @@ class Admission:
 
     def _decide(self, hello: Hello, applicant: Applicant, begin: Begin | None) -> Steps:
         claim = self._tokens.read(hello.token) if hello.token is not None else None
-        self._check_orders(claim, applicant)
+        self._check_orders(claim, applicant, hello)
         if claim is not None and not self._limits.allow(RETURNS, claim.id):
             raise Refused("returns", "you come back too often: wait some seconds", FULL)
         if begin is None:
@@ -203,8 +203,8 @@ class Admission:
             met = yield from self._find_host(hello)
             if not applicant.here:
                 return
-            # An order may have been given since.
-            self._check_orders(claim, applicant)
+            # An order may have been given since, and the game may have said who it is.
+            self._check_orders(claim, applicant, hello)
             id = new_id() if claim is None else claim.id
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
@@ -220,9 +220,10 @@ class Admission:
         resident = self._node.residents.join(hello.name, begin.place, id=begin.id)
         self._let_in(applicant, resident, hello, begin.met, back=False)
 
-    def _check_orders(self, claim: Claim | None, applicant: Applicant) -> None:
+    def _check_orders(self, claim: Claim | None, applicant: Applicant, hello: Hello) -> None:
         """Raise Refused if an operator's order keeps an applicant out."""
-        self._node.orders.admit(None if claim is None else claim.id, applicant.address)
+        id = None if claim is None else claim.id
+        self._node.orders.admit(id, applicant.address, hello.owner)
 
     def _check_seats(self, applicant: Applicant) -> None:
         """Raise Refused if there is no room for another player, or for one from this address."""
@@ -352,7 +353,7 @@ class Admission:
                 applicant.is_superseded()
                 return
             if applicant.here:
-                self._check_orders(claim, applicant)
+                self._check_orders(claim, applicant, hello)
             elif elsewhere is None or not elsewhere.name:
                 return
             resident = self._return(claim, elsewhere, hello, met)

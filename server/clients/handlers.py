@@ -25,7 +25,7 @@ def say(session: Session, text: str) -> None:
     resident, cleaned = session.playing, clean(text, TEXT_LIMIT)
     if cleaned is None:
         raise Refused("say", f"say 1 to {TEXT_LIMIT} characters that can be seen", None)
-    session.node.orders.check_voice(resident.id)
+    session.node.orders.check_voice(resident.id, resident.owner)
     # Unlike a move, it is never replaced by a newer one, so there must be a limit.
     if not session.limits.allow_there(SAYINGS, SAYINGS_EACH, session.address, resident.square):
         raise Refused("crowded", "too much is being said here: try again in a moment", None)
@@ -43,7 +43,7 @@ def appear(session: Session, name: str, look: int) -> None:
         raise Refused("name", BAD_NAME, None)
     if cleaned != resident.name:
         # Otherwise a muted player could speak by changing its name.
-        session.node.orders.check_voice(resident.id)
+        session.node.orders.check_voice(resident.id, resident.owner)
         log_line("rename", player=resident.id, name=cleaned, address=session.address)
         session.node.play.renamed(resident.id, cleaned, resident.owner)
     session.node.residents.appear(resident, cleaned, look)
@@ -65,7 +65,10 @@ def key(session: Session, text: str) -> None:
     resident = session.playing
     if session.node.play.guards and resident.owner:
         return
-    resident.owner = owner_of(text)
+    owner = owner_of(text)
+    # Whoever was sent away may have come back as somebody else.
+    session.node.orders.admit(resident.id, session.address, owner)
+    resident.owner = owner
     session.node.play.renamed(resident.id, resident.name, resident.owner)
 
 
@@ -79,13 +82,13 @@ def do(session: Session, name: str, fields: list[object]) -> None:
     row = action.row
     # Wrong fields count too: a page that goes on sending them is closed as one that floods.
     session.spend(action.rate.name, action.rate)
+    cleaned = list(map(_cleaned, row.fields, fields))
     fault = row.fault(cleaned if len(fields) == len(row.fields) else fields)
     if fault is not None:
         raise Refused("fields", fault, None)
-    cleaned = list(map(_cleaned, row.fields, fields))
     if any(isinstance(value, str) and value for value in cleaned):
         # Others may read it.
-        session.node.orders.check_voice(session.playing.id)
+        session.node.orders.check_voice(session.playing.id, session.playing.owner)
     session.playing.acted = True
     limits, address, rate = session.limits, session.address, action.of_address
     if rate is not None and not limits.allow_address(rate, address):

@@ -110,7 +110,7 @@ class Names:
         for id, resident in self._residents.by_id.items():
             # Computer players have no screen, nor have those who lost their connection.
             if resident.screen is not None and matches(question[0], resident.name):
-                if not self._orders.is_muted(id):
+                if not self._orders.is_muted(id, resident.owner):
                     square = self._grid.square(*resident.track.at(now))
                     found.append([id, resident.name, *square])
         return self._best(question, found)

@@ -17,12 +17,22 @@ from flatlands.server.kept.keeper import Keeper
 from flatlands.server.logs import log_line
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import FULL, POLICY, Refused, error
+from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.stores.base import Item, Store
 
 #: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a
 #: notice to all clients.
 KICK, BAR, MUTE, DOOR, NOTICE = "kick", "bar", "mute", "close the door", "notice"
+
+#: The deeds that apply to a player's id -> the same for all players with a key.
+BY_OWNER: Final = {KICK: "kick owner", MUTE: "mute owner"}
+
+#: No order, but what a node knows of a player that one of them applies to: its key.
+KEY: Final = "key"
+
+#: How many characters of an owner, a hash of a key, are enough to know it by.
+MARK: Final = 16
 
 #: The name of their queue in the store, which is one group.
 QUEUE: Final = "orders"
@@ -53,9 +63,14 @@ _Orders = dict[tuple[str, str], _Order]
 class Orders:
     """An operator's orders: who is kept out, who is muted, and whether newcomers are let in.
 
-    `who` is what a deed applies to: for KICK and MUTE a player's id in digits, for BAR an address
-    or network as `network` gives it, for DOOR "", and for NOTICE the text. `silenced` is called
-    with the id of a player that was kicked or muted.
+    `who` is what a deed applies to: for KICK and MUTE a player's id in digits, for BY_OWNER the
+    first MARK characters of an owner or, for a player without a key, as many hexadecimal digits of
+    its id; for BAR an address or network as `network` gives it, for DOOR "", and for NOTICE the
+    text. `silenced` is called with the id of a player that was kicked or muted.
+
+    What applies to an id applies to all players with the same key. So the node that has the player
+    gives KEY to all, with the mark of its owner and its id as `who`. There is one for each id, so a
+    client that sends one key after the other displaces no orders.
     """
 
     def __init__(
@@ -67,12 +82,14 @@ class Orders:
         self._known: _Orders = {}
         #: Those that were given here and are not written yet.
         self._given: _Orders = {}
+        #: The mark of an owner -> the ids that were given with it.
+        self._ids: dict[str, list[str]] = {}
         self._asking = False
         self._silenced = silenced
 
     def __len__(self) -> int:
         """Return how many orders are in force."""
-        return sum(self.seconds(*order) > 0 for order in self._known if order[0] != NOTICE)
+        return sum(self.seconds(*one) > 0 for one in self._known if one[0] not in (NOTICE, KEY))
 
     def start(self) -> None:
         """Begin to read what is ordered at other nodes."""
@@ -80,7 +97,21 @@ class Orders:
         self._exchange()
 
     def give(self, deed: str, who: str, seconds: int) -> None:
-        """Obey an order, and let all other nodes obey it. With 0 `seconds` it ends the order."""
+        """Obey an order, and let all other nodes obey it. With 0 `seconds` it ends the order; one
+        for an owner then also ends those for the ids that were given with it."""
+        for by_id, by_owner in BY_OWNER.items():
+            if deed == by_owner and not seconds:
+                for id in self._ids.get(who, ()):
+                    if self.seconds(by_id, id):
+                        self._give(by_id, id, 0)
+        if deed in BY_OWNER:
+            for mark, ids in self._ids.items():
+                # The key must be known for as long as the order is in force.
+                if who in ids and self.seconds(KEY, f"{mark} {who}") < seconds:
+                    self._give(KEY, f"{mark} {who}", seconds)
+        self._give(deed, who, seconds)
+
+    def _give(self, deed: str, who: str, seconds: int) -> None:
         lasts = NOTICE_FOR if deed == NOTICE else seconds
         before, now = self._known.get((deed, who)), self._loop.now()
         at = now if before is None else max(now, before.at + 1)
@@ -97,29 +128,46 @@ class Orders:
 
     # What sessions ask.
 
-    def admit(self, id: int | None, address: str) -> None:
-        """Raise Refused if an order keeps out a player or its address, or newcomers.
+    def admit(self, id: int | None, address: str, owner: str) -> None:
+        """Raise Refused if an order keeps out a player, its key or its address, or newcomers.
 
-        `id` is None for a newcomer. `address` is an IP address.
+        `id` is None for a newcomer. `address` is an IP address. `owner` is "" while the player has
+        shown no key.
         """
         if not self._known:
             return
-        seconds = self.seconds(BAR, network(address))
         if id is not None:
-            seconds = max(seconds, self.seconds(KICK, str(id)))
+            self._link(id, owner)
+        seconds = max(self.seconds(BAR, network(address)), self._against(KICK, id, owner))
         if seconds:
             raise kicked(seconds)
         if id is None and self.seconds(DOOR):
             raise Refused("door", "no newcomers are let in just now: try again later", FULL)
 
-    def check_voice(self, id: int) -> None:
-        """Raise Refused if a player is muted."""
-        if self._known and (seconds := self.seconds(MUTE, str(id))):
+    def check_voice(self, id: int, owner: str) -> None:
+        """Raise Refused if a player is muted; `owner` is "" if it has shown no key."""
+        if seconds := self._against(MUTE, id, owner):
             raise Refused("muted", f"an operator muted you for {_minutes(seconds)}", None)
 
-    def is_muted(self, id: int) -> bool:
-        """Return whether a player is muted."""
-        return self.seconds(MUTE, str(id)) > 0
+    def is_muted(self, id: int, owner: str) -> bool:
+        """Return whether a player is muted; `owner` is "" if it has shown no key."""
+        return self._against(MUTE, id, owner) > 0
+
+    def _against(self, deed: str, id: int | None, owner: str) -> int:
+        """Return for how many seconds a player is still kicked or muted, by its id or its key."""
+        if not self._known:
+            return 0
+        mark, by_owner = owner[:MARK], BY_OWNER[deed]
+        orders = [(by_owner, mark), *((deed, same) for same in self._ids.get(mark, ()))]
+        if id is not None:
+            orders += [(deed, str(id)), (by_owner, f"{id:016x}")]
+        return max(self.seconds(*order) for order in orders)
+
+    def _link(self, id: int, owner: str) -> None:
+        """Let what applies to a player's id apply to its key too."""
+        seconds = max(self.seconds(deed, str(id)) for deed in BY_OWNER)
+        if owner and seconds and not any(str(id) in ids for ids in self._ids.values()):
+            self._give(KEY, f"{owner[:MARK]} {id}", seconds)
 
     # What all nodes know.
 
@@ -162,6 +210,11 @@ class Orders:
         before, now = self._known, self._loop.now()
         last = sorted(orders.items(), key=lambda one: one[1].until)[-LIMIT:]
         self._known = {key: order for key, order in last if order.until > now}
+        self._ids = {}
+        for deed, who in self._known:
+            if deed == KEY:
+                mark, id = who.split()
+                self._ids.setdefault(mark, []).append(id)
         for (deed, who), order in self._known.items():
             old = before.get((deed, who))
             if old is None or old.at != order.at:
@@ -169,23 +222,46 @@ class Orders:
 
     def _obey(self, deed: str, who: str) -> None:
         seconds = self.seconds(deed, who)
-        self._loop.stats["orders"] += 1
+        self._loop.stats["orders"] += deed != KEY
         log_line("order", deed=deed, who=who, seconds=seconds)
         if deed == NOTICE:
             message = error("notice", who)
             self._residents.tell_all(lambda screen: screen.answer(message))
-        if deed in (KICK, MUTE):
-            self._silenced(int(who))
-        if deed == KICK:
+        if deed in (*BY_OWNER, *BY_OWNER.values(), KEY):
+            for player in self._meant(who):
+                self._apply(player)
+        if deed in BY_OWNER:
             resident = self._residents.by_id.get(int(who))
-            if resident is not None and resident.screen is not None:
-                resident.screen.refuse(kicked(seconds))
-            elif resident is not None and resident.dimmed:
-                self._residents.leave(resident)
+            if resident is None:
+                self._silenced(int(who))
+            else:
+                self._link(resident.id, resident.owner)
         if deed == BAR:
             for screen in self._residents.screens():
                 if network(screen.address) == who:
                     screen.refuse(kicked(seconds))
+
+    def _meant(self, who: str) -> list[Resident]:
+        """Return the players of this node that an order applies to, by their ids or keys. For a KEY
+        these are the others with that key."""
+        first, _, known = who.partition(" ")
+        marks = {first} | {mark for mark, ids in self._ids.items() if who in ids}
+        return [
+            r
+            for r in self._residents.by_id.values()
+            if str(r.id) != known
+            and (r.owner[:MARK] in marks or who in (str(r.id), f"{r.id:016x}"))
+        ]
+
+    def _apply(self, resident: Resident) -> None:
+        """Send a player away if it is kicked, and say so if it is silenced."""
+        seconds = self._against(KICK, resident.id, resident.owner)
+        if seconds or self.is_muted(resident.id, resident.owner):
+            self._silenced(resident.id)
+        if seconds and resident.screen is not None:
+            resident.screen.refuse(kicked(seconds))
+        elif seconds and resident.dimmed:
+            self._residents.leave(resident)
 
 
 def _later(item: Item, at: int, there: Item | None) -> Item | None:

@@ -28,6 +28,7 @@ from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
 from flatlands.server.players.orders import (
     BAR,
+    BY_OWNER,
     DOOR,
     KICK,
     MUTE,
@@ -191,9 +192,7 @@ def operator_pages(
             refuse()
         squares, owner = _squares(), request.args.get("owner")
         if owner is not None:
-            if not _OWNER.fullmatch(owner) or not int(owner, 16):
-                abort(_answer(400, "owner must be one of those that the order lists without it."))
-            told = (owner, *squares, _by())
+            told = (_owner(owner), *squares, _by())
             log.warning("admin: undo %s in %d:%d to %d:%d, ordered from %s", *told)
         tiles = _reach(lambda: play.undo(owner, squares))
         return jsonify({"deed": "undo", "tiles": tiles})
@@ -251,7 +250,10 @@ def _read(deed: str) -> tuple[str, str, int]:
     if deed == "kick" and "address" in request.args:
         return BAR, _address(), seconds
     if deed in ("kick", "mute"):
-        return KICK if deed == "kick" else MUTE, str(_number("id", None, 2**53 - 1)), seconds
+        kind = KICK if deed == "kick" else MUTE
+        if "owner" in request.args:
+            return BY_OWNER[kind], _owner(request.args["owner"]), seconds
+        return kind, str(_number("id", None, 2**53 - 1)), seconds
     if deed == "close":
         return DOOR, "", seconds
     if deed == "open":
@@ -267,6 +269,12 @@ def _read(deed: str) -> tuple[str, str, int]:
             "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
         )
     )
+
+
+def _owner(text: str) -> str:
+    if not _OWNER.fullmatch(text) or not int(text, 16):
+        abort(_answer(400, "owner must be one of those that undo?square= lists."))
+    return text
 
 
 def _number(name: str, default: int | None, most: int) -> int:

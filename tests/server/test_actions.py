@@ -13,12 +13,13 @@ from flatlands.server.limits import Rate
 from flatlands.server.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
 from flatlands.server.things import Event
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
 from tests.server.servers import until
 
-DO = 35
+KEY, DO = 10, 35
 
 
 class Shop(Game):
@@ -69,8 +70,8 @@ def test_an_action_of_a_page_is_checked_as_the_method_says(shop):
     me = Me(harness.node, harness.node.residents.by_id[client.id])
     assert Shop.said == [(me, "a lamp", 2, True), (me, "te\u00e1 pot", 9, False)]
     for text_that_is_none in ("\u200b", "", "a long, long word"):
-        client.send(DO, "buy", [text_that_is_none, 1, True])
         harness.run(1000)
+        client.send(DO, "buy", [text_that_is_none, 1, True])
         assert client.model.errors.pop() == "say" and client.connection.open
     assert len(Shop.said) == 2
 
@@ -118,7 +119,9 @@ def test_a_message_whose_fields_are_no_array_breaks_the_protocol(shop):
 
 def test_a_muted_player_says_nothing_by_an_action(shop):
     harness, client = shop
-    harness.node.orders.check_voice = lambda id: (_ for _ in ()).throw(Refused("muted", "", None))
+    client.send(KEY, "a-key-of-tests-and-nobody")
+    mark = harness.node.residents.by_id[client.id].owner[:MARK]
+    harness.node.orders.give(BY_OWNER[MUTE], mark, 60)
     client.send(DO, "buy", ["a word", 1, True])
     assert client.model.errors == ["muted"] and not Shop.said
     client.send(DO, "fail", [])

@@ -10,13 +10,15 @@ import pytest
 
 from flatlands import __version__
 from flatlands.server import app
+from flatlands.server.kept.boards import owner_of
+from flatlands.server.players.orders import MARK
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
 from tests.server.servers import ask, stats, until
 from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
-ERROR = 24
+ERROR, INVITATION = 24, 27
 OTHERS = "/mute", "/close", "/open", "/notice", "/clear", "/undo", "/drain", "/broker"
 
 
@@ -144,6 +146,9 @@ def test_every_metric_has_its_own_help_line_and_times_are_in_seconds(server):
         ("kick?id=9007199254740992", 400, "id must be a whole number"),
         ("kick?id=1&minutes=10081", 400, "minutes must be a whole number from 0 to 10080."),
         ("kick?id=1&minutes=x", 400, "minutes must be a whole number"),
+        ("kick?owner=17", 400, "owner must be one of those that undo?square= lists."),
+        ("mute?owner=0000000000000000", 400, "owner must be one of those that undo?square= lists."),
+        ("undo?square=0:0&owner=Anna", 400, "owner must be one of those that undo?square= lists."),
         ("kick?address=here", 400, "address must be an IP address, such as 192.0.2.1."),
         ("notice", 400, "text must have 1 to 120 characters."),
         ("dance", 404, f"There are /admin/kick, {', '.join(OTHERS)}."),
@@ -191,6 +196,42 @@ def test_a_player_that_is_kicked_is_told_why_and_stays_out(server):
         assert lines(server, " ".join(line.split()[:2])) == [line]
     assert f"admin: kick '{id}' for 600 s, ordered from 127.0.0.1" in server.errors()
     assert ADMIN not in server.errors() and token not in server.errors()
+
+
+def said_key(server, name, secret):
+    """Return a newcomer that has shown a key, and may be refused."""
+    client = SocketClient(server.port).hello(name)
+    client.send(10, secret)
+    return client
+
+
+def test_orders_for_a_key_outlive_the_server(tmp_path):
+    secret = "a-key-of-tests-and-nobody"
+    owner = owner_of(secret)[:MARK]
+    settings = {"ADMIN_TOKEN": ADMIN, "STORE_URL": f"sqlite:///{tmp_path / 'store.db'}"}
+    with inside(**settings) as server:
+        ben = said_key(server, "Ben", secret)
+        # What a client sends is obeyed in order.
+        ben.send(8)
+        ben.until(lambda: any(message[0] == INVITATION for message in ben.messages))
+        order(server, "kick", id=ben.model.id)
+        assert lines(server, "order deed='key'")[0].startswith(
+            f"order deed='key' who='{owner} {ben.model.id}' seconds=600"
+        )
+        assert ben.until_closed()[0] == 1008
+        assert said_key(server, "Ben", secret).until_closed() == (
+            1008,
+            "an operator sent you away for 10 minutes",
+        )
+    with inside(**settings) as server:
+        until(lambda: stats(server)["orders"] == 1)
+        assert said_key(server, "Ben", secret).until_closed()[0] == 1008
+        told = {"deed": "kick", "who": owner, "seconds": 0}
+        assert order(server, "kick", owner=owner, minutes=0) == told
+        ben = said_key(server, "Ben", secret)
+        assert order(server, "mute", owner=owner)["who"] == owner
+        ben.send(6, "hello")
+        ben.until(lambda: [m[1] for m in ben.messages if m[0] == ERROR] == ["muted"])
 
 
 def test_a_closed_door_is_reported_and_can_be_opened_again(server):

@@ -187,6 +187,15 @@ def test_a_hook_that_fails_lets_nobody_in(act, code, close):
     assert client.connection.closed[0] == close
 
 
+def test_a_person_that_was_sent_away_does_not_come_back_as_a_newcomer(club):
+    ada = come(club, "Ada")
+    club.node.orders.give(KICK, str(ada.id), 600)
+    club.run(5000)
+    again = come(club, "Ada")
+    assert again.model.errors == ["kicked"] and not again.model.welcome
+    assert come(club, "Bob").model.welcome
+
+
 def test_of_two_clients_with_one_token_the_later_one_plays_however_long_the_game_takes(club):
     ada = come(club, "Ada")
     club.run(300)

@@ -10,7 +10,7 @@ from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
 from flatlands.server.districts import COLUMNS
 from flatlands.server.migration import NOT_TAKEN, TOO_OLD
 from flatlands.server.players.invitations import Met
-from flatlands.server.players.orders import KICK
+from flatlands.server.players.orders import BY_OWNER, KICK, MARK
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
@@ -308,10 +308,15 @@ def test_a_player_that_came_back_meanwhile_and_left_again_is_seen_when_it_is_pas
     machine.check()
 
 
-def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(machine):
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_player_passed_to_a_worker_that_has_an_order_against_it_is_sent_away(machine, by_key):
     [walker] = settled(machine, (-1, 0))
+    walker.send(10, "a-key-of-tests-and-nobody")
+    machine.run(4000)
+    mark = machine.hosts[0].node.residents.by_id[walker.id].owner[:MARK]
+    order = (BY_OWNER[KICK], mark) if by_key else (KICK, str(walker.id))
     # The worker that it comes from has not read the order yet.
-    machine.hosts[1].node.orders.give(KICK, str(walker.id), 600)
+    machine.hosts[1].node.orders.give(*order, 600)
     walker.walk(1, 0)
     while walker.at()[0] < 400:
         machine.run(20)

@@ -2,11 +2,15 @@
 
 import pytest
 
+from flatlands.server.kept.boards import owner_of
 from flatlands.server.players.orders import (
     BAR,
+    BY_OWNER,
     DOOR,
     EVERY,
+    KEY,
     KICK,
+    MARK,
     MUTE,
     NOTICE,
     NOTICE_FOR,
@@ -18,6 +22,11 @@ from tests.server.things import Broken
 
 #: ms within which all nodes know an order.
 KNOWN = EVERY + 100
+
+
+#: A secret of a browser, and how orders name it.
+SECRET = "a-key-of-tests-and-nobody"
+OWNER = owner_of(SECRET)[:MARK]
 
 
 @pytest.fixture
@@ -51,6 +60,140 @@ def test_a_kicked_player_goes_at_once_and_its_token_is_no_use_until_the_time_is_
     again = harness.client(harness.hosts[host]).hello("B", token=b.model.token)
     harness.run(1000)
     assert again.connection.closed is None and again.id == b.id
+
+
+def came_back(harness, host, secret=SECRET):
+    """Return a newcomer at a node, which has shown a key."""
+    client = harness.client(harness.hosts[host]).hello("C")
+    client.send(10, secret)
+    harness.run(100)
+    return client
+
+
+def says(client):
+    """Return the errors with which a player is answered that says something."""
+    before = len(client.model.errors)
+    client.send(6, "hello")
+    client.harness.run(100)
+    return client.model.errors[before:]
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_kicked_player_that_comes_back_as_a_newcomer_with_its_key_is_sent_away(two, host):
+    harness, _, b = two
+    b.send(10, SECRET)
+    give(harness, KICK, str(b.id), 120)
+    # The order was given at one node, and the player's own node has told its key.
+    harness.run(KNOWN)
+    again = came_back(harness, host)
+    assert again.connection.closed == (1008, "an operator sent you away for 2 minutes")
+    assert again.model.errors == ["kicked"]
+    assert again.id not in harness.hosts[host].node.residents.by_id
+    assert came_back(harness, host, secret="another-key-of-another").connection.closed is None
+    # A node that comes when all others have ended has it from the store.
+    for one in list(harness.hosts):
+        harness.kill(one)
+    harness.host()
+    harness.run(10_000)
+    assert came_back(harness, 0).model.errors == ["kicked"]
+    give(harness, KICK, str(b.id), 0)
+    assert came_back(harness, 0).connection.closed is None
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_muted_player_that_comes_back_as_a_newcomer_with_its_key_stays_mute(two, host):
+    harness, _, b = two
+    b.send(10, SECRET)
+    give(harness, MUTE, str(b.id), 600)
+    b.connection.lose(1000)
+    harness.run(KNOWN)
+    again = came_back(harness, host)
+    assert again.id != b.id and says(again) == ["muted"] and again.connection.closed is None
+    again.send(33, "say it anyway", 0)
+    again.send(35, "emote", [1])
+    assert again.model.errors == ["muted"] * 3
+    assert says(came_back(harness, host, secret="another-key-of-another")) == []
+    give(harness, MUTE, str(b.id), 0)
+    assert says(again) == []
+
+
+@pytest.mark.parametrize("deed", [KICK, MUTE])
+def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, deed):
+    harness, _, b = two
+    give(harness, MUTE, str(b.id), 600)
+    b.send(10, SECRET)
+    # Only its first key counts: others would fill the list of orders.
+    for n in range(20):
+        harness.run(2000)
+        b.send(10, f"one-of-many-other-keys-{n}")
+    if deed == KICK:
+        give(harness, KICK, str(b.id), 600, host=1)
+    harness.run(KNOWN)
+    assert len(harness.node.keeper.store.group(QUEUE, QUEUE)) == 2 + (deed == KICK)
+    again = came_back(harness, 0)
+    assert (again.model.errors or says(again)) == ["kicked" if deed == KICK else "muted"]
+
+
+def test_an_order_that_is_given_again_for_longer_holds_for_the_key_as_long(two):
+    harness, _, b = two
+    b.send(10, SECRET)
+    give(harness, KICK, str(b.id), 60)
+    harness.run(KNOWN)
+    give(harness, KICK, str(b.id), 600)
+    harness.run(100_000)
+    assert [came_back(harness, host).model.errors for host in (0, 1)] == [["kicked"]] * 2
+    harness.run(500_000)
+    assert came_back(harness, 0).connection.closed is None
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_an_order_for_a_key_applies_to_all_players_that_have_it_and_no_others(two, host):
+    harness, a, b = two
+    twin = came_back(harness, 0)
+    b.send(10, SECRET)
+    give(harness, BY_OWNER[MUTE], OWNER, 600, host=host)
+    assert [says(one) for one in (a, b, twin)] == [[], ["muted"], ["muted"]]
+    give(harness, BY_OWNER[KICK], OWNER, 600, host=host)
+    assert [one.connection.open for one in (a, b, twin)] == [True, False, False]
+    assert b.model.errors[-1] == twin.model.errors[-1] == "kicked"
+    assert came_back(harness, 0).model.errors == came_back(harness, 1).model.errors == ["kicked"]
+    assert len(orders(harness)) == len(orders(harness, 1)) == 2
+    for deed in BY_OWNER.values():
+        give(harness, deed, OWNER, 0)
+    assert says(came_back(harness, 1)) == []
+
+
+def test_an_order_that_is_lifted_for_a_key_is_lifted_for_the_id_too(two):
+    harness, _, b = two
+    b.send(10, SECRET)
+    give(harness, KICK, str(b.id), 600)
+    harness.run(KNOWN)
+    give(harness, BY_OWNER[KICK], OWNER, 0)
+    assert came_back(harness, 1).connection.closed is None
+    back = harness.client(harness.hosts[1]).hello("B", token=b.model.token)
+    harness.run(1000)
+    assert back.connection.closed is None and back.id == b.id
+
+
+def test_a_player_without_a_key_is_named_by_its_id_as_undo_names_it(two):
+    harness, a, b = two
+    give(harness, BY_OWNER[KICK], f"{b.id:016x}", 600)
+    assert a.connection.open and b.model.errors == ["kicked"]
+    back = harness.client(harness.hosts[0]).hello("B", token=b.model.token)
+    harness.run(1000)
+    assert back.model.errors == ["kicked"]
+    # Without a key there is nothing by which a newcomer is known.
+    assert harness.client(harness.hosts[0]).hello("B").connection.closed is None
+    assert not any(deed == KEY for deed, _ in orders(harness)._known)
+
+
+def test_all_windows_of_a_key_go_with_the_one_that_is_kicked(two):
+    harness, _, b = two
+    b.send(10, SECRET)
+    others = [came_back(harness, host) for host in (0, 1)]
+    give(harness, KICK, str(b.id), 600)
+    harness.run(KNOWN)
+    assert [one.model.errors for one in others] == [["kicked"]] * 2
 
 
 def test_a_player_that_is_kicked_while_its_connection_is_lost_is_gone(two):

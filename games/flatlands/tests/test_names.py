@@ -8,7 +8,7 @@ from flatlands.games.flatlands.search import KEPT_FOR
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
-from flatlands.server.players.orders import MUTE
+from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
 from flatlands.world.track import UNIT
 from tests.server.things import KEY
 
@@ -56,11 +56,13 @@ def test_people_of_all_nodes_are_found_with_their_squares_nearest_first(two):
     assert ada.model.errors == []
 
 
-def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(two):
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_player_that_is_muted_or_has_lost_its_connection_or_left_is_not_found(two, by_key):
     ada, away, loud = come(two, "Ada"), come(two, "Rob", host=1), come(two, "Roy", host=1)
     assert sorted(sought(ada, "ro")[0]) == ["Rob", "Roy"]
     away.connection.lose(1006)
-    two.hosts[1].node.orders.give(MUTE, str(loud.id), 60)
+    order = (BY_OWNER[MUTE], loud.session.playing.owner[:MARK]) if by_key else (MUTE, str(loud.id))
+    two.hosts[1].node.orders.give(*order, 60)
     two.run(ANSWER_KEPT_FOR + 3000)
     assert sought(ada, "ro")[0] == []
 

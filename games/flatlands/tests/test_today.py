@@ -4,7 +4,7 @@ import pytest
 
 from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
-from flatlands.server.players.orders import KICK, MUTE
+from flatlands.server.players.orders import BY_OWNER, KICK, MARK, MUTE
 from games.flatlands.tests.test_herd import herding
 from tests.server.harness import Harness
 from tests.server.things import Broken
@@ -61,22 +61,27 @@ def test_no_name_is_told_for_longer_than_a_day(two):
     assert today.walked() == ([], 0)
 
 
+@pytest.mark.parametrize("by_key", [False, True])
 @pytest.mark.parametrize("deed", [KICK, MUTE])
-def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed):
+def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_key):
     come(two, "Ben")
     bad = come(two, "Bad", host=1)
     two.run(2 * EVERY)
-    two.hosts[0].node.orders.give(deed, str(bad.id), 600)
+    owner = bad.session.playing.owner
+    order = (BY_OWNER[deed], owner[:MARK]) if by_key else (deed, str(bad.id))
+    two.hosts[0].node.orders.give(*order, 600)
     assert told(two) == told(two, 1) == [["Ben"], 1]
     if deed == MUTE:
         bad.send(33, "Worse", 0)
+        # Nor is a newcomer with the same key.
+        come(two, "Bad", host=1)
         assert told(two, 1) == [["Ben"], 1]
 
 
 def test_only_a_limited_number_of_names_is_kept(two):
     today, store = two.node.game.today, two.node.keeper.store
     for id in range(3 * MOST):
-        today.note(70_000 + id, "\N{PILE OF POO}" * 20)
+        today.note(70_000 + id, "\N{PILE OF POO}" * 20, "")
         two.run(EVERY if id % 50 == 0 else 1)
     two.run(EVERY)
     assert today.walked()[1] == MOST

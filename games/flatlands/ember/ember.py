@@ -10,17 +10,19 @@ Pages see who comes near whom, and ask. This module never looks at players by it
 not play with the ember pay nothing for it.
 """
 
+from math import dist
 from typing import Final
 
 from flatlands import Me, Part, Record, Records, Refused, action, number, text
 from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.gardens.paths import FASTER
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
-from flatlands.world.track import Tile
+from flatlands.world.track import SPEED, UNIT, Tile
 
 #: ms for which it burns in one hand: enough for 150 tiles. The median distance of the next landmark
 #: is 107 tiles, in one case of ten it is 155, and no way is straight: one player alone seldom gets
@@ -28,6 +30,10 @@ from flatlands.world.track import Tile
 #: nobody keeps it by running around a fire.
 BURNS: Final = 30_000
 HANDS: Final = 4
+
+#: Tiles that its carrier may be ahead of its fastest walk, since the clocks of nodes differ. One
+#: that is farther away has jumped.
+AHEAD: Final = 15
 
 #: Seconds for which a landmark burns.
 DAY: Final = 24 * 3600
@@ -46,19 +52,27 @@ _NAMES: Final = "first", "second", "third", "fourth"
 
 
 class Ember(Record):
-    """The ember, which player `carrier` has `until` a node time in ms. `marks` are the books of its
-    last hands, the carrier's last, and the other fields are the names of these hands."""
+    """The ember, which player `carrier` has `until` a node time in ms, since it was on the tile (x,
+    y). `marks` are the books of its last hands, the carrier's last, and the other fields are the
+    names of these hands."""
 
     carrier = number(0, NUMBER)
     until = number(0, TIME_MOST)
     marks = text(0, HANDS * (MARK + 1))
     first = second = third = fourth = text(0, NAME_LIMIT)
+    x = number(-NUMBER, NUMBER)
+    y = number(-NUMBER, NUMBER)
 
     def left(self, now: int) -> int:
         """Return for how many more ms it burns: less than 0 once it is out."""
         left = int(self.until - now)
         # A wrong clock lets nobody have it for long.
         return left if left <= 2 * BURNS else -BURNS
+
+    def jumped(self, tile: Tile, now: int) -> bool:
+        """Return whether its carrier, which is on a tile, cannot have walked there."""
+        walked = (now - self.until + BURNS) / 1000 * SPEED / UNIT * FASTER
+        return bool(dist((self.x, self.y), tile) > max(walked, 0) + AHEAD)
 
     def passed(self, me: Me, now: int) -> "Ember":
         """Return the ember after it has passed to a player."""
@@ -67,8 +81,9 @@ class Ember(Record):
         marks, names = zip(*[*before, mine][-HANDS:], strict=True)
         # A later carrier has it for longer, even if clocks differ.
         until = max(now + BURNS, self.until + 1) if burns else now + BURNS
-        named = dict(zip(_NAMES, names, strict=False))
-        return Ember(EMBER, carrier=me.id, until=until, marks=" ".join(marks), **named)
+        named, (x, y) = dict(zip(_NAMES, names, strict=False)), me.tile
+        kept = " ".join(marks)
+        return Ember(EMBER, carrier=me.id, until=until, marks=kept, x=x, y=y, **named)
 
 
 class Fire(Record, lasts=DAY):
@@ -101,11 +116,13 @@ class Relay(Part):
     def take(self, me: Me, carrier: int = number(0, NUMBER)) -> None:
         """Give a player the ember: from its carrier, or from a fire if `carrier` is 0.
 
-        Raises Refused if the player has no key, is not close, had it just now, or was not first.
+        Raises Refused if the player has no key, is not close, had it just now, or was not first; or
+        if its carrier has jumped, and so it goes out.
         """
         if not me.owner:
             raise Refused("ember", "send a key first, by which your hands are known")
-        if not (self._is_beside(me, carrier) if carrier else self._is_at_fire(me)):
+        at = self._beside(me, carrier) if carrier else me.tile
+        if at is None or not (carrier or self._is_at_fire(me)):
             raise Refused("far", "you are not close to it")
 
         def how(found: Ember | None) -> Ember:
@@ -118,13 +135,16 @@ class Relay(Part):
                 raise Refused("ember", "you had the ember just now: it is somebody else's turn")
             return ember.passed(me, now)
 
+        if carrier and (ember := self.embers.read(EMBER)) and ember.carrier == carrier:
+            self._check_walk(ember, at)
         self.tell_world("ember", *_told(self.embers.change(EMBER, how)))
 
     @action(rate=1, burst=5)
     def light(self, me: Me) -> None:
         """Light the landmark that a player has brought the ember to.
 
-        Raises Refused if the player is close to none or has no ember, or if the landmark burns.
+        Raises Refused if the player is close to none or has no ember, or if the landmark burns; or
+        if the player has jumped, and so the ember goes out.
         """
         tile = self._landmark(me)
         if tile is None:
@@ -135,6 +155,7 @@ class Relay(Part):
         if known := self._fires(tile):
             me.tell("fires", list(map(_row, known)))
             raise Refused("missed", "this landmark burns already")
+        self._check_walk(ember, me.tile)
         (x, y), id = tile, f"{FIRES}/{tile[0]}:{tile[1]} {now}"
         names = {name: getattr(ember, name) for name in _NAMES}
         fire = Fire(id, x=x, y=y, until=now + DAY * 1000, **names)
@@ -150,9 +171,20 @@ class Relay(Part):
         self.tell_world("ember", 0, ember.until, "")
         self.tell_world("fires", [_row(fire)])
 
-    def _is_beside(self, me: Me, player: int) -> bool:
+    def _check_walk(self, ember: Ember, tile: Tile) -> None:
+        """Let the ember go out if its carrier, on this tile, has jumped. Raises Refused then."""
+        now = self.now()
+        if ember.left(now) <= 0 or not ember.jumped(tile, now):
+            return
+        if self.embers.forget(ember, [ember.again(until=now)]):
+            self.tell_world("ember", 0, ember.until, "")
+        raise Refused("missed", "the ember has gone out: it must be carried all the way")
+
+    def _beside(self, me: Me, player: int) -> Tile | None:
+        """Return the tile of another player, or None if a player does not touch it."""
         near = self.players_near(me.tile, REACH + 1)
-        return any(one.id == player and me.near(one.tile, REACH) for one in near)
+        tiles = (one.tile for one in near if one.id == player and me.near(one.tile, REACH))
+        return next(tiles, None)
 
     def _is_at_fire(self, me: Me) -> bool:
         tile = self._landmark(me)

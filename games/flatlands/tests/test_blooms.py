@@ -8,9 +8,9 @@ from gevent import GreenletExit
 
 from flatlands.games.flatlands.blooms.blooms import DANCE, DAY, GAP, KNOWN, Dance, Dancer, danced
 from flatlands.testkit.harness import ClockStore
-from games.flatlands.tests.worlds import lonely, noted, resident, spoil
+from games.flatlands.tests.worlds import lonely, noted, resident, same_person, spoil
 
-KEY, WAVE = 10, 1
+WAVE = 1
 #: Tiles of one square, and a tile of the square beside it.
 THERE, BESIDE = [(20, 4), (22, 4), (24, 4), (26, 4), (28, 4), (30, 4)], (34, 4)
 ID = "1:0"
@@ -97,7 +97,7 @@ def test_a_dancer_that_stops_or_is_elsewhere_or_not_a_third_person_does_not_coun
         world.run(GAP / 1000 + 0.1)
     # Another window of the same person, and a player without a key.
     again = world.join("Again", 1, at=THERE[3])
-    again.send(KEY, ada._key)
+    same_person(world, again, ada)
     bare = world.join("Bare", 0, at=THERE[4])
     resident(world, bare).owner = ""
     dance(world, ada, again, bob, bare, seconds=30)

@@ -1,6 +1,7 @@
 """The ember goes from fire to fire through one hand at a time, and is never lost, whatever dies."""
 
 import random
+from math import dist
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, nam
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.testkit.harness import ClockStore
 from flatlands.world.terrain import Terrain
-from games.flatlands.tests.worlds import ask, lonely, noted, put, resident
+from games.flatlands.tests.worlds import ask, lonely, noted, put, resident, same_person
 
 PART = 0, 0
 TILE = Landmarks(Terrain(2013)).of(*PART)
 #: A place beside a landmark, and the seconds for which the ember burns in one hand.
 FOOT = TILE[0], TILE[1] + 2
 SECONDS = BURNS / 1000
+
+#: Seconds in which the fastest may have walked from the hearth to the place beside the landmark.
+WALK = dist(HEARTH, FOOT) / 6
 
 BESIDE = HEARTH[0] + 1, HEARTH[1]
 
@@ -55,6 +59,12 @@ def light(world, player):
     return ask(world, player, "light")
 
 
+def carry(world, player, tile=FOOT):
+    """Let a player carry the ember from the hearth to a tile."""
+    world.run(WALK)
+    put(world, player, tile)
+
+
 def hands(world, player):
     """Return the lines about the ember in a player's book, as (who, n, x, y)."""
     return [line[1:] for line in noted(world, player, "hand")]
@@ -81,7 +91,7 @@ def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(w
     put(world, bob, BESIDE)
     assert take(world, bob, ada.id) == "" and carrier(world, 1) == bob.id
     assert [player.told("ember")[2] for player in (ada, bob, far)] == ["Bob"] * 3
-    put(world, bob, FOOT)
+    carry(world, bob)
     assert light(world, far) == "you have no ember" and light(world, bob) == ""
     for player in (ada, bob, far):
         [[[x, y, until, names]]] = player.told("fires")
@@ -90,6 +100,36 @@ def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(w
         assert player.told("ember")[0] == 0 == carrier(world)
     assert hands(world, ada) == [("Bob", 2, *PART)] and hands(world, bob) == [("Ada", 2, *PART)]
     assert not hands(world, far)
+
+
+@pytest.mark.parametrize("how", ["home and back", "put", "back on another connection"])
+@pytest.mark.parametrize("then", ["lights", "hands it on"])
+def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
+    ada, bob = world.join("Ada", 0, at=FOOT), world.join("Bob", 1, at=FOOT)
+    world.run(1)
+    if how == "home and back":
+        ada.send(4, 1)
+        world.run(2.5)
+    put(world, ada, HEARTH)
+    assert take(world, ada) == ""
+    if how == "home and back":
+        ada.send(4, 2)
+    elif how == "put":
+        put(world, ada, FOOT)
+    else:
+        world.kill(0)
+        ada.back(1)
+        world.run(3)
+        put(world, ada, FOOT)
+    world.run(2)
+    assert dist(ada.tile, FOOT) < 3 and carrier(world, 1) == ada.id
+    refused = light(world, ada) if then == "lights" else take(world, bob, ada.id)
+    assert refused == "the ember has gone out: it must be carried all the way"
+    assert carrier(world, 1) == 0 == bob.told("ember")[0] and not read(world, 1)[1]
+    assert light(world, ada) == "you have no ember"
+    put(world, ada, HEARTH), put(world, bob, HEARTH)
+    assert "somebody else's turn" in take(world, ada) and take(world, bob) == ""
+    assert bob.told("ember")[0] == carrier(world, 1) == bob.id
 
 
 def test_of_two_players_that_reach_for_the_ember_one_gets_it(world):
@@ -128,8 +168,7 @@ def test_it_burns_out_and_the_fires_give_it_to_all_but_those_that_just_had_it(wo
 def test_none_of_its_last_hands_gets_it_again_even_in_another_window(world):
     some = [world.join(f"P{n}", n % 2, at=HEARTH) for n in range(HANDS + 1)]
     window = world.join("Window", 0, at=HEARTH)
-    window.send(10, some[0]._key)
-    world.run(1)
+    same_person(world, window, some[0])
     assert take(world, some[0]) == ""
     assert "somebody else's turn" in take(world, window, some[0].id)
     for before, player in zip(some, some[1:], strict=False):
@@ -157,7 +196,7 @@ def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     ada, bob = two(world, FOOT)
     assert take(world, bob) == "you are not close to it", "it is dark"
     take(world, ada)
-    put(world, ada, FOOT)
+    carry(world, ada)
     assert light(world, ada) == ""
     assert take(world, bob) == "" and light(world, bob) == "this landmark burns already"
     assert carrier(world) == bob.id, "it is not lost by that"
@@ -169,7 +208,7 @@ def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     world.run(25)
     assert not ask(world, cid, "fires") and cid.told("fires") == [[]]
     assert take(world, cid) == ""
-    put(world, cid, FOOT)
+    carry(world, cid)
     assert light(world, cid) == "" and len(hands(world, cid)) == 1
 
 
@@ -178,7 +217,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     ada, bob = two(world)
     take(world, ada)
     assert take(world, bob, ada.id) == ""
-    put(world, bob, FOOT)
+    carry(world, bob)
     real = ClockStore.take
 
     def dies(self, queue, *arguments, **more):
@@ -194,13 +233,14 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
     bob.back(0)
     world.run(3)
     assert carrier(world) == (0 if done else bob.id)
-    # A page that asks learns of what nobody was told.
-    assert not ask(world, bob, "fires")
-    assert [row[3] for row in bob.told("fires")[0]] == [["Ada", "Bob"]] * done
-    assert len(hands(world, ada)) == len(hands(world, bob)) == int(done)
+    assert len(read(world)[1]) == int(done)
     if not done:
         put(world, bob, FOOT)
-        assert light(world, bob) == "" and len(hands(world, ada)) == 1
+        assert light(world, bob) == ""
+    # A page that asks learns of what nobody was told.
+    assert not ask(world, bob, "fires")
+    assert [row[3] for row in bob.told("fires")[0]] == [["Ada", "Bob"]]
+    assert len(hands(world, ada)) == len(hands(world, bob)) == 1
 
 
 @pytest.mark.parametrize("skew", [2, 3600], ids=["a little", "an hour"])
@@ -230,6 +270,9 @@ def check_deed(before, after, lit, now):
     if after is None:
         # The ember was spent on one fire, which has the names of its hands.
         assert left > 0 and [names_of(fire) for fire in lit] == [names_of(before)]
+        return
+    if before is not None and after.until < before.until:
+        assert left > 0 >= after.left(now) and after.marks == before.marks and not lit
         return
     *others, last = after.marks.split()
     chain = before.marks.split() if before is not None and left > 0 else []
@@ -265,6 +308,8 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
             has = carrier(world, node)
             one = next((one for one in playing if one.id == has), playing[0])
             if deed < 0.7:
+                carry(world, one)
+            elif deed < 0.75:
                 put(world, one, FOOT)
             one.do("light")
         elif deed < 0.85:

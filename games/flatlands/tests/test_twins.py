@@ -10,9 +10,7 @@ from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.twins.twins import APART, ASIDE, NEAR, TELL_EVERY, Twins
 from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
 from flatlands.testkit import World
-from games.flatlands.tests.worlds import lonely, noted, part, resident, spoil
-
-KEY = 10
+from games.flatlands.tests.worlds import lonely, noted, part, resident, same_person, spoil
 
 
 def start(nodes=2, gem_pause=10**4, twins=2, **more):
@@ -93,7 +91,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
     scout, twin = found(world)
     ada = beside(world, twin, "Ada", -1)
     again = beside(world, twin, "Ada's other window", 1, 1)
-    again.send(KEY, ada._key)
+    same_person(world, again, ada)
     on(world, twin, (ada, -1), (again, 1))
     world.run(10)
     assert scout.things("Twin") and not scout.things("Half")

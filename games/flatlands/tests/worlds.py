@@ -28,6 +28,11 @@ def put(world, player, tile):
     world.run(1)
 
 
+def same_person(world, player, other):
+    """Let a player be the person that another one is, as its second window is."""
+    resident(world, player).owner = resident(world, other).owner
+
+
 def ask(world, player, action, *fields):
     """Let a player do something; return why it is refused, or ""."""
     before = len(player.errors())

@@ -7,7 +7,7 @@ and never waits.
 import math
 import re
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
@@ -62,6 +62,13 @@ LEAST_BURST: Final = 10
 #: map of everybody without playing. The last number is that of places.
 CONNECTIONS, SEATS, SPECTATORS = "connections", "seats", "spectators"
 SPECTATORS_EACH: Final = 50
+
+#: How many people that this node has not met lately may come from one address, each by a new key,
+#: so that nobody is many people. A classroom of sixty may come at once.
+PEOPLE: Final = Rate("keys", 1 / 10, 60)
+
+#: How many people a node remembers to have met: those that come back are not new.
+MET_MOST: Final = 16_384
 
 #: How often one player may come back with its token.
 RETURNS: Final = Rate("returns", 0.5, 5)
@@ -288,6 +295,8 @@ class Limits:
         #: What the addresses that were asked for lately count as.
         self._keys: dict[str, Hashable | None] = {}
         self._players: dict[int, Rates] = {}
+        #: The owners of those that this node has met, the latest last.
+        self._met: OrderedDict[str, None] = OrderedDict()
         #: The numbers of rates and of players at which those that are full are removed.
         self._rates_most = self._players_most = 1024
 
@@ -451,6 +460,17 @@ class Limits:
         return False
 
     # Players.
+
+    def meet(self, owner: str, address: str) -> bool:
+        """Note that a person, known by the hash of its key, plays from an address; return False if
+        it is new to this node, and too many new people have come from there."""
+        if owner not in self._met and not self.allow_address(PEOPLE, address):
+            return False
+        self._met[owner] = None
+        self._met.move_to_end(owner)
+        if len(self._met) > MET_MOST:
+            self._met.popitem(last=False)
+        return True
 
     def take_rates(self, id: int) -> Rates | None:
         """Remove and return the rates of a player that comes back, or None if there are none."""

@@ -58,16 +58,19 @@ def invite(session: Session) -> None:
 
 
 def key(session: Session, text: str) -> None:
-    """Count the player's points for the owner of a key from now on, unless the game has named
-    another. Raises Refused."""
+    """Count the player's points for the owner of a key, unless the game has named another. A player
+    in the world has one key: the first. Raises Refused."""
     if not _KEY.fullmatch(text):
         raise Refused("key", "a key must consist of letters, digits, hyphens and underscores")
-    resident = session.playing
+    resident, owner = session.playing, owner_of(text)
     if session.node.play.guards and resident.owner:
         return
-    owner = owner_of(text)
+    if resident.owner not in ("", owner):
+        raise Refused("key", "this player has another key: to be somebody else, begin anew")
     # Whoever was sent away may have come back as somebody else.
     session.node.orders.admit(resident.id, session.address, owner)
+    if not resident.owner and not session.limits.meet(owner, session.address):
+        raise Refused("keys", "many new people came from your address: send the key again", None)
     resident.owner = owner
     session.node.play.renamed(resident.id, resident.name, resident.owner)
 

@@ -6,7 +6,16 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.limits import JOINS, LEAST_SEATS, PER_ADDRESS, Limits, Proxies, Rate, Rates
+from flatlands.server.limits import (
+    JOINS,
+    LEAST_SEATS,
+    PEOPLE,
+    PER_ADDRESS,
+    Limits,
+    Proxies,
+    Rate,
+    Rates,
+)
 from tests.server.harness import Clock
 
 
@@ -112,6 +121,17 @@ def test_one_address_never_has_more_than_half_of_all_places_and_zero_means_no_li
     assert sum(one.enter("192.0.2.1", nothing) is not None for _ in range(10)) == 5
     assert all(free.enter("192.0.2.1", nothing) for _ in range(1000))
     assert all(free.allow_address(JOINS, "192.0.2.1") for _ in range(1000))
+
+
+def test_people_met_longest_ago_are_new_again(clock, monkeypatch):
+    monkeypatch.setattr("flatlands.server.limits.MET_MOST", 3)
+    one, school = limits(clock), "192.0.2.1"
+    assert all(one.meet(f"{n}", school) for n in range(PEOPLE.burst))
+    assert [one.meet(f"{PEOPLE.burst - n}", school) for n in (3, 2, 1, 4)] == [True] * 3 + [False]
+    # One that has come back was met later than another one.
+    assert one.meet(f"{PEOPLE.burst - 3}", school) and one.meet("elsewhere", "192.0.2.2")
+    assert one.meet(f"{PEOPLE.burst - 3}", school) and not one.meet(f"{PEOPLE.burst - 2}", school)
+    assert all(limits(clock, per_address=0).meet(f"{n}", school) for n in range(1000))
 
 
 def test_a_school_class_behind_one_address_has_its_places_on_a_node_however_small(clock):

@@ -446,6 +446,19 @@ def test_a_player_takes_its_rates_along(machine):
     assert "flood" in client.model.errors
 
 
+def test_a_player_takes_its_key_along(machine):
+    client, _other = pair(machine)
+    client.send(10, "ada" * 6)
+    mine = whose(machine, client).node.residents.by_id[client.id].owner
+    machine.run(ANSWERED_WITHIN + 1)
+    machine.tell(1)
+    machine.arrive()
+    host = whose(machine, client)
+    assert host is machine.hosts[1] and host.node.residents.by_id[client.id].owner == mine != ""
+    client.send(10, "bob" * 6)
+    assert client.model.errors == ["key"] and client.connection.closed[0] == 1008
+
+
 def test_a_player_is_shown_its_squares_once_they_are_known_and_not_before(machine):
     west, east = machine.hosts
     client, other = pair(machine, square=(-5, 0))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flatlands.server.clients import screen
+from flatlands.server.limits import PEOPLE
 from flatlands.server.messages.protocol import CELLS
 from flatlands.server.players.orders import BAR
 from flatlands.world.grid import Rect
@@ -25,6 +26,7 @@ def pair(harness):
     return harness.place("A", (0, 0)), harness.place("B", (0, 0))
 
 
+ADA, BOB = "ada" * 6, "bob" * 6
 HELLO = [1, 3, "Wren", 40, 25, None, None, None, None]
 
 
@@ -263,6 +265,57 @@ def test_one_address_does_not_get_all_places(harness, monkeypatch):
     harness.run(100)
     assert newcomer(harness, "192.0.2.1").connection.open
     harness.check()
+
+
+def owner(host, client):
+    return host.node.residents.by_id[client.id].owner
+
+
+def test_a_player_in_the_world_has_one_key(harness, pair):
+    client, other = pair
+    client.send(10, ADA)
+    mine = owner(harness.hosts[0], client)
+    harness.run(2000)
+    client.send(10, ADA)
+    assert client.model.errors == [] and owner(harness.hosts[0], client) == mine != ""
+    harness.run(2000)
+    other.send(10, ADA)
+    assert owner(harness.hosts[0], other) == mine, "two windows may be one person"
+    client.connection.lose()
+    back = harness.client().hello(token=client.model.token)
+    assert owner(harness.hosts[0], back) == mine
+    back.send(10, BOB)
+    refused(back, "key", 1008)
+    assert back.id not in harness.node.residents.by_id, "it may come back, as somebody else"
+    assert owner(harness.hosts[0], other) == mine and other.connection.open
+
+
+def test_new_keys_from_one_address_are_limited_and_known_ones_are_not(harness):
+    def children():
+        return [newcomer(harness, "192.0.2.1") for _ in keys]
+
+    keys = [f"{n:032x}" for n in range(PEOPLE.burst + 2)]
+    some = children()
+    for client, key in zip(some, keys, strict=True):
+        client.send(10, key)
+    assert [client.model.errors for client in some] == [[]] * PEOPLE.burst + [["keys"]] * 2
+    assert all(client.connection.open for client in some)
+    assert owner(harness.hosts[0], some[-1]) == "" and harness.loop.stats["limited_keys"] == 2
+    # All of them load the page again. The last two are new to this node still.
+    for client in some:
+        client.connection.lose(1000)
+    some = children()
+    for client, key in zip(some, keys, strict=True):
+        client.send(10, key)
+    assert [client.model.errors for client in some] == [[]] * PEOPLE.burst + [["keys"]] * 2
+    harness.run(10_000)
+    some[-1].send(10, keys[-1])
+    assert owner(harness.hosts[0], some[-1]) != "" == owner(harness.hosts[0], some[-2])
+    # Other addresses have their own limits, and this machine has none.
+    for address in ("192.0.2.2", "127.0.0.1"):
+        client = newcomer(harness, address)
+        client.send(10, f"{address}-{ADA}".replace(".", "-"))
+        assert owner(harness.hosts[0], client) != ""
 
 
 def test_a_player_that_has_left_or_is_lost_takes_nobodys_place(harness):

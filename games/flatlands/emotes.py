@@ -1,16 +1,57 @@
-"""Emotes: what a player shows without words. Only pages know what each number looks like."""
+"""Emotes: what a player shows without words, and the sparks of two who wave to each other. Only
+pages know what each number looks like."""
 
-from flatlands import Me, Part, action, number
+from flatlands import Me, Part, Records, action, number
+from flatlands.games.flatlands.book.notes import Note, note
 from flatlands.games.flatlands.events import Emote
+from flatlands.games.flatlands.walkers.errands import WAVE
+from flatlands.server.game import Game
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.messages.table import NUMBER
+
+#: The ms within which two wave to each other, which are 3000 for pages, and the most tiles between
+#: them; and ms of a day: a spark is noted once a day.
+WITHIN, NEAR, DAY = 5000, 16, 24 * 3600 * 1000
 
 
 class Emotes(Part):
-    """Emotes: what a player shows without words."""
+    """Emotes, and the sparks of two who wave to each other."""
 
     events = (Emote,)
+    notes = Records(Note)
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        #: Players that waved here within WITHIN ms, and when, the latest last.
+        self._waved: dict[int, int] = {}
 
     @action(rate=1, burst=5)
     def emote(self, me: Me, emote: int = number(1, 255)) -> None:
         """Make an emote. A muted player makes none."""
         self.node.orders.check_voice(me.id, me.owner)
         me.emit(Emote(emote=emote))
+        if emote == WAVE:
+            self._forget_waves()
+            self._waved.pop(me.id, None)
+            self._waved[me.id] = self.now()
+
+    @action(rate=0.5, burst=5, address=(1 / 5, 120))
+    def spark(self, me: Me, other: int = number(OTHERS_FROM, NUMBER)) -> None:
+        """Note that a player and one near it have waved to each other, which its page has seen. Of
+        one at another node only the page knows whether it has waved."""
+        self._forget_waves()
+        here = {me.id, other} & self.node.residents.by_id.keys()
+        near = [one for one in self.players_near(me.tile, NEAR) if one.id == other != me.id]
+        if not me.owner or not near or not here <= self._waved.keys():
+            me.give_back()
+            return
+        now, (x, y) = self.now(), me.tile
+        once = f"{other} {now // DAY}"
+        self.notes.add(note(me.owner, "spark", now, who=near[0].name, x=x, y=y, once=once))
+
+    def _forget_waves(self) -> None:
+        """Forget the waves that are too long ago."""
+        for player, at in list(self._waved.items()):
+            if self.now() - at <= WITHIN:
+                return
+            del self._waved[player]

@@ -11,7 +11,7 @@ where there are fewer than three people.
 from typing import Final, NamedTuple
 
 from flatlands import Away, Me, Record, Records, Thing, action, flag, number, text
-from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.book.notes import MARK, note
 from flatlands.games.flatlands.emotes import Emotes
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.texts import NAME_LIMIT
@@ -80,7 +80,7 @@ class Blooms(Emotes):
     """Emotes, and the squares in which three people have danced."""
 
     things = (Bloom,)
-    dances, notes = Records(Dance), Records(Note)
+    dances = Records(Dance)
 
     @action(rate=1, burst=5)
     def emote(self, me: Me, emote: int = number(1, 255)) -> None:

@@ -48,7 +48,7 @@ class Almanac(Part):
 
     entries = Records(Entry)
 
-    @action(rate=0.2, burst=3)
+    @action(rate=0.2, burst=3, address=(2, 120))
     def almanac(self, me: Me) -> None:
         """Answer with the page of today: its day, and the entries."""
         now = self.now()

@@ -66,7 +66,7 @@ class Cairns(Part):
         x, y = me.tile
         self.notes.add(note(me.owner, "cairn", self.now(), x=x, y=y))
 
-    @action(rate=0.5, burst=3)
+    @action(rate=0.5, burst=3, address=(1 / 10, 60))
     def stone(self, me: Me, column: int = number(-FAR, FAR), row: int = number(-FAR, FAR)) -> None:
         """Add a player's stone to the cairn of a square. Raises Refused."""
         if not me.owner:

@@ -4,7 +4,9 @@ import pytest
 
 from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.book.notes import note
+from flatlands.games.flatlands.emotes import WITHIN
 from flatlands.games.flatlands.walkers.company import QUIET
+from flatlands.games.flatlands.walkers.errands import WAVE
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.world.track import UNIT
 from games.flatlands.tests.test_cairns import build, keyed
@@ -56,10 +58,27 @@ def test_two_players_that_wave_to_each_other_note_it_once_a_day(world):
     )
     far = keyed(harness, "Far", (9, 9), key=KEY + "c")
     harness.run(1000)
+    ada.send(35, "emote", [WAVE])
     for other in (bob.id, bob.id, far.id, ada.id, 2**52):
         ada.send(35, "spark", [other])
     harness.run(5000)
     assert [line[:2] for line in read(ada)] == [["spark", "Bob"]] and read(bob) == []
+
+
+@pytest.mark.parametrize(("mine", "others"), [(None, 0), (WITHIN + 500, 0), (0, None), (0, 0)])
+def test_only_who_has_waved_a_moment_ago_notes_a_spark(world, mine, others):
+    """The ms since Ada waved, and since Bob did, who is at the same node; or None."""
+    harness = world()
+    ada, bob = keyed(harness, "Ada", (0, 0)), keyed(harness, "Bob", (0, 0), key=KEY + "b")
+    harness.run(1000)
+    if mine is not None:
+        ada.send(35, "emote", [WAVE])
+        harness.run(mine)
+    if others is not None:
+        bob.send(35, "emote", [WAVE])
+    ada.send(35, "spark", [bob.id])
+    harness.run(1000)
+    assert [line[0] for line in read(ada)] == ["spark"] * (mine == others == 0)
 
 
 def test_a_book_has_room_for_a_limited_number_of_lines(world, monkeypatch):

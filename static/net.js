@@ -21,6 +21,7 @@ const MOVE_WITHIN = 8000;                 // ms in which another machine must we
 const SHOWN_WITHIN = 600;                 // ms from that welcome to the change, whatever came until then
 const RETRY_FIRST = 400, RETRY_MOST = 8000;   // ms, doubled each time, half of it random
 const RETRY_FULL = 10000;                 // ms before a full world is tried again
+const KEY_AGAIN = 10000;                  // ms, up to twice as long, before a key is sent again that was one too many
 const AT_ONCE = new Set([P.WALK, P.GO, P.HOME, P.PING, P.ACK]);
 const REFUSED = new Set([1002, 1003, 1007, 1008, 1009]);   // close codes after which it does not
                                           // connect again: the same would happen
@@ -280,6 +281,9 @@ export class Net {
         break;
       case P.ERROR:
         this.refusal = { code: message[1], sentence: message[2] };
+        if (message[1] === 'keys') {
+          setTimeout(() => this.send(P.KEY, this.identity.secret), KEY_AGAIN * (1 + Math.random()));
+        }
         this.on.error(message[1], message[2]);
         break;
       default:

@@ -339,7 +339,8 @@ class Offender:
         if kind == GO and chance.random() < 0.8:
             message[3:] = [chance.randint(-50_000, 50_000) for _ in range(2)]
         if kind == KEY and chance.random() < 0.8:
-            message[1] = chance.choice(("k" * 16, "K" * 64, "0123456789-_abcde", " " * 20))
+            # Another key than before ends the session.
+            message[1] = chance.choice(("k" * 16,) * 9 + ("K" * 64, "0123456789-_abcde", " " * 20))
         if kind == APPEAR and chance.random() < 0.9:
             message[1] = chance.choice(("Eve", "E" * 20, text(chance)))
         if kind == PING and chance.random() < 0.97:

@@ -34,7 +34,7 @@ async function playing(context) {
   const { Net } = await import('../../static/net.js');
   const passed = [], told = [], ignore = () => {};
   const tell = (name) => [name, (what) => told.push([name, what])];
-  const net = new Net('', new Clock(), { token: null }, { welcome: ignore, error: ignore,
+  const net = new Net('', new Clock(), { token: null, secret: 'a secret' }, { welcome: ignore, error: ignore,
     ...Object.fromEntries(['quiet', 'lost', 'waiting'].map(tell)),
     message: (message) => passed.push([message, net.flush]) });
   net.connect();
@@ -158,6 +158,16 @@ test('a hello that came too late is repeated soon, and a full world is tried aga
     assert.ok(ms <= 800, `${ms} ms`);
   }
   assert.deepEqual(refuse('full', 'this world is full'), ['this world is full', 10_000]);
+});
+
+test('a key that was one too many from its address is sent again', async (context) => {
+  const { net, hear, pass } = await playing(context);
+  hear([P.ERROR, 'keys', 'many new people came from your address']);
+  const keys = () => net.socket.sent.filter(([kind]) => kind === P.KEY);
+  for (let i = 0; i < 9; i++) pass(1000);
+  assert.deepEqual(keys(), []);
+  for (let i = 0; i < 11; i++) pass(1000);
+  assert.deepEqual(keys(), [[P.KEY, 'a secret']]);
 });
 
 test('an earlier refusal is not given as the reason why a connection ends', async (context) => {

@@ -323,6 +323,6 @@ def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_op
     open_ones = {code for code, closes in refusals() if None in closes}
     expected = (
         "flood fields walk game failed crowded muted missed far cairn store name landmark say key "
-        "most room full twin ember race garden"
+        "keys most room full twin ember race garden"
     )
     assert open_ones == set(expected.split())

@@ -281,9 +281,7 @@ export class Net {
         break;
       case P.ERROR:
         this.refusal = { code: message[1], sentence: message[2] };
-        if (message[1] === 'keys') {
-          setTimeout(() => this.send(P.KEY, this.identity.secret), KEY_AGAIN * (1 + Math.random()));
-        }
+        if (message[1] === 'keys') this.#sendKeyLater();
         this.on.error(message[1], message[2]);
         break;
       default:
@@ -297,6 +295,13 @@ export class Net {
     this.#acknowledged(this.pingedAt);
     this.asked = true;
     this.send(P.PING, Math.floor(this.pingedAt), this.flush);
+  }
+
+  #sendKeyLater() {
+    const { socket } = this;
+    setTimeout(() => {
+      if (socket === this.socket) this.send(P.KEY, this.identity.secret);
+    }, KEY_AGAIN * (1 + Math.random()));
   }
 
   #ack() {

@@ -28,17 +28,26 @@ Row = tuple[Any, ...]
 #: How many rows are put into a table at a time.
 AT_ONCE: Final = 1000
 
+#: What a game's own statements may cost: items that are read from one queue of the store, bytes of
+#: all tables, seconds of one statement, and rows of its answer.
+ITEMS: Final = 500_000
+MEMORY: Final = 128 * 1024 * 1024
+SECONDS: Final = 5.0
+ROWS: Final = 100_000
+
 _STATES = {ALIVE: "alive", DRAINING: "stopping", STARTING: "starting"}
 
 
 class Source(NamedTuple):
     """Where rows come from: the ground, as in the names of channels, and its grid; the store, or
-    None; and what knows all players, or None for the tables of a game, which need no players."""
+    None; what knows all players, or None for the tables of a game, which need no players; and how
+    many items of a queue are read, or None for all."""
 
     ground: str
     grid: Grid
     store: Store | None
     watcher: Watcher | None = None
+    most: int | None = None
 
     @property
     def living(self) -> Watcher:
@@ -84,9 +93,9 @@ def _nodes(source: Source) -> Iterator[Row]:
 
 
 def items(source: Source, queue: str) -> Iterator[Item]:
-    """Yield all items of a queue of the store, if there is one."""
+    """Yield the items of a queue of the store, if there is one: all, or the source's `most`."""
     if source.store is not None:
-        yield from source.store.each(queue)
+        yield from islice(source.store.each(queue), source.most)
 
 
 def _queues(source: Source) -> Iterator[Row]:
@@ -155,18 +164,45 @@ def fill(
 
 def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
     """Return the rows, as tuples, of each statement; they read from tables of the game that `part`
-    belongs to. It reads all rows of these tables from the store, and waits for that. Raises Away,
-    ValueError, and sqlite3.Error."""
+    belongs to. It reads these tables from the store, up to ITEMS items of a queue, and waits for
+    that. Raises Away, ValueError, and sqlite3.Error, also if the tables need more than MEMORY
+    bytes, a statement more than SECONDS, or its answer more than ROWS."""
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 
     def question(store: Store) -> list[list[Row]]:
-        run = get_hub().threadpool.apply
         with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
+            [page_size] = database.execute("PRAGMA page_size").fetchone()
+            # The limit that Asker sets counts the memory of the store in this process too.
+            database.execute(f"PRAGMA max_page_count = {MEMORY // page_size}")
             create(database, {name: tables[name] for name in read})
-            fill(database, tables, read, Source(node.channels.ground, node.grid, store))
-            asked = [(lambda s: database.execute(s).fetchall(), (each,)) for each in statements]
-            return [run(*each) for each in asked]
+            source = Source(node.channels.ground, node.grid, store, most=ITEMS)
+            fill(database, tables, read, source)
+            return [_answer(database, each) for each in statements]
 
     found: list[list[Row]] = node.keeper.wait(question)
     return found
+
+
+def _answer(database: sqlite3.Connection, statement: str) -> list[Row]:
+    """Return the answer to a statement, which is run in a thread. Raises sqlite3.Error."""
+
+    def run() -> list[Row] | sqlite3.Error:
+        # gevent prints what is raised in a thread.
+        try:
+            return database.execute(statement).fetchmany(ROWS + 1)
+        except sqlite3.Error as error:
+            return error
+
+    running: Any = get_hub().threadpool.spawn(run)
+    try:
+        running.wait(SECONDS)
+    finally:
+        if not running.ready():
+            database.interrupt()
+    answer: list[Row] | sqlite3.Error = running.get()
+    if isinstance(answer, sqlite3.Error):
+        raise answer
+    if len(answer) > ROWS:
+        raise sqlite3.DataError(f"the answer has more than {ROWS} rows: let it ask for fewer")
+    return answer

@@ -2,7 +2,7 @@
 pages know what each number looks like."""
 
 from flatlands import Me, Part, Records, action, number
-from flatlands.games.flatlands.book.notes import Note, note
+from flatlands.games.flatlands.book.notes import LINES, Note, note
 from flatlands.games.flatlands.events import Emote
 from flatlands.games.flatlands.walkers.errands import WAVE
 from flatlands.server.game import Game
@@ -47,7 +47,7 @@ class Emotes(Part):
             return
         now, (x, y) = self.now(), me.tile
         once = f"{other} {now // DAY}"
-        self.notes.add(note(me.owner, "spark", now, who=near[0].name, x=x, y=y, once=once))
+        self.notes.add(note(me.owner, "spark", now, who=near[0].name, x=x, y=y, once=once), LINES)
 
     def _forget_waves(self) -> None:
         """Forget the waves that are too long ago."""

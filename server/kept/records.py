@@ -64,9 +64,9 @@ class Records(Generic[_R]):
         found = self._ask(lambda store: store.group(self._queue, group))
         return sorted(self._read_all(found), key=lambda one: one.id)
 
-    def add(self, record: _R) -> bool:
-        """Add a record, unless there is one with its id; return whether it was added. Raises Away,
-        and ValueError."""
+    def add(self, record: _R, most: int | None = None) -> bool:
+        """Add a record, unless there is one with its id; return whether it was added. If its group
+        has more than `most` then, the oldest go. Raises Away, and ValueError."""
         added = False
 
         def unless_there(item: Item | None) -> Item | None:
@@ -78,7 +78,11 @@ class Records(Generic[_R]):
             # One that is over may still be there.
             if not store.put(self._queue, [self._item(record)]):
                 store.change(self._queue, record.id, unless_there, _group(record.id))
-                return added
+                if not added:
+                    return False
+            if most is not None:
+                for old in store.group(self._queue, _group(record.id))[:-most]:
+                    store.take(self._queue, old.id, only=old.body)
             return True
 
         return bool(self._ask(question))

@@ -1,16 +1,11 @@
 """The book: shows its lines to the person that they are about. Other parts write them.
 
-A book has room for MOST lines: the oldest ones go first. This module never tells anybody of
-somebody else's book.
+A book has room for LINES lines: the oldest ones go first, when a line is added. This module never
+tells anybody of somebody else's book.
 """
 
-from typing import Final
-
 from flatlands import Me, Part, Records, action
-from flatlands.games.flatlands.book.notes import MARK, Note
-
-#: The most lines of a book that are kept, and shown.
-MOST: Final = 300
+from flatlands.games.flatlands.book.notes import LINES, MARK, Note
 
 
 class Book(Part):
@@ -23,7 +18,6 @@ class Book(Part):
         """Answer with the lines of a player's book, the newest first."""
         lines = self.notes.all(me.owner[:MARK]) if me.owner else []
         lines.sort(key=lambda line: -line.at)
-        for line in lines[MOST:]:
-            self.notes.forget(line)
-        rows = [[one.kind, one.at, one.who, one.n, one.x, one.y] for one in lines[:MOST]]
+        # Some may have come with another step of the store, which cuts nothing.
+        rows = [[one.kind, one.at, one.who, one.n, one.x, one.y] for one in lines[:LINES]]
         me.tell("book", rows)

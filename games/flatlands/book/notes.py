@@ -1,5 +1,6 @@
 """Notes: the lines of people's books, as records. A part of Flatlands that writes some has
-`notes = Records(Note)`. This module never tells anybody of them: book.py does."""
+`notes = Records(Note)`, and adds each with `self.notes.add(note(...), LINES)`. This module never
+tells anybody of them: book.py does."""
 
 import random
 from typing import Final
@@ -11,6 +12,9 @@ from flatlands.server.messages.texts import NAME_LIMIT
 
 #: How many characters of an owner its book is known by.
 MARK: Final = 16
+
+#: The most lines of a book that are kept, and shown.
+LINES: Final = 300
 
 #: Seconds after which a line is gone.
 LASTS: Final = 180 * 24 * 3600

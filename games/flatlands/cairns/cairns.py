@@ -6,7 +6,7 @@ say.
 
 from flatlands import Me, Part, Records, Refused, Thing, action, number
 from flatlands import text as line
-from flatlands.games.flatlands.book.notes import MARK, Note, note
+from flatlands.games.flatlands.book.notes import LINES, MARK, Note, note
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.terrain import PLAZA
@@ -64,7 +64,7 @@ class Cairns(Part):
         except Refused as refused:
             raise Refused("cairn", _REFUSED[refused.code]) from None
         x, y = me.tile
-        self.notes.add(note(me.owner, "cairn", self.now(), x=x, y=y))
+        self.notes.add(note(me.owner, "cairn", self.now(), x=x, y=y), LINES)
 
     @action(rate=0.5, burst=3, address=(1 / 10, 60))
     def stone(self, me: Me, column: int = number(-FAR, FAR), row: int = number(-FAR, FAR)) -> None:
@@ -86,6 +86,5 @@ class Cairns(Part):
         x, y = cairn.tile
         builder, who = cairn._marks.split()[0], me.name
         once = f"{cairn.id} {cairn.stones}"
-        self.notes.add(
-            note(builder, "stone", self.now(), who=who, n=cairn.stones, x=x, y=y, once=once)
-        )
+        line = note(builder, "stone", self.now(), who=who, n=cairn.stones, x=x, y=y, once=once)
+        self.notes.add(line, LINES)

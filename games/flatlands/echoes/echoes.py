@@ -9,7 +9,7 @@ are equally fast, the first. This module never draws an echo: pages do, as a fun
 from typing import Final
 
 from flatlands import Away, Event, Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.book.notes import Note, note
+from flatlands.games.flatlands.book.notes import LINES, Note, note
 from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, Place, Point, between, packed
 from flatlands.games.flatlands.landmarks.posts import SIDES, Posts
 from flatlands.server.game import Game
@@ -173,7 +173,7 @@ class Echoes(Part):
         cell, _, side = echo.id.partition("/")
         (x, y), n = map(int, cell.split(":")), echo.ms * len(SIDES) + int(side)
         once = f"{echo.id} {self.now() // DAY}"
-        self.notes.add(note(owner, kind, self.now(), who=who, n=n, x=x, y=y, once=once))
+        self.notes.add(note(owner, kind, self.now(), who=who, n=n, x=x, y=y, once=once), LINES)
 
 
 #: What is shown of an echo.

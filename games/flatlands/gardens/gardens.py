@@ -9,7 +9,7 @@ never knows who has planted what: the layer of cells does, for operators.
 from typing import Final
 
 from flatlands import Cells, Me, Part, Record, Records, Refused, action, every, number, text
-from flatlands.games.flatlands.book.notes import Note, note
+from flatlands.games.flatlands.book.notes import LINES, Note, note
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Game
@@ -103,7 +103,8 @@ class Gardens(Part):
             )
             raise
         where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
-        self.notes.add(note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where))
+        line = note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where)
+        self.notes.add(line, LINES)
         me.tell("sown", kind, column, row, found - purse.planted)
 
     def _pay(self, owner: str, what: str, found: int) -> Purse:

@@ -8,7 +8,7 @@ published: only the player that finds a landmark is told.
 """
 
 from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.book.notes import Note, note
+from flatlands.games.flatlands.book.notes import LINES, Note, note
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
@@ -69,9 +69,8 @@ class Finders(Part):
             carved = self.carved.change(name, lambda there: there or (mine if place == 1 else None))
             if place:
                 at, who = self.now(), me.name
-                self.notes.add(
-                    note(me.owner, "landmark", at, who=who, n=place, x=column, y=row, once=name)
-                )
+                line = note(me.owner, "landmark", at, who=who, n=place, x=column, y=row, once=name)
+                self.notes.add(line, LINES)
         except Away:
             # The page asks again.
             me.give_back()

@@ -34,6 +34,8 @@ _Question = tuple[str, int, int]
 @lru_cache(10_000)
 def folded(text: str) -> str:
     """Return a text without case and accents."""
+    if text.isascii():
+        return text.lower().strip()
     parts = unicodedata.normalize("NFKD", text.casefold())
     return "".join(each for each in parts if not unicodedata.combining(each)).strip()
 

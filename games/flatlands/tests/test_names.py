@@ -1,11 +1,14 @@
 """Names: people and cairns are found by a few letters, whichever node they are on."""
 
+import random
+
 import pytest
 
 from flatlands.games.flatlands import search
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.games.flatlands.search import KEPT_FOR
+from flatlands.games.flatlands.search import KEPT_FOR, Texts
 from flatlands.server.messages.peer_protocol import SEEK
+from flatlands.server.players import names
 from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, matches
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
 from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
@@ -80,6 +83,52 @@ def test_cairns_of_all_nodes_are_found_by_their_builder_and_their_line(two):
     bob.send(35, "build", ["another otter"])
     two.run(1000 + KEPT_FOR)
     assert len(sought(ada, "otter")[1]) == 2
+
+
+def test_a_question_folds_nothing_but_its_words_and_a_reading_only_what_is_new(two, monkeypatch):
+    ada, bob = come(two, "Ada"), come(two, "Bob", (60, 40), host=1)
+    bob.send(35, "build", ["mind the Ótter"])
+    two.run(1000)
+    texts = []
+    for module in (search, names):
+        fold = module.folded
+        monkeypatch.setattr(
+            module, "folded", lambda text, fold=fold: texts.append(text) or fold(text)
+        )
+    cairn = [["Bob", "mind the Ótter", 60, 40]]
+    assert sought(ada, "otter")[1] == cairn and {"Bob", "mind the Ótter"} <= {*texts}
+    texts.clear()
+    assert sought(ada, "MIND")[1] == cairn and "mind the Ótter" not in texts
+    two.run(KEPT_FOR)
+    assert sought(ada, "bob")[1] == cairn and "mind the Ótter" not in texts
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_found_is_what_a_comparison_with_each_text_finds(seed):
+    chance = random.Random(seed)
+    words = ["otter", "Ótter", "ott er", "tern", "Strauß", "rose", "a", "ab"]
+    rows = [
+        (
+            tuple(" ".join(chance.choices(words, k=chance.randint(1, 3))) for _ in range(2)),
+            (chance.randint(-50, 50), chance.randint(-50, 50)),
+        )
+        for _ in range(chance.randrange(60))
+    ]
+    texts, (x, y) = Texts(rows, {}), (chance.randint(-50, 50), chance.randint(-50, 50))
+    for wanted in ("otter", "t", "ott er", "er ott", "strauss", "zz", "a", "b a"):
+        ranked = sorted(
+            (-rank, (a - x) ** 2 + (b - y) ** 2, *both, a, b)
+            for both, (a, b) in rows
+            if (rank := max(matches(wanted, each) for each in both))
+        )
+        assert texts.best(wanted, x, y) == [[*one[2:]] for one in ranked[: search.MOST]]
+
+
+def test_a_question_looks_at_a_limited_number_of_matches(monkeypatch):
+    monkeypatch.setattr(search, "MATCHES", 2)
+    texts = Texts([(("otter", "the otter"), (n, 0)) for n in range(9)], {})
+    assert [place for *_, place, _ in texts.best("otter", 8, 0)] == [1, 0]
+    assert [place for *_, place, _ in texts.best("tt", 8, 0)] == [1, 0]
 
 
 def test_landmarks_that_somebody_has_found_are_found_at_any_distance(two, monkeypatch):

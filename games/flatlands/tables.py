@@ -1,13 +1,13 @@
 """The tables that Flatlands adds to those that can be queried: gems, cairns, scores, landmarks, and
 the lines of books."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import gevent
 import msgpack
 
-from flatlands.games.flatlands.book.notes import Note
+from flatlands.games.flatlands.book.notes import LASTS, Note
 from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.games.flatlands.landmarks.finders import MARK, Carved
 from flatlands.games.flatlands.landmarks.finders import QUEUE as FINDERS
@@ -63,6 +63,21 @@ def _notes(source: Source) -> Iterator[Row]:
         yield id.partition("/")[0], *[values[field.name] for field in Note.fields]
 
 
+def newest(kinds: Collection[str], age: int) -> Table:
+    """Return the table `note` with the lines of some kinds only, which are kept once under the name
+    of their kind, that are at most `age` ms old. Others are not unpacked."""
+    marks = tuple(f"{kind} " for kind in kinds)
+
+    def rows(source: Source) -> Iterator[Row]:
+        for item in items(source, f"{records.QUEUE} {GAME} {Note.__name__} {source.ground}"):
+            owner, _, name = item.id.partition("/")
+            if name.startswith(marks) and item.delay >= LASTS * 1000 - age:
+                values = msgpack.unpackb(item.body)
+                yield owner, *[values[field.name] for field in Note.fields]
+
+    return TABLES["note"]._replace(rows=rows)
+
+
 def _landmarks(source: Source) -> Iterator[Row]:
     marks = Landmarks(Terrain(int(source.ground.rpartition("-")[0])))
     counts = {
@@ -72,8 +87,8 @@ def _landmarks(source: Source) -> Iterator[Row]:
     near = [(i, j) for i in range(-AROUND, AROUND) for j in range(-AROUND, AROUND)]
     found = [tuple(map(int, name.split(":"))) for name in counts]
     for i, j in sorted({*near, *found}):
-        # Finding out where one stands takes a few ms.
-        gevent.sleep(0)
+        # Finding out where one stands takes a few ms. After 0 s no socket would have had its turn.
+        gevent.sleep(0.001)
         name, tile = f"{i}:{j}", marks.of(i, j)
         if tile is not None:
             yield i, j, *tile, counts.get(name, 0), first.get(name)

@@ -1,16 +1,26 @@
 """The book of a person: what it has found and done, and what others did for it, whatever dies."""
 
-import pytest
+import random
+import sqlite3
+from contextlib import closing
 
+import gevent
+import pytest
+from gevent.event import Event
+
+from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
-from flatlands.games.flatlands.book.notes import note
+from flatlands.games.flatlands.book.notes import LASTS, MARK, Note, note
 from flatlands.games.flatlands.emotes import WITHIN
+from flatlands.games.flatlands.tables import TABLES
 from flatlands.games.flatlands.walkers.company import QUIET
 from flatlands.games.flatlands.walkers.errands import WAVE
 from flatlands.games.flatlands.walkers.herd import Sizes
+from flatlands.server.query import tables as query_tables
 from flatlands.world.track import UNIT
 from games.flatlands.tests.test_cairns import build, keyed
 from games.flatlands.tests.test_finders import PLACE, come, find
+from tests.processes import PATIENCE
 from tests.server.things import KEY, Broken
 
 
@@ -81,16 +91,22 @@ def test_only_who_has_waved_a_moment_ago_notes_a_spark(world, mine, others):
     assert [line[0] for line in read(ada)] == ["spark"] * (mine == others == 0)
 
 
-def test_a_book_has_room_for_a_limited_number_of_lines(world, monkeypatch):
-    monkeypatch.setattr(book, "MOST", 5)
+def test_a_book_has_room_for_a_limited_number_of_lines_even_if_nobody_reads_it(world, monkeypatch):
+    for module in (book, emotes):
+        monkeypatch.setattr(module, "LINES", 5)
     harness = world()
     ada = keyed(harness, "Ada", (0, 0))
+    others = [keyed(harness, f"P{n}", (0, 0), key=f"{KEY}{n}") for n in range(8)]
+    harness.run(1000)
+    for other in others:
+        for one in (ada, other):
+            one.send(35, "emote", [WAVE])
+        ada.send(35, "spark", [other.id])
+        harness.run(2500)
     owner = harness.node.residents.by_id[ada.id].owner
-    part = next(one for one in harness.node.play.records.values() if one.kind.__name__ == "Note")
-    for n in range(8):
-        part.add(note(owner, "spark", 1000 + n, n=n))
-    assert [line[2] for line in read(ada)] == [7, 6, 5, 4, 3]
-    assert len(part.all(owner[:16])) == 5
+    kept = harness.node.play.records[Note].all(owner[:MARK])
+    assert sorted(line.who for line in kept) == [f"P{n}" for n in range(3, 8)]
+    assert [line[1] for line in read(ada)] == [f"P{n}" for n in range(7, 2, -1)]
 
 
 def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(world):
@@ -140,6 +156,165 @@ def test_everybody_reads_the_same_page_of_a_day_whatever_happens_meanwhile(world
     harness.run(almanac.DAY)
     after, others = page(cid)
     assert after == day + 1 and others["loneliest"][0] == "Dan"
+
+
+def part_of(host):
+    """Return the almanac of a node."""
+    [part] = [one for one in host.node.play._parts if isinstance(one, almanac.Almanac)]
+    return part
+
+
+def test_a_page_is_written_once_for_all_who_ask_meanwhile_at_any_node(world, monkeypatch):
+    harness, select, calls, gate = world(nodes=2), almanac.select, [], Event()
+    askers = [come(harness, f"P{n}", host=harness.hosts[n % 2]) for n in range(10)]
+    harness.run(2000)
+
+    def gated(part, *more):
+        calls.append(part)
+        gate.wait()
+        return select(part, *more)
+
+    monkeypatch.setattr(almanac, "select", gated)
+    # The hooks of several players run at the same time.
+    for host in harness.hosts:
+        host.spawn = gevent.spawn
+
+    def ask(some, done):
+        for one in some:
+            one.send(35, "almanac", [])
+        with gevent.Timeout(PATIENCE):
+            while not done():
+                gevent.sleep(0.01)
+
+    def pages(some):
+        return [one.model.told.get("almanac") for one in some]
+
+    here, there = askers[::2], askers[1::2]
+    ask(here, lambda: calls)
+    ask(there, lambda: all(one.model.errors for one in there))
+    assert [one.model.errors for one in there] == [["store"]] * 5 and not any(pages(askers))
+    gate.set()
+    ask((), lambda: all(pages(here)))
+    # At the other node they have been told that it is being written.
+    ask(there, lambda: all(pages(there)))
+    assert len(calls) == 1 and pages(askers) == [pages(here)[0]] * 10
+
+
+def test_a_page_whose_writer_has_died_is_written_by_another_node_later(world):
+    harness = world(nodes=2)
+    ada = come(harness, "Ada", host=harness.hosts[1])
+    harness.run(2000)
+    day = part_of(harness.hosts[0]).now() // almanac.DAY
+    dead, part = part_of(harness.hosts[0]), part_of(harness.hosts[1])
+    assert dead.writers.add(almanac.Writer(str(day)))
+    harness.kill(harness.hosts[0])
+    ada.send(35, "almanac", [])
+    harness.run(500)
+    assert ada.model.errors == ["store"] and not part.entries.all(str(day))
+    # Its claim ends.
+    store, queue = harness.hosts[0].node.keeper.store, part.writers._queue
+    [claim] = store.group(queue, str(day))
+    assert 0 < claim.delay <= almanac.CLAIM * 1000
+    store.take(queue, claim.id, [(queue, claim._replace(delay=0))])
+    harness.run(10_000)
+    assert page(ada)[1]["unseen"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_loneliest_cairn_is_the_one_that_a_join_of_all_with_all_finds(seed):
+    chance = random.Random(seed)
+    far = chance.choice((1, 3, 8, 50, 1000, 2**30))
+    tiles = [
+        (chance.randint(-far, far), chance.randint(-far, far)) for _ in range(chance.randrange(300))
+    ]
+    tiles += [(chance.randrange(9), chance.randrange(9)) for _ in range(chance.choice((0, 20)))]
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE cairn (id, x, y)")
+        rows = [(n, x + 0.5, y + 0.5) for n, (x, y) in enumerate(tiles)]
+        database.executemany("INSERT INTO cairn VALUES (?, ?, ?)", rows)
+        joined = dict(
+            database.execute(
+                "SELECT c.id, min(abs(c.x - o.x) + abs(c.y - o.y))"
+                " FROM cairn c JOIN cairn o ON c.id <> o.id GROUP BY c.id"
+            )
+        )
+    found = almanac.loneliest(tiles)
+    assert (found is None) == (not joined)
+    if found is not None:
+        # Several may be equally lonely.
+        at, away = found
+        assert joined[at] == away == max(joined.values())
+
+
+def test_the_loneliest_of_many_is_found_without_comparing_all_with_all():
+    class Tile(tuple):
+        """A tile that counts how often it is looked at."""
+
+        looks = 0
+
+        def __iter__(self):
+            Tile.looks += 1
+            return super().__iter__()
+
+    chance, many = random.Random(1), 4000
+    for places in (
+        [(chance.randrange(2000), chance.randrange(2000)) for _ in range(many)],
+        [(n % 63, n // 63) for n in range(many)],
+        [(n, chance.randrange(10**8)) for n in range(many)],
+        [(n % 50 + n % 2 * 5000, n // 50) for n in range(many)],
+    ):
+        Tile.looks = 0
+        assert almanac.loneliest([Tile(place) for place in places])
+        assert Tile.looks < 100 * many
+
+
+def test_the_almanac_copies_only_the_lines_that_can_be_in_it(world):
+    harness = world()
+    ada = come(harness, "Ada")
+    harness.run(1000)
+    part, store = part_of(harness.hosts[0]), harness.node.keeper.store
+    notes, now, owner = harness.node.play.records[Note], part.now(), "a" * MARK
+    for kind, once in (("landmark", "0:0"), ("hand", "x"), ("spark", "7 1"), ("cairn", "")):
+        notes.add(note(owner, kind, now, once=once))
+    old = notes._item(note(owner, "landmark", now, once="1:1"))
+    store.put(notes._queue, [old._replace(delay=LASTS * 1000 - almanac.NEW - 1000)])
+    [rows] = almanac.select(part, almanac._READ, "SELECT kind FROM note ORDER BY kind")
+    assert rows == [("hand",), ("landmark",)] and ada.model.errors == []
+
+
+#: A statement that never ends.
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "statement", "error"),
+    [
+        ("SECONDS", 0.1, ENDLESS, "interrupted"),
+        ("ROWS", 3, "SELECT kind FROM note", "more than 3 rows"),
+        ("MEMORY", 16_384, "SELECT kind FROM note", "full"),
+    ],
+)
+def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, statement, error):
+    harness = world()
+    notes = harness.node.play.records[Note]
+    for n in range(1000 if bound == "MEMORY" else 4):
+        notes.add(note("a" * MARK, "cairn", n))
+    part = part_of(harness.hosts[0])
+    monkeypatch.setattr(query_tables, bound, value)
+    with pytest.raises(sqlite3.Error, match=error):
+        almanac.select(part, TABLES, statement)
+    monkeypatch.undo()
+    assert almanac.select(part, TABLES, "SELECT count(*) > 3 FROM note") == [[(1,)]]
+
+
+def test_a_game_s_statements_read_a_limited_number_of_items(world, monkeypatch):
+    harness = world()
+    for n in range(8):
+        harness.node.play.records[Note].add(note("a" * MARK, "cairn", n))
+    monkeypatch.setattr(query_tables, "ITEMS", 5)
+    assert almanac.select(part_of(harness.hosts[0]), TABLES, "SELECT count(*) FROM note") == [
+        [(5,)]
+    ]
 
 
 def test_clockwork_quotes_the_almanac_once_somebody_has_asked_for_it(world):

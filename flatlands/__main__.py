@@ -130,9 +130,12 @@ def _pack(path: Path) -> bool:
 def play(game: Path, options: Sequence[str]) -> int:
     """Serve a game until it is ended."""
     with packages("play"):
-        from flatlands.author import serve
+        from flatlands.author import Played, serve
+
     try:
         return serve(game, options)
+    except Played as played:
+        raise Wrong(str(played)) from None
     except OSError as error:
         raise Wrong(f"nothing can be kept beside the game: {error}") from None
 

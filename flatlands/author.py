@@ -4,6 +4,7 @@ Tokens and what is kept outlast a restart, so open pages come back where they we
 into the game: the server does, in a process of its own.
 """
 
+import fcntl
 import os
 import secrets
 import signal
@@ -29,16 +30,23 @@ OTHERS = {"__pycache__", "node_modules", "tests", "venv"}
 UNFIT = 2
 
 
+class Played(Exception):
+    """The game is played already; the text is a sentence that says by whom."""
+
+
 def serve(game: Path, options: Sequence[str]) -> int:
     """Serve a game until it is stopped, or until its server ends; return the exit code. Raises
-    OSError if the secret cannot be kept."""
+    OSError if the secret cannot be kept, and Played if somebody else serves the game."""
     command = [sys.executable, "-m", "flatlands.server", "--game", str(game), "--author", "1"]
     environment, patient = _environment(game, os.environ), False
+    # The server has it too, and would keep it if this process were killed.
+    lock = _lock(game)
+    command += ["--lock-fd", str(lock)]
     output.install()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:
         before = _state(game)
-        server = subprocess.Popen([*command, *options], env=environment)
+        server = subprocess.Popen([*command, *options], env=environment, pass_fds=[lock])
         try:
             changed = _wait(server, game, before, patient)
         except KeyboardInterrupt:
@@ -101,10 +109,34 @@ def _files(game: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names if name[0] != ".")
 
 
+def _lock(game: Path) -> int:
+    """Return the descriptor of the game's lock, which nobody else has as long as it is open here
+    or in a server; the system frees it however they end. Its file says who has it. Raises Played,
+    and OSError."""
+    lock = os.open(_folder(game) / f"{game.stem}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        by = os.pread(lock, 1000, 0).decode()
+        os.close(lock)
+        raise Played(
+            f"{game} is played already, by {by}: go there, or end it before you play the game anew"
+        ) from None
+    os.ftruncate(lock, 0)
+    # The server adds where it is (server/__main__.py).
+    os.pwrite(lock, f"process {os.getpid()}".encode(), 0)
+    return lock
+
+
+def _folder(game: Path) -> Path:
+    """Return the folder of what is kept beside a game."""
+    return (game if game.is_dir() else game.parent) / STATE
+
+
 def _environment(game: Path, given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of the server: with a lasting secret and a lasting store, unless
     `given` names others."""
-    folder = (game if game.is_dir() else game.parent) / STATE
+    folder = _folder(game)
     secret = folder / "secret"
     if not secret.exists():
         folder.mkdir(exist_ok=True)

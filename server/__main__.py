@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gevent
@@ -33,6 +34,7 @@ from flatlands.server import settings as options
 from flatlands.server.garbage import keep_collecting
 from flatlands.stores.base import Store, StoreError
 from flatlands.stores.registry import open_store
+from flatlands.stores.sqlite import FILE
 
 if TYPE_CHECKING:
     from flatlands.server.app import Server
@@ -124,7 +126,11 @@ def _announce(settings: options.Settings, port: int) -> None:
             "gems, scores and cairns will be lost at the next restart, as files of a dyno are: "
             "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
         )
-    print(f"Flatlands is at http://{_browsable(settings.host)}:{port} (Ctrl-C ends it)", flush=True)
+    url = f"http://{_browsable(settings.host)}:{port}"
+    if settings.lock_fd is not None:
+        os.ftruncate(settings.lock_fd, 0)
+        os.pwrite(settings.lock_fd, f"process {os.getpid()} at {url}".encode(), 0)
+    print(f"Flatlands is at {url} (Ctrl-C ends it)", flush=True)
     others = _address_for_others(settings.host)
     if others is not None:
         print(f"Others in your network reach it at http://{others}:{port}", flush=True)
@@ -172,9 +178,34 @@ def _store(settings: options.Settings) -> Store | None:
         return None
     store = open_store(settings.store, settings.world, settings.broker_tls)
     if settings.listen_fd is None:
+        if settings.store.startswith(FILE):
+            _look_beside(settings, Path(settings.store.removeprefix(FILE)))
         store.open()
         games.note_fields(settings.game, store)
     return store
+
+
+def _look_beside(settings: options.Settings, file: Path) -> None:
+    """Raise StoreError if the game would begin anew in a file of its own, while what it has kept is
+    in the file beside that was once the store of all games."""
+    from flatlands.server.kept.lease import QUEUE
+
+    own, shared = games.store_file(settings.game), file.with_name(games.store_file(games.DEFAULT))
+    if file.name != own or file.exists() or not shared.exists():
+        return
+    beside = open_store(f"{FILE}{shared}", settings.world)
+    try:
+        queues, boards = beside.names()
+    finally:
+        beside.close()
+    # The game's name follows that of what is kept, or begins that of a board. A lease is no loss.
+    kept = [f" {name} " for name in (*queues, *boards) if not name.startswith(f"{QUEUE} ")]
+    if any(f" {file.stem}{end}" in name for name in kept for end in " ."):
+        raise StoreError(
+            f"{file} is not there, but {shared} has what this game kept before each game had a "
+            f"file of its own: give --store {FILE}{shared} (STORE_URL) to go on with that, or "
+            "another --store to begin anew"
+        )
 
 
 def _worker(server: "Server", stopping: Event, answers: int) -> "Worker":

@@ -45,6 +45,12 @@ def is_own(name: str) -> bool:
     return "/" in name or name.endswith(".py") or name in (".", "..")
 
 
+def store_file(name: str) -> str:
+    """Return the name of the file that is the store of a game, unless another store is named."""
+    path = Path(name).resolve() if is_own(name) else Path(name)
+    return f"{path.stem}.db"
+
+
 def check(name: str) -> None:
     """Raise Unfit if there is no such game."""
     path = Path(name)

@@ -39,9 +39,9 @@ SLUG_COMMIT = "HEROKU_SLUG_COMMIT"
 #: SECRET_KEY has fewer.
 TOKEN_LENGTH = 16
 
-#: The file that is the store of a world whose broker keeps nothing, and the variable in which
-#: systemd names the folder that it is in. The word for no store at all.
-STORE_FILE, STATE, NO_STORE = "flatlands.db", "STATE_DIRECTORY", "none"
+#: The variable in which systemd names the folder of the file that is the store of a world whose
+#: broker keeps nothing. The word for no store at all.
+STATE, NO_STORE = "STATE_DIRECTORY", "none"
 
 
 #: The command that the options are given to.
@@ -159,7 +159,7 @@ def option(
 
 
 def _hidden(convert: Callable[[str], Any] = str) -> Any:
-    """Return the field of an option that a supervisor gives its workers, without a variable."""
+    """Return the field of an option that a parent process gives, without a variable."""
     return field(metadata={"hidden": convert})
 
 
@@ -215,8 +215,8 @@ class Settings:
         "URL of the store, which keeps what lasts of the game: sqlite:///PATH for a file that "
         "all workers of this machine share, redis:// or another kind of it for servers on several "
         "machines, memory:// until this process ends, or none; without one, the broker if that "
-        f"is a Redis, or else the file {STORE_FILE} in $STATE_DIRECTORY or the working "
-        "directory",
+        f"is a Redis, or else a file of this game, such as {games.store_file(games.DEFAULT)}, in "
+        "$STATE_DIRECTORY or the working directory",
         variable="STORE_URL",
     )
     spread: int = option(
@@ -324,6 +324,8 @@ class Settings:
     worker: int | None = _hidden(int)
     reports: str | None = _hidden()
     clock: int | None = _hidden(int)
+    #: For a server of `flatlands play`: the descriptor of the lock, whose file says who has it.
+    lock_fd: int | None = _hidden(int)
 
 
 def _variable(option: "Field[Any]") -> str:
@@ -434,8 +436,8 @@ def read_some(
 ) -> Namespace:
     """Return what a parser reads, with the values of some of the server's options as well.
 
-    The names are those of the fields of Settings; `broker`, `broker_tls`, `store` and `secret` must
-    be among them. `arguments` are those of the process if None.
+    The names are those of the fields of Settings; `game`, `broker`, `broker_tls`, `store` and
+    `secret` must be among them. `arguments` are those of the process if None.
     """
     _add_options(parser, environment, [option for option in _OPTIONS if option.name in names])
     given = parser.parse_args(arguments)
@@ -481,15 +483,16 @@ def _resolve(given: dict[str, Any], environment: Mapping[str, str]) -> None:
             # It cannot be checked there, and without the link the workers would be separated.
             given["broker_tls"] = given["broker_tls"] or UNVERIFIED
     given["broker_tls"] = given["broker_tls"] or VERIFIED
-    given["store"] = _store(given["store"], given["broker"], environment.get(STATE, ""))
+    file = os.path.join(environment.get(STATE, ""), games.store_file(given["game"]))
+    given["store"] = _store(given["store"], given["broker"], file)
     # A worker whose arguments say "" has one from its supervisor.
     given["secret"] = given["secret"] or environment.get("SECRET_KEY") or None
 
 
-def _store(url: str, broker: str, folder: str) -> str | None:
+def _store(url: str, broker: str, file: str) -> str | None:
     """Return the URL of the store that a world uses, or None if nothing is to last.
 
-    `folder` is where files are kept; "" is the working directory.
+    `file` is the path of the one that is used if neither a store nor a broker keeps anything.
     """
     if url == NO_STORE:
         return None
@@ -497,7 +500,7 @@ def _store(url: str, broker: str, folder: str) -> str | None:
         return url
     members = members_of(broker)
     keeps = all(BACKENDS.get(member.partition(":")[0]) == REDIS_STORE for member in members)
-    return broker if keeps else f"sqlite:///{os.path.join(folder, STORE_FILE)}"
+    return broker if keeps else f"sqlite:///{file}"
 
 
 def raise_descriptor_limit() -> int:

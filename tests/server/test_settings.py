@@ -144,6 +144,9 @@ def test_help_lists_every_option_with_its_variable(capsys):
     [
         ({}, "sqlite:///flatlands.db"),
         ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/flatlands.db"),
+        ({"GAME": "paint", "STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/paint.db"),
+        ({"GAME": "./games/snake"}, "sqlite:///snake.db"),
+        ({"GAME": "games/quiet/game.py"}, "sqlite:///game.db"),
         ({"BROKER_URL": "nats://n"}, "sqlite:///flatlands.db"),
         ({"BROKER_URL": "redis://a"}, "redis://a"),
         ({"BROKER_URL": "valkey://a"}, "valkey://a"),

@@ -1,0 +1,82 @@
+"""`flatlands play` as a program: one game is played once at a time."""
+
+import os
+import re
+import signal
+import sys
+
+import pytest
+
+from flatlands.__main__ import main
+from flatlands.loadtest.kit.processes import Program
+from tests.brokers.redis_servers import eventually
+from tests.processes import PATIENCE, ROOT, python
+
+pytestmark = pytest.mark.process
+
+PLAY = "-m", "flatlands", "play"
+HERE = {"PYTHONPATH": str(ROOT)}
+
+
+def playing(folder, *options, game="."):
+    """Return `flatlands play` in a folder, and where its server is."""
+    command = [sys.executable, *PLAY, game, "--port", "0", *options]
+    program = Program(command, "play", folder=folder, environment=HERE)
+    return program, program.ready(r"http://localhost:\d+", PATIENCE)[0]
+
+
+def refused(folder, *options, game="."):
+    """Play a game that is played; return by which process and where, as the sentence says."""
+    ended = python(*PLAY, game, "--port", "0", *options, cwd=folder, env={**os.environ, **HERE})
+    assert ended.returncode == 2 and ended.stdout == ""
+    said = re.fullmatch(
+        r"flatlands: \S+ is played already, by process (\d+) at (\S+): go there, or end it before "
+        r"you play the game anew\n",
+        ended.stderr,
+    )
+    assert said, ended.stderr
+    return int(said[1]), said[2]
+
+
+@pytest.fixture
+def game(tmp_path):
+    """The folder of a new game."""
+    folder = tmp_path / "mygame"
+    assert main(["new", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_game_is_played_once_at_a_time_whatever_the_options(game, workers):
+    first, url = playing(game, "--workers", workers)
+    with first:
+        [server] = first.process.children()
+        assert refused(game, "--broker", "null://") == (server.pid, url)
+        # It starts anew, and still has the game to itself.
+        (game / "more.py").touch()
+        again = first.ready(r"http://localhost:\d+", PATIENCE)[0]
+        [server] = first.process.children()
+        assert refused(game, "--store", "none") == (server.pid, again)
+    second, _ = playing(game, "--workers", workers)
+    second.end()
+
+
+def test_a_game_can_be_played_again_once_whoever_played_it_was_killed(game):
+    first, url = playing(game)
+    with first:
+        [server] = first.process.children()
+        first.process.kill()
+        first.process.wait(PATIENCE)
+        # Its server goes on, and has the game until it ends too, however that happens.
+        assert refused(game) == (server.pid, url)
+        server.send_signal(signal.SIGKILL)
+        eventually(lambda: not server.is_running(), "it was not killed")
+        second, _ = playing(game)
+        second.end()
+
+
+def test_two_games_of_one_folder_are_played_side_by_side(game):
+    (game / "other.py").write_text((game / "game.py").read_text())
+    with playing(game)[0], playing(game, game="other.py")[0]:
+        refused(game)
+        refused(game, game="other.py")

@@ -17,7 +17,7 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
-from flatlands.server.game import Game
+from flatlands.server.game import Game, kept_as
 from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.layer import Layer
@@ -107,7 +107,6 @@ class Node:
 
         self.fences = Fences(bus, self.receive)
         self.swap = BrokerSwap(bus, self.peers, self.keeper, self.fences, connect, self.hear, spawn)
-        self.strangers = Strangers(id, self.channels.ground, self.keeper, loop, self.peers)
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
@@ -142,6 +141,8 @@ class Node:
         # What is played, and the things that it has in squares.
         self.play = Play(self, game)
         self.game = self.play.game
+        name, ground = kept_as(type(self.game)), self.channels.ground
+        self.strangers = Strangers(id, name, ground, self.keeper, loop, self.peers)
         layers = cast("list[Layer]", self.replicas.layers)
         fetch = self.play.lying.fetch
         self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)

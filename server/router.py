@@ -71,7 +71,7 @@ class Router(Sole):
         #: asked to go, "" if they came from elsewhere.
         self._asked: dict[int, str] = {}
         self._oblivion = Agenda(self._loop, lambda id, _due: self._asked.__delitem__(id))
-        self._lease = Lease(f"plan {bus.channels.ground}", keeper, self._loop, self)
+        self._lease = Lease(f"plan {bus.channels.rules}", keeper, self._loop, self)
 
     def start(self) -> None:
         """Begin to follow the plan, if there is an address, and to make it, if there is a store."""

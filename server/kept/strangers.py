@@ -15,8 +15,9 @@ from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.squares.peers import Peers, silent
 from flatlands.stores.base import NEVER, Item, Store
 
-#: The name of the queue in the store begins with QUEUE, and that of the ground follows. It has one
-#: item, which is a group, with MOST ids at most.
+#: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
+#: follow: nodes of other games are no strangers. It has one item, which is a group, with MOST ids
+#: at most.
 QUEUE, ITEM, MOST = "alive", "last", 32
 
 #: ms between two looks; and ms for which a stranger that was seen once counts.
@@ -24,12 +25,14 @@ EVERY, COUNTS_FOR = 5000, 15_000
 
 
 class Strangers:
-    """Finds strangers: servers that share this node's store, but not its broker. `ground` is the
-    seed and the side, as in the names of channels.
+    """Finds strangers: servers that share this node's store, but not its broker. `game` is the
+    name by which the store knows the game, and `ground` as in the names of channels.
     """
 
-    def __init__(self, node: int, ground: str, keeper: Keeper, loop: Loop, peers: Peers) -> None:
-        self._queue = f"{QUEUE} {ground}"
+    def __init__(
+        self, node: int, game: str, ground: str, keeper: Keeper, loop: Loop, peers: Peers
+    ) -> None:
+        self._queue = f"{QUEUE} {game} {ground}"
         self._id = node
         self._keeper = keeper
         self._loop = loop

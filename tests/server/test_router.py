@@ -1,15 +1,19 @@
 """Machines with addresses: which node makes the plan of their districts, and how players go from
 one to another. Nobody is lost or doubled, and nobody sees a walker stop."""
 
+from functools import partial
+
 import pytest
 
 from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.districts import COLUMNS, Line
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
+from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR
 from flatlands.server.router import ASKED_AGAIN, GONE_AFTER, HOLDS, RESTS
 from flatlands.server.squares.peers import Load
+from flatlands.testkit import harness
 from flatlands.world.track import Goal, Heading
 from tests.server.harness import Clock, Harness, clock_stores
 
@@ -138,6 +142,19 @@ def test_another_node_goes_on_with_the_plan_when_its_maker_dies():
         machines.run(500)
         assert told(machines) == plan and len(plan) == 1
     assert maker(machines).node.router._lease.term == 2
+
+
+def test_machines_of_another_game_that_use_the_same_store_make_a_plan_of_their_own(monkeypatch):
+    machines = world(A, B)
+    monkeypatch.setattr(harness, "Node", partial(Node, plays="another game"))
+    machines._addresses.append(C)
+    other = machines.host()
+    for host in machines.hosts[:2]:
+        # One that was never ready waits for those of other games to go.
+        machines.network.cuts |= {(other.broker, host.broker), (host.broker, other.broker)}
+    machines.run(4000)
+    assert [host.node.router._lease.sure for host in machines.hosts].count(True) == 2
+    assert other.node.router.plan == C
 
 
 def test_a_machine_that_is_gone_has_no_district_any_more():

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from flatlands.games.paint.game import Game as Paint
 from flatlands.server.kept.strangers import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
 from tests.server.harness import Clock, Harness, clock_stores
@@ -74,6 +75,14 @@ def test_a_server_that_was_seen_before_the_store_failed_is_no_stranger(caplog):
     first.node.keeper.store = store
     two.run(4 * EVERY)
     assert APART not in caplog.text and apart(two) == [False]
+
+
+def test_a_server_of_another_game_that_uses_the_same_store_is_no_stranger(caplog):
+    two = sharing(1)
+    two.play, two.options = Paint, None
+    cut(two, two.host())
+    two.run(60_000)
+    assert APART not in caplog.text and apart(two) == [False, False]
 
 
 @pytest.mark.interpreted

@@ -213,10 +213,7 @@ class Node:
         obey = self._news.get(kind)
         if obey is None:
             raise Malformed("what belongs to a square")
-        # Of an incompatible node that is not also a peer, only the heartbeats are believed.
-        node, peers = fields[0], self.peers
-        fits = node in peers.peers or node not in peers.incompatible
-        if fits or kind == peer_protocol.HEARTBEAT:
+        if kind == peer_protocol.HEARTBEAT or fields[0] not in self.peers.incompatible:
             obey(*fields)
 
     def tell(self, name: str, fields: list[Any], around: list[int]) -> None:

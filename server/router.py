@@ -139,8 +139,8 @@ class Router(Sole):
         peers = self._peers
         if peers.state == ALIVE and peers.load.machine:
             yield peers.load.machine
-        for id, peer in peers.peers.items():
-            if peer.state == ALIVE and peer.load.machine and id not in peers.incompatible:
+        for peer in peers.peers.values():
+            if peer.state == ALIVE and peer.load.machine:
                 yield peer.load.machine
 
     def told(self, node: int, term: int, plan: list[Any]) -> None:

@@ -64,7 +64,11 @@ BROKEN_AFTER = 2.5
 NODES_LIMIT = 4096
 
 #: Why another node is incompatible with this one.
-OTHER_BROKERS = "another server of this world uses other brokers than this one: compare their URLs"
+OTHER_BROKERS = (
+    "another server of this world has another BROKER_URL than this one (the number of a Redis "
+    "database counts too), so that the players of the two do not see each other: give both the "
+    "same one, or give each world a name of its own with --world"
+)
 OTHER_GROUND = (
     "another server of this world has another seed, side or game than this one, or another version "
     "of the game: compare them, or give each world a name of its own with --world"
@@ -200,7 +204,7 @@ class Peers:
         #: This node's state, as in its heartbeats.
         self.state = STARTING
         #: Incompatible nodes -> (until when they count, the reason). The key is the node's id, or
-        #: the reason itself if the id is unknown.
+        #: the reason itself if the id is unknown. Only their heartbeats are believed.
         self.incompatible: dict[int | str, tuple[int, str]] = {}
         #: What is wrong with the servers of the broker that do not answer.
         self.broken: list[str] = []
@@ -259,7 +263,7 @@ class Peers:
 
     def _against_settling(self) -> list[str]:
         """Return the reasons why a node that was never ready waits for incompatible ones to go."""
-        if any(p.state != STARTING and id not in self.incompatible for id, p in self.peers.items()):
+        if any(peer.state != STARTING for peer in self.peers.values()):
             return []
         return sorted({reason for _, reason in self.incompatible.values()})
 
@@ -376,9 +380,12 @@ class Peers:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
         if ring != self._bus.broker.identity and ring not in self._bus.identities:
-            # It counts as a node like others nevertheless, since some of its squares may be on the
-            # same brokers.
+            # It is heard even so: Redis has one space of channels for all its databases, and two
+            # URLs may name one broker. Its store is probably another one, too.
             self.note_incompatible(node, OTHER_BROKERS, silence)
+            if self.peers.pop(node, None) or self.dead.pop(node, None):
+                self._gone(node, True)
+            return
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every

@@ -348,13 +348,17 @@ class HeardSquare:
         if kind not in peer_protocol.OF_SQUARES or tuple(fields[:2]) != self.square:
             raise Malformed("a message for another square")
         column, row, node, *fields = fields
+        if node in self._around.peers.incompatible:
+            # It is on another database of the same Redis.
+            return
         if kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(node, *fields)
         elif kind in _BESIDES:
             _BESIDES[kind](self, *fields)
         elif node == self._around.node:
+            # Only of a batch the number comes after another field.
             batch = kind == peer_protocol.BATCH
-            number = fields[1 if batch else 0]
+            number = fields[int(batch)]
             self._own_came(number)
             if batch:
                 # An earlier batch was lost, or this one came too late, or twice.

@@ -9,7 +9,7 @@ from flatlands.brokers import ring
 from flatlands.brokers.redis.cluster import slot_of
 from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
-from flatlands.server.squares.peers import DEAF, UNREADABLE
+from flatlands.server.squares.peers import DEAF, OTHER_BROKERS, UNREADABLE
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess
@@ -151,6 +151,24 @@ def test_a_server_with_another_key_is_incompatible(redis, other):
             ready(server)
             assert stats(server)["nodes"] == stats(stray)["nodes"] == 1
         assert "another server has another key or none" in server.errors()
+
+
+def test_servers_with_two_databases_of_one_redis_are_two_worlds_and_say_so(redis):
+    one, two = (f"{url_of(redis)}/{number}" for number in (11, 12))
+    with starting("--broker", one, "--store", one, SECRET_KEY="one") as [server]:
+        ready(server)
+        with starting("--broker", two, "--store", two, SECRET_KEY="one") as [stray]:
+            eventually(lambda: stray.reasons() == [OTHER_BROKERS], "unnoticed")
+            ready(server)
+            a, b = SocketClient(server.port).hello("A"), SocketClient(stray.port).hello("B")
+            heard = stats(server)["counted"]["incompatible"]
+            b.walk(1, 0)
+            together([a, b], lambda: stats(server)["counted"]["incompatible"] > heard + 2)
+            assert all(set(each.model.players) == {each.model.id} for each in (a, b))
+            assert stats(server)["nodes"] == stats(stray)["nodes"] == 1
+            a.close()
+            b.close()
+        assert OTHER_BROKERS in server.errors()
 
 
 @pytest.mark.parametrize("key", [{"SECRET_KEY": "one"}, {}], ids=["one key", "no key"])

@@ -120,6 +120,28 @@ def test_a_server_with_other_brokers_is_incompatible(one):
     assert reasons(one.hosts[0]) == [] and reasons(other) == [OTHER_BROKERS]
 
 
+def test_what_a_server_with_other_brokers_says_is_heard_but_not_believed(one, caplog):
+    [host] = one.hosts
+    other = one.host()
+    one.run(5000)
+    a, b = one.place("A", (0, 0)), one.place("B", (0, 0), host=other)
+    one.run(3000)
+    assert a.sees(b) and b.sees(a)
+    # As with databases of one Redis, its messages come even so.
+    other.broker.identity = "another ring"
+    one.run(3000)
+    late = one.place("C", (0, 0), host=other)
+    late.walk(1, 0)
+    one.run(3000)
+    assert not (a.sees(b) or b.sees(a) or a.sees(late) or late.sees(a)) and b.sees(late)
+    assert not host.node.peers.peers and not other.node.peers.peers
+    assert warned(caplog, OTHER_BROKERS) == 2
+    other.node.takeovers.ask(a.id, lambda _granted: None)
+    one.run(1000)
+    assert a.connection.closed is None and a.id in host.node.residents.by_id
+    assert not host.loop.stats["malformed"] and a.model.linked
+
+
 @pytest.mark.parametrize("forged", [False, True])
 def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, forged):
     def hear_what_cannot_be_read(harness):

@@ -663,9 +663,10 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
 
 def test_a_page_that_lost_its_player_to_another_asks_before_it_comes_back(play, open_page):
     page = play("Double")
-    token = page.evaluate("localStorage.getItem('flatlands.token')")
+    # As another device has it to which somebody took all that a browser keeps of a player.
+    kept = page.evaluate("({ ...localStorage })")
     other = open_page()
-    other.evaluate("(token) => localStorage.setItem('flatlands.token', token)", token)
+    other.evaluate("(kept) => Object.assign(localStorage, kept)", kept)
     enter(other, "Double")
     page.get_by_text("You went on playing").wait_for()
     time.sleep(1.5)

@@ -82,6 +82,14 @@ def await_refusal(broker: Broker, channel: str, payload: bytes) -> int:
     return accepted
 
 
+def await_trouble(broker: Broker) -> None:
+    """Wait until the broker knows of a link that does not work."""
+    deadline = time.monotonic() + PATIENCE
+    while not any(link.trouble for link in broker.links()):
+        assert time.monotonic() < deadline, "the loss of a link is not noticed"
+        gevent.sleep(0.02)
+
+
 def await_log(caplog: Any, text: str, times: int = 1) -> None:
     """Wait until `times` log records contain the text."""
     deadline = time.monotonic() + PATIENCE

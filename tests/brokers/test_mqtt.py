@@ -8,7 +8,7 @@ from gevent.event import Event
 
 from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
-from tests.brokers.faults import await_log, drain, exchange, make_live
+from tests.brokers.faults import await_log, exchange, make_live
 from tests.brokers.mosquitto_servers import running
 from tests.brokers.servers import PATIENCE
 
@@ -43,9 +43,10 @@ def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
             broker.publish(SQUARE, b"a batch")
             gevent.sleep(0.05)
         assert watching.communicate()[0] == b"a batch\n"
-        drain(broker, 0.2)
         subprocess.run(["mosquitto_pub", *where, "-m", "hello"], check=True, timeout=PATIENCE)
-        assert broker.receive(PATIENCE) == Message(SQUARE, b"hello")
+        while (heard := broker.receive(PATIENCE)) == Message(SQUARE, b"a batch"):
+            pass
+        assert heard == Message(SQUARE, b"hello")
         too_large = b"x" * (PACKET_LIMIT + 1)
         subprocess.run(
             ["mosquitto_pub", *where, "-s"], input=too_large, check=True, timeout=PATIENCE

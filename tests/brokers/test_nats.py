@@ -9,7 +9,7 @@ from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.nats import parse, subject_of
 from tests.brokers.faults import PATIENCE, Ledger, await_log, await_publish, exchange, make_live
 from tests.brokers.nats_servers import running
-from tests.brokers.servers import free_port
+from tests.brokers.servers import eventually, free_port
 from tests.processes import Proxy
 
 
@@ -31,7 +31,7 @@ def test_messages_are_found_however_the_stream_is_cut():
 @pytest.mark.process
 def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
     with running("max_pending: 1MB", 'write_deadline: "1s"') as server:
-        proxy = Proxy(server.port)
+        proxy, told = Proxy(server.port), (server.folder / "log").read_text
         try:
             slow = opened(f"nats://127.0.0.1:{proxy.port}")
             publisher = opened(server.url)
@@ -40,7 +40,7 @@ def test_a_subscriber_that_is_too_slow_is_cut_off_and_told_so(opened):
             for _ in range(400):
                 # The server slows down clients that publish faster than others receive.
                 await_publish(publisher, "a", bytes(PAYLOAD_LIMIT))
-            gevent.sleep(1.5)
+            eventually(lambda: gevent.sleep(0.02) or "Slow Consumer" in told(), "it is not cut off")
             proxy.flow()
             items = []
             while not (items and isinstance(items[-1], Reset)):

@@ -6,7 +6,15 @@ import gevent
 import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from tests.brokers.faults import Ledger, await_log, await_reset, exchange, make_live
+from tests.brokers.faults import (
+    PATIENCE,
+    Ledger,
+    await_log,
+    await_publish,
+    await_reset,
+    exchange,
+    make_live,
+)
 from tests.brokers.redis_servers import LOGIN, running, running_pair, stop_saving
 from tests.brokers.servers import eventually
 
@@ -70,8 +78,8 @@ def test_a_link_leaves_a_server_that_became_a_replica_though_it_stays_connected(
         pair.address.leads_to = pair.primary
         assert await_reset(broker, "a") == {"a"}
         other = opened(pair.primary.url)
-        other.publish("a", b"from a newcomer")
-        assert broker.receive(20).payload == b"from a newcomer"
+        await_publish(other, "a", b"from a newcomer")
+        assert broker.receive(PATIENCE).payload == b"from a newcomer"
         exchange(broker, "a")
 
 

@@ -7,7 +7,7 @@ import zmq
 from flatlands.brokers.zeromq.forwarder import FORGET_S, LATE_S, Relay
 from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER
 from flatlands.loadtest.kit.brokers import free_ports
-from tests.brokers.faults import await_reset, drain, exchange, make_live
+from tests.brokers.faults import await_log, await_reset, drain, exchange, make_live
 
 
 def frame(kind, epoch, sent, broker=b"8 bytes.", payload=b"payload"):
@@ -87,6 +87,7 @@ def test_a_broker_accepts_only_what_a_forwarder_would_send(opened):
 def test_a_missing_forwarder_is_logged_once(opened, caplog):
     pull, pub = free_ports(2)
     broker = opened(f"zeromq://127.0.0.1:{pull}?pub={pub}")
+    await_log(caplog, "no forwarder answers")
     assert drain(broker, 1) == []
     assert caplog.text.count("no forwarder answers") == 1
 

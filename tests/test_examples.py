@@ -116,11 +116,19 @@ def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
 
     ada.until(is_near)
     ada.send(6, "stop")
-    ada.pump(1.5)
-    ada.go(0, -6 * 1024)
-    ada.until(lambda: ada.at() == (0, -6 * 1024))
-    ada.pump(1.5)
-    assert not is_near() and max(map(abs, ada.at(duckling))) > 3 * 1024
+
+    def is_left_alone():
+        return max(abs(a - b) for a, b in zip(ada.at(), ada.at(duckling), strict=True)) > 3 * 1024
+
+    # A bot that has little CPU time may hear it late, and follow once more.
+    for there in ((0, -6 * 1024), (-8 * 1024, 4 * 1024)) * 5:
+        ada.pump(1.5)
+        ada.go(*there)
+        ada.until(lambda there=there: ada.at() == there)
+        ada.pump(1.5)
+        if is_left_alone():
+            break
+    assert is_left_alone()
 
 
 def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_after_a_resync(

@@ -70,5 +70,5 @@ def test_a_configuration_that_makes_no_sense_is_refused(worker):
     jobs = jobs_of(SERIES["go-redis"], 2, worker)
     assert [job.command for job in jobs] == [(worker,)] * 4
     for argument in ("", "{}", '{"publishers": [0], "size": 19}'):
-        answer = subprocess.run([worker, argument], capture_output=True, text=True, timeout=10)
+        answer = subprocess.run([worker, argument], capture_output=True, text=True, timeout=60)
         assert answer.returncode == 2 and "one argument is needed" in answer.stderr

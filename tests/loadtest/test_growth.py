@@ -26,6 +26,7 @@ from flatlands.server.players.spots import spread_square
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.processes import PATIENCE
+from tests.quiet import tries
 
 # The law
 
@@ -164,7 +165,7 @@ def test_all_series_can_be_measured(sets, tmp_path):
     sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=6, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
     sets(sizes, SETTLED=0.5)
     sets(nodes, KNOWN=2.0, IN_STEP=1.0, LATE=5000.0, SLOW=5000.0)
-    for _ in range(3):
+    for _ in tries(3):
         found = {}
         study = run.Growth(SimpleNamespace(charts=tmp_path), None)
         with signals.remembered():

@@ -126,7 +126,7 @@ def test_all_deliveries_come_and_what_a_server_withholds_is_missing(
 ):
     monkeypatch.setattr(client, "WARM_UP", 0.2)
     # The run ends with the last delivery, which may be slow on a busy machine.
-    monkeypatch.setattr(client, "DRAIN", 2.0 if withheld else PATIENCE)
+    monkeypatch.setattr(client, "DRAIN", 6.0 if withheld else PATIENCE)
     if withheld:
         # All of these players hear each other, and the count believes in a third more.
         monkeypatch.setattr(

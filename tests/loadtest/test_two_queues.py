@@ -188,7 +188,7 @@ def test_a_broker_that_dies_while_it_is_measured_is_reported(out):
 
 @pytest.mark.load
 def test_a_benchmark_that_is_stopped_reports_and_leaves_no_process(out):
-    with measuring(out, "memory,redis-buffered") as (process, seen):
+    with measuring(out, "memory,redis-buffered", seconds=5) as (process, seen):
         seen += children_at_work(process, 3, busy=0.1)
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=PATIENCE)

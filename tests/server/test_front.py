@@ -1,6 +1,7 @@
 """What strangers do to a whole server over HTTP, and what its players notice."""
 
 import socket
+import time
 
 import pytest
 
@@ -11,6 +12,7 @@ from flatlands.server.port import listen
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
 from tests.processes import serving
+from tests.quiet import tries
 from tests.server.servers import ask, stats, until
 from tests.server.test_handshake import HANDSHAKE, Client
 from tests.socket_client import SocketClient
@@ -33,22 +35,28 @@ def slow():
 
 @pytest.mark.parametrize("path", [b"/nothing", b"/healthz", b"/main.js"])
 def test_a_player_is_answered_between_two_requests_of_one_connection(slow, path):
-    player, flood = SocketClient(slow.port).hello("P"), Client(slow).socket
-    flood.sendall(GET.replace(b"/nothing", path) * 90)
-    begun = flood.recv(65536)
+    for _ in tries():
+        player, flood = SocketClient(slow.port).hello("P"), Client(slow).socket
+        began = time.monotonic()
+        flood.sendall(GET.replace(b"/nothing", path) * 90)
+        begun = flood.recv(65536)
 
-    def pongs():
-        return sum(message[0] == 23 for message in player.messages)
+        def pongs(player=player):
+            return sum(message[0] == 23 for message in player.messages)
 
-    before = pongs()
-    player.ping()
-    player.until(lambda: pongs() > before)
-    flood.setblocking(False)
-    try:
-        begun += flood.recv(1 << 20)
-    except BlockingIOError:
-        pass
-    assert 0 < begun.count(b"HTTP/1.1 ") < 90
+        before = pongs()
+        player.ping()
+        player.until(lambda before=before, pongs=pongs: pongs() > before)
+        flood.setblocking(False)
+        try:
+            begun += flood.recv(1 << 20)
+        except BlockingIOError:
+            pass
+        answers = begun.count(b"HTTP/1.1 ")
+        # Who looks later may find that all were answered in turn.
+        if answers < 90 or time.monotonic() - began < 0.3:
+            break
+    assert 0 < answers < 90
 
 
 def test_strangers_cause_no_traceback_and_little_log_whatever_they_send():

@@ -87,12 +87,13 @@ def test_bots_share_two_machines_and_leave_one_that_is_drained(machines):
         assert shake(server, Origin=f"http://127.0.0.1:{other.port}") == 101
         assert shake(server, Origin="https://elsewhere.example.org") == 403
     server, other = (a, b) if stats(a)["residents"] else (b, a)
-    before = counted(other, "moved_here")
+    before, sent = counted(other, "moved_here"), counted(server, "moved_to")
     players = stats(server)["residents"]
     assert ask(server, "admin/drain", ADMIN, "POST")[0] == 200
     play(bots, lambda: stats(server)["residents"] == 0)
     # A bot that gets no answer within 300 ms joins again, as the same player.
-    assert 0 < counted(other, "moved_here") - before <= players
+    assert counted(other, "moved_here") - before <= players
+    assert counted(server, "moved_to") > sent
     play(bots, lambda: all({*bot.players} == ids for bot in bots))
     for bot in bots:
         bot.leave()

@@ -18,6 +18,7 @@ from flatlands.server.things import declare
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.server.harness import Harness, node_batch
+from tests.server.servers import until
 
 CHANNELS = Channels(WORLD, 2013, 16)
 
@@ -191,7 +192,7 @@ def test_a_failure_on_one_message_does_not_stop_the_rest(monkeypatch, caplog):
     listener = gevent.spawn(node.listen, node.bus.broker)
     for payload in (b"bad", b"worse", b"good"):
         broker.publish("a", payload)
-    gevent.sleep(0.05)
+    until(lambda: len(taken) == 3)
     assert taken == [b"bad", b"worse", b"good"]
     assert node.stats["errors"] == 2 and "a test" in caplog.text
     node.loop.end()

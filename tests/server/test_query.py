@@ -66,7 +66,7 @@ class World:
         until(lambda: all(node.peers.state == ALIVE for node in self.nodes))
         self.watcher = Watcher(open_broker(name), "flatlands")
 
-    def asker(self, seconds=5.0, most=1000, store=None):
+    def asker(self, seconds=PATIENCE, most=1000, store=None):
         source = Source(
             self.watcher.ground, self.watcher.node.grid, store or self.store, self.watcher
         )
@@ -415,7 +415,8 @@ def test_a_broker_inside_one_process_is_refused_with_a_sentence():
 
 @pytest.mark.process
 def test_rows_that_are_left_out_and_a_statement_that_takes_too_long_are_reported():
-    with run_url(Redis) as url, serving(BROKER_URL=url, STORE_URL="none", WALKERS="3"):
+    with run_url(Redis) as url, serving(BROKER_URL=url, STORE_URL="none", WALKERS="3") as server:
+        until(lambda: stats(server)["herd"] == 3)
         ended = query("--json", "--rows", "2", "SELECT name FROM player", BROKER_URL=url)
         assert ended.returncode == 0 and len(ended.stdout.splitlines()) == 2
         assert ended.stderr == "flatlands: the first 2 rows: --rows shows more\n"

@@ -110,7 +110,10 @@ def page(tmp_path_factory):
         world.watcher.start()
         # By now the players that walked a little have been heard, and stand.
         gevent.sleep(5)
-        yield Page(world, url)
+        page = Page(world, url)
+        known = "SELECT count(*), sum(walking) FROM player"
+        until(lambda: page.asker.ask(known).rows == [(len(page.players), 0)])
+        yield page
 
 
 def stop(node, resident):

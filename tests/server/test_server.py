@@ -58,7 +58,7 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
 
 
 def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
-    monkeypatch.setattr(app, "HELLO_WITHIN", 1000)
+    monkeypatch.setattr(app, "HELLO_WITHIN", 3000)
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
     watcher.until(lambda: watcher.model.pictures)
@@ -68,7 +68,7 @@ def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeyp
     square = player.model.players[player.model.id].square
     together((watcher, player), lambda: square in watcher.model.dots)
     # The watcher is still there when a client that says nothing has been closed.
-    end = time.monotonic() + 3
+    end = time.monotonic() + 5
     together((watcher, player), lambda: time.monotonic() > end)
     told = stats(server)
     assert watcher.closed is None and told["maps"] == 1 and told["strangers"] >= 1
@@ -177,10 +177,10 @@ def test_an_idle_server_sleeps():
 
     with serving("--walkers", "0") as server:
         time.sleep(1)
-        before = wake_ups()
+        before, began = wake_ups(), time.monotonic()
         time.sleep(4)
         # It wakes for the heartbeat, its echo and the watch, each once a second.
-        assert wake_ups() - before <= 40
+        assert wake_ups() - before <= 10 * (time.monotonic() - began)
 
 
 def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(monkeypatch):

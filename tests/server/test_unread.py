@@ -160,8 +160,9 @@ def test_lines_that_do_not_fit_are_counted(tmp_path):
     before = [line for line in lines[:at] if line.startswith("line ")][-1]
     after = next(line for line in lines[at:] if line.startswith("line "))
     gone = int(after.split()[1]) - int(before.split()[1]) - 1
-    # The lines from threads are the others that were left out: one after 400 of the game's.
-    assert gone <= count <= gone + gone // 400 + 2
+    # The lines from threads are the others that were left out: one after 400 of the game's, and
+    # threads that had to wait may all write at once.
+    assert gone <= count <= gone + int(after.split()[1]) // 400 + 1
 
 
 def test_the_last_lines_are_written_if_the_reader_is_only_slow():
@@ -237,7 +238,8 @@ def test_a_game_that_has_changed_is_served_anew_while_nobody_reads(tmp_path):
         with unread(output, module=module) as author:
             [first] = children(author, "--author")
             game.write_text(game.read_text() + "\n# changed\n")
-            until(lambda: author.serves() and children(author, "--author") != [first])
+            until(lambda: children(author, "--author") not in ([], [first]))
+            until(author.serves)
             walks(author.port)
             author.stop()
 

@@ -11,7 +11,7 @@ from flatlands.stores import redis, sqlite
 from flatlands.stores.registry import open_store
 
 #: Items in one claim, ms of a lease, seconds of work.
-MOST, LEASE, WORK = 50, 6000, 0.02
+MOST, LEASE, WORK = 50, 12_000, 0.02
 
 
 # On a busy machine each of several consumers takes long.

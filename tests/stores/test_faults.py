@@ -22,7 +22,7 @@ from flatlands.stores.base import NEVER, Item, StoreError
 from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.servers import eventually
-from tests.processes import ROOT, python
+from tests.processes import PATIENCE, ROOT, python
 
 #: How many jobs there are, and the bound of their delays in ms.
 JOBS, DELAY = 3000, 900
@@ -333,11 +333,11 @@ def test_a_redis_that_is_killed_or_stalled_is_reported_and_used_again(opening, m
     monkeypatch.setattr(redis, "TIMEOUT", 0.5)
     with redis_servers.running() as server:
         store = opening(server.url)
-        assert store.put("q", [item()]) == 1
+        eventually(lambda: works(store), "a store does not work")
         server.stall()
         began = time.monotonic()
         assert sentence(store).startswith(f"Redis at {server.url} does not answer as it should: ")
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < PATIENCE
         server.resume()
         eventually(lambda: works(store), "a store does not come back after a stall")
         server.kill()
@@ -435,10 +435,11 @@ def test_a_redis_that_became_a_replica_is_left_for_the_one_that_has_its_address(
 def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(opening, monkeypatch):
     with redis_servers.running() as server:
         server.kill()
+        monkeypatch.setattr(redis, "OPEN_WITHIN", PATIENCE)
         begins = gevent.spawn(opening(server.url).open)
         gevent.sleep(0.5)
         server.start()
-        begins.get(timeout=redis.OPEN_WITHIN)
+        begins.get(timeout=PATIENCE)
         monkeypatch.setattr(redis, "OPEN_WITHIN", 0.5)
         server.kill()
         assert "does not answer as it should" in broken(opening(server.url).open)
@@ -505,7 +506,7 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
             # Not by communicate, which forgets what readline has read ahead.
             lines += consumers[0].stdout.readlines()
             for consumer in consumers[1:]:
-                lines += consumer.communicate(timeout=60)[0].splitlines(keepends=True)
+                lines += consumer.communicate(timeout=2 * PATIENCE)[0].splitlines(keepends=True)
                 assert consumer.returncode == 0
         finally:
             for consumer in consumers:

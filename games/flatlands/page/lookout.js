@@ -270,11 +270,12 @@ export class Lookout {
     this.marked = goal?.dot ?? null;
     this.canvas.style.cursor = this.fingers.size > 0 ? 'grabbing'
       : goal !== null && goal.label !== FLAG && !live ? 'pointer' : 'grab';
-    this.hud.atlas.tell(goal && this.#wordsOf(goal), aim && this.#wordsOf(aim));
+    const around = goal?.dot && goal.label === FLAG ? `${dotLine(goal.dot, this.#channels())}, here · ` : '';
+    this.hud.atlas.tell(goal && around + this.#wordsOf(goal), aim && this.#wordsOf(aim));
   }
 
   /** Return what a css px means: the topmost place with a name, a dot, or else the ground, which means nothing to
-   * those who only watch. It may be missed by `reach` css px.
+   * those who only watch. It may be missed by `reach` css px. In the dot in which the player is, it means the ground.
    * @returns {Goal | null} */
   #goalAt(cssX, cssY, reach) {
     const { gaze } = this, side = this.#side(), { x, y } = gaze.toWorld(cssX, cssY), finger = REACH * side / gaze.scale;
@@ -282,10 +283,12 @@ export class Lookout {
       Math.abs(cssX - px) < w + reach / 2 && Math.abs(cssY - py) < h + reach / 2).at(-1);
     if (named !== undefined) return { x: named.x, y: named.y, reach: THERE, label: named.label };
     const dot = this.state.atlas.dotNear(x, y, reach / gaze.scale);
-    if (dot === null) return this.live ? null : { x: x * side, y: y * side, reach: Math.max(THERE, finger), label: FLAG };
+    const ground = { x: x * side, y: y * side, reach: Math.max(THERE, finger), label: FLAG };
+    if (dot === null) return this.live ? null : ground;
     const half = 2 ** dot.grain * side / 2;
-    return { x: firstOf(dot.col, dot.grain) * side + half, y: firstOf(dot.row, dot.grain) * side + half, reach: half,
+    const goal = { x: firstOf(dot.col, dot.grain) * side + half, y: firstOf(dot.row, dot.grain) * side + half, reach: half,
       label: dotLine(dot, this.#channels()), dot };
+    return this.live || !this.#isAt(goal) ? goal : { ...ground, dot };
   }
 
   /** Return what and where a goal is, such as "Gull Light, 90 tiles north-east". @param {Goal} goal */

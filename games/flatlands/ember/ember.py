@@ -178,7 +178,8 @@ class Relay(Part):
             return
         if self.embers.forget(ember, [ember.again(until=now)]):
             self.tell_world("ember", 0, ember.until, "")
-        raise Refused("missed", "the ember has gone out: it must be carried all the way")
+        # Pages tell their players of this one.
+        raise Refused("ember", "the ember has gone out: it must be carried all the way")
 
     def _beside(self, me: Me, player: int) -> Tile | None:
         """Return the tile of another player, or None if a player does not touch it."""

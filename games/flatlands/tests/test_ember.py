@@ -125,6 +125,8 @@ def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
     assert dist(ada.tile, FOOT) < 3 and carrier(world, 1) == ada.id
     refused = light(world, ada) if then == "lights" else take(world, bob, ada.id)
     assert refused == "the ember has gone out: it must be carried all the way"
+    told = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
+    assert told[-1][0] == "ember", "pages show it"
     assert carrier(world, 1) == 0 == bob.told("ember")[0] and not read(world, 1)[1]
     assert light(world, ada) == "you have no ember"
     put(world, ada, HEARTH), put(world, bob, HEARTH)

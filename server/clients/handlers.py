@@ -70,7 +70,9 @@ def key(session: Session, text: str) -> None:
     # Whoever was sent away may have come back as somebody else.
     session.node.orders.admit(resident.id, session.address, owner)
     if not resident.owner and not session.limits.meet(owner, session.address):
-        raise Refused("keys", "many new people came from your address: send the key again", None)
+        # Clients send it again by themselves; players read this.
+        sentence = "many new people came from your address: nothing counts for you yet"
+        raise Refused("keys", sentence, None)
     resident.owner = owner
     session.node.play.renamed(resident.id, resident.name, resident.owner)
 

@@ -18,7 +18,8 @@ import { UNIT } from './track.js';
 
 // Errors that the player is told of. It sees for itself that a gem is gone or too far away.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden',
-  'full', 'failed', 'game']);
+  'full', 'failed', 'game', 'keys']);
+const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
 const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
@@ -47,7 +48,8 @@ export class Session {
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
-    this.failed = false;                  // true once the player was told that a part of the game is off
+    /** @type {Set<string>} Those of ONCE that the player was told of. */
+    this.toldOnce = new Set();
     /** @type {() => void} Called when this page's player has opened twin stones. */
     this.onTwin = () => {};
     /** @type {(x: number, y: number, name: string) => void} Called when the player wants to go to a place. */
@@ -224,9 +226,8 @@ export class Session {
     if (code === 'twin') this.state.waits.alone = true;
     // Before there is a player, the title tells of the error.
     if (!TOLD.has(code) || this.state.own === undefined) return;
-    // The page itself asks that part again and again: tell of it only once.
-    if (code === 'failed' && this.failed) return;
-    this.failed ||= code === 'failed';
+    if (this.toldOnce.has(code)) return;
+    if (ONCE.has(code)) this.toldOnce.add(code);
     // On a server without a store there is nothing to take.
     if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);

@@ -661,6 +661,19 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
         server.close()
 
 
+def test_a_player_whose_key_must_wait_is_told_once(play):
+    page = play("Ada")
+    wait_for(page, PRESENT)
+    refuse = "flatlands.net.on.error('keys', 'nothing counts for you yet')"
+    toast = page.locator(".toast.shown").get_by_text("Nothing counts for you yet.")
+    page.evaluate(refuse)
+    toast.wait_for()
+    toast.wait_for(state="hidden")
+    page.evaluate(refuse)
+    page.wait_for_timeout(300)
+    assert toast.count() == 0
+
+
 def test_a_page_that_lost_its_player_to_another_asks_before_it_comes_back(play, open_page):
     page = play("Double")
     # As another device has it to which somebody took all that a browser keeps of a player.

@@ -250,7 +250,7 @@ export class Session {
   /** Show the title: nobody plays any more. */
   #left() {
     const { state } = this;
-    state.ownId = state.goal = null;
+    state.ownId = state.goal = state.aim = null;
     state.replica.clear();
     clearScene(state);
     this.hud.banner(null);

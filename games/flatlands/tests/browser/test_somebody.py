@@ -106,6 +106,7 @@ def test_a_name_changes_in_the_game_or_on_a_reload_and_starting_over_makes_someb
     enter(page, "Old")
     assert page.evaluate(OWN_ID) == id
     sees("Old")
+    page.evaluate("flatlands.state.aim = { x: 90, y: 0, reach: 2, label: 'The flag' }")
     open_you(page)
     page.get_by_role("button", name="Start anew").click()
     # The page asks first.
@@ -120,6 +121,7 @@ def test_a_name_changes_in_the_game_or_on_a_reload_and_starting_over_makes_someb
     enter(page, "New")
     assert page.evaluate(OWN_ID) != id
     assert page.evaluate("localStorage.getItem('flatlands.key')") != secret
+    assert page.evaluate("flatlands.state.aim") is None
     sees("New")
 
 

@@ -9,6 +9,7 @@ square to another may flicker, above all between two servers.
 import base64
 import math
 import os
+import random
 import socket
 import ssl
 import struct
@@ -45,6 +46,9 @@ AGAIN, AGAIN_MOST = 0.5, 8.0
 #: seconds without a message after which the connection is dead; and seconds to wait for a message
 #: before a bot has its turn.
 UNIT, ACK_EVERY, PING_EACH, PATIENCE, TURN = 1024, 1.0, 5, 15.0, 0.25
+
+#: Seconds, up to twice as many, until a key is sent again that was one too many.
+KEY_AGAIN = 10.0
 
 #: ms by which a clock may drift between two pings.
 DRIFT = 1.0
@@ -360,6 +364,9 @@ class Bot(Playing):
     #: What it raises if the server does not let it play. `flatlands.Refused` is for games.
     Refused = Refused
 
+    #: When its key is sent again, by its own clock.
+    _key_at = math.inf
+
     def __init__(
         self, url: str, name: str, width: int = 40, height: int = 25, ticket: str = ""
     ) -> None:
@@ -397,6 +404,7 @@ class Bot(Playing):
             self._socket.close()
             raise ConnectionError(head.decode().partition("\r\n")[0])
         self._greet(*self._size)
+        self._key_at = math.inf
         welcome = next(message for message in self._messages() if message[0] == WELCOME)
         self._forget_all()
         self._begin(welcome)
@@ -472,6 +480,11 @@ class Bot(Playing):
                 self._flush = 0
             elif message[0] == PONG:
                 self._set_clock(*message[1:3])
+            elif message[:2] == [ERROR, "keys"]:
+                self._key_at = time.monotonic() + KEY_AGAIN * random.uniform(1, 2)
+            if time.monotonic() >= self._key_at:
+                self._key_at = math.inf
+                self.send(KEY, self._key)
             if time.monotonic() - self._acked > ACK_EVERY and own is not None:
                 self._acked = time.monotonic()
                 # A ping acknowledges the last flush too, at twice the cost, and is answered at

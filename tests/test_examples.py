@@ -160,6 +160,28 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_af
     assert acks == [(14, flush) for flush in (40, 0, 2, 2)]
 
 
+def test_a_bot_sends_a_key_again_that_was_one_too_many_from_its_address(monkeypatch):
+    bot, sent, clock = Bot.__new__(Bot), [], [100.0]
+    bot.id, bot.players, bot._waiting, bot._key = 7, {7: Player(7)}, [], "a key"
+    bot._left, bot._own = False, Player(7)
+    bot._flush = bot._acks = bot._acked = 0
+    bot.send = lambda *message: sent.append((clock[0], *message))
+
+    def messages():
+        yield [24, "keys", "many new people came from your address"]
+        for _ in range(60):
+            clock[0] += 0.5
+            yield [-1]
+        raise Refused("it is over")
+
+    bot._messages = messages
+    monkeypatch.setattr("flatlands.bot.time.monotonic", lambda: clock[0])
+    with pytest.raises(Refused, match="it is over"):
+        list(bot.events())
+    [(at, _, key)] = [message for message in sent if message[1] == 10]
+    assert 110 <= at <= 120.5 and key == "a key"
+
+
 ORCHARD = """
 from flatlands import Cells, Game as Engine, Me, Thing, action, number, plain
 

@@ -152,6 +152,16 @@ def test_a_world_changes_its_broker_under_its_players():
     assert [host.node.bus.counters.published > 0 for host in world.hosts] == [True] * 3
 
 
+def test_a_world_changes_to_another_name_of_its_broker():
+    world = World()
+    network = world.harness.networks[NEW] = world.harness.network
+    # What comes at once would come again and again, since each node hears itself twice meanwhile.
+    network.delay = 4
+    world.play(1000)
+    world.order()
+    world.ends()
+
+
 #: ms that messages of each node take to the old and the new broker, and from it.
 OLD_LAGS, NEW_LAGS = ((5, 70, 120), (5, 5, 100)), ((5, 5, 120), (5, 5, 5))
 

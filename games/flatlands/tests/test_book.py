@@ -7,6 +7,7 @@ from contextlib import closing
 import gevent
 import pytest
 from gevent.event import Event
+from gevent.threadpool import ThreadPool
 
 from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
@@ -305,6 +306,21 @@ def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, stat
         almanac.select(part, TABLES, statement)
     monkeypatch.undo()
     assert almanac.select(part, TABLES, "SELECT count(*) > 3 FROM note") == [[(1,)]]
+
+
+def test_the_time_of_a_statement_begins_when_it_has_a_thread(monkeypatch):
+    monkeypatch.setattr(query_tables, "SECONDS", 0.2)
+    monkeypatch.setattr(gevent.get_hub(), "threadpool", ThreadPool(1))
+
+    def ask():
+        with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
+            with pytest.raises(sqlite3.Error, match="interrupted"):
+                query_tables._answer(database, ENDLESS)
+        return True
+
+    asking = [gevent.spawn(ask) for _ in range(3)]
+    gevent.joinall(asking, timeout=10)
+    assert all(one.value for one in asking)
 
 
 def test_a_game_s_statements_read_a_limited_number_of_items(world, monkeypatch):

@@ -97,7 +97,8 @@ class Side:
 class Pair:
     """A pair of runs: figure -> us of CPU, there and here; and the cores that others used.
 
-    `spoiled` says why it does not count, and is empty if it does.
+    `spoiled` says why it does not count, and is empty if it does. `failed`: the server
+    here did something wrong, though nobody disturbed it.
     """
 
     run: str
@@ -105,6 +106,7 @@ class Pair:
     here: dict[str, float] = field(default_factory=dict)
     others: float = 0.0
     spoiled: str = ""
+    failed: bool = False
 
     def ratios(self) -> dict[str, float]:
         """Return figure -> its ratio, here to there."""
@@ -141,6 +143,10 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
     """Return the exit code for these pairs, and a sentence."""
     for run in form.runs:
         if (count := len(_counting(tried, run))) < form.pairs:
+            spoiled = [pair for pair in tried if pair.run == run and pair.spoiled]
+            failed = [pair for pair in spoiled if pair.failed]
+            if 2 * len(failed) > len(spoiled):
+                return REGRESSION, f"failed: of the run {run}, {failed[-1].spoiled}"
             return NOT_VALID, (
                 f"not valid: of {form.attempts} pairs of the run {run} only {count} were "
                 f"undisturbed, and {form.pairs} are needed; end what else runs here"
@@ -222,6 +228,8 @@ def measure(there: Side, here: Side, run: str, here_first: bool) -> Pair:
             pair.spoiled = f"the run {'here' if side is here else 'there'} went wrong: {trouble}"
         if pair.others > OTHERS:
             pair.spoiled = f"others used {pair.others:.0%} of a core"
+        elif side is here and result["faults"]:
+            pair.failed = True
         if pair.spoiled:
             break
     return pair

@@ -218,6 +218,24 @@ def test_there_is_no_verdict_without_enough_pairs_that_were_undisturbed():
     assert server.verdict(THREE, [])[0] == 3
 
 
+def test_a_server_that_goes_wrong_undisturbed_has_failed(monkeypatch, tmp_path):
+    there, here = (server.Side(tmp_path / name, "no") for name in ("there", "here"))
+    fine = run(
+        totals={"server_cpu": 1.0, "moves": 2000, "joins": 9}, server={"cpu_ms": 1000, "writes": 0}
+    )
+    results, used = {there.folder: fine, here.folder: run(faults=["screens differ"])}, []
+    monkeypatch.setattr(server, "run_apart", lambda _words, _within, folder, _: results[folder])
+    monkeypatch.setattr(server, "_used", lambda: (0.0, 0.0, float(len(used.append(1) or used))))
+    form = Form(("400",), pairs=1, attempts=3)
+    tried = server.gather(form, lambda *of: server.measure(there, here, *of), str)
+    told = "failed: of the run 400, the run here went wrong: screens differ"
+    assert server.verdict(form, tried) == (1, told)
+    # The swarm was too slow: this says nothing of the server.
+    results[here.folder] = run(invalid=["the swarm itself ..."])
+    tried = server.gather(form, lambda *of: server.measure(there, here, *of), str)
+    assert server.verdict(form, tried)[0] == 3
+
+
 def test_pairs_that_were_disturbed_are_repeated_and_begin_with_each_side_in_turn():
     asked = []
     noisy = iter([True, False, True, True] + [False] * 20)

@@ -101,7 +101,8 @@ class Orders:
         for an owner then also ends those for the ids that were given with it."""
         for by_id, by_owner in BY_OWNER.items():
             if deed == by_owner and not seconds:
-                for id in self._ids.get(who, ()):
+                # A player without a key is named by its id.
+                for id in (*self._ids.get(who, ()), str(int(who, 16))):
                     if self.seconds(by_id, id):
                         self._give(by_id, id, 0)
         if deed in BY_OWNER:

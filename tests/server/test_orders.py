@@ -185,6 +185,11 @@ def test_a_player_without_a_key_is_named_by_its_id_as_undo_names_it(two):
     # Without a key there is nothing by which a newcomer is known.
     assert harness.client(harness.hosts[0]).hello("B").connection.closed is None
     assert not any(deed == KEY for deed, _ in orders(harness)._known)
+    # One that was named by its id is let in by that name too.
+    give(harness, BY_OWNER[KICK], f"{b.id:016x}", 0)
+    give(harness, KICK, str(b.id), 600)
+    give(harness, BY_OWNER[KICK], f"{b.id:016x}", 0)
+    assert harness.client(harness.hosts[0]).hello("B", token=b.model.token).connection.open
 
 
 def test_all_windows_of_a_key_go_with_the_one_that_is_kicked(two):

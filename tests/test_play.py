@@ -75,6 +75,24 @@ def test_a_game_can_be_played_again_once_whoever_played_it_was_killed(game):
         second.end()
 
 
+def test_what_a_game_has_started_does_not_play_it(game):
+    pids = game.parent / "pids"
+    start = f"""import subprocess
+daemon = subprocess.Popen(
+    ["sleep", "300"], start_new_session=True, close_fds=False, stdout=subprocess.DEVNULL,
+    stderr=subprocess.DEVNULL,
+)
+print(daemon.pid, file=open({str(pids)!r}, "a"))
+"""
+    (game / "game.py").write_text(start + (game / "game.py").read_text())
+    try:
+        for _ in range(2):
+            playing(game)[0].end()
+    finally:
+        for pid in pids.read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+
+
 def test_two_games_of_one_folder_are_played_side_by_side(game):
     (game / "other.py").write_text((game / "game.py").read_text())
     with playing(game)[0], playing(game, game="other.py")[0]:

@@ -75,7 +75,7 @@ def judged(tmp_path, options, server=None):
 def all_right(tmp_path, options, server=None):
     """Run bots.py, which must find nothing; return its only run as kept in JSON."""
     code, result = judged(tmp_path, options, server)
-    assert (code, result["faults"], result["adds_up"]) == (0, [], True), result["verdict"]
+    assert (code, result["faults"], result["adds_up"]) == (0, [], True), result["faults"]
     return result
 
 

@@ -16,7 +16,7 @@ from gevent import socket
 from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker, bare
 from flatlands.brokers.registry import identity_of
-from flatlands.server import faults, hangs, logs
+from flatlands.server import faults, logs
 from flatlands.server.burden import Burden
 from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
@@ -102,9 +102,6 @@ class Server:
         self.settings = settings
         #: The URL of the broker that it was told to use.
         self._named_broker = settings.broker or broker.url
-        if settings.reports is not None:
-            hangs.running.share(settings.reports)
-            hangs.read_off(settings.reports)
         game = Maker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
         ground = game.ground(settings.seed)
         self.node = Node(
@@ -434,14 +431,8 @@ class Server:
             reasons.append("this node is full")
         return reasons + self.node.peers.why_not_ready()
 
-    def switch_off(self) -> None:
-        """Stop calling the parts of the game that the supervisor has found to hang."""
-        assert self.settings.reports is not None
-        hangs.read_off(self.settings.reports)
-
     def warnings(self) -> list[str]:
         """Return what is wrong even though players may come."""
-        off = map(hangs.is_off, sorted(hangs.off))
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
         swap, broker = self.node.swap.state(), self.node.bus.broker
         stays = identity_of(self._named_broker) == broker.identity
@@ -450,7 +441,6 @@ class Server:
             *self.node.peers.warnings(),
             *filter(None, [swap or moved]),
             *filter(None, [self.node.keeper.trouble]),
-            *off,
             *[f"the cells {name} are full: nothing more can be written there" for name in full],
         ]
 

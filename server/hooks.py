@@ -14,7 +14,6 @@ from typing import Any, Final
 import gevent
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server import hangs
 from flatlands.server.kept.keeper import AWAY, Away
 from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import Refused
@@ -40,20 +39,12 @@ class Gone(Exception):
 
 class Hook:
     """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may wait.
-    `part` names the part of the game that has it. Calling a Hook returns what the method returns,
-    or None if it fails, or if that part is off."""
+    Calling a Hook returns what the method returns, or None if it fails."""
 
     def __init__(
-        self,
-        loop: Loop,
-        name: str,
-        call: Callable[..., object],
-        *,
-        waits: bool = False,
-        part: str = "",
+        self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
     ) -> None:
         self.name = name
-        self._part, self._mark = hangs.cut(part), hangs.mark(part)
         self._loop = loop
         self._call = call
         self._waits = waits
@@ -70,13 +61,7 @@ class Hook:
         return self._errors.setdefault(kind, LogLimit()).allows(now)
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._part in hangs.off:
-            # A player that has asked for something, or a client that wants to come in, is told.
-            if self.name == "on_hello" or not self.name.startswith("on_"):
-                self._refuse(arguments, Refused("failed", "this part of the game is off", None))
-            return None
-        begun, running = self._loop.seconds(), hangs.running.memory
-        running[:] = self._mark
+        begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
         except Gone:
@@ -88,8 +73,6 @@ class Hook:
             # A Timeout is not an Exception, lest somebody else's handler catch it.
             self._failed(arguments, error, begun)
             return None
-        finally:
-            running[0] = 0
         ms = (self._loop.seconds() - begun) * 1000
         if ms > SLOW and not self._waits:
             self._loop.stats["hooks_slow"] += 1

@@ -366,7 +366,7 @@ def _hook(
 ) -> Hook:
     """Return the hook of a part with a name: its method, or `call`."""
     call = getattr(part, name) if call is None else call
-    return Hook(loop, name, call, waits=waits, part=type(part).__name__)
+    return Hook(loop, name, call, waits=waits)
 
 
 def _have(node: Any, fields: Sequence[Field]) -> None:

@@ -24,13 +24,12 @@ from gevent import socket, subprocess
 from gevent.event import Event
 
 from flatlands.server.districts import Districts, Load, pack_plan, slot_name, slots
-from flatlands.server.hangs import Hangs, is_off, take, write_off
 from flatlands.server.loop import clock_offset
 from flatlands.server.port import listen
 from flatlands.server.settings import Settings
 from flatlands.server.web.metrics import bury
 from flatlands.server.websocket.socket_passing import Passage
-from flatlands.server.worker import CLOSE, OPEN, PARTS_OFF, READY, SHUT, read_load
+from flatlands.server.worker import CLOSE, OPEN, READY, SHUT, read_load
 
 log = logging.getLogger("flatlands")
 
@@ -207,7 +206,6 @@ class Supervisor:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
         self._clock = clock_offset()
-        self._hangs = Hangs()
         self._districts = Districts() if settings.gather else None
         self._passage = Passage(self._reports.name)
         if not settings.broker:
@@ -443,7 +441,6 @@ class Supervisor:
             served = time.monotonic() - (child.serves_since or time.monotonic())
             if served > RESTART_AFTER_MOST:
                 pause = RESTART_AFTER
-            self._note_hang(child)
             if not child.killed:
                 log.error("%s died (code %s): it is started again", child.name, code)
             self._stopping.wait(pause * (0.5 + random.random() / 2))
@@ -458,18 +455,6 @@ class Supervisor:
                 child = self._slots[slot] = started
             except OSError as error:
                 log.error("%s cannot be started again: %s", child.name, error)
-
-    def _note_hang(self, child: Child) -> None:
-        """Note which part of the game did not return in a worker that had to be killed."""
-        try:
-            part = take(self._reports.name, child.process.pid)
-            if part and child.killed and self._hangs.note(part, time.monotonic()):
-                log.error(is_off(part))
-                write_off(self._reports.name, self._hangs.off)
-                for slot in self._workers:
-                    self._slots[slot].send(PARTS_OFF)
-        except OSError as error:
-            log.warning("it is not known which part of the game did not return: %s", error)
 
     def _fills(self, slot: int, child: Child) -> bool:
         return self._goes_on and self._slots[slot] is child

@@ -26,9 +26,9 @@ log = logging.getLogger("flatlands")
 #: that it lets nobody in any more.
 READY, UNREADY, SHUT = "+", "-", "."
 
-#: The commands: let newcomers in; let nobody in any more; read again which parts of the game are
-#: off (hangs.py). The end of the pipe means that the supervisor has ended, in whatever way.
-OPEN, CLOSE, PARTS_OFF = b"o", b"c", b"x"
+#: The commands: let newcomers in; let nobody in any more. The end of the pipe means that the
+#: supervisor has ended, in whatever way.
+OPEN, CLOSE = b"o", b"c"
 
 #: Seconds between two lines.
 REPORT_EVERY = 1
@@ -95,6 +95,4 @@ class Worker:
                 self._server.shut()
             elif command == OPEN and not self._shut:
                 self._server.open()
-            elif command == PARTS_OFF:
-                self._server.switch_off()
             self._report()

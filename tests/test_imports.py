@@ -35,7 +35,7 @@ ROOMS = {
     "websocket": {"limits", "logs"},
     "squares": {"messages", "websocket", "agenda", "loop"},
     "atlas": {"messages", "squares", "websocket", "loop"},
-    "kept": {"messages", "squares", "agenda", "loop", "things", "hangs"},
+    "kept": {"messages", "squares", "agenda", "loop", "things"},
     "players": {"messages", "squares", "kept", "agenda", "limits", "logs", "loop"},
     "clients": set("messages websocket kept players play me node agenda limits logs loop".split()),
     "web": {"messages", "websocket", "kept", "players", "play", "chunks", "logs"},

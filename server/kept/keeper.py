@@ -13,7 +13,6 @@ from gevent.event import AsyncResult
 from gevent.lock import BoundedSemaphore
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server import hangs
 from flatlands.server.loop import Loop
 from flatlands.stores.base import Store, StoreError
 
@@ -124,7 +123,7 @@ class Keeper:
             finally:
                 self._asking.discard(asking)
 
-        with hangs.waiting(), self._turns:
+        with self._turns:
             self.ask(caught, answer.set, lambda: answer.set_exception(Away(AWAY)))
             result, error = answer.get()
         if error is not None:

@@ -62,7 +62,7 @@ class _Module:
     def function(self) -> str:
         """Return this module's part of the script."""
         return (
-            f"// {self.path}\n$modules['{self.path}'] = (() => {{\n{self._code}"
+            f"// {self.path}\n$modules['{self.path}'] = (() => {{\n{self._code}\n"
             f"return {{ {', '.join(self.exports)} }};\n}})();\n"
         )
 

@@ -39,6 +39,12 @@ def test_comments_are_left_out_and_texts_and_patterns_that_look_like_them_are_no
     assert not re.search("Why|When|How", script)
 
 
+def test_a_comment_may_end_a_file_without_a_line_break():
+    source = "export const A = 1;  // it's one"
+    script = join_modules({"main.js": source}, "main.js")
+    assert "it's one\nreturn { A };\n" in script
+
+
 @pytest.mark.parametrize(
     ("path", "source", "told"),
     [

@@ -2,14 +2,10 @@
 
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from flatlands import Me, Part, Thing, action
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
 from flatlands.world.track import Tile
-
-if TYPE_CHECKING:
-    from flatlands.games.flatlands.game import Game
 
 #: The board of gems, and the most people on it that a page is sent.
 BOARD, LENGTH = "gems", 10
@@ -54,7 +50,6 @@ class Gems(Part):
     those of the game.
     """
 
-    game: "Game"
     things = [Gem]
 
     def plant(self, cell: Tile) -> list[Gem]:

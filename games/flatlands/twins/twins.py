@@ -9,7 +9,7 @@ waits. This module never tells anybody which players are the same person.
 
 import random
 from math import dist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from flatlands import Game as Engine
 from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, number, text
@@ -22,9 +22,6 @@ from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.world.terrain import GRASS, SAND
 from flatlands.world.track import Tile
-
-if TYPE_CHECKING:
-    from flatlands.games.flatlands.game import Game
 
 #: The tiles from a gem to the middle of each stone, and from that to a player that is on the stone.
 ASIDE, ON = 2, 0.95
@@ -85,7 +82,6 @@ class Twins(Part):
     them.
     """
 
-    game: "Game"
     things = [Twin, Half]
     persons, notes = Records(Person), Records(Note)
 

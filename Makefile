@@ -1,6 +1,6 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
-# make check  in two minutes: lint, types, budgets of lines, and all tests that run in one process
+# make check  in two minutes: lint, types, and all tests that run in one process
 # make test   all tests; sets up what they need
 # make test-outside  what needs a wheel, another browser or an operator's recipe
 # make again TEST=...  one test, TIMES=... times: whether it ever fails
@@ -16,6 +16,7 @@
 # make fast   compiles the modules on the path of a move: the server is then faster, not different
 # make dist  the wheel, into build/dist/
 # make release  the tag and the wheel of the version that CHANGELOG.md begins with
+# make paths  which files a move, a hello and an action pass through, and how many calls each gets
 # make docs  the reference of what games use, and the list of all modules, from the docstrings
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
@@ -80,7 +81,7 @@ bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.
 	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
 
 check: .venv/testable $(JS)/node_modules/.package-lock.json
-	@$(MAKE) --no-print-directory --jobs 3 lint types budget in-process
+	@$(MAKE) --no-print-directory --jobs 3 lint types in-process
 
 .PHONY: fast
 fast: .venv/testable
@@ -142,11 +143,6 @@ types: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/mypy
 	$(call javascript,types)
 
-# How many lines each part has, beside what it may have.
-.PHONY: budget
-budget: .venv/created
-	@$(BIN)/python -m tests.budget
-
 .PHONY: dist
 dist: .venv/testable
 	@rm -rf build/dist build/lib build/bdist.*
@@ -162,6 +158,10 @@ release: .venv/testable
 	  ! git rev-parse --quiet --verify "refs/tags/$$tag" > /dev/null || { echo "There is a tag $$tag: raise the version."; exit 1; }; \
 	  $(MAKE) --no-print-directory dist && git tag --annotate "$$tag" --message "Flatlands $${tag#v}" && \
 	  echo "This commit is $$tag now. Publish it with: git push origin $$tag"
+
+.PHONY: paths
+paths: .venv/testable
+	@$(BIN)/python -m tests.paths
 
 .PHONY: docs
 docs: .venv/testable

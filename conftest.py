@@ -35,9 +35,6 @@ collect_ignore = (
 #: The markers of tests that start programs: `make check` leaves them out.
 STARTING = ("process", "browser", "load")
 
-#: The most test functions that may have one of these markers: a new one replaces an old one.
-MOST_STARTING = 325
-
 #: The events that Python's audit hooks get when a program is started.
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
 
@@ -99,12 +96,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
-    starting = {item.nodeid.partition("[")[0] for item in items if _starts(item)}
-    if len(starting) > MOST_STARTING:
-        raise pytest.UsageError(
-            f"{len(starting)} tests start programs, and {MOST_STARTING} may: what needs no other "
-            "program runs in this one (tests/inside.py, tests/server/harness.py)"
-        )
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
 

@@ -3,6 +3,7 @@
 games/flatlands/tests/browser/test_light.py tests the page's own modules, joined.
 """
 
+import gzip
 import re
 
 import pytest
@@ -59,6 +60,12 @@ def test_a_comment_may_end_a_file_without_a_line_break():
 def test_a_module_that_cannot_be_joined_is_named(path, source, told):
     with pytest.raises(ValueError, match=told):
         join_modules({**GOOD, path: source}, "main.js")
+
+
+def test_the_library_for_pages_is_small():
+    sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
+    script = join_modules(sources, "game.js").encode()
+    assert 20 * 1024 < len(gzip.compress(script, mtime=0)) <= 30 * 1024
 
 
 def test_the_field_takes_names_as_long_as_the_server_does():

@@ -61,7 +61,7 @@ class Node:
     another broker. `address` is that of its machine, "" if it has none.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         grid: Grid,

@@ -357,7 +357,7 @@ def told(name: str, fields: Sequence[Any]) -> bytes:
     return _pack([TOLD, name, fields])
 
 
-def totals(
+def totals(  # noqa: PLR0913
     people: int,
     computers: int,
     squares: int | None,

@@ -83,7 +83,7 @@ class Operated(Protocol):
         """Return what /metrics shows."""
 
 
-def operator_pages(
+def operator_pages(  # noqa: C901
     server: Operated, orders: Orders, swap: BrokerSwap, play: Play, token: str | None
 ) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""

@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.error
 import urllib.parse
 import urllib.request
 

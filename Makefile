@@ -137,6 +137,7 @@ fuzz: .venv/testable
 
 lint: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . || { echo "Format the code: $(BIN)/ruff format"; exit 1; }
+	@told=$$($(BIN)/lint-imports --no-logo --no-cache) || { echo "$$told"; exit 1; }
 	$(call javascript,lint)
 
 types: .venv/testable $(JS)/node_modules/.package-lock.json

@@ -1,5 +1,6 @@
 """The bots of examples/ play on a real server, and do what their guide says."""
 
+import ast
 import math
 import re
 import socket
@@ -14,7 +15,6 @@ from flatlands.loadtest.kit.processes import Program
 from tests.brokers.servers import free_port
 from tests.processes import ROOT, serving
 from tests.socket_client import SocketClient, together
-from tests.test_imports import imported
 
 EXAMPLES = ROOT / "examples"
 
@@ -286,6 +286,17 @@ def test_a_bot_that_cannot_play_ends_with_a_sentence(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["bot", "gopher://old"])
     with pytest.raises(SystemExit, match="Ada cannot play at gopher://old: a bot plays at"):
         play("Ada", lambda bot: None)
+
+
+def imported(path):
+    """Return the packages that a file imports, and the modules of flatlands without its name."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{each.name}" for each in node.names}
+    return {name.removeprefix("flatlands.").split(".")[0] for name in names}
 
 
 def test_the_bots_are_short_and_the_guide_names_what_there_is():

@@ -228,6 +228,12 @@ def test_each_file_where_something_is_decided_has_the_names_that_the_page_gives(
             assert (ROOT / path).is_file(), path
 
 
+def test_nothing_is_loaded_from_another_host():
+    for path in [*ROOT.glob("static/*.*"), *ROOT.glob("games/**/page/**/*.*")]:
+        for url in re.findall(r"https?://[^\s'\"]+", path.read_text()):
+            assert url.startswith("http://www.w3.org/"), f"{path.name}: {url}"
+
+
 def test_all_links_between_pages_lead_somewhere():
     folders = "docs", "examples", "games"
     pages = [

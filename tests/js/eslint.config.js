@@ -1,5 +1,5 @@
-// ESLint's recommended rules, and no shadowed names, for the page and for its tests in node; and what
-// server/web/joined.py needs of the page's modules.
+// ESLint's recommended rules, and no shadowed names, for the page and for its tests in node; what
+// server/web/joined.py needs of the page's modules; and which of these know nothing of the browser.
 
 import js from '@eslint/js';
 import globals from 'globals';
@@ -18,6 +18,12 @@ const JOINED = [
 ].flatMap(([message, ...selectors]) => selectors.map((selector) => ({ selector,
   message: `${message} See server/web/joined.py.` })));
 
+// These modules know neither the page nor the network, and node loads them too. view/ and hud/ import
+// only them, and what is in their own folder.
+const PURE = (`protocol msgpack terrain track replica walk names clock state scene lying faces day regions
+  landmarks ember relay places emotes footsteps atlas borders leading near keys route twins echoes grown
+  blooms`).split(/\s+/);
+
 export default [
   js.configs.recommended,
   { rules: { 'no-shadow': 'error' } },
@@ -25,6 +31,18 @@ export default [
     files: ['static/**', 'games/*/page/**'],
     languageOptions: { globals: globals.browser },
     rules: { 'no-restricted-syntax': ['error', ...JOINED] },
+  },
+  {
+    files: PURE.flatMap((name) => [`static/${name}.js`, `games/flatlands/page/${name}.js`]),
+    rules: { 'no-restricted-globals': ['error', 'document', 'window', 'navigator', 'fetch', 'WebSocket',
+      'localStorage', 'sessionStorage', 'OffscreenCanvas'] },
+  },
+  {
+    files: ['games/flatlands/page/view/**', 'games/flatlands/page/hud/**'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [{
+      regex: `^\\.\\./(?!(${PURE.join('|')})\\.js$)`,
+      message: 'view/ and hud/ import only modules that know nothing of the browser, and their own folder.',
+    }] }] },
   },
   { files: ['tests/js/**', 'games/*/tests/js/**'], languageOptions: { globals: globals.nodeBuiltin } },
 ];

@@ -1,7 +1,8 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make check  in two minutes: lint, types, and all tests that run in one process
-# make test   all tests; sets up what they need
+# make test   all tests but those of the studies; sets up what they need
+# make test-studies  what repeats source documents and compares servers: loadtest/studies/, needs Go
 # make test-outside  what needs a wheel, another browser or an operator's recipe
 # make again TEST=...  one test, TIMES=... times: whether it ever fails
 # make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core
@@ -29,7 +30,8 @@ AT_ONCE ?= 6
 BIN = .venv/bin
 # The tests start hundreds of Python programs, which need not compile the same modules each time.
 unexport PYTHONDONTWRITEBYTECODE
-NODE_PEERS = loadtest/peers/servers
+STUDIES = loadtest/studies
+NODE_PEERS = $(STUDIES)/peers/servers
 JS = tests/js
 # Runs a script of $(JS)/package.json over the page.
 javascript = @if command -v npm > /dev/null; then npm run --silent --prefix $(JS) $(1); \
@@ -58,7 +60,7 @@ bench: .venv/measurable
 
 .PHONY: bench-floods
 bench-floods: .venv/measurable
-	@$(BIN)/python -m bench --floods
+	@$(BIN)/python -m loadtest.studies floods
 
 .PHONY: bench-server
 bench-server: .venv/testable
@@ -71,14 +73,14 @@ bench-release: .venv/measurable
 
 .PHONY: bench-overload
 bench-overload: .venv/measurable
-	@$(BIN)/python -m bench --overload
+	@$(BIN)/python -m loadtest.studies overload
 
 .PHONY: bench-growth
 bench-growth: .venv/measurable
-	@$(BIN)/python -m bench --growth --json tests/output/growth/run.json --charts tests/output/growth
+	@$(BIN)/python -m loadtest.studies growth --report tests/output/growth --json tests/output/growth/run.json
 
 bench-peers: .venv/measurable .venv-peers/installed $(NODE_PEERS)/node_modules/.package-lock.json
-	@$(BIN)/python -m loadtest.peers --report tests/output/peers --json tests/output/peers/run.json
+	@$(BIN)/python -m loadtest.studies peers --report tests/output/peers --json tests/output/peers/run.json
 
 check: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(MAKE) --no-print-directory --jobs 3 lint types in-process
@@ -118,6 +120,12 @@ test: programs
 .PHONY: test-outside
 test-outside: programs
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m outside $(call marked,outside)
+
+.PHONY: test-studies
+test-studies: .venv/testable
+	@sh tests/need.sh studies
+	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone" $(STUDIES)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m alone $(STUDIES)
 
 .PHONY: again
 again: .venv/testable
@@ -212,7 +220,7 @@ clean:
 	@touch $@ .venv/playable .venv/measurable
 
 # Apart from ours: a peer's packages must not change what the server is tested with.
-.venv-peers/installed: loadtest/peers/requirements.txt | .venv/created
+.venv-peers/installed: $(STUDIES)/peers/requirements.txt | .venv/created
 	@echo "Installing the peers that are in Python (once) ..."
 	@$(PYTHON) -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $<

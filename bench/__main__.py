@@ -15,9 +15,8 @@ from flatlands.needs import packages
 compiled.use()
 
 with packages("swarm"):
-    from bench import both, command, floods, micro, overload, whole
-    from bench.growth.run import Growth
-    from flatlands.loadtest.kit.options import file, folder
+    from bench import both, command, micro, whole
+    from flatlands.loadtest.kit.options import file
     from flatlands.loadtest.kit.page import write_json
     from flatlands.loadtest.kit.terminal import Terminal
 
@@ -55,14 +54,6 @@ TARGETS = {
 
 #: Options -> what is measured instead, and how --help describes it.
 INSTEAD = {
-    "floods": (
-        floods.measure,
-        "what players notice while strangers flood the server; takes two minutes",
-    ),
-    "overload": (
-        overload.measure,
-        "what becomes of a server with more players than its core can serve; takes three minutes",
-    ),
     "both": (
         both.measure,
         "what a move, a flush and a snapshot cost with the sources and with the compiled modules "
@@ -85,21 +76,8 @@ def main() -> int:
     )
     for name, (_, about) in INSTEAD.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"instead: {about}")
-    parser.add_argument(
-        "--growth",
-        action="store_true",
-        help="instead: how the cost grows with workers, nodes and crowds; takes ten minutes",
-    )
-    parser.add_argument(
-        "--charts", type=folder, metavar="DIR", help="with --growth: draw its charts there"
-    )
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
-    if given.charts is not None and not given.growth:
-        parser.error("--charts draws what --growth measures")
-    if given.growth:
-        given.report = None
-        return Growth(given, None).run(sys.argv[1:])
     terminal = Terminal()
     figures = _figures
     for name, (measure, _) in INSTEAD.items():

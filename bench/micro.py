@@ -11,7 +11,6 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -22,13 +21,8 @@ from flatlands.brokers.sealed import Sealed
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
-from flatlands.server.clients.admission import Admission
-from flatlands.server.clients.handlers import KINDS
-from flatlands.server.clients.session import Session
-from flatlands.server.clients.tokens import Tokens
 from flatlands.server.games import Maker
 from flatlands.server.kept.lying import QUEUE
-from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
@@ -36,6 +30,7 @@ from flatlands.server.things import declare
 from flatlands.server.websocket.frames import BINARY
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
+from flatlands.testkit.sessions import NoSocket, door
 from flatlands.world.batches import RECORD, Content
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
@@ -62,40 +57,6 @@ AROUND = [
 #: The content of a batch of three events, and the payload that is sealed, as long as such a batch.
 CONTENT = Content(bytes(3 * RECORD.size))
 PAYLOAD = bytes(70)
-
-
-class NoSocket:
-    """A connection that discards whatever is sent."""
-
-    def __init__(self) -> None:
-        self.on_message: Callable[[int, bytes], object] = lambda *_: None
-        self.on_drain: Callable[[], object] = lambda: None
-        self.open, self.backlogged, self.more = True, False, False
-        self.address = "192.0.2.1"
-        self.bytes_out = 0
-
-    @property
-    def last_heard(self) -> float:
-        """The time of the client's last sign of life: now, so that its walk goes on."""
-        return time.monotonic()
-
-    def send(self, data: bytes) -> bool:
-        """Count the bytes, and discard them."""
-        self.bytes_out += len(data)
-        return True
-
-    send_control = send
-
-    def close(self, code: int = 1000, reason: str = "") -> None:
-        """Fail: a session that is refused spoils the measurement."""
-        raise AssertionError((code, reason))
-
-
-def door(node: Node, stats: Counter[str], capacity: int) -> Callable[[Any], Session]:
-    """Return a function that makes a connection's session at a node for `capacity` players."""
-    tokens, limits = Tokens(None), Limits(stats, per_address=0)
-    admission = Admission(node, tokens, limits, capacity=capacity)
-    return lambda connection: Session(connection, node, admission, tokens, limits, KINDS)
 
 
 class Bench:

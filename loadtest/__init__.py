@@ -1,1 +1,1 @@
-"""Load tests: the swarm (bots.py) and the benchmark of the brokers (two_queues.py)."""
+"""Load tests: the swarm (bots.py), chaos, and studies that repeat source documents."""

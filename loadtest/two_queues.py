@@ -9,6 +9,6 @@ if __name__ == "__main__":
     from flatlands.needs import packages
 
     with packages("swarm"):
-        from flatlands.loadtest.queues.study import main
+        from flatlands.loadtest.studies.two_queues.study import main
 
     sys.exit(main())

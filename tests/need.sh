@@ -1,7 +1,9 @@
 #!/bin/sh
 # Makes sure that the programs that the tests run are on this machine: installs what is missing where
-# it may, and otherwise names all of it at once. Needs no rights where everything is there.
+# it may, and otherwise names all of it at once. Needs no rights where everything is there. With the
+# argument `studies`, also what only the tests of studies run.
 set -u
+studies=${1-}
 PATH=$PATH:/usr/sbin:/usr/local/go/bin
 
 has_chromium() {
@@ -30,7 +32,7 @@ look() {
   need redis redis-server "redis-server and redis-cli, version 7 or newer"
   need mosquitto "mosquitto mosquitto-clients" "mosquitto, with mosquitto_sub and mosquitto_pub"
   need nats nats-server "nats-server, version 2 or newer"
-  need go "golang-go ca-certificates" "Go, version 1.19 or newer"
+  [ -z "$studies" ] || need go "golang-go ca-certificates" "Go, version 1.19 or newer"
   need nginx nginx "nginx"
   need prometheus prometheus "prometheus and promtool"
   need node nodejs "Node.js, version 18.19 or newer"

@@ -7,10 +7,7 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from bench.floods import Field
-from bench.walkers import Walker
 from flatlands.bot import Bot
-from flatlands.loadtest.idle.dialects import Talk
 from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
@@ -152,40 +149,23 @@ def bot(told):
     return news, {id: vars(player) for id, player in it.players.items()}
 
 
-def idle(told):
-    """Return what a connection of bench.walkers knows, which the scenario idle uses too."""
-    game, talk = Walker("localhost", "/ws"), Talk()
-    came = [game.came(talk, b"HTTP/1.1 101\r\n\r\n")[0]]
-    for _, messages in told:
-        frames = b"".join(frame(msgpack.packb(message)) for message in messages if message[0] != 24)
-        came.append(game.came(talk, frames)[0])
-    return came, talk.flush, talk.owes, talk.ready, game._places[talk]
-
-
 def visitor(told):
     guest = Visitor.__new__(Visitor)
     guest.rest = b"".join(frame(msgpack.packb(m)) for _, messages in told for m in messages)
     return guest.token(), guest._await(wire.LINK)[1:2]
 
 
-def floods(told):
-    """Return what a player of bench/floods.py knows."""
-    field, player = Field.__new__(Field), type("Player", (), {})()
-    field.pongs, field.moves, field.gap, field.pong_at = [], [], 0.0, 0.0
-    player.id = player.ahead = player.flush = 0
-    player.named, player.moves = None, dict.fromkeys(range(300), 0.0)
-    for now, messages in told:
-        for message in messages:
-            field._take(player, msgpack.packb(message), float(now))
-    return field.pongs, field.moves, field.gap, vars(player)
-
-
-@pytest.mark.parametrize("reader", [model, swarm, bot, idle, visitor, floods])
+@pytest.mark.parametrize("reader", [model, swarm, bot, visitor])
 def test_items_and_kinds_of_later_versions_change_nothing(reader, capsys):
+    check(reader)
+    capsys.readouterr()
+
+
+def check(reader):
+    """Check that a reader of messages knows the same after today's and after tomorrow's."""
     for sequence in sequences(10):
         today, later = stream(whole(sequence))
         assert reader(today) == reader(later)
-    capsys.readouterr()
 
 
 def test_the_readers_are_told_all_that_there_is():

@@ -1,8 +1,9 @@
 """Starts brokers for a measurement: real programs on free ports of loopback.
 
-Each broker is one entry in STARTERS. Nothing here uses a broker, except to see that it runs.
+Each broker is one entry in STARTERS. Nothing here uses a broker, except to ask how it is.
 """
 
+import math
 import os
 import re
 import socket
@@ -41,6 +42,13 @@ def open_redis(url: str, **options: Any) -> Any:
     elif url.startswith("rediss://") and which != "verified":
         options["ssl_ca_certs"] = which
     return Redis.from_url(url, **options)
+
+
+def server_cpu(client: Any) -> float:
+    """Return the CPU seconds that a redis-server has used; NaN if it does not tell."""
+    found = client.info("cpu")
+    used: float = found.get("used_cpu_user", math.nan) + found.get("used_cpu_sys", math.nan)
+    return used
 
 
 def start(stack: ExitStack, url: str) -> Started:

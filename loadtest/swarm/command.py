@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import fields, replace
 
 from flatlands.bot import bots_of
-from flatlands.loadtest.idle import command as idle
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.machine import pinned
 from flatlands.loadtest.kit.options import Parser, amount, endpoint, file, whole
@@ -16,6 +15,7 @@ from flatlands.loadtest.kit.page import write_json
 from flatlands.loadtest.kit.processes import SPARE_DESCRIPTORS, Trouble, raise_descriptor_limit
 from flatlands.loadtest.kit.signals import Interrupted
 from flatlands.loadtest.kit.thresholds import CROSSED
+from flatlands.loadtest.studies.connections import command as idle
 from flatlands.loadtest.swarm import compare, join, kept, show
 from flatlands.loadtest.swarm.lead import Hand, gathered
 from flatlands.loadtest.swarm.line import SECRET, secret

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import psutil
 import pytest
@@ -15,7 +14,6 @@ from flatlands.loadtest.kit import machine, signals
 from flatlands.loadtest.kit.options import amount, file, folder, names, whole
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, children
 from flatlands.loadtest.kit.signals import Interrupted
-from flatlands.loadtest.kit.study import Column, Study
 
 process = pytest.mark.process
 
@@ -193,59 +191,6 @@ def test_the_folder_of_what_is_to_be_written_is_made_or_refused(tmp_path):
             take(str(tmp_path / text))
     with pytest.raises(argparse.ArgumentTypeError, match=" is a folder, and no file$"):
         file(str(tmp_path / "a"))
-
-
-class Numbers(Study):
-    """A study whose points are given; an exception among them is raised."""
-
-    columns = {"": (Column("n", "n", width=-1),)}
-
-    def jobs(self):
-        def points(outcomes):
-            for outcome in outcomes:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                yield {"n": outcome, "series": "it"}
-
-        for name, outcomes in enumerate(self.chosen):
-            yield str(name), partial(points, outcomes)
-
-    def faults(self, row):
-        if row["n"] < 0:
-            raise Trouble("a message is missing")
-        if row["n"] > 7:
-            yield ("failed" if row["n"] > 8 else "not valid"), "it is too many"
-
-
-def measured(*outcomes):
-    run = {}
-    return Numbers(None, outcomes).measure(run), run
-
-
-def test_a_series_in_trouble_ends_and_the_next_one_is_measured(capsys):
-    status, run = measured([1, Trouble("it is gone"), 2], [-3, 4], [5])
-    assert (status, [point["n"] for point in run["points"]]) == (1, [1, -3, 5])
-    assert [one["trouble"] for one in run["troubles"]] == ["it is gone", "a message is missing"]
-    out, err = capsys.readouterr()
-    assert (out, err) == ("n\n1\n5\n", "0: it is gone.\n1: a message is missing.\n")
-    assert measured([1], [2])[0] == 0
-
-
-def test_the_exit_code_is_that_of_the_worst_failure(capsys):
-    assert measured([1], [8])[0] == 3 and measured([9, 8])[0] == 1
-    assert capsys.readouterr().err.splitlines()[:2] == [
-        "not valid: it: it is too many",
-        "failed: it: it is too many",
-    ]
-
-
-def test_an_interrupted_measurement_keeps_its_points(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    status, run = measured([1], [Interrupted(signal.SIGINT)], [2])
-    assert (status, [point["n"] for point in run["points"]]) == (128 + signal.SIGINT, [1])
-    assert run["troubles"] == [{"series": "", "trouble": "it was stopped before its end"}]
-    stopped = "0 ...,,1 ...,Stopped. What was measured is reported.\n"
-    assert capsys.readouterr().err.replace("\r\033[K", "").replace("\r", ",") == stopped
 
 
 def test_series_are_named_one_by_one_or_all():

@@ -1,5 +1,0 @@
-"""Does the same work on Flatlands and on other realtime servers: `python -m loadtest.peers --help`.
-
-docs/peers.md says what is compared, and how. `servers/` holds the other servers, the peers; each is
-a separate program. Nothing else here knows their packages.
-"""

@@ -1,0 +1,183 @@
+"""What the map of everybody costs a node with 10,000 players.
+
+100 clients look at it. Only the map is measured, by doing all that it does in a second: the players
+are counted, what has changed is published and received, and the clients are shown it. Between these
+seconds a third of the players go to another square, and each square delivers. The players stand on
+so many squares that the map is coarse. First all clients look at the whole world; then every other
+one looks at a different part, in finer dots.
+"""
+
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import msgpack
+
+from flatlands import compiled
+from flatlands.brokers.registry import open_broker
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.server.atlas.counts import PATIENCE
+from flatlands.server.loop import Loop
+from flatlands.server.messages import protocol
+from flatlands.server.node import Node
+from flatlands.server.websocket.frames import BINARY
+from flatlands.testkit.sessions import NoSocket, door
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import Terrain
+
+PLAYERS, SQUARES_WIDE, VIEWERS, SECONDS = 10_000, 45, 100, 20
+
+#: The same players in a field this many squares wide, and so many clients that half of them look at
+#: as many different parts as a node allows.
+FAR_APART, MANY = 2000, 512
+
+#: Name -> the most that it should be.
+TARGETS = {
+    "all see the whole world: CPU of a core, %": 1.0,
+    "half of them see a part: CPU of a core, %": 1.0,
+    "KB/s to a client that sees the whole world": 1.0,
+    "KB/s to a client that sees a part": 1.0,
+    "nobody looks: subscriptions and messages": 0.0,
+    "players far apart, 256 parts: CPU of a core, %": 20.0,
+}
+
+
+class Viewers:
+    """A node whose players stand in a large field, and clients that look at the map."""
+
+    def __init__(self, parts: bool, wide: int = SQUARES_WIDE, viewers: int = VIEWERS) -> None:
+        self.loop = Loop(Counter())
+        self.broker = open_broker("memory://bench")
+        self.node = Node(grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop)
+        self.broker.subscribe(self.node.channels.nodes)
+        self.chance = random.Random(1)
+        span, low = self.node.grid.span, wide // 2
+        for number in range(PLAYERS):
+            place = [(self.chance.randrange(wide) - low) * span + span // 2 for _ in "xy"]
+            self.node.residents.join(f"p{number}", (place[0], place[1]))
+        self.node.outbox.publish_all()
+        self.receive()
+        self.idle = len(self.node.counts.channels) + self.loop.stats["counts"]
+        speaks = door(self.node, self.loop.stats, 20_000)
+        self.connections: list[NoSocket] = []
+        for number in range(viewers):
+            connection: Any = NoSocket()
+            speaks(connection)
+            self.connections.append(connection)
+            rect = (-(2**31), -(2**31), 2**31, 2**31)
+            if parts and number % 2:
+                corner = [self.chance.randint(-low, low - 10) for _ in "xy"]
+                rect = corner[0], corner[1], corner[0] + 10, corner[1] + 10
+            connection.on_message(BINARY, msgpack.packb((protocol.WATCH, 0, *rect)))
+        # The first pictures, without the loop's timers.
+        for _ in range(20):
+            self.node.views._look()
+            self.receive()
+            time.sleep(PATIENCE / 10_000)
+
+    def close(self) -> None:
+        """End the node."""
+        self.loop.end()
+        self.broker.close()
+
+    def receive(self) -> None:
+        """Take everything that the broker has."""
+        while (item := self.broker.receive(0)) is not None:
+            self.node.receive(item)
+
+    def stir(self) -> None:
+        """Move a third of the players to another square, and make each square deliver."""
+        outbox, residents = self.node.outbox, list(self.node.residents.by_id.values())
+        for resident in self.chance.sample(residents, PLAYERS // 3):
+            column, row = resident.square
+            to: Square = column + self.chance.choice((-1, 1)), row
+            del outbox.present[resident.square][resident.id]
+            if not outbox.present[resident.square]:
+                del outbox.present[resident.square]
+            resident.square = to
+            outbox.present.setdefault(to, {})[resident.id] = resident
+        assert outbox.delivered is not None
+        outbox.delivered.update(dict.fromkeys(outbox.present, 5))
+
+    def second(self) -> float:
+        """Do what the map does in a second, and return the seconds of CPU that it took."""
+        self.stir()
+        began = time.process_time()
+        self.node.census._count()
+        self.receive()
+        self.node.views._show()
+        self.receive()
+        return time.process_time() - began
+
+
+def _cpu(viewers: Viewers) -> float:
+    """Return the CPU in % of a core: a median."""
+    return statistics.median(viewers.second() for _ in range(SECONDS)) * 100
+
+
+def whole() -> Iterator[tuple[str, float]]:
+    """Yield the figures of clients that all see the whole world."""
+    with closing(Viewers(parts=False)) as viewers:
+        viewers.second()
+        yield "all see the whole world: CPU of a core, %", _cpu(viewers)
+
+
+def parts() -> Iterator[tuple[str, float]]:
+    """Yield the figures of clients half of which see a part."""
+    with closing(Viewers(parts=True)) as viewers:
+        viewers.second()
+        before = [connection.bytes_out for connection in viewers.connections]
+        yield "half of them see a part: CPU of a core, %", _cpu(viewers)
+        sent = [
+            (connection.bytes_out - was) / SECONDS / 1000
+            for connection, was in zip(viewers.connections, before, strict=True)
+        ]
+        yield "KB/s to a client that sees the whole world", max(sent[::2])
+        yield "KB/s to a client that sees a part", max(sent[1::2])
+        yield "nobody looks: subscriptions and messages", viewers.idle
+        yield "grains that are shown", len({v.grain for v in viewers.node.views._views.values()})
+
+
+def far_apart() -> Iterator[tuple[str, float]]:
+    """Yield the figure of players that are far apart."""
+    with closing(Viewers(True, FAR_APART, MANY)) as viewers:
+        viewers.second()
+        yield "players far apart, 256 parts: CPU of a core, %", _cpu(viewers)
+
+
+class Atlas(Study):
+    """What the map of everybody costs."""
+
+    program = "-m loadtest.studies atlas"
+    about = f"Measure what the map of everybody costs a node with {PLAYERS:,} players."
+    title = "The map of everybody"
+    columns = {
+        "": (
+            Column("", "series", width=-46),
+            Column("", "figure", ".2f", 8),
+            Column("at most", lambda row: TARGETS.get(row["series"]), "g", 7),
+        )
+    }
+
+    def facts(self) -> dict[str, Any]:
+        return {"compiled": compiled.used()}
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Yield what is measured with one node after the other."""
+        for measure in (whole, parts, far_apart):
+            yield measure.__name__, partial(_points, measure)
+
+
+def _points(measure: Callable[[], Iterator[tuple[str, float]]]) -> Iterator[Point]:
+    for name, figure in measure():
+        signals.check()
+        yield {"series": name, "figure": figure}
+
+
+main = Atlas.main

@@ -1,0 +1,161 @@
+"""What becomes of a server whose core is not enough for its players.
+
+A busy program on the server's core takes half of it away, so that one process of the swarm can
+bring more players than the other half serves.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flatlands.loadtest.kit import signals
+from flatlands.loadtest.kit.machine import shared_out
+from flatlands.loadtest.kit.processes import Program, Trouble
+from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.studies.swarm import measured
+from flatlands.loadtest.swarm.result import Options, Result
+from flatlands.loadtest.swarm.run import Field
+
+#: Players that walk to and fro on half a core, in the runs that last.
+PLAYERS = 2000, 3000, 4000
+
+#: Players in each square, as in the runs of bench/whole.py: each hears 180 others.
+SHARE = 22.6
+
+#: Seconds that are measured with half a core, the first of them left out.
+LASTS, FIRST = 14.0, 4.0
+
+#: A run in which half of the core is gone for a while: players, and seconds before, during and
+#: after.
+PASSING, BEFORE, DURING, AFTER = 2000, 5.0, 10.0, 12.0
+
+#: The server is well again when the 99th percentile is at most this many times the one before.
+WELL = 1.5
+
+#: The share of the deliveries a CPU second with a whole core that should be left, and the seconds
+#: after which the server should be well again.
+TARGET_SHARE, TARGET_WELL = 0.7, 5.0
+
+
+def _options(players: int, seconds: float) -> Options:
+    squares = max(round(players / SHARE), 1)
+    return Options(players, seconds, "pace", squares=squares, joins=1000.0, late=500.0)
+
+
+def _steal(after: float, seconds: float) -> Callable[[Field], None]:
+    """Return a deed that waits `after` seconds, then takes half the server's core for `seconds`."""
+
+    def deed(_: Field) -> None:
+        signals.sleep(after)
+        cpus = shared_out()[0]
+        thief = Program([sys.executable, "-c", "while True: pass"], "the thief", cpus=cpus)
+        try:
+            signals.sleep(seconds)
+        finally:
+            thief.end()
+
+    return deed
+
+
+def found(name: str, rows: Sequence[dict[str, float]], result: Result) -> Point:
+    """Sum up some seconds of a run. Raises Trouble if it ended before them.
+
+    `share` is the part of a core that the server used; `told` the part of the moves that observers
+    were told, instead of newer ones; None if that is not known. Latencies are in ms.
+    """
+    if not rows:
+        raise Trouble(f"{name}: the run ended too early: {result.error}")
+    cpu = sum(row["server_cpu"] for row in rows)
+    verdict = result.verdict
+    return {
+        "series": name,
+        "share": cpu / len(rows),
+        "per_cpu": sum(row["deliveries"] for row in rows) / max(cpu, 0.001),
+        "p50": statistics.median(row["p50"] for row in rows),
+        "p99": statistics.median(row["p99"] for row in rows),
+        "told": verdict.delivered / verdict.expected if verdict and verdict.expected else None,
+        "faults": result.faults,
+        "invalid": result.invalid,
+    }
+
+
+def well_after(series: Sequence[dict[str, float]], begin: float, end: float) -> float | None:
+    """Return after how many seconds the server was well again; None if it was not.
+
+    `series` are rows for each second; the core was taken from `begin` to `end`, in seconds.
+    """
+    before = [row["p99"] for row in series if row["second"] < begin]
+    if not before:
+        return None
+    usual = statistics.median(before)
+    since = None
+    for row in series:
+        if row["second"] < end:
+            continue
+        if row["p99"] > WELL * usual:
+            since = None
+        elif since is None:
+            since = row["second"] - end
+    return since
+
+
+class Overload(Study):
+    """A server that has half of its core, for a while or for good."""
+
+    program = "-m loadtest.studies overload"
+    about = (
+        "Measure what becomes of a server with more players than its core can serve; takes three "
+        "minutes."
+    )
+    title = "A server that is overloaded"
+    columns = {
+        "": (
+            Column("", "series", width=-36),
+            Column("core", "share", ".0%", 6),
+            Column("k/CPU s", lambda row: row["per_cpu"] / 1000, ".0f", 7),
+            Column("of best", "of_best", ".0%", 7),
+            Column("p50", "p50", ".0f", 6),
+            Column("p99, ms", "p99", ".0f", 7),
+            Column("told", "told", ".0%", 6),
+            Column("", lambda row: "missed" * (row["of_best"] < TARGET_SHARE), width=-6),
+        )
+    }
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Yield the only job, since each row is compared with the best one before."""
+        yield "a passing overload", self._points
+
+    def _points(self) -> Iterator[Point]:
+        if not shared_out()[0]:
+            raise Trouble("the server needs a core of its own, and this machine has only one")
+        best = 0.0
+        for point in self._measured():
+            best = max(best, point["per_cpu"])
+            yield {**point, "of_best": point["per_cpu"] / best}
+
+    def _measured(self) -> Iterator[Point]:
+        note, half = self.note_progress, "half a core"
+        options = _options(PASSING, BEFORE + DURING + AFTER)
+        result = measured(options, f"{PASSING} players", note, _steal(BEFORE, DURING))
+        before = [row for row in result.series if row["second"] < BEFORE]
+        during = [row for row in result.series if BEFORE + 2 < row["second"] < BEFORE + DURING]
+        yield found(f"{PASSING} players, a whole core", before, result)
+        point = found(f"{PASSING} players, {half} for {DURING:g} s", during, result)
+        yield {**point, "well_after_s": well_after(result.series, BEFORE, BEFORE + DURING)}
+        for players in PLAYERS:
+            name = f"{players} players, {half}"
+            result = measured(_options(players, LASTS), name, note, _steal(0.0, LASTS))
+            yield found(name, [row for row in result.series if row["second"] > FIRST], result)
+
+    def end(self, run: dict[str, Any], code: int) -> int:
+        """Print how soon the server was well again."""
+        for point in run["points"]:
+            if "well_after_s" in point:
+                well = point["well_after_s"]
+                when = "not well again" if well is None else f"well again after {well:.0f} s"
+                print(f"\nThe server is {when} (target: within {TARGET_WELL:g} s).")
+        return code
+
+
+main = Overload.main

@@ -1,0 +1,287 @@
+"""The comparison with other servers: which take part, its table of medians, and its charts."""
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from flatlands.loadtest.kit.charts import Bar, bar_chart, short
+from flatlands.loadtest.kit.machine import machine, output_of
+from flatlands.loadtest.kit.options import amount, option, whole
+from flatlands.loadtest.kit.processes import (
+    SPARE_DESCRIPTORS,
+    Trouble,
+    bare,
+    raise_descriptor_limit,
+)
+from flatlands.loadtest.studies.compilers import find_cargo, find_go
+from flatlands.loadtest.studies.peers.dialect import load
+from flatlands.loadtest.studies.peers.programs import PEERS, SERVERS, Peer, absent, build
+from flatlands.loadtest.studies.peers.rows import (
+    FLATLANDS,
+    Row,
+    measure_flatlands,
+    measure_peer,
+    measure_target,
+)
+from flatlands.loadtest.studies.study import Column, Measure, Point, Study
+from flatlands.loadtest.swarm.target import there
+
+NAMES = FLATLANDS, *(peer.name for peer in PEERS)
+
+#: The latencies that are shown.
+SHOWN = "p50", "p90", "p99", "max"
+
+#: The colours of bars: Flatlands', and those of all peers.
+OURS, THEIRS = "#5c8a3c", "#85857f"
+
+
+def _dialect(text: str) -> str:
+    try:
+        load(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose: players of each run, seconds that are measured, how often; and which
+    servers, or the URL of one that runs, by a dialect, with any certificate if `insecure`."""
+
+    players: tuple[int, ...] = option(
+        "--players",
+        whole(1, 100_000),
+        (400, 2000),
+        "N",
+        "how many, 20 a square (400 2000)",
+        nargs="+",
+    )
+    seconds: float = option("--seconds", amount(1, 3600), 8.0, "N", "how long to measure each")
+    repeat: int = option(
+        "--repeat", whole(1, 100_000), 1, "N", "how often each (1); the table shows medians"
+    )
+    only: tuple[str, ...] = option(
+        "--only", str, (), "NAME", "only these", nargs="+", choices=NAMES
+    )
+    url: str = option(
+        *("--url", str, "", "URL"),
+        "instead measure this server, ws://HOST:PORT/PATH or wss://, by a --dialect",
+    )
+    dialect: str = option(
+        *("--dialect", _dialect, "", "FILE"),
+        "what is said to it: a file of one's own (docs/peers.md), or a name of those in "
+        "loadtest/studies/peers/dialects/",
+    )
+    insecure: bool = option(
+        "--insecure", None, False, "", "accept any certificate of a wss:// server"
+    )
+
+
+_FIGURES = (
+    Column("server", "title", width=-26),
+    Column("players", "players", ",", 7),
+    Column("delivered", lambda row: percent(row["share"]), width=9),
+    Column("deliveries/s", "per_second", ",.0f", 12),
+    Column("per CPU s", "per_cpu_second", ",.0f", 9),
+    *(Column(name, f"latency/{name}", ",.1f", 7) for name in SHOWN),
+    Column("core", lambda row: percent(row["core"]), width=6),
+    Column("MB", "mb", ",.0f", 4),
+)
+
+
+class Peers(Study):
+    """The same work on this server and on others."""
+
+    program = "-m loadtest.studies peers"
+    about = "Measure the same work on Flatlands and on other realtime servers, in turn."
+    epilog = f"""names: {", ".join(NAMES)}
+
+The exit code is 0 if every server that takes part was measured, 1 if one was not, 2 for bad
+options, 130 after Ctrl-C, which still tells what was measured until then."""
+    title = "Beside other servers"
+    note = """<p class=note>Medians. Latencies in ms, from the moment a move was due; core: of one,
+by the server; ratio: deliveries that Flatlands makes in the CPU time of one. Outlined: there are
+notes about these figures.</p>"""
+    options = Options
+    columns = {"": _FIGURES, "medians": (*_FIGURES, Column("ratio", "ratio", ".1f", 5))}
+    key = "rows"
+
+    def lacking(self) -> str:
+        chosen, limit = self.chosen, raise_descriptor_limit()
+        if bool(chosen.url) != bool(chosen.dialect):
+            return "--url names a server, and --dialect what is said to it: give both, or none"
+        if chosen.url and (chosen.only or self.given.report):
+            return (
+                "--url names a server that runs, of which no CPU is known: --only and --report "
+                "are for those that are started"
+            )
+        if max(chosen.players) + SPARE_DESCRIPTORS > limit:
+            return (
+                f"{max(chosen.players)} players need more file descriptors than the {limit} that a "
+                "process may have here: raise it (ulimit -n)"
+            )
+        return ""
+
+    def facts(self) -> dict[str, Any]:
+        self._left_out: dict[str, str] = {}
+        return {**super().facts(), "left_out": self._left_out}
+
+    def machine(self) -> dict[str, Any]:
+        return {**machine(), **_versions()}
+
+    def jobs(self) -> Iterator[tuple[str, Measure]]:
+        """Yield the runs: all servers take turns, with each number of players."""
+        chosen = self.chosen
+        if chosen.url:
+            for players in chosen.players * chosen.repeat:
+                yield bare(chosen.url), partial(self._target, players)
+            return
+        names = chosen.only or NAMES
+        wanted = self._here([peer for peer in PEERS if peer.name in names])
+        for players in chosen.players:
+            for _ in range(chosen.repeat):
+                if FLATLANDS in names:
+                    yield FLATLANDS, partial(_points, measure_flatlands, players, chosen.seconds)
+                for peer in wanted:
+                    job = partial(_points, measure_peer, peer, players, chosen.seconds)
+                    yield peer.name, job
+
+    def _target(self, players: int) -> list[Point]:
+        target = there(self.chosen.url, self.chosen.insecure)
+        dialect = load(self.chosen.dialect)
+        return _points(measure_target, target, dialect, players, self.chosen.seconds)
+
+    def _here(self, wanted: list[Peer]) -> list[Peer]:
+        """Build peers that have to be built; return those that can take part, and say why others
+        cannot. Raises Interrupted."""
+        why = self._left_out
+        why |= absent(wanted)
+        for peer in wanted:
+            if peer.compiled and peer.name not in why:
+                print(f"building {peer.name} (the first time, this may take a minute) ...")
+                try:
+                    build(peer)
+                except Trouble as trouble:
+                    why[peer.name] = str(trouble)
+        for reason in dict.fromkeys(why.values()):
+            print(f"left out: {', '.join(name for name in why if why[name] == reason)}: {reason}")
+        return [peer for peer in wanted if peer.name not in why]
+
+    def name(self, row: Point) -> str:
+        return f"{row['title']}, {row['players']:,} players"
+
+    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
+        if row["trouble"]:
+            yield "failed", row["trouble"]
+
+    def shown(self, run: dict[str, Any]) -> list[Point]:
+        """Return the medians of all runs, with the ratio of Flatlands' deliveries in a CPU second
+        to those of the row."""
+        groups: dict[tuple[int, str], list[Point]] = {}
+        for row in run["rows"]:
+            groups.setdefault((row["players"], row["name"]), []).append(row)
+        found = {key: median(rows) for key, rows in sorted(groups.items(), key=lambda g: g[0][0])}
+        for (players, _), row in found.items():
+            ours = found.get((players, FLATLANDS), {}).get("per_cpu_second")
+            theirs = row["per_cpu_second"]
+            row |= {"kind": "medians", "ratio": ours / theirs if ours and theirs else None}
+        return list(found.values())
+
+    def end(self, run: dict[str, Any], code: int) -> int:
+        """Print the medians, and sentences about them: how to read them, and what went wrong."""
+        rows = run["rows"]
+        if not rows:
+            return code
+        print()
+        for row in self.shown(run):
+            self.show(row)
+        print(
+            "latencies in ms, from the moment a move was due; core: of one, by the server; ratio: "
+            "deliveries that Flatlands makes in the CPU time of one"
+        )
+        if any(row["name"] == FLATLANDS for row in rows):
+            print("Flatlands is measured by its own swarm (loadtest/bots.py --scenario mill)")
+        if any(row["per_second"] is not None and row["core"] is None for row in rows):
+            print("CPU and memory of a server that was not started for the run are not known")
+        for row in rows:
+            for sentence in row["notes"]:
+                print(f"{self.name(row)}: {sentence}")
+        return code
+
+    def draw(self, run: dict[str, Any]) -> dict[str, Any]:
+        """Return a chart for each number of players."""
+        bars: dict[int, list[Bar]] = {}
+        for row in self.shown(run):
+            if row["per_cpu_second"]:
+                text = short(row["per_cpu_second"])
+                # A server that delivers nearly everything needs no remark.
+                if row["share"] is not None and row["share"] < 0.99:
+                    text += f", {percent(row['share'])} delivered"
+                colour = OURS if row["name"] == FLATLANDS else THEIRS
+                # The figures of a row with notes are not to be believed without these.
+                bar = Bar(row["title"], colour, row["per_cpu_second"], text, bool(row["notes"]))
+                bars.setdefault(row["players"], []).append(bar)
+        x = "deliveries per CPU second of the server"
+        return {
+            f"peers-{players}": bar_chart(found, f"{players:,} players, 20 a square", x)
+            for players, found in bars.items()
+        }
+
+
+def _points(measure: Any, *what: Any) -> list[Point]:
+    row: Row = measure(*what)
+    return [vars(row)]
+
+
+def median(rows: Iterable[Point]) -> Point:
+    """Return a row with the medians of several rows, without those that were not measured."""
+    *_, last = rows
+    done = [row for row in rows if row["per_second"] is not None]
+
+    def middle(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
+
+    figures = "share", "per_second", "per_cpu_second", "core", "mb"
+    return {
+        **last,
+        **{name: middle([row[name] for row in done]) for name in figures},
+        "latency": {name: middle([row["latency"].get(name) for row in done]) for name in SHOWN},
+        "notes": [sentence for row in rows for sentence in row["notes"]],
+    }
+
+
+def percent(share: float | None) -> str | None:
+    """Return a share as text, None for None."""
+    return None if share is None else f"{share:.1%}" if share < 0.9995 else "100%"
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that the peers use."""
+    found = json.loads((SERVERS / "package.json").read_text())["dependencies"]
+    module = (SERVERS / "go" / "go.mod").read_text()
+    found |= dict(re.findall(r"^require (\S+) (\S+)$", module, re.MULTILINE))
+    lock = tomllib.loads((SERVERS / "rust" / "Cargo.lock").read_text())
+    found |= {
+        package["name"]: package["version"]
+        for package in lock["package"]
+        if package["name"] in ("tokio", "tokio-tungstenite")
+    }
+    found |= {"go": output_of(find_go(), "version"), "cargo": output_of(find_cargo(), "--version")}
+    if shutil.which("node"):
+        found["node"] = output_of("node", "--version")
+    pins = (SERVERS.parent / "requirements.txt").read_text()
+    names = "flask-socketio|websockets|gevent"
+    for name, pin in re.findall(rf"^({names})==(\S+)$", pins, re.MULTILINE):
+        found[f"{name} (python)"] = pin
+    return dict(found)
+
+
+main = Peers.main

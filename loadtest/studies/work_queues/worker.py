@@ -1,0 +1,207 @@
+"""A process of the benchmark of work queues.
+
+It takes, pushes, pulls, or consumes until it is killed. It exchanges lines of JSON with its parent:
+
+    configuration {"role": "take", "url", "queue", "way", "repeat", "threshold"}, or
+                  {"role": "push", "url", "queue", "shape", "messages"}, or
+                  {"role": "pull", "url", "queue", "shape", "due"}, or
+                  {"role": "consume", "url", "queue", "way"}, all in one argument
+    parent        {"go": true} when all are ready, {"pushed": true} when the pusher has ended
+    worker        {"ready": true}, and then its report; or {"trouble": "a sentence"} instead of
+                  either, and exit status 1
+    a consumer    {"claimed": [[number, tries], ..]} when it has claimed messages, and at the end
+                  {"empty": true}
+
+Times are nanoseconds of CLOCK_MONOTONIC, and CPU times seconds.
+"""
+
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any
+
+import redis
+
+from flatlands.loadtest.kit.brokers import open_redis, server_cpu
+from flatlands.loadtest.studies import parent
+from flatlands.loadtest.studies.parent import Parent
+from flatlands.loadtest.studies.work_queues.series import FIFOS, FILLED, REJECTS, TAKEN, TAKES
+from flatlands.loadtest.studies.work_queues.ways import Way
+from flatlands.stores.base import StoreError
+
+#: What a message has in addition to its number, for about 115 bytes of JSON in all.
+PADDING = "x" * 90
+
+#: Seconds that a puller waits for a message before it looks whether more can come.
+WAIT_S = 1
+
+#: Messages of one claim, seconds of work on them, and ms of a lease, where consumers die.
+CLAIMED, WORK_S, LEASE = 10, 0.05, 2000
+
+clock = time.monotonic_ns
+
+Report = dict[str, Any]
+
+
+def message(number: int) -> bytes:
+    """Return a message as JSON."""
+    return json.dumps({"id": number, "body": PADDING}).encode()
+
+
+def number_of(body: bytes) -> int:
+    """Return the number of a message."""
+    number: int = json.loads(body)["id"]
+    return number
+
+
+def take_all(way: Way, filled: int, most: int) -> tuple[list[int], list[int]]:
+    """Take what a queue was filled with; return the ns of each take, and the numbers that came.
+
+    A take ends when its messages are decoded and acknowledged.
+    """
+    times, got = [], []
+    for _ in range(filled // most):
+        started = clock()
+        claimed, bodies = way.claim(most)
+        got += [number_of(body) for body in bodies]
+        way.done(claimed)
+        times.append(clock() - started)
+    return times, got
+
+
+def take(config: dict[str, Any], parent: Parent) -> Report:
+    """Fill a queue and empty it by takes, `repeat` times after a first time that is not counted.
+    Turns that are rejected are repeated."""
+    way, url = TAKES[config["way"]].way(config["url"], config["queue"]), config["url"]
+    server = open_redis(url) if url.startswith("redis") else None
+    begin(parent)
+    numbers = itertools.count()
+    got: list[int] = []
+    used: list[tuple[float, float]] = []
+
+    def turn() -> list[int]:
+        way.put([message(n) for n in itertools.islice(numbers, FILLED)])
+        other, client = server_cpu(server) if server else 0.0, time.process_time()
+        taken, came = take_all(way, FILLED, TAKEN)
+        client = time.process_time() - client
+        used.append((client, server_cpu(server) - other if server else 0.0))
+        got.extend(came)
+        return taken
+
+    times = [turn() for _ in range(config["repeat"] + 1)][1:]
+    rejects = 0
+    while rejects < REJECTS * len(times) and (far := rejected(times, config["threshold"])):
+        for at in far:
+            times[at] = turn()
+        rejects += len(far)
+    waiting, held = way.left()
+    client, other = map(sum, zip(*used[1:], strict=True))
+    cpu = {"client": client, "server": other if server else None}
+    found = {"times": times, "rejects": rejects, "cpu": cpu}
+    return {**found, "got": got, "waiting": waiting, "held": held}
+
+
+def rejected(times: list[list[int]], threshold: float) -> list[int]:
+    """Return the numbers of the turns whose mean differs from that of all by at least `threshold`,
+    a share of the latter, as PHPBench rejects them; none if it is 0."""
+    means = [fmean(turn) for turn in times]
+    middle = fmean(means)
+    return [n for n, mean in enumerate(means) if 0 < threshold * middle <= abs(mean - middle)]
+
+
+def push(config: dict[str, Any], parent: Parent) -> Report:
+    """Push messages to the queues of a shape, in turn, as fast as it can."""
+    client = open_redis(config["url"])
+    client.ping()
+    shape, messages, name = FIFOS[config["shape"]], config["messages"], config["queue"]
+    begin(parent)
+    started, cpu = clock(), time.process_time()
+    for first in range(0, messages, shape.pushed):
+        numbers = range(first, min(first + shape.pushed, messages))
+        if shape.pulled > 1:
+            queue = queue_of(name, first, shape.pulled, shape.pullers)
+            client.rpush(queue, *(message(n) for n in numbers))
+        elif shape.pushed > 1:
+            pipeline = client.pipeline(transaction=False)
+            for n in numbers:
+                pipeline.rpush(queue_of(name, n, 1, shape.pullers), message(n))
+            pipeline.execute()
+        else:
+            queue = queue_of(name, first, 1, shape.pullers)
+            client.rpush(queue, message(first))
+            if shape.trims:
+                # It keeps as many messages as there are in all, so that none is lost.
+                client.ltrim(queue, -messages, -1)
+    return {"from": started, "to": clock(), "cpu": time.process_time() - cpu}
+
+
+def queue_of(name: str, number: int, together: int, queues: int) -> str:
+    """Return the queue of a message: each queue in turn gets `together` messages."""
+    return f"{name}:{number // together % queues}"
+
+
+def pull(config: dict[str, Any], parent: Parent) -> Report:
+    """Pull messages until all that are due were pulled, or no more can come."""
+    client = open_redis(config["url"])
+    client.ping()
+    most, queue = FIFOS[config["shape"]].pulled, config["queue"]
+    got: list[int] = []
+    begin(parent)
+    last, cpu = clock(), time.process_time()
+    while len(got) < config["due"]:
+        if most > 1:
+            found = client.blmpop(WAIT_S, 1, queue, direction="LEFT", count=most)
+            bodies = found[1] if found else []
+        else:
+            found = client.blpop(queue, WAIT_S)
+            bodies = found[1:] if found else []
+        if not bodies:
+            if parent.poll() is not None:
+                break
+            continue
+        got += [number_of(body) for body in bodies]
+        last = clock()
+    return {"got": got, "to": last, "cpu": time.process_time() - cpu}
+
+
+def consume(config: dict[str, Any], parent: Parent) -> Report:
+    """Claim, work and acknowledge until the queue is empty."""
+    way: Any = TAKES[config["way"]].way(config["url"], config["queue"])
+    begin(parent)
+    while True:
+        claimed = way.claim_for(CLAIMED, LEASE)
+        if claimed:
+            # It is written before the work, so that it is known whenever this process dies.
+            parent.send({"claimed": [(number_of(body), tries) for _, body, tries in claimed]})
+            time.sleep(WORK_S)
+            way.done([id for id, _, _ in claimed])
+        elif any(way.left()):
+            time.sleep(WORK_S)
+        else:
+            return {"empty": True}
+
+
+def begin(parent: Parent) -> None:
+    """Say that this process is ready, and wait until all are."""
+    parent.send({"ready": True})
+    parent.wait(time.sleep)
+
+
+ROLES: dict[str, Callable[[dict[str, Any], Parent], Report]] = {
+    "take": take,
+    "push": push,
+    "pull": pull,
+    "consume": consume,
+}
+
+
+def work(config: dict[str, Any], parent: Parent) -> Report:
+    """Do the work of the role in the configuration, and return the report."""
+    return ROLES[config["role"]](config, parent)
+
+
+if __name__ == "__main__":
+    sys.exit(parent.work(work, (OSError, redis.RedisError, StoreError)))

@@ -4,6 +4,7 @@ A point is one series measured with one number of clients.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,9 +31,12 @@ class Children:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def broker(self, url: str) -> brokers.Started:
-        """Start the brokers that a URL without hosts names; return their URL and the programs."""
+    def broker(self, url: str, cpus: Sequence[int] = ()) -> brokers.Started:
+        """Start the brokers that a URL without hosts names, on these cores (none given: all);
+        return their URL and the programs."""
         url, programs = brokers.start(self._stack, url)
+        for program in programs if cpus else ():
+            os.sched_setaffinity(program.process.pid, cpus)
         self._all += programs
         return url, programs
 

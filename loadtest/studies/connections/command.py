@@ -122,8 +122,7 @@ class Idle(Study):
             yield "failed", f"{number:,} connections were lost: {why}"
         if row["unanswered"]:
             yield "failed", f"{row['unanswered']:,} requests without an answer"
-        for why in row["invalid"]:
-            yield "not valid", why
+        yield from super().faults(row)
 
     def known(self, row: Point) -> Mapping[str, float | None] | None:
         return super().known(row) if row["loop"] == "open" and not row["invalid"] else None

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatlands.loadtest.studies.growth import sizes
+from flatlands.loadtest.studies.study import Point
 
 #: The share of a core by which two measurements of one process differ anyway.
 NOISE = 0.005
 
 #: The share of a core above which a process cannot use more: its growth no longer follows a law.
 FULL = 0.95
-
-#: A row of a series, see the functions that yield them. `size` is its place on the x axis, and
-#: `faults` and `invalid` are what was wrong with it.
-Point = dict[str, Any]
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
@@ -34,8 +31,8 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
 def laws(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     """Return name of a law -> its "points", as (x, y), and their "exponent".
 
-    Points that are not valid are left out, and so are crowds that have a whole core, and heartbeats
-    whose cost is no more than noise.
+    `size` of a point is its place on the x axis. Points that are not valid are left out, and so are
+    crowds that have a whole core, and heartbeats whose cost is no more than noise.
     """
     good = [point for point in points if not point["invalid"] and not point["faults"]]
 

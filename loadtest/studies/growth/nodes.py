@@ -16,7 +16,8 @@ from flatlands.loadtest.kit.processes import START, Trouble, cost
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.connections.measure import Clients, Ground, ground_of
 from flatlands.loadtest.studies.growth import sizes
-from flatlands.loadtest.studies.growth.laws import FULL, Point
+from flatlands.loadtest.studies.growth.laws import FULL
+from flatlands.loadtest.studies.study import Point
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.target import Target
 
@@ -108,10 +109,7 @@ def _one_of(number: int, note: Callable[[str], None]) -> Point:
     server_cpus, other_cpus = shared_out()
     with Children() as family:
         note(f"one node of {number:,}: starting")
-        url, brokers = family.broker(sizes.BROKER)
-        if other_cpus:
-            for broker in brokers:
-                os.sched_setaffinity(broker.process.pid, other_cpus)
+        url, _ = family.broker(sizes.BROKER, other_cpus)
         with targets.started(url, 1, _spread(number), server_cpus) as target:
             return _among(number, family, target, other_cpus, url, note)
 

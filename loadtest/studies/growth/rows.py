@@ -5,17 +5,6 @@ from typing import Any
 from flatlands.loadtest.studies.growth import sizes
 from flatlands.loadtest.studies.study import Column
 
-
-def _percent(name: str) -> Any:
-    """Return a function that gives a share of a core in percent."""
-    return lambda row: None if row[name] is None else row[name] * 100
-
-
-def _aim(row: dict[str, Any]) -> float | None:
-    aim = sizes.TARGET_NODES.get(row["size"])
-    return None if aim is None else aim * 100
-
-
 #: Name of a series -> the sentence above its table.
 SENTENCES = {
     "workers": f"{sizes.BOTS} players in {sizes.SQUARES} squares on more and more workers, "
@@ -53,10 +42,10 @@ COLUMNS = {
     ),
     "nodes": (
         Column("nodes", "size", ",", 8),
-        Column("CPU, %", _percent("cpu"), ".1f", 8),
-        Column("heartbeats", _percent("heartbeats"), ".1f", 10),
-        Column("all else", _percent("rest"), ".1f", 8),
-        Column("target", _aim, "g", 6),
+        Column("CPU", "cpu", ".1%", 8),
+        Column("heartbeats", "heartbeats", ".1%", 10),
+        Column("all else", "rest", ".1%", 8),
+        Column("target", lambda row: sizes.TARGET_NODES.get(row["size"]), ".0%", 6),
         Column("received/s", "received", ",.0f", 10),
         Column("heartbeats", "beats", ",.0f", 10),
         Column("KB/s", lambda row: row["beats_bytes"] / 1024, ",.0f", 6),
@@ -64,8 +53,8 @@ COLUMNS = {
     ),
     "real": (
         Column("nodes", "size", ",", 8),
-        Column("CPU, %", _percent("cpu"), ".1f", 8),
-        Column("others made", _percent("made_cpu"), ".1f", 11),
+        Column("CPU", "cpu", ".1%", 8),
+        Column("others made", "made_cpu", ".1%", 11),
         Column("received/s", "received", ",.0f", 10),
         Column("others made", "made_received", ",.0f", 11),
         _P99,

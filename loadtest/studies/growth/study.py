@@ -13,10 +13,10 @@ from typing import Any
 
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.studies.growth import charts, rows
-from flatlands.loadtest.studies.growth.laws import Point, laws
+from flatlands.loadtest.studies.growth.laws import laws
 from flatlands.loadtest.studies.growth.nodes import nodes, real
 from flatlands.loadtest.studies.growth.swarms import crowds, machines, workers
-from flatlands.loadtest.studies.study import Measure, Study
+from flatlands.loadtest.studies.study import Measure, Point, Study
 
 #: Name of a series -> what yields its points.
 SERIES: dict[str, Callable[[Callable[[str], None]], Iterator[Point]]] = {

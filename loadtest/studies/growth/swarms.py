@@ -14,7 +14,7 @@ from typing import Any
 from flatlands.loadtest.kit import brokers
 from flatlands.loadtest.studies.children import Children
 from flatlands.loadtest.studies.growth import sizes
-from flatlands.loadtest.studies.growth.laws import Point
+from flatlands.loadtest.studies.study import Point
 from flatlands.loadtest.studies.swarm import measured
 from flatlands.loadtest.swarm import target as targets
 from flatlands.loadtest.swarm.result import Options

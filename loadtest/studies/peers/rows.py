@@ -1,7 +1,7 @@
 """Measures one row of the comparison: one server with one number of players."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ SWARM_EXTRA = 180
 
 @dataclass
 class Row:
-    """The figures of a server; they are None if nothing was measured, and `trouble` says why.
+    """The figures of a server; those that are not known are None.
 
     `share` is the delivered share of all expected deliveries. `per_second` and `per_cpu_second` are
     deliveries in a second, and in a CPU second of the server. `core` is the server's share of a
@@ -45,25 +45,15 @@ class Row:
     core: float | None = None
     mb: float | None = None
     latency: dict[str, float] = field(default_factory=dict)
-    trouble: str | None = None
     notes: list[str] = field(default_factory=list)
     raw: dict[str, Any] = field(default_factory=dict)
 
 
-@contextlib.contextmanager
-def _noted(row: Row) -> Iterator[None]:
-    """Note in a row why it cannot be measured."""
-    try:
-        yield
-    except (Trouble, OSError) as error:
-        row.trouble = str(error)
-
-
 def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
-    """Start a peer, measure it for `seconds`, and stop it."""
+    """Start a peer, measure it for `seconds`, and stop it. Raises Trouble and Interrupted."""
     row = Row(peer.name, peer.title, players)
     server_cpus, client_cpus = shared_out()
-    with _noted(row), programs.started(programs.command(peer), server_cpus) as server:
+    with programs.started(programs.command(peer), server_cpus) as server:
         with on_cores(client_cpus):
             target = Target(server.address, "/")
             _measure(row, target, load(peer.dialect), seconds, server.cost, server.death)
@@ -73,11 +63,11 @@ def measure_peer(peer: Peer, players: int, seconds: float) -> Row:
 
 
 def measure_target(target: Target, dialect: Dialect, players: int, seconds: float) -> Row:
-    """Measure a server that runs already, whose CPU and memory are not known."""
+    """Measure a server that runs already, whose CPU and memory are not known. Raises Trouble and
+    Interrupted."""
     title = f"{target.name}:{target.address[1]}"
     row = Row(title, title, players)
-    with _noted(row):
-        _measure(row, target, dialect, seconds, lambda: (None, None), str)
+    _measure(row, target, dialect, seconds, lambda: (None, None), str)
     return row
 
 
@@ -111,17 +101,13 @@ def _measure(
 
 
 def measure_flatlands(players: int, seconds: float) -> Row:
-    """Measure Flatlands with its own swarm."""
+    """Measure Flatlands with its own swarm. Raises Trouble and Interrupted."""
     row = Row(FLATLANDS, "Flatlands", players)
     options = (
         *("--scenario", "mill", "--viewport", "24x24"),
         *("--bots", str(players), "--seconds", str(seconds)),
     )
-    try:
-        [run] = run_apart(options, seconds + SWARM_EXTRA)
-    except Trouble as trouble:
-        row.trouble = str(trouble)
-        return row
+    [run] = run_apart(options, seconds + SWARM_EXTRA)
     figures, verdict = run["figures"], run["verdict"]
     row.notes = [f"the swarm's oracle found {fault}" for fault in run["faults"]] + run["invalid"]
     row.raw = {"figures": figures, "verdict": verdict, "totals": run["totals"]}

@@ -112,6 +112,7 @@ notes about these figures.</p>"""
     options = Options
     columns = {"": _FIGURES, "medians": (*_FIGURES, Column("ratio", "ratio", ".1f", 5))}
     key = "rows"
+    failures = (OSError,)
 
     def lacking(self) -> str:
         chosen, limit = self.chosen, raise_descriptor_limit()
@@ -141,17 +142,17 @@ notes about these figures.</p>"""
         chosen = self.chosen
         if chosen.url:
             for players in chosen.players * chosen.repeat:
-                yield bare(chosen.url), partial(self._target, players)
+                yield f"{bare(chosen.url)}, {players:,} players", partial(self._target, players)
             return
         names = chosen.only or NAMES
         wanted = self._here([peer for peer in PEERS if peer.name in names])
         for players in chosen.players:
             for _ in range(chosen.repeat):
-                if FLATLANDS in names:
-                    yield FLATLANDS, partial(_points, measure_flatlands, players, chosen.seconds)
-                for peer in wanted:
-                    job = partial(_points, measure_peer, peer, players, chosen.seconds)
-                    yield peer.name, job
+                jobs = {FLATLANDS: measure_flatlands} if FLATLANDS in names else {}
+                jobs |= {peer.name: partial(measure_peer, peer) for peer in wanted}
+                for name, job in jobs.items():
+                    points = partial(_points, job, players, chosen.seconds)
+                    yield f"{name}, {players:,} players", points
 
     def _target(self, players: int) -> list[Point]:
         target = there(self.chosen.url, self.chosen.insecure)
@@ -176,10 +177,6 @@ notes about these figures.</p>"""
 
     def name(self, row: Point) -> str:
         return f"{row['title']}, {row['players']:,} players"
-
-    def faults(self, row: Point) -> Iterator[tuple[str, str]]:
-        if row["trouble"]:
-            yield "failed", row["trouble"]
 
     def shown(self, run: dict[str, Any]) -> list[Point]:
         """Return the medians of all runs, with the ratio of Flatlands' deliveries in a CPU second
@@ -241,9 +238,8 @@ def _points(measure: Any, *what: Any) -> list[Point]:
 
 
 def median(rows: Iterable[Point]) -> Point:
-    """Return a row with the medians of several rows, without those that were not measured."""
+    """Return a row with the medians of several rows."""
     *_, last = rows
-    done = [row for row in rows if row["per_second"] is not None]
 
     def middle(values: list[float | None]) -> float | None:
         known = [value for value in values if value is not None]
@@ -252,8 +248,8 @@ def median(rows: Iterable[Point]) -> Point:
     figures = "share", "per_second", "per_cpu_second", "core", "mb"
     return {
         **last,
-        **{name: middle([row[name] for row in done]) for name in figures},
-        "latency": {name: middle([row["latency"].get(name) for row in done]) for name in SHOWN},
+        **{name: middle([row[name] for row in rows]) for name in figures},
+        "latency": {name: middle([row["latency"].get(name) for row in rows]) for name in SHOWN},
         "notes": [sentence for row in rows for sentence in row["notes"]],
     }
 

@@ -6,7 +6,6 @@ those of study.py.
 
 import json
 import math
-import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -70,10 +69,7 @@ class Ground:
         """Start a redis-server and return its URL, or that of the one that runs already."""
         if self._redis:
             return self._redis
-        url, [program] = self.children.broker("redis://")
-        if self._server_cpus:
-            os.sched_setaffinity(program.process.pid, self._server_cpus)
-        return url
+        return self.children.broker("redis://", self._server_cpus)[0]
 
     @contextmanager
     def store(self, series: Take) -> Iterator[str]:

@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +51,6 @@ TARGETS = {
 }
 
 
-#: Options -> what is measured instead, and how --help describes it.
-INSTEAD = {
-    "both": (
-        both.measure,
-        "what a move, a flush and a snapshot cost with the sources and with the compiled modules "
-        "(make fast), in turn; takes five minutes",
-    ),
-}
-
 EPILOG = """The exit code is 0, 1 if a run failed, 3 if the swarm was too slow to be believed: then
 nothing is recorded."""
 
@@ -74,24 +64,20 @@ def main() -> int:
         action="store_true",
         help="more shapes, each three times: medians; takes twelve minutes",
     )
-    for name, (_, about) in INSTEAD.items():
-        parser.add_argument(f"--{name}", action="store_true", help=f"instead: {about}")
+    parser.add_argument(
+        "--both",
+        action="store_true",
+        help="instead: what a move, a flush and a snapshot cost with the sources and with the "
+        "compiled modules (make fast), in turn; takes five minutes",
+    )
     parser.add_argument("--json", type=file, metavar="FILE", help="write all results there")
     given = parser.parse_args()
-    terminal = Terminal()
-    figures = _figures
-    for name, (measure, _) in INSTEAD.items():
-        if vars(given)[name]:
-            figures = partial(_instead, measure)
+    terminal, figures = Terminal(), _both if given.both else _figures
     return command.run("bench", lambda: figures(given, terminal.say), terminal.say)
 
 
-def _instead(
-    measure: Callable[[Callable[[str], None]], Any],
-    given: argparse.Namespace,
-    say: Callable[[str], None],
-) -> int:
-    _keep(given, measure(say))
+def _both(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    _keep(given, both.measure(say))
     return 0
 
 

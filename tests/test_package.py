@@ -136,6 +136,10 @@ def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_pat
     new = [sys.executable, "-m", "flatlands", "new", "mygame"]
     subprocess.run(new, cwd=own, env={**os.environ, "PYTHONPATH": str(path)}, check=True)
     game = own / "mygame"
+    # The template has tests of its own, which are copied.
+    names = [name for name in ZipFile(wheel).namelist() if "/template/" not in name]
+    assert "flatlands/loadtest/studies/study.py" in names
+    assert [name for name in names if "/tests/" in name] == []
     with ZipFile(wheel) as one, ZipFile(game / "wheels" / wheel.name) as other:
         contents = [{name: zip.read(name) for name in zip.namelist()} for zip in (one, other)]
     records = [some.pop(f"{one.namelist()[-1]}").split() for some in contents]

@@ -11,7 +11,7 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -51,7 +51,7 @@ TARGETS = {
 class Viewers:
     """A node whose players stand in a large field, and clients that look at the map."""
 
-    def __init__(self, parts: bool, wide: int = SQUARES_WIDE, viewers: int = VIEWERS) -> None:
+    def __init__(self, parts: bool, wide: int, viewers: int) -> None:
         self.loop = Loop(Counter())
         self.broker = open_broker("memory://bench")
         self.node = Node(grid=Grid(), terrain=Terrain(2013), broker=self.broker, loop=self.loop)
@@ -116,39 +116,25 @@ class Viewers:
         return time.process_time() - began
 
 
-def _cpu(viewers: Viewers) -> float:
-    """Return the CPU in % of a core: a median."""
-    return statistics.median(viewers.second() for _ in range(SECONDS)) * 100
-
-
-def whole() -> Iterator[tuple[str, float]]:
-    """Yield the figures of clients that all see the whole world."""
-    with closing(Viewers(parts=False)) as viewers:
-        viewers.second()
-        yield "all see the whole world: CPU of a core, %", _cpu(viewers)
-
-
-def parts() -> Iterator[tuple[str, float]]:
-    """Yield the figures of clients half of which see a part."""
-    with closing(Viewers(parts=True)) as viewers:
-        viewers.second()
-        before = [connection.bytes_out for connection in viewers.connections]
-        yield "half of them see a part: CPU of a core, %", _cpu(viewers)
-        sent = [
-            (connection.bytes_out - was) / SECONDS / 1000
-            for connection, was in zip(viewers.connections, before, strict=True)
-        ]
-        yield "KB/s to a client that sees the whole world", max(sent[::2])
-        yield "KB/s to a client that sees a part", max(sent[1::2])
-        yield "nobody looks: subscriptions and messages", viewers.idle
-        yield "grains that are shown", len({v.grain for v in viewers.node.views._views.values()})
-
-
-def far_apart() -> Iterator[tuple[str, float]]:
-    """Yield the figure of players that are far apart."""
-    with closing(Viewers(True, FAR_APART, MANY)) as viewers:
-        viewers.second()
-        yield "players far apart, 256 parts: CPU of a core, %", _cpu(viewers)
+def _points(name: str, parts: bool, wide: int, viewers: int) -> Iterator[Point]:
+    """Yield the figures of clients that look at the map; `parts` is that of Viewers."""
+    with closing(Viewers(parts, wide, viewers)) as all:
+        all.second()
+        before = [connection.bytes_out for connection in all.connections]
+        cpu = statistics.median(all.second() for _ in range(SECONDS)) * 100
+        found = {f"{name}: CPU of a core, %": cpu}
+        if parts and wide == SQUARES_WIDE:
+            sent = [
+                (connection.bytes_out - was) / SECONDS / 1000
+                for connection, was in zip(all.connections, before, strict=True)
+            ]
+            found["KB/s to a client that sees the whole world"] = max(sent[::2])
+            found["KB/s to a client that sees a part"] = max(sent[1::2])
+            found["nobody looks: subscriptions and messages"] = all.idle
+            found["grains that are shown"] = len({v.grain for v in all.node.views._views.values()})
+    signals.check()
+    for what, figure in found.items():
+        yield {"series": what, "figure": figure}
 
 
 class Atlas(Study):
@@ -170,14 +156,12 @@ class Atlas(Study):
 
     def jobs(self) -> Iterator[tuple[str, Measure]]:
         """Yield what is measured with one node after the other."""
-        for measure in (whole, parts, far_apart):
-            yield measure.__name__, partial(_points, measure)
-
-
-def _points(measure: Callable[[], Iterator[tuple[str, float]]]) -> Iterator[Point]:
-    for name, figure in measure():
-        signals.check()
-        yield {"series": name, "figure": figure}
+        for name, *what in (
+            ("all see the whole world", False, SQUARES_WIDE, VIEWERS),
+            ("half of them see a part", True, SQUARES_WIDE, VIEWERS),
+            ("players far apart, 256 parts", True, FAR_APART, MANY),
+        ):
+            yield name, partial(_points, name, *what)
 
 
 main = Atlas.main

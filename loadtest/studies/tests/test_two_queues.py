@@ -125,7 +125,7 @@ def test_a_redis_behind_tls_is_measured_with_every_client(out, monkeypatch):
 def test_a_subscriber_that_the_broker_cuts_off_is_found_with_what_it_lost(series, out):
     with running("--client-output-buffer-limit", "pubsub 32kb 32kb 1") as redis:
         more = "--broker", f"redis://127.0.0.1:{redis.port}", "--message-size", "2000"
-        with measuring(out, series, *more, seconds=8) as (process, seen):
+        with measuring(out, series, *more, seconds=12) as (process, seen):
             seen += children_at_work(process, 2, busy=0.5)
             # Without the subscriber, whichever it is, published messages pile up.
             for one in seen:

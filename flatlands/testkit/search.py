@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from flatlands.loadtest.kit.options import amount, whole
+from flatlands.server.settings import seconds, whole
 
 #: Seconds between two lines about the progress.
 SHOWN_EVERY = 10
@@ -171,7 +171,7 @@ def parser(program: str, description: str | None) -> argparse.ArgumentParser:
         os.execv(sys.executable, [sys.executable, "-m", program, *sys.argv[1:]])
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
     add, seed = parser.add_argument, whole(0, 10**12)
-    add("--seconds", type=amount(0, 10**9), default=60, help="how long (default 60)")
+    add("--seconds", type=seconds, default=60, help="how long (default 60)")
     add("--first", type=seed, help="the first seed (default: by chance)")
     add("--seed", type=seed, help="play only the round of this seed")
     return parser

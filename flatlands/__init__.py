@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.query.tables import select as select
     from flatlands.server.things import Event as Event
-    from flatlands.server.things import Kept as Kept
     from flatlands.server.things import Record as Record
     from flatlands.server.things import Thing as Thing
 
@@ -49,7 +48,6 @@ _PUBLIC = {
     "Event": "flatlands.server.things",
     "Gone": "flatlands.server.hooks",
     "Guest": "flatlands.server.me",
-    "Kept": "flatlands.server.things",
     "Me": "flatlands.server.me",
     "Record": "flatlands.server.things",
     "Records": "flatlands.server.kept.records",

@@ -30,7 +30,7 @@ PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 HELLO, WALK, GO, SAY, PING, KEY, ACK, DO, TICKET = 1, 2, 3, 6, 7, 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21, 22, 23, 24
-THINGS, TOLD, CELLS, KEPT, MOVED = 28, 45, 46, 47, 48
+THINGS, TOLD, CELLS, MOVED = 28, 45, 46, 48
 ENTER, LEAVE, GONE, SAID = 0, 2, 3, 4
 
 #: Close codes after which it does not come back: that would not help, or another client plays it.
@@ -114,9 +114,8 @@ class Playing:
         self.players: dict[int, Player] = {}
         #: Whatever a bot wants to remember.
         self.notes: dict[str, Any] = {}
-        #: What lies in each held square, and what is kept of it; and cells, by layer and square.
+        #: What lies in each held square; and cells, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
-        self._kept: dict[tuple[int, int], list[list[Any]]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
         self._called: dict[tuple[Any, ...], Player] = {}
 
@@ -192,16 +191,6 @@ class Playing:
         known = self._cells.get((*numbers[:1], *square))
         return known[row % self.side * self.side + column % self.side] if known else 0
 
-    def kept(self, name: str, column: int, row: int) -> dict[str, Any] | None:
-        """Return the values of what the game keeps of the square of a tile, by the name of its
-        kind; None if there are none in view."""
-        kept = self._kept.get((column // self.side, row // self.side), [])
-        for number, values in enumerate(kept):
-            its, names = self._kinds.get(("kept", number), ("", []))
-            if its == name:
-                return dict(zip(names, values, strict=False))
-        return None
-
     # What it is told.
 
     def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
@@ -225,17 +214,14 @@ class Playing:
             self._token = fields[0]
         elif kind in (THINGS, CELLS):
             self._lie(*fields) if kind == THINGS else self._write(*fields[:5])
-        elif kind == KEPT:
-            self._kept[fields[0], fields[1]] = fields[2]
         elif kind == RESYNC:
             self._forget_all()
         elif kind == HELD:
             for player in list(self.players.values()):
                 if not _holds(fields, player.called[0]):
                     self._forget(player)
-            for held in (self._things, self._kept):
-                for square in [at for at in held if not _holds(fields, at)]:
-                    del held[square]
+            for square in [at for at in self._things if not _holds(fields, at)]:
+                del self._things[square]
             for place in [at for at in self._cells if not _holds(fields, at[1:])]:
                 del self._cells[place]
         elif kind == SNAPSHOT:
@@ -328,7 +314,7 @@ class Playing:
         player.track = x, y, dx, dy, start, far * 100_000 / (speed * player.pace)
 
     def _forget_all(self) -> None:
-        for known in (self.players, self._called, self._things, self._cells, self._kept):
+        for known in (self.players, self._called, self._things, self._cells):
             known.clear()
 
     def _forget(self, player: Player) -> None:

@@ -19,7 +19,7 @@ from flatlands.server.kept.boards import Place
 from flatlands.server.kept.records import Records
 from flatlands.server.me import Guest, Me, told
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.things import NAME_MOST, Event, Kept, Record, Thing, check_tile
+from flatlands.server.things import NAME_MOST, Event, Record, Thing, check_tile
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.plain import Plain
@@ -27,7 +27,6 @@ from flatlands.world.terrain import CELL, Terrain
 from flatlands.world.track import UNIT, Heading, Tile
 
 _F = TypeVar("_F", bound=Callable[..., None])
-_K = TypeVar("_K", bound=Kept)
 
 #: How many tiles `somewhere` tries to find one that a player can stand on.
 TRIES = 16
@@ -86,13 +85,13 @@ def _check(name: str, value: Any) -> None:
     elif isinstance(value, Cells | Records) and hasattr(Game, name):
         what = type(value).__name__.lower()
         raise ValueError(f"{what} cannot have the name {name}, which every game has")
-    elif isinstance(value, list | tuple) and name not in ("things", "events", "keeps"):
+    elif isinstance(value, list | tuple) and name not in ("things", "events"):
         _check_lists_nothing(name, value)
 
 
 def _check_lists_nothing(name: str, value: Sequence[Any]) -> None:
-    if any(isinstance(one, type) and issubclass(one, (Thing, Event, Kept)) for one in value):
-        raise ValueError(f"no game has a list {name}: there are things, events and keeps")
+    if any(isinstance(one, type) and issubclass(one, (Thing, Event)) for one in value):
+        raise ValueError(f"no game has a list {name}: there are things and events")
 
 
 def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
@@ -117,9 +116,6 @@ class Part:
     #: Its kinds of things.
     things: Sequence[type[Thing]] = ()
 
-    #: What one node at a time keeps of each square.
-    keeps: Sequence[type[Kept]] = ()
-
     #: What the game's page may ask for, by name: see actions.py.
     actions: Mapping[str, Action] = {}
 
@@ -138,7 +134,7 @@ class Part:
         super().__init_subclass__()
         for name, value in vars(cls).items():
             _check(name, value)
-        for name, base in (("things", Thing), ("events", Event), ("keeps", Kept)):
+        for name, base in (("things", Thing), ("events", Event)):
             some = getattr(cls, name)
             fit = isinstance(some, list | tuple)
             if not fit or not all(isinstance(one, type) and issubclass(one, base) for one in some):
@@ -218,17 +214,6 @@ class Part:
         """
         return ()
 
-    def on_wake(self, square: Square, kept: Any) -> None:
-        """This node keeps a square from now on. The hook may set the fields of `kept`, which have
-        the values that were published last, or else their lowest. It may not wait."""
-
-    def on_tick(self, square: Square, kept: Any) -> None:
-        """The time of a kind in `keeps` has passed: the hook may set the fields of `kept`.
-
-        It is called at the node that keeps the square, while somebody sees it, and may not wait.
-        When another node takes over, calls may be missed or repeated.
-        """
-
     def start(self) -> None:
         """Begin, once the node hears others."""
 
@@ -274,12 +259,6 @@ class Part:
         is near. Fields that are not shown have their lowest values."""
         some: list[Thing] = self.node.play.lying.things_in(square)
         return some
-
-    def kept(self, kind: type[_K], square: Square) -> _K | None:
-        """Return what is kept of a square, as this node knows it; or None if it knows nothing,
-        because none of its players is near, or because nobody has kept the square yet."""
-        known: _K | None = self.node.play.keepers.known(kind, square)
-        return known
 
     def players_in(self, square: Square) -> list[Seen]:
         """Return the players in a square, as this node knows them, without computer players."""
@@ -441,15 +420,13 @@ def recorded(kind: type[Part]) -> list[tuple[str, Records[Any]]]:
     return [(name, value) for name, value in methods(kind) if isinstance(value, Records)]
 
 
-def lasting(
-    parts: Iterable[Part | type[Part]],
-) -> list[type[Thing] | type[Kept] | type[Record]]:
-    """Return what some parts have in the store: their kinds of things and of records, and what they
-    keep. Raises ValueError if two have the same name."""
-    found: list[type[Thing] | type[Kept] | type[Record]] = []
+def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Record]]:
+    """Return what some parts have in the store: their kinds of things and of records. Raises
+    ValueError if two have the same name."""
+    found: list[type[Thing] | type[Record]] = []
     for part in parts:
         kind = part if isinstance(part, type) else type(part)
-        found += [*part.things, *part.keeps, *[records.kind for _, records in recorded(kind)]]
+        found += [*part.things, *[records.kind for _, records in recorded(kind)]]
     named = {one.__name__: one for one in found}
     for one in found:
         if named[one.__name__] is not one:
@@ -469,10 +446,7 @@ def schema(kind: type[Game]) -> list[Any]:
                     (layer, cells.declared.rule, cells.declared.kept)
                     for layer, cells in declared(part)
                 ],
-                *[
-                    (one.__name__, *map(str, one.fields))
-                    for one in (*part.things, *part.events, *part.keeps)
-                ],
+                *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
             ]
             for part in parts
         ],

@@ -115,7 +115,7 @@ def where(error: Exception) -> str:
 
 
 def note_fields(name: str, store: Store) -> None:
-    """Tell the store the fields of a game's things, and of what it keeps. Raises StoreError, and
+    """Tell the store the fields of a game's things and records. Raises StoreError, and
     Unfit if something in the store may be lost."""
     from flatlands.server import game
     from flatlands.server.kept import schema

@@ -13,9 +13,8 @@ from typing import Any, Final
 from flatlands.server.actions import Action
 from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods, recorded
 from flatlands.server.hooks import Hook, Lines
-from flatlands.server.kept import keepers, schema
+from flatlands.server.kept import schema
 from flatlands.server.kept.boards import Boards
-from flatlands.server.kept.keepers import Keepers
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
@@ -30,16 +29,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
 from flatlands.server.players.walls import Walls
-from flatlands.server.things import (
-    KEPT_MOST,
-    Event,
-    Kept,
-    Record,
-    Thing,
-    declare,
-    middle_of,
-    of_row,
-)
+from flatlands.server.things import Event, Record, Thing, declare, middle_of, of_row
 from flatlands.world.events import ENTER, Player
 from flatlands.world.grid import Rect, Square
 from flatlands.world.track import UNIT, Tile
@@ -114,7 +104,6 @@ class Play:
             self._things,
             plant,
         )
-        self.keepers = _keepers(node, name, self._parts)
         self._check = Hook(node.loop, "plant", self.lying.checked)
         self.layers: list[Layer] = node.replicas.layers
         #: What pages are told of it.
@@ -289,7 +278,6 @@ class Play:
         """Begin, once the node hears others."""
         for part in self._parts:
             part.start()
-        self.keepers.start()
         if self._once:
             self._sole.start()
 
@@ -297,7 +285,6 @@ class Play:
         """End what other nodes can go on with, since the server stops."""
         for part in self._parts:
             self._node.loop.guarded(part.stop)
-        self._node.loop.guarded(self.keepers.stop)
         if self._once:
             self._node.loop.guarded(self._sole.stop)
 
@@ -310,8 +297,7 @@ class Play:
     @property
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that `stop` ends."""
-        mine = self.keepers.stopped and not self._sole.kept
-        return mine and all(part.stopped for part in self._parts)
+        return not self._sole.kept and all(part.stopped for part in self._parts)
 
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name; `owner` is the hash of its key."""
@@ -330,7 +316,6 @@ class Play:
             wipe(layer, square)
         if self._node.keeper.store is not None:
             self.lying.clear(square)
-            self.keepers.clear(square)
 
     def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
         """Restore the tiles of some squares on which `owner` wrote last to what was there before;
@@ -350,7 +335,6 @@ class Play:
         if self._node.keeper.store is not None:
             self.boards.clear(name)
             self.lying.clear_name(name)
-            self.keepers.clear_name(name)
             for records in self.records.values():
                 records.clear_name(name)
         self.game.clear_name(name)
@@ -376,30 +360,6 @@ def _have(node: Any, fields: Sequence[Field]) -> None:
     node.replicas.events[ENTER] = enters(fields)
     if fields:
         node.replicas.entries = ENTRIES_WITH_VALUES
-
-
-def _keepers(node: Any, name: str, parts: Sequence[Part]) -> Keepers:
-    """Return what keeps squares for the parts. Raises ValueError."""
-    kinds: list[keepers.Kind] = []
-    for part in parts:
-        wake, tick = (
-            _hook(node.loop, part, each, partial(_is_done, getattr(part, each)))
-            for each in ("on_wake", "on_tick")
-        )
-        kinds += [keepers.Kind(kept, wake, tick) for kept in part.keeps]
-    node.replicas.keeps += [Row(kind.kept.__name__, kind.kept.fields) for kind in kinds]
-    if len({row.name for row in node.replicas.keeps}) < len(kinds) or len(kinds) > KEPT_MOST:
-        raise ValueError(f"a game keeps up to {KEPT_MOST} kinds, with a name each")
-    return Keepers(
-        name,
-        node.channels.ground,
-        node.keeper,
-        node.replicas,
-        node.hub,
-        node.peers,
-        node.loop,
-        kinds,
-    )
 
 
 def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
@@ -440,12 +400,6 @@ def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> C
     return begin
 
 
-def _is_done(hook: Callable[[Square, Kept], object], square: Square, kept: Kept) -> bool:
-    """Call a hook about a square and return True, since a Hook that fails returns None."""
-    hook(square, kept)
-    return True
-
-
 def _planted(part: Part, cell: Tile) -> list[Thing]:
     """Return what a part plants in a cell, up to one thing more than is allowed."""
     return list(islice(part.plant(cell), MOST + 1))
@@ -470,17 +424,12 @@ def _beginning(game: Game) -> tuple[int, int] | None:
 
 
 def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[list[Any]]:
-    """Return what pages are told of a game: its kinds of things and events, what it keeps, its
-    cells, what players have, and how they walk on which ground."""
-    things, keeps = node.replicas.things, node.replicas.keeps
-    declared = node.replicas.events
+    """Return what pages are told of a game: its kinds of things and events, its cells, what players
+    have, and how they walk on which ground."""
+    things, declared = node.replicas.things, node.replicas.events
     shown: list[list[Any]] = [
         *[["thing", n, kind.make.__name__, _names(kind, 5)] for n, kind in things.items()],
         *[["event", n, kind.__name__, _names(declared[n], 2)] for kind, n in events.items()],
-        *[
-            ["kept", n, row.name, [field.name for field in row.fields]]
-            for n, row in enumerate(keeps)
-        ],
         *[
             ["cells", n, layer.name.partition(".")[2], []]
             for n, layer in enumerate(node.replicas.layers)

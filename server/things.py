@@ -1,13 +1,13 @@
 """What a game declares by classes, a kind each: things, which lie in the world, each on one tile,
-until a player takes them; events, which happen to a player; records, which the store has by an id;
-and what one node at a time keeps of a square.
+until a player takes them; events, which happen to a player; and records, which the store has by an
+id.
 
 This module never reads the store (kept/lying.py and kept/records.py do), and publishes nothing.
 """
 
 import logging
 from collections import namedtuple
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -39,10 +39,6 @@ REACH_MOST = 6
 #: all its texts, so that a thing fits the store, and several fit one message between nodes.
 NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
 
-#: The most kinds that are kept of a square, and the most characters of all texts of one, so that
-#: all that is kept of a square fits an item of the store, twice.
-KEPT_MOST, KEPT_TEXT_MOST = 4, 300
-
 #: Names that no field can have, in addition to those of what every thing has.
 _NOT_FIELDS = {"tile", "after", "places"}
 
@@ -68,11 +64,10 @@ class _Fields:
         name = cls.__name__
         if len(name) > NAME_MOST:
             raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
-        if cls.__base__ not in (Thing, Event, Kept, Record):
-            raise ValueError(f"{name} must inherit from Thing, Event, Kept or Record itself")
+        if cls.__base__ not in (Thing, Event, Record):
+            raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
-        text_most = KEPT_TEXT_MOST if issubclass(cls, Kept) else TEXT_MOST
-        cls.fields = fields_of(cls, taken, FIELDS_MOST, text_most)
+        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
         if any(field.kept for field in cls.fields):
             raise ValueError(f"{name} has a field that is kept=True, which is for players only")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
@@ -86,9 +81,8 @@ class _Fields:
 
         `values` has the values by the names of their fields, of any earlier version. Of what this
         returns, names that are no field, and values that do not fit, are left out. It may not wait.
-        It is called when values of an older version are read; for what is kept of a square, if they
-        do not fit. If it fails, fields whose values do not fit get the lowest. The store keeps the
-        old values until somebody changes them.
+        It is called when values of an older version are read. If it fails, fields whose values do
+        not fit get the lowest. The store keeps the old values until somebody changes them.
 
             @classmethod
             def upgrade(cls, values):  # colour was a number
@@ -132,51 +126,6 @@ class Event(_Fields):
         """Make an event with these values of its fields; those left out get their lowest. Raises
         ValueError."""
         self._set(values)
-
-
-class Kept(_Fields):
-    """What one node at a time keeps of each square that somebody sees, for all who see it:
-
-        class Weather(Kept, every=2):
-            rain = number(0, 9)
-
-    Its fields are declared as those of a Thing, with 300 characters in all texts. `every` is the
-    time in seconds, 0.1 to 3600, between two calls of the hook on_tick, which may set the fields.
-    """
-
-    every: ClassVar[float] = 1
-
-    def __init_subclass__(cls, *, every: float = 1) -> None:
-        """Find the fields. Raises ValueError, with a sentence for its author."""
-        super().__init_subclass__()
-        if not isinstance(every, int | float) or not 0.1 <= every <= 3600:
-            raise ValueError(f"{cls.__name__} ticks every 0.1 to 3600 seconds")
-        cls._declare(())
-        cls.every = every
-
-    def __init__(self, **values: Any) -> None:
-        self._set(values)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field. Raises ValueError."""
-        for field in self.fields:
-            if field.name == name:
-                super().__setattr__(name, allowed(type(self).__name__, field, value))
-                return
-        raise ValueError(f"{type(self).__name__} has no field {name}")
-
-    def __delattr__(self, name: str) -> None:
-        """Raise ValueError: its fields stay."""
-        raise ValueError(f"{type(self).__name__} keeps its field {name}")
-
-    def without(self, bad: Callable[[str], bool], instead: str) -> Self:
-        """Return a copy in which bad texts are replaced by `instead`, or by the lowest value if
-        that does not fit."""
-        values = self.values
-        for field in self.fields:
-            if field.type is str and bad(values[field.name]):
-                values[field.name] = instead if field.allows(instead) else field.lowest
-        return type(self)(**values)
 
 
 class Thing(_Fields):
@@ -305,7 +254,7 @@ def _check_lasts(name: str, lasts: Any) -> None:
 
 #: What an author meant by a field with a value of this type; and what a class takes in brackets.
 _INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
-_IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner", "every"}
+_IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner"}
 
 
 def _check_plain(name: str, having: Mapping[str, Any]) -> None:
@@ -359,14 +308,10 @@ def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
-def stored(
-    kind: type[_Fields], values: Mapping[str, Any], old: bool | None = None
-) -> dict[str, Any]:
+def stored(kind: type[_Fields], values: Mapping[str, Any], old: bool) -> dict[str, Any]:
     """Return those of the values in the store that a kind can have. They are upgraded if they are
-    `old`, of an earlier version of it; or, if that is not known, if they do not fit."""
+    `old`, of an earlier version of it."""
     fit = usable(kind.fields, values)
-    if old is None:
-        old = bool(values) and not len(fit) == len(kind.fields) == len(values)
     if not old:
         return fit
     try:

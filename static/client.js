@@ -1,5 +1,5 @@
 // The client of any game: it lets this window's player play, predicts that player's walk, and knows what is
-// around: players, things, cells, what is kept. It draws nothing, tells the player nothing, and knows no game.
+// around: players, things, cells. It draws nothing, tells the player nothing, and knows no game.
 
 import { Cells } from './cells.js';
 import { Chunks, MADE } from './chunks.js';
@@ -276,13 +276,6 @@ export class Client {
   cells(name) {
     const kind = this.kinds.find(([what, , each]) => what === 'cells' && each === name);
     return new Layer(this.layers, kind === undefined ? -1 : kind[1]);
-  }
-
-  /** Return the values that the game keeps, under this name, of the square that a tile is in, or null.
-   * @returns {Record<string, any> | null} */
-  kept(type, x, y) {
-    const { side } = this.replica, key = `${Math.floor(x / side)}:${Math.floor(y / side)}`;
-    return this.replica.kept.get(key)?.find((kept) => kept.type === type)?.values ?? null;
   }
 
   /** Return whether the tile at a place is known to be one that nobody can enter. */

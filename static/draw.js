@@ -42,8 +42,6 @@ export class Draw {
       cells: new Map(),
       /** @type {Map<string, (ctx: Ctx, thing: import('./client.js').Thing) => void>} */
       things: new Map(),
-      /** @type {Map<string, (ctx: Ctx, values: Record<string, any>, x: number, y: number, side: number) => void>} */
-      kept: new Map(),
       /** @type {(ctx: Ctx, player: import('./client.js').Player) => void} */
       player: (ctx, player) => this.#player(player),
       /** @type {(ctx: Ctx, now: number) => void} */
@@ -64,11 +62,6 @@ export class Draw {
   /** Draw a kind of things by `draw(ctx, thing)`. */
   thing(type, draw) {
     this.pieces.things.set(type, draw);
-  }
-
-  /** Draw what is kept of squares under this name by `draw(ctx, values, x, y, side)`, with a square's first tile and its side's length. */
-  kept(type, draw) {
-    this.pieces.kept.set(type, draw);
   }
 
   /** Draw players by `draw(ctx, player)`. */
@@ -173,7 +166,6 @@ export class Draw {
         ctx.fillRect(x, y, 1 - gap, 1 - gap);
       });
     }
-    this.#kept();
     for (const thing of game.things()) {
       this.#at(thing, pieces.things.get(thing.type) ?? (() => {
         this.disc(0.2, '#f1e6d0');
@@ -199,19 +191,6 @@ export class Draw {
     } catch (error) {
       if (!this.faulty.has(draw)) reportError(error);
       this.faulty.add(draw);
-    }
-  }
-
-  /** Draw what is kept of each square, or write its values there. */
-  #kept() {
-    const { side } = this.game.replica;
-    for (const [key, kept] of this.game.replica.kept) {
-      const [col, row] = key.split(':').map(Number);
-      kept.forEach(({ type, values }, i) => {
-        const draw = this.pieces.kept.get(type);
-        if (draw !== undefined) return this.#by(draw, values, col * side, row * side, side);
-        this.label(`${type} ${valuesOf(values)}`, (col + 0.5) * side, row * side + 0.7 * (i + 1));
-      });
     }
   }
 

@@ -1,5 +1,5 @@
-// The page of a game that brings none: players walk and talk, and the game's cells, things and what it keeps
-// of squares are drawn plainly, with their names. An author may begin a page with a copy of it.
+// The page of a game that brings none: players walk and talk, and the game's cells and things are drawn
+// plainly, with their names. An author may begin a page with a copy of it.
 
 import { HINT, join } from './game.js';
 

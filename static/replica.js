@@ -96,9 +96,6 @@ export class Replica {
     this.things = new Map();
     /** Grows whenever something about the things changes. */
     this.thingChanges = 0;
-    /** @type {Map<string, { type: string, values: Record<string, any> }[]>} By 'col:row': what the game
-     * keeps of a square. */
-    this.kept = new Map();
     /** @type {Held | null} */
     this.held = null;
     /** @type {Map<string, { messages: number[], last: number }>} By 'col:row': the node times,
@@ -116,7 +113,6 @@ export class Replica {
     this.removed.clear();
     this.things.clear();
     this.thingChanges++;
-    this.kept.clear();
     this.held = null;
     this.squares.clear();
     this.dropped.length = 0;
@@ -128,13 +124,11 @@ export class Replica {
     return held !== null && col >= held.c0 && col <= held.c1 && row >= held.r0 && row <= held.r1;
   }
 
-  /** Apply a message if it is a HELD, SNAPSHOT, FLUSH, THINGS, KEPT or RESYNC; `now` is node time,
-   * ms. */
+  /** Apply a message if it is a HELD, SNAPSHOT, FLUSH, THINGS or RESYNC; `now` is node time, ms. */
   apply(message, now) {
     if (message[0] === P.FLUSH) this.#flush(message, now);
     else if (message[0] === P.SNAPSHOT) this.#snapshot(message, now);
     else if (message[0] === P.THINGS) this.#lay(message);
-    else if (message[0] === P.KEPT) this.#keep(message);
     else if (message[0] === P.HELD) this.#hold(message, now);
     else if (message[0] === P.RESYNC) this.clear();
   }
@@ -149,7 +143,7 @@ export class Replica {
         }
       }
     }
-    for (const bySquare of [this.squares, this.things, this.kept, this.slots]) {
+    for (const bySquare of [this.squares, this.things, this.slots]) {
       for (const key of bySquare.keys()) {
         const [col, row] = key.split(':').map(Number);
         if (!this.holds(col, row)) bySquare.delete(key);
@@ -299,12 +293,6 @@ export class Replica {
     }
     this.things.set(`${col}:${row}`, known);
     this.thingChanges++;
-  }
-
-  /** Replace what the game keeps of a square. */
-  #keep([, col, row, kept]) {
-    if (!this.holds(col, row)) return;
-    this.kept.set(`${col}:${row}`, kept.map((fields, n) => this.#named(`kept ${n}`, fields)));
   }
 
   #leave(known, [kind, id, seq, toCol, toRow], now) {

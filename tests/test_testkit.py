@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flatlands import Cells, Event, Kept, Me, Refused, Thing, action, flag, number, plain
+from flatlands import Cells, Event, Me, Refused, Thing, action, flag, number, plain
 from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
 from flatlands.server.games import Unfit
@@ -30,16 +30,12 @@ class Rich(Event):
     coins = number(0, 9)
 
 
-class Hill(Kept):
-    height = number(0, 99)
-
-
 class Walker(Me):
     coins, hidden = number(0, 9), flag()
 
 
 class Hunt(Engine):
-    ground, things, events, me, keeps = plain(), (Coin,), (Rich,), Walker, (Hill,)
+    ground, things, events, me = plain(), (Coin,), (Rich,), Walker
     floor, worn = Cells(), Cells("sum")
 
     def on_hello(self, guest, ticket):
@@ -57,9 +53,6 @@ class Hunt(Engine):
         if me.take(coin, scores=[("coins", coin.worth)]):
             me.coins += coin.worth
             me.emit(Rich(coins=me.coins))
-
-    def on_tick(self, square, hill):
-        hill.height = min(hill.height + 1, 99)
 
     @action(rate=5, burst=5)
     def count(self, me):
@@ -86,7 +79,6 @@ def test_a_player_sees_what_its_screen_is_told():
     assert bob.tiles("floor") == ada.tiles("floor") and (4, 0) in bob.tiles("worn")
     ada.do("count")
     assert (ada.told("coins"), bob.told("coins"), ada.told("nothing")) == ([2], None, None)
-    assert ada.kept("Hill", 0, 0)["height"] > 1 and ada.kept("Hill", 999, 0) is None
     ada.say("Hello!")
     world.run(1)
     assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.heard]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands import Away, Cells, Kept, Me, Thing, number, plain
+from flatlands import Away, Cells, Me, Thing, every, number, plain
 from flatlands import Game as Engine
 from flatlands.testkit import World
 
@@ -11,18 +11,14 @@ class Coin(Thing, reach=1):
     """The only coin of the world."""
 
 
-class Hill(Kept):
-    height = number(0, 255)
-
-
 class Walker(Me):
     coins, team = number(0, 9), number(0, 2, kept=True)
 
 
 class Game(Engine):
-    ground, things, me, keeps = plain(), (Coin,), Walker, (Hill,)
+    ground, things, me = plain(), (Coin,), Walker
     floor, firm, worn = Cells(), Cells("first", kept="first"), Cells("sum")
-    #: What all nodes have noticed, and how often their hooks were called.
+    #: What all nodes have noticed, and the node times at which one was called alone.
     noticed, ticks = [], []
 
     def plant(self, cell):
@@ -49,8 +45,9 @@ class Game(Engine):
         for cells in (self.floor, self.firm, self.worn):
             cells[tiles] = 1
 
-    def on_tick(self, square, hill):
-        self.ticks.append(square)
+    @every(1, once=True)
+    def tick(self):
+        self.ticks.append(self.now())
 
 
 @pytest.fixture

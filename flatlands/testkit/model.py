@@ -111,8 +111,7 @@ class Model:
     things: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
     #: (column, row, layer) -> the values of its tiles.
     cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
-    #: Square -> the values of each kind that is kept of it; name -> what the game told last.
-    kept: dict[tuple[int, int], list[list[Any]]] = field(default_factory=dict)
+    #: Name -> what the game told last.
     told: dict[str, list[Any]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
     found: list[tuple[str, int]] = field(default_factory=list)
@@ -141,7 +140,6 @@ class Model:
             self.removed.clear()
             self.things.clear()
             self.cells.clear()
-            self.kept.clear()
             self.held, self.linked = None, True
         elif kind == 17:
             self.token = fields[0]
@@ -152,7 +150,6 @@ class Model:
                     del self.players[player.id]
             self.things = {at: some for at, some in self.things.items() if self.holds(at)}
             self.cells = {at: some for at, some in self.cells.items() if self.holds(at[:2])}
-            self.kept = {at: some for at, some in self.kept.items() if self.holds(at)}
         elif kind == 19:
             column, row, sent, entries = fields[:4]
             self._snapshot(column, row, sent, entries, now)
@@ -169,7 +166,6 @@ class Model:
             self.removed.clear()
             self.things.clear()
             self.cells.clear()
-            self.kept.clear()
             self.held = None
             # Numbers of flushes may start over: the player may have been passed to another worker.
             self.flush = self.acknowledged = 0
@@ -191,8 +187,6 @@ class Model:
                 self.board = values
         elif kind == 46:
             self._cells(*fields[:5])
-        elif kind == 47:
-            self.kept[fields[0], fields[1]] = fields[2]
         elif kind == 44:
             self.host = (fields[0], fields[1])
         elif kind == 31:

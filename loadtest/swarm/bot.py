@@ -452,7 +452,7 @@ class Bot(Connection, Playing):
             message = msgpack.unpackb(payload)
             self._hold(tuple(message[1:5]), now)
             self._apply(message)
-        elif kind in (wire.THINGS, wire.CELLS, wire.KEPT):
+        elif kind in (wire.THINGS, wire.CELLS):
             # Observers are asked at the end what lies where.
             if self.sees or self.observer is not None:
                 self._apply(msgpack.unpackb(payload))

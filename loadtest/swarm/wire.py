@@ -24,7 +24,7 @@ TICKET = 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOLD, CELLS, KEPT, MOVED = 45, 46, 47, 48
+TOLD, CELLS, MOVED = 45, 46, 48
 #: The kinds of events. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
 

@@ -15,7 +15,7 @@ import msgpack
 
 from flatlands.server.kept.keeper import Away
 from flatlands.server.messages.table import Field
-from flatlands.server.things import Kept, Record, Thing
+from flatlands.server.things import Record, Thing
 from flatlands.stores.base import BODY_LIMIT, NEVER, Item, Store, StoreError
 
 #: The group of the items, one for each kind, that have its versions.
@@ -24,7 +24,7 @@ _GROUP: Final = "fields"
 #: The types of fields, by their names in the store.
 _TYPES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (bool, int, str)}
 
-_Kind = type[Thing] | type[Kept] | type[Record]
+_Kind = type[Thing] | type[Record]
 
 #: Field -> the name of its type, and the lowest and highest value or length.
 _Version = dict[str, list[Any]]

@@ -22,7 +22,7 @@ from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that
 #: no node meets one that has other ground. Messages to clients have their own version.
-VERSION: Final = 11
+VERSION: Final = 12
 
 #: The default name of a world.
 WORLD: Final = "flatlands"

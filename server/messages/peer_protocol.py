@@ -25,8 +25,8 @@ from flatlands.world.things import Thing
 from flatlands.world.tiles import WRITE
 from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 
-# On a square's channel.
-OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN, KEPT = 20, 32, 33, 43, 44, 45
+# On a square's channel. Earlier versions used 45.
+OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
 HEARTBEAT, WATCH, TELL, STEP, SEEK, PLAN = 34, 50, 52, 53, 55, 56
 # On a player's channel.
@@ -275,7 +275,6 @@ MESSAGES = {
         ),
         (SYNC_REQUEST, "sync request", None, "column row node nonce"),
         (CHANGES, "changes", _are_changes, "column row node store things gone"),
-        (KEPT, "kept", None, "column row node version kept"),
         (SIGN, "sign", None, "column row node number sent inhabited"),
         (
             HEARTBEAT,
@@ -408,16 +407,6 @@ def read_things(said: list[Any], kinds: Mapping[int, Kind]) -> list[Thing]:
     return _named(said, kinds)
 
 
-def check_kept(said: list[Any], rows: Sequence[Row]) -> None:
-    """Raise Malformed unless `said` has the values of each kind that the game keeps, or nothing."""
-    if said and len(said) != len(rows):
-        raise Malformed("something that is kept by another game")
-    for row, values in zip(rows, said, strict=False):
-        fault = row.fault(values) if type(values) is list else f"{row.name} must be an array"
-        if fault is not None:
-            raise Malformed(f"something that is kept and malformed: {fault}")
-
-
 def _check(said: Any, rows: dict[int, Row]) -> None:
     """Raise Malformed unless `said` is an array [kind, field ...] as the row of its kind says."""
     kind = said[0] if type(said) is list and said else None
@@ -489,11 +478,6 @@ sync_request = _says_of_square(SYNC_REQUEST)
 #: version, id, version ... of those that are gone. `store` is the identity of the sender's store
 #: (stores/base.py).
 changes = _says_of_square(CHANGES)
-
-#: What a node keeps of a square: of each kind of the game the values of its fields, as a list; or
-#: nothing, if it does not keep it any more. Of two such messages the one with the higher `version`
-#: counts.
-kept = _says_of_square(KEPT)
 
 #: The number of a node's last batch or full state in a square, once more. `inhabited`: the node has
 #: players there.

@@ -44,11 +44,11 @@ TIME_MOST: Final = 2**50
 # The kinds of messages from a client. 9, 11 to 13, 32 and 34 were used by earlier versions.
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
 KEY, ACK, WATCH, APPEAR, DO, TICKET = 10, 14, 15, 33, 35, 36
-# The kinds of messages to a client. 20, 25, 29, 30 and 41 were used by earlier versions.
+# The kinds of messages to a client. 20, 25, 29, 30, 41 and 47 were used by earlier versions.
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOTALS, DOTS, HOST, TOLD, CELLS, KEPT, MOVED = 31, 40, 44, 45, 46, 47, 48
+TOTALS, DOTS, HOST, TOLD, CELLS, MOVED = 31, 40, 44, 45, 46, 48
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -341,11 +341,6 @@ def cells(square: Square, layer: int, whole: bool, values: bytes) -> bytes:
     tiles that have changed, as CHANGED packs each: the number of the tile, and its value.
     """
     return _pack([CELLS, *square, layer, whole, values])
-
-
-def kept(square: Square, kept: Sequence[Any]) -> bytes:
-    """Pack what is kept of a square: of each kind of the game the values of its fields."""
-    return _pack([KEPT, *square, kept])
 
 
 #: A tile that has changed, in `cells`.

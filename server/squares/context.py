@@ -11,7 +11,6 @@ from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind, Malformed
-from flatlands.server.messages.table import Row
 from flatlands.server.squares import adoption
 from flatlands.server.squares.adoption import Adoption
 from flatlands.server.squares.hub import Hub, Screen
@@ -91,8 +90,7 @@ class Context:
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square whose things in the store may be unknown here: it is received without a
     gap only from now on, or news of it was missed. `layers` are those of the game, by their
-    numbers; `events` and `things` are all kinds, including those of the game, and `keeps` the rows
-    of what is kept of each square.
+    numbers; `events` and `things` are all kinds, including those of the game.
     """
 
     def __init__(
@@ -113,7 +111,6 @@ class Context:
         self.layers: list[Layer] = []
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
-        self.keeps: list[Row] = []
         #: The most entries in a page of a full state.
         self.entries: int = ENTRIES
         #: The time up to which certainly no messages were lost, and when the broker last reported

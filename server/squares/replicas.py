@@ -165,12 +165,6 @@ class Replicas(Context):
         if not self.bus.publish(square, message) and square in self.squares:
             self.squares[square].receive(message)
 
-    def publish_kept(self, square: Square, version: int, kept: Sequence[Any]) -> None:
-        """Publish what this node keeps of a square: the values of each kind, by their numbers."""
-        message = peer_protocol.kept(square, self.node, version, kept)
-        if not self.bus.publish(square, message) and square in self.squares:
-            self.squares[square].receive(message)
-
     def reset(self, lost: Reset) -> None:
         """Publish sync requests for the squares whose messages may have been lost.
 

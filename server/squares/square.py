@@ -7,8 +7,8 @@ node that is silent here is asked, and loses its players here if it does not ans
 never decides which nodes are alive: peers.py does.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
@@ -54,18 +54,9 @@ STOOD_STILL: Final = 500
 FORGIVEN: Final = 3000
 
 
-#: What a message to screens is about, as the hub is told: things, or what is kept. One about a
-#: layer has the layer's number.
-_THINGS, _KEPT = -1, -2
-
-
-class KeptThere(NamedTuple):
-    """What is kept of a square, as last heard: its version, the values of each kind, and when
-    anything last came from its keeper, in node time in ms."""
-
-    version: int = -1
-    values: Sequence[Any] = ()
-    at: int = 0
+#: What a message to screens about things is about, as the hub is told. One about a layer has the
+#: layer's number.
+_THINGS: Final = -1
 
 
 class Voice:
@@ -147,9 +138,6 @@ class Shown:
         #: The frames of the square's snapshot, or None if the replica or the things have changed
         #: since they were made.
         self._snapshot: bytes | None = None
-        #: What is kept of the square, and the frame that tells of it.
-        self.kept = KeptThere()
-        self._kept = b""
         self._crowd: Crowd | None = None
 
     def end(self) -> None:
@@ -179,7 +167,7 @@ class Shown:
             if things := self._things.all():
                 self._snapshot += frame(protocol.things(self._square, things))
         written = b"" if self._layers is None else self._layers.frames()
-        return self._snapshot + self._kept + written
+        return self._snapshot + written
 
     def show_anew(self) -> None:
         """Note that the replica has changed, and show it to screens if it is ready."""
@@ -192,24 +180,6 @@ class Shown:
         self._snapshot = None
         self._around.hub.tell(self._square, _THINGS, self._all_things)
         self._around.loop.guarded(self._around.rest.lain, self._square)
-
-    def keep(self, version: int, values: list[Any]) -> None:
-        """Accept what a node, this one or another, keeps of the square, unless it is late, and send
-        screens what has changed with the next flush. Raises Malformed."""
-        around, before = self._around, self.kept
-        peer_protocol.check_kept(values, around.keeps)
-        if version < before.version:
-            around.loop.stats["late_keepers"] += 1
-            return
-        if not values:
-            # Its keeper has left it.
-            self.kept = before._replace(at=0)
-            return
-        self.kept = KeptThere(version, values, around.loop.now())
-        if values != before.values:
-            message = protocol.kept(self._square, values)
-            self._kept = frame(message)
-            around.hub.tell(self._square, _KEPT, lambda: message)
 
     def _all_things(self) -> bytes:
         return protocol.things(self._square, self._things.all())
@@ -353,8 +323,8 @@ class HeardSquare:
             return
         if kind == peer_protocol.SYNC_REQUEST:
             self._sync_requested(node, *fields)
-        elif kind in _BESIDES:
-            _BESIDES[kind](self, *fields)
+        elif kind == peer_protocol.CHANGES:
+            self._changed(*fields)
         elif node == self._around.node:
             # Only of a batch the number comes after another field.
             batch = kind == peer_protocol.BATCH
@@ -636,12 +606,6 @@ class HeardSquare:
         if self.voices:
             self._later(HeardSquare._look_for_silent, soonest)
 
-
-#: How messages that are not about players are applied, by their kinds.
-_BESIDES: Final[dict[int, Callable[..., None]]] = {
-    peer_protocol.CHANGES: HeardSquare._changed,
-    peer_protocol.KEPT: lambda heard, *fields: heard.shown.keep(*fields),
-}
 
 #: All methods that may be due for a square.
 _ACTS: Final = (HeardSquare._echo_overdue, HeardSquare._look_for_silent)

@@ -24,27 +24,20 @@ class Game(Engine):
 """
 
 GAME = """
-from flatlands import Cells, Game as Engine, Kept, Thing, every, number, terrain
+from flatlands import Cells, Game as Engine, Thing, number, terrain
 
 
 class Apple(Thing, reach=1):
     colour = number(0, 7)
 
 
-class Hill(Kept, every=0.2):
-    ticks = number(0, 1000)
-
-
 class Game(Engine):
     ground = terrain()
-    things, keeps = [Apple], [Hill]
+    things = [Apple]
     floor = Cells()
 
     def plant(self, cell):
         return [Apple((3, 2), colour=5)] if cell == (0, 0) else []
-
-    def on_tick(self, square, kept):
-        kept.ticks = min(kept.ticks + 1, 1000)
 
     def on_step(self, me, tiles):
         self.floor[tiles] = 3
@@ -72,7 +65,6 @@ def test_players_walk_and_talk_and_see_what_the_game_has(open_page, tmp_path):
         wait_for(other, f"flatlands.player({own})?.saying === 'hello there'")
         for page in (walker, other):
             wait_for(page, "flatlands.things('Apple')[0]?.values.colour === 5")
-            wait_for(page, "flatlands.kept('Hill', flatlands.me.x, flatlands.me.y)?.ticks > 5")
         seq = "flatlands.replica.players.get(flatlands.id)?.seq"
         before = other.evaluate(seq)
         other.mouse.click(300, 500)

@@ -37,7 +37,6 @@ from flatlands.server.messages.protocol import (
     Refused,
 )
 from flatlands.server.players.resident import Resident
-from flatlands.server.things import Kept
 from flatlands.stores.registry import open_store
 from flatlands.world.batches import RECORD, WIDE
 from flatlands.world.events import ENTER, GONE, LEAVE
@@ -87,22 +86,10 @@ class Painter(Me):
     team, word = number_from(0, 9), text_from(0, 10)
 
 
-class Weather(Kept):
-    """The weather of a square."""
-
-    rain, word = number_from(0, 9), text_from(0, 20)
-
-
 class Painted(Game):
     """Flatlands, with ground to write on and an action to ask for."""
 
     floor, me = Cells(), Painter
-    keeps = (Weather,)
-
-    def on_tick(self, square: tuple[int, int], kept: Weather) -> None:
-        """Make it rain, and say who is there."""
-        kept.rain = (kept.rain + 1) % 10
-        kept.word = max((seen.name for seen in self.players_in(square)), default="")
 
     @action(rate=5, burst=20)
     def spill(
@@ -513,13 +500,10 @@ class Stranger:
     def _about_square(self, square: tuple[int, int]) -> list[Any]:
         chance = self.crowd.chance
         node, at = chance.choice(self.nodes), list(square)
-        kind = chance.choice((20, 20, 20, 20, 32, 32, 33, 43, 44, 44, 45))
+        kind = chance.choice((20, 20, 20, 20, 32, 32, 33, 43, 44, 44))
         if kind == 44:
             inhabited = chance.random() < 0.6
             return [44, *at, node, self._some(0, 30), self._time(), inhabited]
-        if kind == 45:
-            version = max(min(self._some(0, 9) * chance.choice((1, 2**32)), 2**63), -(2**63))
-            return [45, *at, node, version, [[self._some(0, 9), text(chance)[:20]]]]
         if kind == 43:
             store = chance.choice((self.crowd.store.identity, "", "other"))
             gone = [word for _ in range(2) for word in (self._gem(), self._some(0, 9))]

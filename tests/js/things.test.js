@@ -9,7 +9,7 @@ const CAIRN = [1, '1:0', 2, 5, 6, 77, 'Ada', 'the way to the lake', 4];
 
 const KINDS = [['thing', 0, 'Gem', []], ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']],
   ['thing', 99, 'Tree', ['height', 'kind']],
-  ['event', 5, 'Cheer', ['loud']], ['kept', 0, 'Weather', ['rain']], ['kept', 1, 'Tide', ['height']]];
+  ['event', 5, 'Cheer', ['loud']]];
 
 function holding(c0, r0, c1, r1) {
   const replica = new Replica();
@@ -29,20 +29,6 @@ test('things are known by their square, at absolute positions', () => {
   assert.deepEqual(cairn, { kind: 1, id: '1:0', version: 2, square: [1, 0],
     x: 5 + span, y: 6, type: 'Cairn',
     values: { player: 77, name: 'Ada', text: 'the way to the lake', stones: 4 } });
-});
-
-test('what a game keeps for a square is known by its names as long as the square is held', () => {
-  const replica = holding(0, 0, 1, 0);
-  const weather = (rain) => [{ type: 'Weather', values: { rain } }, { type: 'Tide', values: { height: 2 } }];
-  replica.apply([P.KEPT, 0, 0, [[7], [2]]], 0);
-  replica.apply([P.KEPT, 1, 0, [[3], [2]]], 0);
-  replica.apply([P.KEPT, 5, 5, [[3], [2]]], 0);
-  assert.deepEqual([...replica.kept], [['0:0', weather(7)], ['1:0', weather(3)]]);
-  replica.apply([P.KEPT, 1, 0, [[4], [2]]], 0);
-  replica.apply([P.HELD, 1, 0, 2, 0], 0);
-  assert.deepEqual([...replica.kept], [['1:0', weather(4)]]);
-  replica.apply([P.RESYNC], 0);
-  assert.equal(replica.kept.size, 0);
 });
 
 test('what is told of a square replaces what was known of that square, and of no other', () => {

@@ -224,9 +224,13 @@ def test_the_example_of_what_happens_by_itself_works(tmp_path):
     client = harness.place("Ada", (0, 0))
     assert make.ground(7).blocked(0, 0) is False
     assert client.model.welcome[13] == 0  # nobody needs to be told of a plain
-    harness.run(6500)
-    [[holder, seconds]] = client.model.kept[0, 0]
-    assert holder == client.id and 3 <= seconds <= 6
+    client.go(3 * 1024 + 512, 512)
+    harness.run(150_000)
+    [hill] = client.model.things[0, 0]
+    assert hill[5] == client.id and 140_000 < client.now() - hill[6] < 150_000
+    assert client.model.told["front"] == [1]
+    other = harness.client(harness.host()).hello("Bob")
+    assert other.model.told["front"] == [1]
 
 
 def test_the_example_of_records_works(tmp_path):

@@ -167,6 +167,18 @@ def test_the_table_of_what_nodes_tell_each_other():
         assert getattr(peer_protocol, name.upper().replace(" ", "_")) == kind
 
 
+def test_kinds_that_earlier_versions_used_stay_unused():
+    nodes = (ROOT / "docs" / "nodes.md").read_text()
+    [to_clients] = re.findall(r"The kinds ([\d, and]+) were used", section(3))
+    [between] = re.findall(r"used the kinds? ([\d, and]+), which stay", nodes)
+    for some, used in (
+        (to_clients, {int(kind) for kind, *_ in table(3)}),
+        (between, peer_protocol.MESSAGES.keys()),
+    ):
+        unused = set(map(int, re.findall(r"\d+", some)))
+        assert unused and not unused & used
+
+
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_kinds_have_one_number_on_the_page_on_the_server_in_the_browser_and_in_the_swarm(number):
     script = (ROOT / "static" / "protocol.js").read_text()

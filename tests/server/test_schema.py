@@ -3,7 +3,7 @@
 import pytest
 
 from flatlands import Game as Engine
-from flatlands import Kept, Part, Thing, flag, number, plain, text
+from flatlands import Part, Thing, flag, number, plain, text
 from flatlands.server.kept import schema
 from flatlands.stores.base import StoreError
 from flatlands.stores.registry import open_store
@@ -12,8 +12,8 @@ from tests.server.harness import Clock, ClockStore, Harness, clock_stores
 from tests.server.test_settings import run
 
 
-def kind(base=Thing, name="Apple", **having):
-    return type(name, (base,), having, **({"every": 1} if base is Kept else {}))
+def kind(name="Apple", **having):
+    return type(name, (Thing,), having)
 
 
 @pytest.fixture
@@ -81,7 +81,6 @@ def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tm
         store.close()
 
 
-@pytest.mark.parametrize("base", [Thing, Kept])
 @pytest.mark.parametrize(
     ("was", "now", "said"),
     [
@@ -93,15 +92,15 @@ def test_a_version_keeps_its_number_when_the_store_is_replaced_under_a_server(tm
         (text(0, 7), text(0, 6), "from 0 to 6"),
     ],
 )
-def test_a_field_that_can_have_less_than_before_needs_an_upgrade(store, base, was, now, said):
-    schema.note(store, "shop", [kind(base, colour=was)])
+def test_a_field_that_can_have_less_than_before_needs_an_upgrade(store, was, now, said):
+    schema.note(store, "shop", [kind(colour=was)])
     with pytest.raises(ValueError, match=said) as told:
-        schema.note(store, "shop", [kind(base, colour=now)])
+        schema.note(store, "shop", [kind(colour=now)])
     assert "of Apple colour" in str(told.value) and "classmethod upgrade" in str(told.value)
     # Nothing was noted: the old version is still known.
-    assert schema.note(store, "shop", [kind(base, colour=was)]) == {"Apple": 0}
+    assert schema.note(store, "shop", [kind(colour=was)]) == {"Apple": 0}
     upgrade = classmethod(lambda cls, values: values)
-    changed = kind(base, colour=now, upgrade=upgrade)
+    changed = kind(colour=now, upgrade=upgrade)
     assert schema.note(store, "shop", [changed]) == {"Apple": 1}
 
 
@@ -110,17 +109,11 @@ def old():
         colour = number(0, 7)
         owner = text(0, 9)
 
-    class Hill(Kept, every=0.2):
-        ticks = number(0, 1000)
-
     class Game(Engine):
-        ground, things, keeps = plain(), [Apple], [Hill]
+        ground, things = plain(), [Apple]
 
         def plant(self, cell):
             return [Apple((4, 4), colour=5, owner="Ada")] if cell == (0, 0) else []
-
-        def on_tick(self, square, kept):
-            kept.ticks += 1
 
     return Game
 
@@ -137,15 +130,8 @@ def new(broken=False):
             names = ["red", "green", "blue", "grey", "white", "black", "gold", "pink"]
             return {**values, "colour": names[values["colour"]]}
 
-    class Hill(Kept, every=0.2):
-        seconds = number(0, 1000)
-
-        @classmethod
-        def upgrade(cls, values):
-            return {"seconds": values["ticks"] // 5}
-
     class Game(Engine):
-        ground, things, keeps = plain(), [Apple], [Hill]
+        ground, things = plain(), [Apple]
 
         def on_touch(self, me, thing):
             me.tell("touched", thing.colour, thing.ripe)
@@ -169,16 +155,13 @@ def play(game, kept, **more):
     return harness, client
 
 
-def test_things_and_kept_values_are_upgraded_when_they_are_read(kept, caplog):
+def test_things_are_upgraded_when_they_are_read(kept, caplog):
     before, client = play(old(), kept)
     assert client.model.things[0, 0][0][5:] == [5, "Ada"]
-    ticks = client.model.kept[0, 0][0][0]
-    assert ticks > 5
     before.stop(before.hosts[0])
     kept["clock"].time += 10_000
     after, client = play(new(), kept)
     assert client.model.things[0, 0][0][5:] == ["black", 3]
-    assert client.model.kept[0, 0][0][0] >= ticks // 5
     # The apple is taken as the present version has it, though the store has the old one.
     client.go(4 * 1024 + 512, 4 * 1024 + 512)
     after.run(4000)

@@ -31,7 +31,7 @@ from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stor
 from tests.server.machine import Machine
 from tests.simulate import gems
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
-from tests.simulate.rule import Broken, check, check_kept, check_ways
+from tests.simulate.rule import Broken, check, check_ways
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -455,8 +455,6 @@ class World:
                 if any(host.node.peers.peers.keys() - living for host in self.harness.hosts):
                     self.run(WRITTEN_WITHIN)
             self.ground.check()
-            if self.harness.node.keeper.store is not None:
-                check_kept(self)
         if self.gems is not None:
             lasting = self.gems.wrong()
             for wait in (gems.RIGHT_WITHIN, gems.TOLD_WITHIN):

@@ -16,7 +16,6 @@ from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reach import square_of
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.me import Me
-from flatlands.server.things import Kept
 from flatlands.stores.base import NEVER, Store
 from flatlands.world.grid import Square
 from flatlands.world.tiles import LAST, SUM, WRITE
@@ -41,23 +40,12 @@ class Painter(Me):
     mark = number(0, 255)
 
 
-class Weather(Kept):
-    """The weather of a square."""
-
-    rain = number(0, 10**9)
-
-
 class Painted(Game):
     """Flatlands, in which each walker leaves a number on each tile, and goes as fast as it says."""
 
     floor, me = Cells(), Painter
     claims, tide, worn = Cells("first", kept="first"), Cells("most", kept=False), Cells("sum")
     walls, smoke = Cells(solid=128), Cells(kept=False, forget=3)
-    keeps = (Weather,)
-
-    def on_tick(self, square: Square, kept: Weather) -> None:
-        """Make it rain more and more."""
-        kept.rain += 1
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Write on them."""

@@ -6,7 +6,7 @@ shown only on ways that it went. This module only looks, and never changes anyth
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.squares.hub import LONGEST
@@ -45,26 +45,6 @@ def check(world: "World") -> None:
     for client in harness.clients:
         if client.connection.open:
             _check_client(world, client)
-
-
-def check_kept(world: "World") -> None:
-    """Raise Broken unless each square that a screen holds has one keeper, and all nodes and screens
-    agree on it, in a world with a store that has been quiet for more than a minute."""
-    hosts = world.harness.hosts
-    keepers = Counter(square for host in hosts for square in host.node.play.keepers.squares)
-    known: dict[tuple[int, int], tuple[int, Any]] = {}
-    for host in hosts:
-        for square in host.node.hub.held:
-            if keepers[square] != 1:
-                raise Broken(f"square {square} has {keepers[square]} keepers")
-            kept = host.node.replicas.squares[square].shown.kept
-            if known.setdefault(square, kept[:2]) != kept[:2]:
-                raise Broken(f"two nodes have not the same of square {square}")
-    for client in world.harness.clients:
-        for square, (_version, values) in known.items():
-            held = client.connection.open and client.model.holds(square)
-            if held and client.model.kept.get(square) != values:
-                raise Broken(f"a screen has not what its node has of square {square}")
 
 
 def check_ways(world: "World") -> None:

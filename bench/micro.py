@@ -75,7 +75,7 @@ class Bench:
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
             game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
-        self.listener = gevent.spawn(self.node.listen, self.broker)
+        self.listener = gevent.spawn(self.node.listen)
         speaks = door(self.node, self.stats, 10_000)
         self.players = []
         for number in range(players):

@@ -140,11 +140,6 @@ class Broker(ABC):
         BrokerClosed.
         """
 
-    @property
-    def each(self) -> "list[Broker]":
-        """The brokers in this one, for callers that publish on each: usually just itself."""
-        return [self]
-
     @abstractmethod
     def receive(self, timeout: float | None = None) -> Message | Reset | None:
         """Return the next message or Reset, or None if none comes within `timeout` seconds.

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from urllib.parse import urlsplit
 
-from flatlands.brokers.base import VERIFIED, Broker, bare, short_hash
+from flatlands.brokers.base import VERIFIED, Broker, bare
 from flatlands.brokers.ring import Ring
 from flatlands.brokers.sealed import Sealed
 
@@ -59,11 +59,6 @@ def open_broker(url: str, tls: str = VERIFIED, secret: str | None = None) -> Bro
 def members_of(url: str) -> list[str]:
     """Return the URLs of a ring's members, or the one URL, each with its scheme's usual name."""
     return [_usual(member) for member in _NEXT_MEMBER.split(url)]
-
-
-def identity_of(url: str) -> str:
-    """Return the identity that a broker at `url` has."""
-    return short_hash(",".join(sorted(map(bare, members_of(url)))))
 
 
 def _usual(url: str) -> str:

@@ -156,22 +156,9 @@ def _node(settings: options.Settings) -> "Server":
     from flatlands.server.app import Server
 
     secret = settings.secret if settings.sealed else None
-    connect = partial(open_broker, tls=settings.broker_tls, secret=secret)
     store = _store(settings)
-    url = _right_broker(settings.broker or "memory://", store)
-    return Server(settings, connect(url), store, connect)
-
-
-def _right_broker(url: str, store: Store | None) -> str:
-    """Return the URL of the broker that a server begins with if it was told to use `url`."""
-    from flatlands.server.kept.broker_order import begins_with, read
-
-    try:
-        return begins_with(url, None if store is None else read(store))
-    except StoreError as error:
-        # A worker may start while the store fails: it will find the order later.
-        log.warning("%s: it is not known whether the world has changed its broker", error)
-        return url
+    broker = open_broker(settings.broker or "memory://", tls=settings.broker_tls, secret=secret)
+    return Server(settings, broker, store)
 
 
 def _store(settings: options.Settings) -> Store | None:

@@ -14,8 +14,7 @@ import gevent
 from gevent import socket
 
 from flatlands import __version__, compiled
-from flatlands.brokers.base import Broker, bare
-from flatlands.brokers.registry import identity_of
+from flatlands.brokers.base import Broker
 from flatlands.server import faults, logs
 from flatlands.server.burden import Burden
 from flatlands.server.chunks import Chunks
@@ -26,7 +25,6 @@ from flatlands.server.clients.tokens import Tokens
 from flatlands.server.game import kept_as
 from flatlands.server.games import Maker
 from flatlands.server.histogram import told
-from flatlands.server.kept.swap import nowhere
 from flatlands.server.limits import Limits
 from flatlands.server.loop import Loop, in_turns
 from flatlands.server.messages import protocol
@@ -75,9 +73,6 @@ STOPPING = "the server restarts"
 DRAINED_FILE = "drained"
 DRAINED = "this server is drained: stop it once /stats counts no residents"
 
-#: What operators are told if the settings name a broker that the world has left.
-GONE_TO = "the world has gone to the broker {}: set BROKER_URL to it before the next restart"
-
 #: Seconds that clients have to answer, and that other nodes have to ask for their players.
 STOP_WITHIN, TAKEOVERS_WITHIN = 2, 3
 
@@ -89,19 +84,11 @@ LAG_LIMIT = 1000
 
 
 class Server:
-    """One node with its pages and connections; `connect` opens another broker."""
+    """One node with its pages and connections."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        broker: Broker,
-        store: Store | None = None,
-        connect: Callable[[str], Broker] = nowhere,
-    ) -> None:
+    def __init__(self, settings: Settings, broker: Broker, store: Store | None = None) -> None:
         self.stats: Counter[str] = Counter()
         self.settings = settings
-        #: The URL of the broker that it was told to use.
-        self._named_broker = settings.broker or broker.url
         game = Maker(settings.game, settings.of_game, alone=settings.worker in (None, 1))
         ground = game.ground(settings.seed)
         self.node = Node(
@@ -115,7 +102,6 @@ class Server:
             store=store,
             game=game,
             plays=game.plays,
-            connect=connect,
             address=settings.address,
         )
         self.node.hub.least = settings.flush_every
@@ -160,9 +146,7 @@ class Server:
             self._listener,
             make_pages(
                 self.health,
-                operator_pages(
-                    self, self.node.orders, self.node.swap, self.node.play, settings.admin_token
-                ),
+                operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
                 forgets=settings.forgets,
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
@@ -192,14 +176,13 @@ class Server:
     def start(self) -> None:
         """Begin to serve, and return at once. A worker lets newcomers in only after `open`."""
         loop = self.node.loop
-        self.node.hear(self.node.bus.broker)
+        loop.keep_running("the broker's receiver", self.node.listen)
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
         if self.migration is not None:
             loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
-        self.node.swap.start()
         self.node.peers.start()
         self.node.router.start()
         self.node.play.start()
@@ -434,12 +417,8 @@ class Server:
     def warnings(self) -> list[str]:
         """Return what is wrong even though players may come."""
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
-        swap, broker = self.node.swap.state(), self.node.bus.broker
-        stays = identity_of(self._named_broker) == broker.identity
-        moved = "" if stays else GONE_TO.format(bare(broker.url))
         return [
             *self.node.peers.warnings(),
-            *filter(None, [swap or moved]),
             *filter(None, [self.node.keeper.trouble]),
             *[f"the cells {name} are full: nothing more can be written there" for name in full],
         ]
@@ -478,7 +457,7 @@ class Server:
             "watchers": self.node.loop.watchers(),
         }
         counted = {**self.stats, "cpu_ms": round(time.process_time() * 1000)}
-        broker = asdict(self.node.bus.counters)
+        broker = asdict(self.node.bus.broker.counters)
         times = {name: one.counts.copy() for name, one in self.node.loop.times.items()}
         lately = {name: one.lately() for name, one in self.node.loop.times.items()}
         now, about = time.monotonic(), self.about()

@@ -8,7 +8,6 @@ for nothing but the broker.
 import logging
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 import gevent
@@ -18,12 +17,10 @@ from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.game import Game, kept_as
-from flatlands.server.kept.fences import Fences
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
-from flatlands.server.kept.swap import BrokerSwap, nowhere
 from flatlands.server.loop import Loop
 from flatlands.server.me import told
 from flatlands.server.messages import peer_protocol
@@ -57,8 +54,8 @@ class Node:
     `spread` is the number of squares over which newcomers are spread (0: they begin on the plaza),
     and `ring` the radius in tiles of the circle on which these lie (0: they are at the origin).
     `world` is the world's name. `store` keeps what lasts; without one nothing does. `game` makes
-    what is played, and `plays` is as in Channels. `spawn` begins a greenlet, and `connect` opens
-    another broker. `address` is that of its machine, "" if it has none.
+    what is played, and `plays` is as in Channels. `spawn` begins a greenlet. `address` is that of
+    its machine, "" if it has none.
     """
 
     def __init__(  # noqa: PLR0913
@@ -75,7 +72,6 @@ class Node:
         game: Make = Game,
         plays: str = "",
         spawn: Callable[..., object] = gevent.spawn,
-        connect: Callable[[str], Broker] = nowhere,
         address: str = "",
     ) -> None:
         self.id = id = random.getrandbits(32)
@@ -104,9 +100,6 @@ class Node:
             self.peers,
             self,
         )
-
-        self.fences = Fences(bus, self.receive)
-        self.swap = BrokerSwap(bus, self.peers, self.keeper, self.fences, connect, self.hear, spawn)
 
         # Players.
         spots = Spots(grid, terrain, spread, ring)
@@ -160,27 +153,20 @@ class Node:
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.WATCH: self._watch,
             peer_protocol.TELL: self._told,
-            peer_protocol.STEP: self.swap.told,
-            peer_protocol.FENCE: self.fences.came,
             peer_protocol.PLAN: self.router.told,
             peer_protocol.SEEK: self.names.asked,
             peer_protocol.SOUGHT: self.names.sought,
         }
 
-    def hear(self, broker: Broker) -> None:
-        """Begin to receive from a broker, until it is closed."""
-        self.loop.keep_running("the broker's receiver", partial(self.listen, broker))
-
-    def listen(self, broker: Broker) -> None:
-        """Receive from a broker until it is closed. No other method waits."""
+    def listen(self) -> None:
+        """Receive from the broker until it is closed. No other method waits."""
+        broker = self.bus.broker
         while True:
             try:
                 item = broker.receive()
             except BrokerClosed:
                 return
-            if broker is self.fences.late and item is not None:
-                self.loop.guarded(self.fences.hold, item)
-            elif item is not None:
+            if item is not None:
                 # A fault must cause no pause, in which the other nodes would seem to be dead.
                 self.loop.guarded(self.receive, item)
 

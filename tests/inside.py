@@ -70,7 +70,7 @@ class Inside(Reached):
                 store.open()
             # Two servers in this process have two worlds, unless they name a broker.
             broker = open_broker(given.broker or f"memory://{uuid.uuid4().hex}")
-            server = Server(given, broker, store, open_broker)
+            server = Server(given, broker, store)
             self.port = server.port
             server.start()
             self._wake = wake.send

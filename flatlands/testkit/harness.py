@@ -272,10 +272,6 @@ def split(data: bytes) -> list[bytes]:
     return payloads
 
 
-#: The URL of the broker with which all nodes begin.
-OWN_BROKER = "memory://harness"
-
-
 class Network:
     """Joins the links of a harness: all that are subscribed get what one publishes.
 
@@ -306,8 +302,8 @@ class Network:
 class Link(Broker):
     """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
-    def __init__(self, network: Network, url: str = OWN_BROKER) -> None:
-        super().__init__(url)
+    def __init__(self, network: Network) -> None:
+        super().__init__("memory://harness")
         self._network = network
         #: The share of published messages that is lost without a sign.
         self.losing = 0.0
@@ -425,9 +421,6 @@ class Host:
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
         self.broker = Link(harness.network)
-        #: The links from which it receives: two while it changes its broker.
-        self.links = [self.broker]
-        self._harness = harness
         #: It calls at once, so that answers of the store come in the time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         free = harness.free
@@ -441,14 +434,12 @@ class Host:
             store=store,
             game=harness.game,
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
-            connect=self.connect,
             address=address,
         )
         self.node.peers.load = Load(machine=self.node.router.machine(0.0, None))
         self.node.replicas.crowd_from = harness.crowd_from
         self.node.peers.start()
         self.node.orders.start()
-        self.node.swap.start()
         self.node.router.start()
         self.node.play.start()
         self.tokens = Tokens("a secret of tests", f"{seed} {world}")
@@ -459,11 +450,6 @@ class Host:
         self.frozen = False
         self._frozen_at = 0
         self._unread: dict[Client, list[tuple[int, bytes]]] = {}
-
-    def connect(self, url: str) -> Link:
-        """Return a link to a broker of the harness."""
-        self.links.append(Link(self._harness.network_of(url), url))
-        return self.links[-1]
 
     # As server/app.py does it.
 
@@ -673,8 +659,6 @@ class Harness:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
-        #: The URLs of brokers -> their networks.
-        self.networks = {OWN_BROKER: self.network}
         self.free, self.crowd_from = free, crowd_from
         self.play, self.options = play, options
         self._skew, self._stores, self._addresses = skew, stores, list(addresses)
@@ -690,10 +674,6 @@ class Harness:
         self.settle()
         if ready:
             self.run(1500)
-
-    def network_of(self, url: str) -> Network:
-        """Return the network of a broker."""
-        return self.networks.setdefault(url, Network(self.clock, self.chance))
 
     def host(
         self, seed: int = 2013, side: int = SIDE, world: str = WORLD, down: bool = False
@@ -759,12 +739,10 @@ class Harness:
                 if host not in self.hosts:
                     continue
                 busy |= host.loop.turn()
-                for link in tuple(host.links):
-                    while (item := link.receive(0)) is not None:
-                        late = link is host.node.fences.late
-                        (host.node.fences.hold if late else host.node.receive)(item)
-                        host.loop.on_done()
-                        busy = True
+                while (item := host.broker.receive(0)) is not None:
+                    host.node.receive(item)
+                    host.loop.on_done()
+                    busy = True
 
     def awake(self) -> list[Host]:
         """Return the nodes that do not stand still."""
@@ -794,11 +772,7 @@ class Harness:
         until = self.clock.time + ms
         while True:
             self.settle()
-            dues = (
-                due
-                for host in self.awake()
-                for due in (host.loop.next(), *(link.next() for link in host.links))
-            )
+            dues = (due for host in self.awake() for due in (host.loop.next(), host.broker.next()))
             soonest = min((due for due in dues if due is not None), default=until + 1)
             self.clock.time = max(min(until, self._acknowledge, soonest), self.clock.time)
             if self.clock.time >= self._acknowledge:

@@ -89,7 +89,7 @@ class _Growth:
             grid=Grid(), terrain=terrain, broker=broker, loop=self._loop, spread=spread
         )
         self._inside = [spread_square(turn // TOGETHER, spread) for turn in range(number)]
-        listening = gevent.spawn(self._node.listen, broker)
+        listening = gevent.spawn(self._node.listen)
         stack.callback(listening.join)
         stack.callback(broker.close)
         stack.callback(self._loop.end)

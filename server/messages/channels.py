@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from flatlands.brokers.base import Broker, Sums
+from flatlands.brokers.base import Broker
 from flatlands.server.loop import Loop
 from flatlands.world.grid import Square
 
@@ -77,7 +77,7 @@ class Channels:
 
 class Bus:
     """What a part of a node needs to talk to other nodes: the `node`'s id, the broker, the names
-    of the world's channels, and the event loop. The broker may be another one later (kept/swap.py).
+    of the world's channels, and the event loop.
 
     Each other method publishes a packed message, and returns False if the broker refuses it.
     """
@@ -89,21 +89,13 @@ class Bus:
         self.channels = channels
         self.broker = broker
         self.loop = loop
-        #: The channels that are subscribed.
-        self.subscribed: set[str] = set()
-        #: The identities of both brokers, while the world goes from one to the other.
-        self.identities: set[str] = set()
-        #: What all brokers have done since the node began.
-        self.counters = Sums([broker.counters])
 
     def subscribe(self, *channels: str) -> None:
         """Start receiving these channels, soon."""
-        self.subscribed.update(channels)
         self.broker.subscribe(*channels)
 
     def unsubscribe(self, *channels: str) -> None:
         """Stop receiving these channels."""
-        self.subscribed.difference_update(channels)
         self.broker.unsubscribe(*channels)
 
     def publish(self, square: Square, message: bytes) -> bool:

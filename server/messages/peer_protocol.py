@@ -25,14 +25,14 @@ from flatlands.world.things import Thing
 from flatlands.world.tiles import WRITE
 from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 
-# On a square's channel. Earlier versions used 45.
+# On a square's channel. 45, 48 and 53 were used by earlier versions.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
-HEARTBEAT, WATCH, TELL, STEP, SEEK, PLAN = 34, 50, 52, 53, 55, 56
+HEARTBEAT, WATCH, TELL, SEEK, PLAN = 34, 50, 52, 55, 56
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
-HANDOVER, HERE, ECHO, FENCE, SOUGHT = 36, 40, 47, 48, 54
+HANDOVER, HERE, ECHO, SOUGHT = 36, 40, 47, 54
 # On the channel of a part of the world.
 COUNTS = 51
 
@@ -294,8 +294,6 @@ MESSAGES = {
         (WHERE, "where", None, "node player nonce"),
         (HERE, "here", None, "node to nonce name x y dx dy"),
         (ECHO, "echo", None, "node sent"),
-        (FENCE, "fence", None, "node nonce"),
-        (STEP, "step", None, "node nonce step"),
         (WATCH, "watch", _are_parts, "node new parts"),
         (TELL, "tell", _is_around, "node name told around"),
         (PLAN, "plan", _is_plan, "node term plan"),
@@ -489,13 +487,6 @@ heartbeat = _says(HEARTBEAT)
 
 #: What a node sends to itself, to know that what it publishes comes back.
 echo = _says(ECHO)
-
-#: What a node sends to itself over one of two brokers, to know that all has come that was published
-#: there before.
-fence = _says(FENCE)
-
-#: The last step that a node has done of the order `nonce` to change the broker (kept/swap.py).
-step = _says(STEP)
 
 #: A request to the node that has a player to hand it over.
 takeover = _says(TAKEOVER)

@@ -230,7 +230,7 @@ class Peers:
         self.every = HEARTBEAT_EVERY
         self._next_beat = 0
         #: The broker's counter of forged messages at the last heartbeat.
-        self._forged = bus.counters.forged
+        self._forged = bus.broker.counters.forged
         # If the broker is inside this process there are no other nodes to wait for.
         self._listen_for = LISTEN_FOR if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
@@ -345,10 +345,11 @@ class Peers:
         if every > HEARTBEAT_EVERY:
             # Nodes that were started together drift apart.
             self._next_beat -= int(random.random() * (every // 4))
-        channels, is_so = self._bus.channels, (state, every, self.stored, *self.load)
-        for broker in self._bus.broker.each:
-            beat = peer_protocol.heartbeat(self._id, now, broker.identity, channels.rules, *is_so)
-            broker.publish(channels.nodes, beat)
+        is_so = state, every, self.stored, *self.load
+        ring = self._bus.broker.identity
+        self._bus.to_all(
+            peer_protocol.heartbeat(self._id, now, ring, self._bus.channels.rules, *is_so)
+        )
 
     def publish_due(self) -> bool:
         """Send a heartbeat if one is due; return whether it was."""
@@ -381,7 +382,7 @@ class Peers:
         if rules != self._bus.channels.rules:
             self.note_incompatible(node, OTHER_GROUND, silence)
             return
-        if ring != self._bus.broker.identity and ring not in self._bus.identities:
+        if ring != self._bus.broker.identity:
             # It is heard even so: Redis has one space of channels for all its databases, and two
             # URLs may name one broker. Its store is probably another one, too.
             known = self.peers.get(node)
@@ -449,8 +450,8 @@ class Peers:
         self._beats.put("beat", now + HEARTBEAT_EVERY)
         if not self.publish_due():
             self._bus.to_node(self._id, peer_protocol.echo(self._id, now))
-        if self._bus.counters.forged != self._forged:
-            self._forged = self._bus.counters.forged
+        if self._bus.broker.counters.forged != self._forged:
+            self._forged = self._bus.broker.counters.forged
             self.note_incompatible()
         if now - due > STALLED:
             # This node stood still, not the others: what they sent meanwhile is still to be read.

@@ -19,10 +19,8 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from flatlands.brokers.base import bare
 from flatlands.server import logs
 from flatlands.server.kept.keeper import Away
-from flatlands.server.kept.swap import BrokerSwap
 from flatlands.server.logs import log_line
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
 from flatlands.server.play import Play
@@ -84,7 +82,7 @@ class Operated(Protocol):
 
 
 def operator_pages(  # noqa: C901
-    server: Operated, orders: Orders, swap: BrokerSwap, play: Play, token: str | None
+    server: Operated, orders: Orders, play: Play, token: str | None
 ) -> Blueprint:
     """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
     pages = Blueprint("operators", __name__)
@@ -152,22 +150,6 @@ def operator_pages(  # noqa: C901
             abort(_answer(409, "No other server takes players of this world: stop this one."))
         log.warning("admin: drain, ordered from %s", _by())
         return jsonify({"deed": "drain"})
-
-    @pages.route("/admin/broker", methods=["GET", "POST"])
-    def broker() -> Response:
-        if not has_token():
-            refuse()
-        url = request.args.get("url", "")
-        try:
-            if request.method == "POST":
-                _reach(lambda: swap.order(url))
-                log.warning("admin: broker %s, ordered from %s", bare(url), _by())
-            else:
-                # Another worker may have been told.
-                _reach(swap.look)
-        except ValueError as error:
-            abort(_answer(409, f"{error}."))
-        return jsonify({"deed": "broker", "broker": swap.broker, "changing": swap.state()})
 
     @pages.post("/admin/clear")
     def clear() -> Response:
@@ -266,7 +248,7 @@ def _read(deed: str) -> tuple[str, str, int]:
     abort(
         _answer(
             404,
-            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain, /broker.",
+            "There are /admin/kick, /mute, /close, /open, /notice, /clear, /undo, /drain.",
         )
     )
 

@@ -603,7 +603,7 @@ class Stranger:
     def _among_nodes(self) -> list[Any]:
         chance = self.crowd.chance
         node, id, to = chance.choice(self.nodes), chance.choice(self.ids), chance.choice(self.real)
-        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 48, 50, 52, 53, 54, 55, 56))
+        kind = chance.choice((34, 34, 34, 35, 36, 38, 39, 40, 41, 47, 50, 52, 54, 55, 56))
         place = [self._some(-(2**20), 2**20), self._some(-(2**20), 2**20)]
         if kind == 34:
             ring = self.crowd.harness.broker.identity
@@ -623,10 +623,6 @@ class Stranger:
             return [56, node, self._some(0, 9), self._plan()]
         if kind == 47:
             return [47, node, self._time()]
-        if kind == 48:
-            return [48, node, self._some(0, 5)]
-        if kind == 53:
-            return [53, node, self._some(0, 5), self._some(0, 4)]
         if kind == 55:
             return [55, node, self._some(0, 5), text(chance)[:40], *self._square()]
         if kind == 54:

@@ -10,14 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.parse
-import urllib.request
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 
 import psutil
 import pytest
 
-from flatlands.loadtest.kit.brokers import STARTERS
 from flatlands.loadtest.kit.processes import children
 from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
@@ -377,42 +374,6 @@ def test_a_bot_that_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_pat
     found = result["returns"]
     assert found["cuts"] == found["as_themselves"] == 30
     assert 0 < found["away"][0] and all("1012" in why for why in found["why"])
-
-
-def change_broker(server, to):
-    """Let the world of a server change its broker; return once it has."""
-    where = f"{server.url}admin/broker"
-    token = {"Authorization": f"Bearer {ADMIN}"}
-    url = f"{where}?{urllib.parse.urlencode({'url': to})}"
-    order = urllib.request.Request(url, method="POST", headers=token)
-    urllib.request.urlopen(order, timeout=PATIENCE).close()
-    deadline, there = time.monotonic() + PATIENCE, 0
-    # Either worker may answer.
-    while there < 8:
-        time.sleep(0.05)
-        with urllib.request.urlopen(urllib.request.Request(where, headers=token)) as answer:
-            said = json.load(answer)
-        there = 0 if said["changing"] or said["broker"] != to else there + 1
-        assert time.monotonic() < deadline, said
-
-
-def test_nothing_is_lost_while_a_world_goes_from_broker_to_broker(tmp_path):
-    with ExitStack() as stack:
-        brokers = [STARTERS[name](stack)[0] for name in ("redis", "nats", "zeromq")]
-        options = "--workers", "2", "--gather", "0", "--max-per-address", "0", "--spread", "4"
-        store = f"sqlite:///{tmp_path / 'store.db'}"
-        server = stack.enter_context(
-            serving(*options, "--broker", brokers[0], "--store", store, ADMIN_TOKEN=ADMIN)
-        )
-
-        def change(_process):
-            for to in (*brokers[1:], *brokers[1::-1]):
-                change_broker(server, to)
-
-        options = f"--url {url(server)} --bots 40 --seconds 25"
-        code, result, said = disturbed(tmp_path, change, options)
-        assert code == 0, said
-        assert result["verdict"]["expected"] > 1000 and not result["returns"]["cuts"]
 
 
 def test_beside_a_process_that_takes_a_core_no_run_is_said_to_have_failed(monkeypatch):

@@ -18,7 +18,7 @@ from tests.socket_client import SocketClient
 
 ADMIN = "an-admin-token-of-tests"
 ERROR, INVITATION = 24, 27
-OTHERS = "/mute", "/close", "/open", "/notice", "/clear", "/undo", "/drain", "/broker"
+OTHERS = "/mute", "/close", "/open", "/notice", "/clear", "/undo", "/drain"
 
 
 @pytest.fixture(scope="module")
@@ -341,22 +341,3 @@ def test_an_operator_asks_who_has_written_values_and_undoes_them(server):
     for given in ({"square": "3:-2"}, {"square": "5:0", "to": "3:-2", "owner": "0f" * 8}):
         assert order(server, "undo", **given) == {"deed": "undo", "tiles": {}}
     assert lines(server, "admin: undo 0f0f0f0f0f0f0f0f in 3:-2 to 5:0, ordered from")
-
-
-def test_a_broker_that_cannot_be_used_is_refused_and_no_password_is_shown():
-    path = "admin/broker"
-    with inside(ADMIN_TOKEN=ADMIN, STORE_URL="memory://", ACCESS_LOG="1") as server:
-        assert [ask(server, path, method=method)[0] for method in ("GET", "POST")] == [401, 401]
-        shown = json.loads(ask(server, path, token=ADMIN)[1])
-        assert shown["changing"] == "" and shown["broker"].startswith("memory://")
-        for url, why in {
-            "redis://:pass/word@127.0.0.1:1": "in a password write %2F for /",
-            "redis://:password@127.0.0.1:1": "no link to .*127.0.0.1:1.*, so nothing is changed",
-            "redis:password@127.0.0.1": "is no host:port for redis://",
-            "null://": "null:// is inside one process: name a broker for all",
-        }.items():
-            given = f"{path}?{urllib.parse.urlencode({'url': url})}"
-            status, text = ask(server, given, token=ADMIN, method="POST")
-            assert status == 409 and re.search(why, text), text
-            ask(server, given, token=ADMIN)
-        assert lines(server, "request .*POST /admin/broker") and "word" not in server.errors()

@@ -1,8 +1,9 @@
 """Servers and their brokers: what is reported when one does not answer, or is used by others."""
 
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
+import msgpack
 import pytest
 
 from flatlands.brokers import ring
@@ -10,6 +11,8 @@ from flatlands.brokers.redis.cluster import slot_of
 from flatlands.server.app import DRAINED
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.squares.peers import DEAF, OTHER_BROKERS, UNREADABLE
+from flatlands.stores.base import NEVER, Item
+from flatlands.stores.registry import open_store
 from tests.brokers import redis_servers
 from tests.brokers.redis_servers import PASSWORD, QUOTED, eventually, running, running_cluster
 from tests.processes import ROOT, ServerProcess
@@ -206,3 +209,37 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
         assert drained(there) == 409
         ready(there)
         assert not [line for line in here.errors().splitlines() if " ERROR " in line]
+
+
+def test_a_world_that_is_restarted_with_another_broker_has_lost_nobody(redis, tmp_path):
+    url = f"sqlite:///{tmp_path}/world.db"
+    # An earlier version, whose worlds changed brokers while they served, has left such an order.
+    order = msgpack.packb([7, url_of(redis), "redis://127.0.0.1:1", [], True])
+    with closing(open_store(url, WORLD)) as store:
+        store.put("broker", [Item("order", NEVER, "order", order)])
+    options = "--store", url, "--broker"
+    with starting(*options, url_of(redis), count=2, SECRET_KEY="one") as servers:
+        ready(*servers)
+        players = [SocketClient(server.port).hello(f"P{server.port}") for server in servers]
+        for player in players:
+            before = player.at()
+            player.walk(1, 0)
+            together(players, lambda one=player, x=before[0]: one.at()[0] > x + 3000)
+            player.walk(0, 0)
+        ids = {player.model.id for player in players}
+        together(players, lambda: all(ids == set(each.model.players) for each in players))
+        together(
+            players, lambda: all(each.model.players[each.model.id].ack == 2 for each in players)
+        )
+    with (
+        running() as other,
+        starting(*options, url_of(other), count=2, SECRET_KEY="one") as servers,
+    ):
+        ready(*servers)
+        came = []
+        for player, server in zip(players, reversed(servers), strict=True):
+            assert player.until_closed()[0] == 1012
+            back = SocketClient(server.port).hello(player.name, token=player.model.token)
+            assert (back.model.id, back.at()) == (player.model.id, player.at())
+            came.append(back)
+        together(came, lambda: all(ids == set(each.model.players) for each in came))

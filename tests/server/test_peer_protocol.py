@@ -189,7 +189,7 @@ def test_a_failure_on_one_message_does_not_stop_the_rest(monkeypatch, caplog):
             raise RuntimeError("a test")
 
     monkeypatch.setattr(node, "receive", take)
-    listener = gevent.spawn(node.listen, node.bus.broker)
+    listener = gevent.spawn(node.listen)
     for payload in (b"bad", b"worse", b"good"):
         broker.publish("a", payload)
     until(lambda: len(taken) == 3)

@@ -60,7 +60,7 @@ class World:
                 store=self.store,
                 game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
             )
-            gevent.spawn(node.listen, node.bus.broker)
+            gevent.spawn(node.listen)
             node.peers.start()
             self.nodes.append(node)
         until(lambda: all(node.peers.state == ALIVE for node in self.nodes))

@@ -114,7 +114,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
     node = Node(
         grid=grid, terrain=terrain, broker=open_broker(url), loop=loop, spread=9, plays=plays
     )
-    listening = gevent.spawn(node.listen, node.bus.broker)
+    listening = gevent.spawn(node.listen)
     others = Others(open_broker(url), nodes=6, players=20, squares=9, moves=20.0)
     try:
         node.peers.start()

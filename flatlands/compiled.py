@@ -64,7 +64,6 @@ MODULES = (
     "flatlands.server.squares.crowds",
     "flatlands.server.squares.context",
     "flatlands.server.squares.hub",
-    "flatlands.server.squares.layers",
     "flatlands.server.squares.outbox",
     "flatlands.server.squares.peers",
     "flatlands.server.squares.replicas",

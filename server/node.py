@@ -16,9 +16,9 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
+from flatlands.server.cells import Layer
 from flatlands.server.game import Game, kept_as
 from flatlands.server.kept.keeper import Keeper
-from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.reader import Reader
 from flatlands.server.kept.strangers import Strangers
 from flatlands.server.loop import Loop
@@ -136,7 +136,7 @@ class Node:
         self.game = self.play.game
         name, ground = kept_as(type(self.game)), self.channels.ground
         self.strangers = Strangers(id, name, ground, self.keeper, loop, self.peers)
-        layers = cast("list[Layer]", self.replicas.layers)
+        layers = cast("list[Layer]", self.replicas.ground.layers)
         fetch = self.play.lying.fetch
         self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read

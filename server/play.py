@@ -11,15 +11,14 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from flatlands.server.actions import Action
+from flatlands.server.cells import Layer, undo, wipe, writers
 from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods, recorded
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept import schema
 from flatlands.server.kept.boards import Boards
-from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.lying import MOST, Lying
 from flatlands.server.kept.records import SWEEP_EVERY, Records
-from flatlands.server.kept.undo import undo, wipe, writers
 from flatlands.server.me import Guest, Me
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
@@ -105,7 +104,7 @@ class Play:
             plant,
         )
         self._check = Hook(node.loop, "plant", self.lying.checked)
-        self.layers: list[Layer] = node.replicas.layers
+        self.layers: list[Layer] = node.replicas.ground.layers
         #: What pages are told of it.
         self.kinds = _shown(node, self.game, self._events)
         self._notice(node)
@@ -291,7 +290,7 @@ class Play:
     def finish(self) -> bool:
         """Put what was written on the ground into the store, since the server is about to close it;
         return whether that is done. Call it until it is."""
-        self._node.replicas.adoption.finish()
+        self._node.replicas.ground.finish()
         return all([layer.finish() for layer in self.layers])
 
     @property
@@ -432,11 +431,11 @@ def _shown(node: Any, game: Game, events: Mapping[type[Event], int]) -> list[lis
         *[["event", n, kind.__name__, _names(declared[n], 2)] for kind, n in events.items()],
         *[
             ["cells", n, layer.name.partition(".")[2], []]
-            for n, layer in enumerate(node.replicas.layers)
+            for n, layer in enumerate(node.replicas.ground.layers)
         ],
         *[
             ["solid", n, layer.declared.solid, []]
-            for n, layer in enumerate(node.replicas.layers)
+            for n, layer in enumerate(node.replicas.ground.layers)
             if layer.declared.solid
         ],
     ]

@@ -277,9 +277,7 @@ FAULTS = [
     (Hunt, leave_gems, "was taken twice|has 0 points"),
     (Hunt, count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
     (Closed, lambda monkeypatch: None, "Nobody may play. .a TICKET in bot.py"),
-    pytest.param(
-        Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor", marks=pytest.mark.interpreted
-    ),
+    (Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor"),
 ]
 
 

@@ -152,8 +152,8 @@ class Batch:
         #: Player -> how many events its event has replaced. Players without any are left out.
         self._replaced: dict[int, int] = {}
         self._said: list[Event] = []
-        #: (layer, tile, 0 or the stamp) -> (value, stamp).
-        self._writes: dict[tuple[int, int, int], tuple[int, int]] = {}
+        #: Layer -> the tile, or (tile, stamp) -> (tile, value, stamp).
+        self._writes: dict[int, dict[Any, tuple[int, int, int]]] = {}
 
     def enter(self, p: Player) -> None:
         """Add the enter of a player that came into the square or changed in more than its track."""
@@ -196,10 +196,11 @@ class Batch:
         """Add an event of a kind that the game declares."""
         self._said.append(event)
 
-    def write(self, layer: int, tile: int, value: int, stamp: int, instead: bool) -> None:
-        """Add what a game writes on a tile of the layer with this number (tiles.py); if `instead`,
-        it replaces what the batch has for that tile."""
-        self._writes[layer, tile, 0 if instead else stamp] = value, stamp
+    def write(self, layer: int, writes: dict[int, tuple[int, int, int]], instead: bool) -> None:
+        """Add what a game writes on tiles of the layer with this number: tile -> (tile, value,
+        stamp), as in tiles.py. If `instead`, it replaces what the batch has for these tiles."""
+        waiting = self._writes.setdefault(layer, {})
+        waiting.update(writes if instead else {write[::2]: write for write in writes.values()})
 
     def tells_of(self, id: int) -> bool:
         """Return whether the batch has an event of a player."""
@@ -236,11 +237,9 @@ class Batch:
 
     def _some_writes(self) -> list[list[Any]]:
         """Return the writes, as Content has them, in pieces that each fit a message."""
-        by_layer: dict[int, list[tuple[int, int, int]]] = {}
-        for (layer, tile, _), (value, stamp) in self._writes.items():
-            by_layer.setdefault(layer, []).append((tile, value, stamp))
         return [
             [layer, pack(some[at : at + WRITES])]
-            for layer, some in by_layer.items()
+            for layer, waiting in self._writes.items()
+            for some in (list(waiting.values()),)
             for at in range(0, len(some), WRITES)
         ]

@@ -8,6 +8,7 @@ publishes anything, and never asks who wrote.
 import struct
 from array import array
 from collections.abc import Callable, Iterable
+from itertools import starmap
 from typing import Final
 
 #: A write, as nodes tell it and stores keep it: the number of the tile in its square, row by row;
@@ -52,27 +53,33 @@ class Tiles:
     """What a game has written on the tiles of one square: a byte for each tile, and its time.
     `count` is the number of tiles, and `rule` one of RULES, by its number.
 
-    `values` has a byte for each tile; a 0 that was never written looks like one that was.
+    `values` has a byte for each tile, and `stamps` its stamp, which is 0 if nobody has written
+    there.
     """
 
-    __slots__ = ("values", "_rule", "_stamps")
+    __slots__ = ("values", "stamps", "_rule")
 
     def __init__(self, count: int, rule: int) -> None:
         self.values = bytearray(count)
         self._rule = rule
-        self._stamps = array("Q", bytes(8 * count))
+        self.stamps = array("Q", bytes(8 * count))
 
     def get(self, tile: int) -> tuple[int, int]:
         """Return the value of a tile and its stamp, which is 0 if nobody has written there."""
-        return self.values[tile], self._stamps[tile]
+        return self.values[tile], self.stamps[tile]
 
     def apply(self, writes: bytes) -> list[int]:
         """Apply writes, which must fit; return the tiles whose values have changed."""
-        values, stamps, rule = self.values, self._stamps, self._rule
+        values, stamps, rule = self.values, self.stamps, self._rule
+        latest = rule not in (FIRST, MOST)
         changed: list[int] = []
         for tile, value, at in _unpack(writes):
-            before = values[tile]
-            if counts(rule, (value, at), (before, stamps[tile])):
+            before, known_at = values[tile], stamps[tile]
+            if (
+                (at, value) > (known_at, before)
+                if latest
+                else counts(rule, (value, at), (before, known_at))
+            ):
                 stamps[tile], values[tile] = at, value
                 if value != before:
                     changed.append(tile)
@@ -81,7 +88,7 @@ class Tiles:
     def fade(self, until: int) -> list[int]:
         """Forget what was written before a time in ms; return the tiles whose values have
         changed."""
-        values, stamps, first = self.values, self._stamps, until << NODE_BITS
+        values, stamps, first = self.values, self.stamps, until << NODE_BITS
         changed: list[int] = []
         for tile, at in enumerate(stamps):
             if 0 < at < first:
@@ -98,7 +105,7 @@ class Tiles:
         return b"".join(
             [
                 _pack(tile, self.values[tile], at)
-                for tile, at in enumerate(self._stamps)
+                for tile, at in enumerate(self.stamps)
                 if first <= at <= last
             ]
         )
@@ -110,17 +117,21 @@ _unpack: Callable[[bytes], Iterable[tuple[int, int, int]]] = WRITE.iter_unpack
 
 def pack(writes: Iterable[tuple[int, int, int]]) -> bytes:
     """Return writes, each (tile, value, stamp), as `Tiles.apply` takes them."""
-    return b"".join([_pack(*write) for write in writes])
+    return b"".join(starmap(_pack, writes))
 
 
 def fit(writes: bytes, count: int) -> bool:
     """Return whether writes, in whole records, are valid for a square of `count` tiles."""
-    return all(tile < count and 0 < at < _LAST for tile, _value, at in _unpack(writes))
+    for tile, _value, at in _unpack(writes):
+        if tile >= count or not 0 < at < _LAST:
+            return False
+    return True
 
 
 def between(writes: bytes, first: int, last: int) -> bytes:
     """Return the writes whose times are from `first` to `last`, in ms."""
     least, most = first << NODE_BITS, (last + 1) << NODE_BITS
-    if all(least <= at < most for _tile, _value, at in _unpack(writes)):
-        return writes
-    return pack(write for write in _unpack(writes) if least <= write[2] < most)
+    for _tile, _value, at in _unpack(writes):
+        if not least <= at < most:
+            return pack([write for write in _unpack(writes) if least <= write[2] < most])
+    return writes

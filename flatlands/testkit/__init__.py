@@ -16,8 +16,8 @@ from flatlands.bot import WELCOME, Playing, Thing
 from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.actions import Action
+from flatlands.server.cells import Layer
 from flatlands.server.kept import lying
-from flatlands.server.kept.layer import Layer
 from flatlands.server.kept.rows import TILE
 from flatlands.server.things import middle_of
 from flatlands.stores.base import Score, Store

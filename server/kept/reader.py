@@ -110,7 +110,7 @@ class Reader:
                         layer.loaded(square, writes.get(square, b""))
 
             if self._layers:
-                at_once = max(TILES_AT_ONCE // (self._replicas.tiles * len(self._layers)), 1)
+                at_once = max(TILES_AT_ONCE // (self._replicas.ground.tiles * len(self._layers)), 1)
                 self._loop.in_turns(squares, at_once, 1, load)
 
         self._keeper.ask(

@@ -191,6 +191,12 @@ class Rows:
         for item in store.group(self.queue, *map(name_of, squares)):
             yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
 
+    def writers(self, store: Store, squares: Sequence[Square]) -> Counter[str]:
+        """Return how many tiles of some squares, BATCH_LIMIT at most, each person was the last to
+        change."""
+        tiles = [tile for _, tile in self.read(store, squares)]
+        return Counter(t.who.hex() for t in tiles if t.is_changed and t.who != NOBODY)
+
     def give(self, store: Store, writes: Writes, counted: Put, now: int) -> None:
         """Add writes to what the store has, and remove them from `writes`, which keeps those that
         are left if the store fails. Those that count are added to `counted`, with values and stamps

@@ -10,16 +10,14 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind, Malformed
-from flatlands.server.squares import adoption
-from flatlands.server.squares.adoption import Adoption
+from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind
 from flatlands.server.squares.hub import Hub, Screen
+from flatlands.server.squares.layers import Ground
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
 from flatlands.world.replica import Departed, Replica, Whereabouts
-from flatlands.world.tiles import AHEAD, WRITE, between, fit
 from flatlands.world.track import UNIT
 
 #: At most once in this many seconds the link is renewed for a square from which nothing comes: all
@@ -65,23 +63,6 @@ class Rest(Protocol):
         """Note that other things lie in a square now."""
 
 
-class Layer(adoption.Layer, Protocol):
-    """A layer of the ground, as its squares know it."""
-
-    #: Which of two writes to a tile counts: see world/tiles.py.
-    rule: int
-
-    def changed(self, square: Square, places: Sequence[int]) -> None:
-        """Note that tiles of a square, by their numbers there, have other values at this node."""
-
-    def since(self) -> int:
-        """Return the node time, in ms, from which the store may not have what was written."""
-
-    def until(self) -> int:
-        """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
-        is."""
-
-
 class Context:
     """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
@@ -89,8 +70,8 @@ class Context:
 
     `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
     called with each square whose things in the store may be unknown here: it is received without a
-    gap only from now on, or news of it was missed. `layers` are those of the game, by their
-    numbers; `events` and `things` are all kinds, including those of the game.
+    gap only from now on, or news of it was missed. `events` and `things` are all kinds, including
+    those of the game.
     """
 
     def __init__(
@@ -108,7 +89,6 @@ class Context:
         self.news: PlayerNews
         self.onlooker: Onlooker | None = None
         self.read: Callable[[Square], None]
-        self.layers: list[Layer] = []
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
         #: The most entries in a page of a full state.
@@ -116,9 +96,8 @@ class Context:
         #: The time up to which certainly no messages were lost, and when the broker last reported
         #: that some may have been.
         self.missed = 0, 0
-        #: The number of tiles in a square.
-        self.tiles = (span // UNIT) ** 2
-        self.adoption = Adoption(bus.loop, peers, self.layers, self.tiles)
+        #: What the game writes on the ground.
+        self.ground = Ground(bus.loop, hub, peers, (span // UNIT) ** 2)
         #: The squares that the onlooker wants to hear.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
@@ -139,23 +118,6 @@ class Context:
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
         self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
-
-    def check(self, writes: Sequence[Any]) -> None:
-        """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
-        that knows no layers, such as one that only watches, accepts all."""
-        for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
-                raise Malformed("writes to tiles that are not there")
-
-    def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
-        """Return the writes that are neither forgotten nor ahead of all clocks."""
-        latest = self.loop.now() + AHEAD
-        timely: list[Any] = []
-        for layer, some in zip(writes[::2], writes[1::2], strict=True):
-            timely += (layer, between(some, self.layers[layer].until(), latest))
-            if late := len(some) - len(timely[-1]):
-                self.loop.stats["writes_refused"] += late // WRITE.size
-        return timely
 
     def heard(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

@@ -1,21 +1,145 @@
-"""What a game has written on the tiles of one square: applies writes, and makes messages of them.
+"""What a game has written on the ground, as the squares of a node have it.
 
-Writes are as in Content (world/batches.py). This module never decides when anything is sent.
+Writes are as in Content (world/batches.py). Nothing is lost that a node wrote just before it died:
+a node puts its writes into the store a moment later, and says with each heartbeat up to when that
+is done. Until then every node keeps what it hears of others, even when it no longer receives the
+square. If the other node dies, it puts the writes into the store itself: it does not matter how
+many nodes do so. This module never decides when anything is sent, nor which nodes live.
 """
 
+from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
+from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import CHANGED
-from flatlands.server.squares.context import Context
+from flatlands.server.squares.hub import Hub
+from flatlands.server.squares.peers import Peers
 from flatlands.server.websocket.frames import frame
 from flatlands.world.batches import WRITES
 from flatlands.world.grid import Square
-from flatlands.world.tiles import WRITE, Tiles
+from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit
 
 #: Bytes of the writes in one message.
 PAGE: Final = WRITES * WRITE.size
+
+#: What was heard is looked at after this many ms: most of it is in the store by then.
+LOOK_AFTER: Final = 2000
+
+#: ms between two looks.
+EVERY: Final = 1000
+
+#: Later than any stamp, in ms.
+_EVER: Final = 2**42 - 1
+
+
+class Layer(Protocol):
+    """A layer of the ground on which a game writes, as its squares know it."""
+
+    #: Which of two writes to a tile counts: see world/tiles.py.
+    rule: int
+
+    def changed(self, square: Square, places: Sequence[int]) -> None:
+        """Note that tiles of a square, by their numbers there, have other values at this node."""
+
+    def since(self) -> int:
+        """Return the node time, in ms, from which the store may not have what was written."""
+
+    def until(self) -> int:
+        """Return the node time, in ms, before which what was written is forgotten; 0 if nothing
+        is."""
+
+    def stored(self) -> int:
+        """Return the node time, in ms, before which all that this node wrote is in the store."""
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether other nodes put into the store what a node that died had not yet put there."""
+
+    def adopt(self, square: Square, writes: bytes) -> None:
+        """Put the writes of a node that has died into the store."""
+
+
+class Ground:
+    """All layers of a node: it checks the writes that come, and makes sure that nothing is lost
+    that another node wrote just before it died. `tiles` is how many a square has.
+    """
+
+    def __init__(self, loop: Loop, hub: Hub | Any, peers: Peers, tiles: int) -> None:
+        self.hub, self.tiles = hub, tiles
+        self._loop, self._peers = loop, peers
+        #: The layers of the game, by their numbers.
+        self.layers: list[Layer] = []
+        #: What was received, the oldest first: when, from which node, where, and what.
+        self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
+        #: What may not be in the store: node -> (layer, square) -> its writes.
+        self._held: dict[int, dict[tuple[int, Square], Tiles]] = {}
+        loop.every(EVERY, self._look)
+
+    def check(self, writes: Sequence[Any]) -> None:
+        """Raise Malformed unless writes, as in Content, are to layers and tiles that exist. A node
+        that knows no layers, such as one that only watches, accepts all."""
+        for layer, some in zip(writes[::2], writes[1::2], strict=True):
+            if self.layers and not (0 <= layer < len(self.layers) and fit(some, self.tiles)):
+                raise Malformed("writes to tiles that are not there")
+
+    def timely(self, writes: Sequence[Any]) -> Sequence[Any]:
+        """Return the writes that are neither forgotten nor ahead of all clocks."""
+        latest = self._loop.now() + AHEAD
+        timely: list[Any] = []
+        for layer, some in zip(writes[::2], writes[1::2], strict=True):
+            timely += (layer, between(some, self.layers[layer].until(), latest))
+            if late := len(some) - len(timely[-1]):
+                self._loop.stats["writes_refused"] += late // WRITE.size
+        return timely
+
+    def received(self, node: int, square: Square, writes: Sequence[Any]) -> None:
+        """Keep what a node says was written in a square, as Content has it."""
+        self._received.append((self._loop.now(), node, square, writes))
+
+    def finish(self) -> None:
+        """Put all that the store may not have there now, since this node stops."""
+        while self._received:
+            self._hold(*self._received.popleft()[1:])
+        for node in list(self._held):
+            self._adopt(node)
+        self._say_stored()
+
+    def _say_stored(self) -> None:
+        now: int = self._loop.now()
+        stored = [layer.stored() for layer in self.layers if layer.is_adopted]
+        self._peers.stored = min(stored, default=now)
+
+    def _look(self) -> None:
+        self._say_stored()
+        received, peers = self._received, self._peers.peers
+        while received and received[0][0] <= self._loop.now() - LOOK_AFTER:
+            self._hold(*received.popleft()[1:])
+        for node, held in list(self._held.items()):
+            if node not in peers:
+                self._adopt(node)
+                continue
+            for key in [key for key, it in held.items() if not it.pack(peers[node].stored)]:
+                del held[key]
+            if not held:
+                del self._held[node]
+
+    def _hold(self, node: int, square: Square, writes: Sequence[Any]) -> None:
+        """Keep what may not be in the store: for each tile, the write that counts."""
+        peer = self._peers.peers.get(node)
+        since = 0 if peer is None else peer.stored
+        for layer, some in zip(writes[::2], writes[1::2], strict=True):
+            if self.layers[layer].is_adopted and (left := between(some, since, _EVER)):
+                held, rule = self._held.setdefault(node, {}), self.layers[layer].rule
+                tiles = held.get((layer, square)) or Tiles(self.tiles, rule)
+                tiles.apply(left)
+                held[layer, square] = tiles
+
+    def _adopt(self, node: int) -> None:
+        for (layer, square), tiles in self._held.pop(node).items():
+            self.layers[layer].adopt(square, tiles.pack())
 
 
 class Layers:
@@ -23,9 +147,9 @@ class Layers:
     them.
     """
 
-    def __init__(self, square: Square, around: Context) -> None:
+    def __init__(self, square: Square, ground: Ground) -> None:
         self._square = square
-        self._around = around
+        self._ground = ground
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.
         self.tiles: dict[int, Tiles] = {}
         #: Number of a layer -> its tiles that screens are still to be told of.
@@ -36,17 +160,17 @@ class Layers:
     def hear(self, node: int, writes: Sequence[Any]) -> None:
         """Apply writes that another node tells of, which have been checked."""
         if writes:
-            timely = self._around.timely(writes)
+            timely = self._ground.timely(writes)
             self.apply(timely)
-            self._around.adoption.received(node, self._square, timely)
+            self._ground.received(node, self._square, timely)
 
     def apply(self, writes: Sequence[Any]) -> None:
         """Apply writes, and tell screens with the next flush what they have changed."""
         for layer, some in zip(writes[::2], writes[1::2], strict=True):
             tiles = self.tiles.get(layer)
             if tiles is None:
-                around = self._around
-                tiles = self.tiles[layer] = Tiles(around.tiles, around.layers[layer].rule)
+                ground = self._ground
+                tiles = self.tiles[layer] = Tiles(ground.tiles, ground.layers[layer].rule)
             self._tell(layer, tiles.apply(some))
 
     def fade(self, layer: int, until: int) -> None:
@@ -56,10 +180,10 @@ class Layers:
 
     def _tell(self, layer: int, changed: Sequence[int]) -> None:
         if changed:
-            self._around.layers[layer].changed(self._square, changed)
+            self._ground.layers[layer].changed(self._square, changed)
             self._frames = None
             self._changed.setdefault(layer, set()).update(changed)
-            self._around.hub.tell(self._square, layer, lambda: self._news(layer))
+            self._ground.hub.tell(self._square, layer, lambda: self._news(layer))
 
     def _news(self, layer: int) -> bytes:
         """Return what has changed in a layer as a message, or all of it if that is shorter."""
@@ -83,6 +207,6 @@ class Layers:
         return [
             [layer, some[at : at + PAGE]]
             for layer, tiles in self.tiles.items()
-            for some in (tiles.pack(self._around.layers[layer].since()),)
+            for some in (tiles.pack(self._ground.layers[layer].since()),)
             for at in range(0, len(some), PAGE)
         ]

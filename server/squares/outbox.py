@@ -316,11 +316,15 @@ class Outbox:
         self._batch(square).tell(event)
 
     def write(
-        self, square: Square, layer: int, tile: int, value: int, stamp: int, instead: bool
+        self,
+        square: Square,
+        layer: int,
+        writes: dict[int, tuple[int, int, int]],
+        instead: bool,
     ) -> None:
-        """Publish what a game writes on a tile of a layer: see Batch.write."""
+        """Publish what a game writes on tiles of a layer: see Batch.write."""
         self._wrote.add(square)
-        self._batch(square).write(layer, tile, value, stamp, instead)
+        self._batch(square).write(layer, writes, instead)
 
     def hand_over(self, player: Player, square: Square) -> None:
         """Take a player out of a square without an event: another node publishes about it now."""

@@ -226,7 +226,7 @@ class HeardSquare:
         #: What lies in it.
         self.things = Things()
         #: What the game has written in it; None if the game writes nowhere.
-        self.layers = Layers(square, around) if around.layers else None
+        self.layers = Layers(square, around.ground) if around.ground.layers else None
         #: What screens see of it.
         self.shown = Shown(square, around, self.replica, self.things, self.layers)
         #: What this node asks the others about it, and what it answers them.
@@ -337,7 +337,7 @@ class HeardSquare:
             previous, number, sent, *said = fields
             content = peer_protocol.read_content(self._around.events, *said)
             if content.writes:
-                self._around.check(content.writes)
+                self._around.ground.check(content.writes)
                 tail = protocol.tail(content)
             else:
                 tail = peer_protocol.tail(payload, column, row, node, previous, number, sent)
@@ -398,7 +398,7 @@ class HeardSquare:
     ) -> None:
         entries = peer_protocol.read_entries(said, self._around.events)
         around, now = self._around, self._around.loop.now()
-        around.check(writes)
+        around.ground.check(writes)
         sent = sent_there + around.peers.offset(node, sent_there)
         if self.layers is not None:
             self.layers.hear(node, writes)
@@ -428,7 +428,7 @@ class HeardSquare:
             known = 0 if voice is None else voice.last
             if voice is not None and number >= known:
                 around.loop.stats["repairs"] += self._remove_all(node)
-            if around.layers:
+            if around.ground.layers:
                 # It may have written something, too.
                 whole = voice is not None and voice.number == number
                 voice = self._voice(node, now)

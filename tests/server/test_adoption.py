@@ -5,7 +5,7 @@ import pytest
 from flatlands.server.cells import Cells
 from flatlands.server.game import Game
 from flatlands.server.kept.rows import TILE
-from flatlands.server.squares.adoption import LOOK_AFTER
+from flatlands.server.squares.layers import LOOK_AFTER
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
 from tests.server.harness import Clock, Harness, clock_stores
@@ -54,7 +54,7 @@ def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypa
     a.host.node.game.floor[3, 4] = 7
     harness.run(lived)
     assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
-    held = b.host.node.replicas.adoption._held
+    held = b.host.node.replicas.ground._held
     assert [len(some) for some in held.values()] == [1] * (lived > LOOK_AFTER)
     harness.kill(a.host)
     go_away(b)

@@ -1,17 +1,18 @@
 """Cells: all who see a tile see the same value of it, whatever is lost."""
 
 import random
+import sys
 from collections import Counter
+from contextlib import contextmanager
 
 import msgpack
 import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.cells import Cells
+from flatlands.server.cells import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED, Cells
 from flatlands.server.game import Game, every
 from flatlands.server.kept import reader, rows
-from flatlands.server.kept.layer import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED
 from flatlands.server.kept.rows import TILE
 from flatlands.server.players.steps import TOGETHER
 from flatlands.world.batches import Batch, Corner
@@ -28,6 +29,7 @@ from flatlands.world.tiles import (
     next_stamp,
 )
 from flatlands.world.track import UNIT, Track, tile_at
+from tests.processes import ROOT
 from tests.server.harness import Clock, Harness, clock_stores
 
 QUEUE = "tiles test_cells.floor 2013-16"
@@ -35,6 +37,10 @@ QUEUE = "tiles test_cells.floor 2013-16"
 
 class Floor(Game):
     floor = Cells()
+
+
+class Worn(Game):
+    worn = Cells("sum")
 
 
 def world(nodes=2, stored=True, play=Floor, **more):
@@ -226,13 +232,55 @@ def test_a_write_just_before_the_server_stops_is_kept():
     assert store_of(harness).top(QUEUE, 9) == [("9", 1), ("8", 1), ("7", 1)]
 
 
+@contextmanager
+def counting():
+    """Yield a list that gets the name of each function of ours that is called in the block."""
+    called = []
+    folders = tuple(f"{ROOT}/flatlands/{name}/" for name in ("server", "world", "games"))
+
+    def note(frame, event, _argument):
+        if event == "call" and frame.f_code.co_filename.startswith(folders):
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+
+
+def test_many_tiles_that_are_written_at_once_need_no_call_each():
+    harness, a, b = world(play=Paint)
+    harness.run(5000)
+    needed = []
+    for reach in (1, 2, 3):
+        with counting() as called:
+            a.send(35, "spill", [reach])
+            while seen(b, (8 + reach, 8)) == 0:
+                harness.run(1)
+        needed.append(len(called))
+        assert len(b.model.cells[0, 0, 0].replace(b"\0", b"")) == (2 * reach + 1) ** 2
+        harness.run(6000)
+    assert needed[0] > 10 and max(needed) - min(needed) < 20, needed
+
+
+def test_a_sum_counts_a_tile_as_often_as_it_is_named():
+    for stored in (True, False):
+        harness, a, _ = world(play=Worn, stored=stored)
+        worn = a.host.node.game.worn
+        worn[[(3, 4), (3, 4), (3, 5)]] = 2
+        harness.run(1000)
+        worn[3, 5] = -9
+        harness.run(1000)
+        assert (worn[3, 4], worn[3, 5]) == (4, 0)
+
+
 def test_a_full_batch_fits_into_a_message():
     batch = Batch(Corner((0, 0), 65536, 0))
     player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
     for _ in range(120):
         batch.say(player, "\U0001f600" * 120)
-    for tile in range(4000):
-        batch.write(0, tile, 1, 2**62, instead=True)
+    batch.write(0, {tile: (tile, 1, 2**62) for tile in range(4000)}, instead=True)
     parts = list(batch.parts(120))
     assert max(len(msgpack.packb(part)) for part in parts) < PAYLOAD_LIMIT - 1000
     assert sum(len(part.writes[1]) for part in parts) == 4000 * WRITE.size

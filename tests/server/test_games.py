@@ -9,7 +9,7 @@ from itsdangerous import URLSafeTimedSerializer
 
 import flatlands
 from flatlands.server import games, settings
-from flatlands.server.kept.layer import COUNT_EVERY
+from flatlands.server.cells import COUNT_EVERY
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables

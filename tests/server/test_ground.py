@@ -5,11 +5,10 @@ from itertools import pairwise
 import pytest
 
 from flatlands.server.actions import action, number
-from flatlands.server.cells import Cells, writer_of
+from flatlands.server.cells import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY, Cells, writer_of
 from flatlands.server.game import Game
 from flatlands.server.kept import rows
 from flatlands.server.kept.boards import owner_of
-from flatlands.server.kept.layer import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.limits import WRITES
 from flatlands.server.me import Me

@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from flatlands.server.cells import Cells
+from flatlands.server.cells import KEEP_EVERY, Cells
 from flatlands.server.game import Game
-from flatlands.server.kept.layer import KEEP_EVERY
 from tests.server.test_cells import in_store, world
 
 

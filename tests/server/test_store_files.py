@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from flatlands.server.kept.layer import QUEUE
+from flatlands.server.cells import QUEUE
 from flatlands.server.kept.lease import QUEUE as LEASE
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store

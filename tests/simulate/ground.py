@@ -6,13 +6,13 @@ from another one, or that was written more than a second before its node died.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from flatlands.games.flatlands.game import Game
 from flatlands.server.actions import number
 from flatlands.server.agenda import Agenda
-from flatlands.server.cells import Cells
-from flatlands.server.kept.layer import Layer
+from flatlands.server.cells import Cells, Layer
 from flatlands.server.kept.reach import square_of
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.me import Me
@@ -96,7 +96,7 @@ class Ground:
     def serve(self, host: Host) -> None:
         """From now on note what a node hears and writes."""
         heard = self._heard[host] = defaultdict(int)
-        adoption, layers = host.node.replicas.adoption, host.node.play.layers
+        adoption, layers = host.node.replicas.ground, host.node.play.layers
         received = adoption.received
 
         def hear(node: int, square: Square, writes: Any) -> None:
@@ -115,17 +115,18 @@ class Ground:
     def _watch(self, host: Host, layer: Layer, due: "Agenda[Any]") -> None:
         write, fresh = layer.write, self._fresh[host]
 
-        def wrote(square: Square, place: int, value: int, *more: Any) -> None:
-            before = layer._written.get(square, {}).get(place)
-            write(square, place, value, *more)
-            written = layer._written.get(square, {}).get(place)
-            if written is before or written is None:
-                # The node could not count.
-                return
-            key, at = (layer.number, square, place), written.at
-            due.put((key, at, self._most[key]), host.loop.now() + KEPT_WITHIN)
-            self._most[key] += value
-            fresh[key] += 1
+        def wrote(square: Square, places: Sequence[int], value: int, *more: Any) -> None:
+            before = dict(layer._written.get(square, {}))
+            write(square, places, value, *more)
+            for place in places:
+                written = layer._written.get(square, {}).get(place)
+                if written is before.get(place) or written is None:
+                    # The node could not count.
+                    continue
+                key, at = (layer.number, square, place), written.at
+                due.put((key, at, self._most[key]), host.loop.now() + KEPT_WITHIN)
+                self._most[key] += value
+                fresh[key] += 1
 
         layer.write = wrote  # type: ignore[method-assign]
 

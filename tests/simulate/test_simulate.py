@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from flatlands.server.kept import layer
+from flatlands.server import cells
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import square
-from flatlands.server.squares.adoption import Adoption
+from flatlands.server.squares.layers import Ground
 from flatlands.server.squares.square import HeardSquare
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit.search import SHORT, Deed
@@ -81,9 +81,9 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
         deeds += [Deed(2000, "walk", 0, 1, 1), Deed(1500, "kill", 0, 0, 0)]
     world = Plan(1, 2, 0, True, tuple(deeds), cells=True)
     assert fails(world) == ""
-    monkeypatch.setattr(Adoption, "_look", lambda self: None)
-    keep = layer.Layer.keep
-    monkeypatch.setattr(layer.Layer, "keep", lambda self: self.kept == "first" and keep(self))
+    monkeypatch.setattr(Ground, "_look", lambda self: None)
+    keep = cells.Layer.keep
+    monkeypatch.setattr(cells.Layer, "keep", lambda self: self.kept == "first" and keep(self))
     assert "ground.floor: " in fails(world)
 
 

@@ -111,13 +111,8 @@ class Broker(ABC):
     def __init__(self, url: str) -> None:
         self.url = url
         self.counters = Counters()
-        # It is made once, since it is compared with that of each heartbeat.
-        self._identity = short_hash(bare(url))
-
-    @property
-    def identity(self) -> str:
-        """A short text that is the same for all nodes that use the same broker."""
-        return self._identity
+        #: A short text that is the same for all nodes that use the same broker.
+        self.identity = short_hash(bare(url))
 
     @abstractmethod
     def subscribe(self, *channels: str) -> None:

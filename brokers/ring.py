@@ -70,7 +70,7 @@ class Ring(Broker):
             raise ValueError(f"all members of a ring are of one kind: {bare(url)}")
         circle = Circle(named)
         self._names = sorted(named)
-        self._identity = short_hash(",".join(self._names))
+        self.identity = short_hash(",".join(self._names))
         self._members: dict[str, Broker] = {}
         self._closed = False
         try:

@@ -27,6 +27,7 @@ class Sealed(Broker):
     def __init__(self, broker: Broker, secret: str) -> None:
         super().__init__(broker.url)
         self._broker = broker
+        self.identity = broker.identity
         self._own = Counters()
         self.counters = Sums([self._own, broker.counters])
         self.payload_limit = broker.payload_limit - SEAL_SIZE
@@ -34,10 +35,6 @@ class Sealed(Broker):
         # It is copied for each message, which costs less than making it again from the key.
         self._keyed = hashlib.blake2b(key=key, digest_size=SEAL_SIZE)
         self._warnings = LogLimit()
-
-    @property
-    def identity(self) -> str:
-        return self._broker.identity
 
     def subscribe(self, *channels: str) -> None:
         self._broker.subscribe(*channels)

@@ -322,16 +322,7 @@ class Link(Broker):
         self._count = 0
         #: Link -> the time at which its last message comes, which no later one overtakes.
         self._last: dict[Link, int] = {}
-        self._hash = super().identity
         network.links.append(self)
-
-    @property
-    def identity(self) -> str:
-        return self._hash
-
-    @identity.setter
-    def identity(self, text: str) -> None:
-        self._hash = text
 
     def subscribe(self, *channels: str) -> None:
         self.channels.update(channels)

@@ -22,7 +22,7 @@ from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
 from flatlands.server.games import Maker
-from flatlands.server.kept.lying import QUEUE
+from flatlands.server.kept.items import QUEUE
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node

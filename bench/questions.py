@@ -26,11 +26,12 @@ with packages("swarm"):
 
     from bench import command
     from bench.micro import Bench
+    from flatlands import Records
     from flatlands.games.flatlands.book.almanac import DAY, Almanac
-    from flatlands.games.flatlands.book.notes import note
+    from flatlands.games.flatlands.book.notes import Note, note
     from flatlands.games.flatlands.search import Search
     from flatlands.loadtest.kit.terminal import Terminal
-    from flatlands.server.kept.lying import QUEUE
+    from flatlands.server.kept.items import QUEUE
     from flatlands.server.players.names import folded
     from flatlands.stores.base import BATCH_LIMIT, Item, Store
 
@@ -99,7 +100,7 @@ def measure() -> dict[str, float]:
         [search] = [part for part in node.play._parts if isinstance(part, Search)]
         store = node.keeper.store
         assert store is not None
-        [notes] = [one for kind, one in node.play.records.items() if kind.__name__ == "Note"]
+        notes = Records(Note).of(node)
         notes.all("nobody")
         _fill(store, node.channels.ground, notes)
         day = almanac.now() // DAY

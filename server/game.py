@@ -127,7 +127,7 @@ class Part:
         for name, cells in declared(type(self)):
             setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
         for name, records in recorded(type(self)):
-            setattr(self, name, records.of(self.node, kept_as(type(game))))
+            setattr(self, name, records.of(self.node))
 
     def __init_subclass__(cls) -> None:
         """Find the actions of a part. Raises ValueError, with a sentence for its author."""
@@ -257,7 +257,7 @@ class Part:
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: none where none of its players
         is near. Fields that are not shown have their lowest values."""
-        some: list[Thing] = self.node.play.lying.things_in(square)
+        some: list[Thing] = self.node.play.items.things_in(square)
         return some
 
     def players_in(self, square: Square) -> list[Seen]:

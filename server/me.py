@@ -10,7 +10,6 @@ from flatlands.server.cells import Cells, writer_of
 from flatlands.server.hooks import Gone
 from flatlands.server.kept.boards import owner_of
 from flatlands.server.kept.reach import reaches
-from flatlands.server.kept.records import followed_by
 from flatlands.server.limits import HAPPENINGS, HAPPENINGS_EACH, WRITES
 from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
@@ -21,7 +20,7 @@ from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
 from flatlands.server.players.recording import until
 from flatlands.server.players.resident import Resident
 from flatlands.server.things import Event, Record, Thing, allowed, fields_of, middle_of
-from flatlands.stores.base import Item, Rank, Store
+from flatlands.stores.base import Rank
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track, tile_at
 
@@ -177,17 +176,10 @@ class Me(Known):
         not answer, and ValueError.
         """
         self._check()
-        play, some = self._node.play, list(then)
+        play = self._node.play
         points = [play.boards.score(board, self.owner, n) for board, n in scores if self.owner]
         names = [play.boards.entry(self.owner, self.id, self.name)] if points else []
-        records = [one for one in some if isinstance(one, Record)]
-        things = [one for one in some if not isinstance(one, Record)]
-        following = followed_by(play.records, records)
-
-        def also(store: Store) -> list[tuple[str, Item]]:
-            return [*names, *following(store)]
-
-        return bool(play.lying.take(thing, things, points, also))
+        return bool(play.items.take(thing, then, points, names))
 
     def leave(self, *things: Thing) -> None:
         """Leave things on their tiles. The log says who has left one with a text. It waits for the
@@ -199,7 +191,7 @@ class Me(Known):
             self._check()
         left: list[Thing] = []
         try:
-            self._node.play.lying.leave(things, self.owner, left)
+            self._node.play.items.leave(things, self.owner, left)
         finally:
             for thing in left:
                 if thing.wordy:
@@ -228,7 +220,7 @@ class Me(Known):
         method waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
         """
         self._check()
-        return self._node.play.lying.change(thing, how)
+        return self._node.play.items.change(thing, how)
 
     def record(self) -> None:
         """Record the player's way from now on, for `recorded`, and forget what was recorded before.

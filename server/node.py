@@ -137,7 +137,7 @@ class Node:
         name, ground = kept_as(type(self.game)), self.channels.ground
         self.strangers = Strangers(id, name, ground, self.keeper, loop, self.peers)
         layers = cast("list[Layer]", self.replicas.ground.layers)
-        fetch = self.play.lying.fetch
+        fetch = self.play.upkeep.fetch
         self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read
 

@@ -16,9 +16,9 @@ from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept import schema
 from flatlands.server.kept.boards import Boards
+from flatlands.server.kept.items import MOST, Items
 from flatlands.server.kept.lease import Lease, Sole
-from flatlands.server.kept.lying import MOST, Lying
-from flatlands.server.kept.records import SWEEP_EVERY, Records
+from flatlands.server.kept.upkeep import Upkeep
 from flatlands.server.me import Guest, Me
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
@@ -72,16 +72,13 @@ class Play:
         self._plants: list[Hook] = []
         #: The kinds of events -> their numbers.
         self._events: dict[type[Event], int] = {}
-        #: The records that it has in the store, by their kinds.
-        self.records: dict[type[Record], Records[Any]] = {}
+        #: The kinds of records that it has in the store.
+        self._records: list[type[Record]] = []
         self.actions: dict[str, Action] = {}
         #: The name of an action -> the hook that carries it out.
         self._obey: dict[str, Hook] = {}
         for part in self._parts:
             self._take(part)
-        for records in self.records.values():
-            if records.kind.lasts is not None:
-                node.loop.every(SWEEP_EVERY, records.sweep)
         self._waiting = {name: self._hooks(name, waits=True) for name in _WAITING}
         self._steps = self._hooks("on_step", waits=False)
         #: Says whether an intent is forbidden; None if all are allowed.
@@ -92,8 +89,8 @@ class Play:
         self.guards = self._hooks("on_hello", waits=True)
         #: Whether anybody wants to know who has begun to play.
         self.greets = bool(self._waiting["on_join"])
-        plant = self._plant if self._plants else None
-        self.lying = Lying(
+        #: What it has in the store, and what is done with that when it is due.
+        self.items = Items(
             schema.Fields(name, lasting(self._parts)),
             node.channels.ground,
             node.grid,
@@ -101,9 +98,11 @@ class Play:
             node.replicas,
             node.loop,
             self._things,
-            plant,
+            self._records,
         )
-        self._check = Hook(node.loop, "plant", self.lying.checked)
+        plant = self._plant if self._plants else None
+        self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
+        self._check = Hook(node.loop, "plant", self.items.checked)
         self.layers: list[Layer] = node.replicas.ground.layers
         #: What pages are told of it.
         self.kinds = _shown(node, self.game, self._events)
@@ -156,8 +155,7 @@ class Play:
             self.actions[name] = action
             self._obey[name] = _hook(loop, part, name, waits=True)
         self._take_things(part)
-        for name, records in recorded(type(part)):
-            self.records[records.kind] = getattr(part, name)
+        self._records += [records.kind for _, records in recorded(type(part))]
         for name, method in methods(type(part)):
             if seconds := getattr(method, "every_seconds", 0):
                 call: Callable[..., object] = _hook(loop, part, name, waits=method.waits)
@@ -314,7 +312,7 @@ class Play:
         for layer in self.layers:
             wipe(layer, square)
         if self._node.keeper.store is not None:
-            self.lying.clear(square)
+            self.items.clear(square)
 
     def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
         """Restore the tiles of some squares on which `owner` wrote last to what was there before;
@@ -333,9 +331,7 @@ class Play:
         Raises Away."""
         if self._node.keeper.store is not None:
             self.boards.clear(name)
-            self.lying.clear_name(name)
-            for records in self.records.values():
-                records.clear_name(name)
+            self.items.clear_name(name)
         self.game.clear_name(name)
 
 

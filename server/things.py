@@ -2,7 +2,7 @@
 until a player takes them; events, which happen to a player; and records, which the store has by an
 id.
 
-This module never reads the store (kept/lying.py and kept/records.py do), and publishes nothing.
+This module never reads the store (kept/items.py does), and publishes nothing.
 """
 
 import logging
@@ -179,7 +179,7 @@ class Thing(_Fields):
         self.id, self.version = "", 0
         self.tile = check_tile(tile)
         self._set(values)
-        #: ms until it is to lie there; and the places that it has (kept/lying.py).
+        #: ms until it is to lie there; and the places that it has (kept/items.py).
         self.after, self.places = 0, list[str]()
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from flatlands.bot import Player as Seen
 from flatlands.server import games
 from flatlands.server.actions import Action
 from flatlands.server.cells import Layer
-from flatlands.server.kept import lying
+from flatlands.server.kept.items import OF, QUEUE
 from flatlands.server.kept.rows import TILE
 from flatlands.server.things import middle_of
 from flatlands.stores.base import Score, Store
@@ -402,11 +402,11 @@ class World:
 
     def _note_taken(self, queue: str, id: str, body: bytes, scores: list[Score]) -> None:
         """Note a thing that was taken. Raises AssertionError if it was before."""
-        if queue.startswith(lying.QUEUE):
+        if queue.startswith(QUEUE):
             for board, owner, points in scores:
                 self._points[board, owner] += points
             # What only counts an owner's things is put and taken with each try to leave one.
-            assert id.startswith(lying.OF) or (id, body) not in self._taken, f"{id} was taken twice"
+            assert id.startswith(OF) or (id, body) not in self._taken, f"{id} was taken twice"
             self._taken.add((id, body))
 
     def _guard(self, host: Host) -> None:

@@ -12,9 +12,8 @@ from flatlands.games.flatlands.gems.gems import BOARD
 from flatlands.games.flatlands.landmarks.finders import MARK, Carved
 from flatlands.games.flatlands.landmarks.finders import QUEUE as FINDERS
 from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.server.kept import records
 from flatlands.server.kept.boards import NAMES, board_name, read_entry
-from flatlands.server.kept.lying import QUEUE
+from flatlands.server.kept.items import QUEUE, RECORDS
 from flatlands.server.query.tables import Row, Source, Table, items, place
 from flatlands.server.things import Record
 from flatlands.stores.base import BATCH_LIMIT, Item
@@ -54,7 +53,7 @@ def _cairns(source: Source) -> Iterator[Row]:
 
 def _records(source: Source, kind: type[Record]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the id and the values of each record of a kind."""
-    for item in items(source, f"{records.QUEUE} {GAME} {kind.__name__} {source.ground}"):
+    for item in items(source, f"{RECORDS} {GAME} {kind.__name__} {source.ground}"):
         yield item.id, msgpack.unpackb(item.body)
 
 
@@ -69,7 +68,7 @@ def newest(kinds: Collection[str], age: int) -> Table:
     marks = tuple(f"{kind} " for kind in kinds)
 
     def rows(source: Source) -> Iterator[Row]:
-        for item in items(source, f"{records.QUEUE} {GAME} {Note.__name__} {source.ground}"):
+        for item in items(source, f"{RECORDS} {GAME} {Note.__name__} {source.ground}"):
             owner, _, name = item.id.partition("/")
             if name.startswith(marks) and item.delay >= LASTS * 1000 - age:
                 values = msgpack.unpackb(item.body)

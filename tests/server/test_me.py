@@ -11,7 +11,7 @@ from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
 from flatlands.server.districts import COLUMNS
 from flatlands.server.game import schema
-from flatlands.server.kept.lying import GROW_EVERY
+from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
 from flatlands.server.messages.texts import NAME_LIMIT

@@ -15,7 +15,7 @@ from flatlands.games.flatlands.twins import twins
 from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
-from flatlands.server.kept import lying, reach
+from flatlands.server.kept import items, reach, upkeep
 from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import movement, residents
@@ -241,9 +241,9 @@ NUMBERS = {
         f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}.",
     ],
     "nodes": [
-        f"due {lying.LEFT_WITHIN // 60_000} minutes after it was taken",
-        f"{seconds(lying.LOOK_AFTER)} after a thing",
-        f"lease ends after {seconds(lying.LEASE)}",
+        f"due {items.LEFT_WITHIN // 60_000} minutes after it was taken",
+        f"{seconds(items.LOOK_AFTER)} after a thing",
+        f"lease ends after {seconds(upkeep.LEASE)}",
         f"lets go {seconds(replicas.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY} ms",
         f"see the square {square.ANSWERED_WITHIN} ms after the first request",

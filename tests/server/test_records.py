@@ -22,8 +22,7 @@ from flatlands import (
     text,
 )
 from flatlands.server import play
-from flatlands.server.kept.lying import GROW_EVERY
-from flatlands.server.kept.records import SWEEP_EVERY
+from flatlands.server.kept.upkeep import GROW_EVERY, SWEEP_EVERY
 from flatlands.server.play import one_at_a_time
 from flatlands.testkit import World
 from tests.server.harness import Clock, Harness, clock_stores
@@ -108,8 +107,8 @@ def test_two_changes_to_a_record_at_the_same_time_both_count(world):
         return Run("sum", ms=(run.ms if run else 0) + 1)
 
     # Code that runs within a step may not wait there: the store is asked directly.
-    real = other._keeper
-    other._keeper = type("Now", (), {"wait": lambda self, question: question(real.store)})()
+    real = other._items._keeper
+    other._items._keeper = type("Now", (), {"wait": lambda self, question: question(real.store)})()
     assert one.change("sum", add).ms == 6
     assert calls == [None, 5] and one.read("sum").ms == 6
 
@@ -210,8 +209,10 @@ def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_
         best = Records(type("Run", (Record,), {"ms": number(0, 10**7), "hat": number(0, 3)}))
 
     other = World(Newer)
-    other.game(0).best._keeper = game.best._keeper
-    other.game(0).best._queue = game.best._queue
+    # It uses the same store from now on.
+    mine, theirs = (one.node.play.items for one in (game, other.game(0)))
+    theirs._keeper, theirs._fields._identity = mine._keeper, ""
+    theirs.records = dict.fromkeys(theirs.records, mine.records[Run])
     assert other.game(0).best.change("course", lambda run: run.again(ms=5, hat=2)).hat == 2
     with pytest.raises(Away, match="a newer version of the game"):
         game.best.read("course")

@@ -12,16 +12,10 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.kept.boards import FRESH
+from flatlands.server.kept.items import LEFT_WITHIN, LOOK_AFTER, MOST
 from flatlands.server.kept.keeper import Away, Keeper
-from flatlands.server.kept.lying import (
-    AFTER_FAILURE,
-    GROW_EVERY,
-    LEFT_WITHIN,
-    LOOK_AFTER,
-    LOOK_EVERY,
-    MOST,
-)
 from flatlands.server.kept.reader import AGAIN
+from flatlands.server.kept.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.server.loop import Loop
 from flatlands.server.play import Play
 from flatlands.server.players.touches import NEVER, _comes_within
@@ -268,8 +262,8 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     planted = {id for id in lying(client) if id.startswith("Apple")}
     # A planted thing may have got a text from a player.
     note = Egg((6, 6))
-    [note] = harness.node.play.lying.checked([note], (0, 0))
-    item = harness.node.play.lying._item(note)
+    [note] = harness.node.play.items.checked([note], (0, 0))
+    item = harness.node.play.items._item(note)[1]
     harness.node.keeper.store.put(ORCHARD, [item])
     harness.hosts[1].node.play.clear((0, 0))
     harness.run(100)
@@ -305,7 +299,7 @@ def test_a_player_whose_connection_is_lost_touches_nothing_until_it_is_back(orch
     client.connection.lose()
     harness.run(100)
     tile = other.at(client)[0] // UNIT, other.at(client)[1] // UNIT
-    harness.node.play.lying.leave([Egg(tile)])
+    harness.node.play.items.leave([Egg(tile)])
     harness.run(1000)
     assert game.touched == []
     harness.client().hello("a", (60, 40), token)
@@ -421,7 +415,7 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     for tile in ((20, 20), (20, 24)):
         egg = Egg(tile)
         egg.after = 1000
-        first.node.play.lying.leave([egg])
+        first.node.play.items.leave([egg])
     # The first node has claimed both things, and its lease ends before it continues.
     late = []
     done = first.node.keeper.ask
@@ -683,7 +677,7 @@ def test_an_invalid_thing_is_refused(make, says):
 
 
 def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orchard):
-    lay = orchard().node.play.lying
+    lay = orchard().node.play.items
     with pytest.raises(ValueError, match="lies nowhere"):
         lay.take(Apple((0, 0)), [], [])
     with pytest.raises(ValueError, match="of no kind"):
@@ -704,7 +698,7 @@ def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orc
 def test_a_step_gives_all_of_its_points_or_none(orchard):
     harness = orchard()
     at(harness, "a", (2, 2))
-    lay, store = harness.node.play.lying, harness.node.keeper.store
+    lay, store = harness.node.play.items, harness.node.keeper.store
     [apple] = [thing for thing in here(harness) if thing.id == "Apple:0:0:0"]
     points = [Score("one", "me", 1), Score("two", "me", 5)]
     apple.version += 1
@@ -895,7 +889,7 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # For most of a day nothing happens.
     assert LOOK_EVERY == 24 * 3600 * 1000
-    monkeypatch.setattr("flatlands.server.kept.lying.LOOK_EVERY", 3 * LEFT_WITHIN)
+    monkeypatch.setattr("flatlands.server.kept.upkeep.LOOK_EVERY", 3 * LEFT_WITHIN)
 
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
@@ -954,7 +948,7 @@ def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(
 
 
 def test_nobody_leaves_a_thing_where_too_many_lie_already(orchard, monkeypatch):
-    monkeypatch.setattr("flatlands.server.kept.lying.CROWDED", 5)
+    monkeypatch.setattr("flatlands.server.kept.items.CROWDED", 5)
     harness = orchard()
     harness.game_of().takes = False
     client = at(harness, "a", (9, 9))
@@ -967,7 +961,7 @@ def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_wa
     asks(harness, a, ["put"])
     waits = Jar((4, 7), owner="Bad")
     waits.after = 5000
-    harness.node.play.lying.leave([waits], "another")
+    harness.node.play.items.leave([waits], "another")
     harness.node.play.clear_name("Bad")
     harness.run(100)
     assert [jar[6] for jar in lying(a).values()] == ["?"]

@@ -13,7 +13,7 @@ from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
-from flatlands.server.kept import lying
+from flatlands.server.kept import upkeep
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
@@ -43,7 +43,7 @@ CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013,
 HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
 
 #: How many seconds a gem lies, and how many ms a cell counts as planted.
-FORGOTTEN = Gem.lasts, lying.PLANTED_FOR
+FORGOTTEN = Gem.lasts, upkeep.PLANTED_FOR
 
 #: One in how many worlds without a herd has gems.
 GEMS_ONE_IN = 8
@@ -135,9 +135,9 @@ class World:
         self.gems: gems.World | None = None
         if plan.gems:
             moved = plan.seed % 2 == 1
-            Gem.lasts, lying.PLANTED_FOR = FORGOTTEN
+            Gem.lasts, upkeep.PLANTED_FOR = FORGOTTEN
             if moved:
-                Gem.lasts, lying.PLANTED_FOR = gems.MOVED_AFTER, gems.MOVED_AFTER * 1000
+                Gem.lasts, upkeep.PLANTED_FOR = gems.MOVED_AFTER, gems.MOVED_AFTER * 1000
             self.gems = gems.World(self.harness, stores(), moved)
         for host in self.harness.hosts:
             self._watch(host)
@@ -145,7 +145,7 @@ class World:
     def end(self) -> None:
         """Make heartbeats as frequent, and gems lie as long, as they usually are."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
-        Gem.lasts, lying.PLANTED_FOR = FORGOTTEN
+        Gem.lasts, upkeep.PLANTED_FOR = FORGOTTEN
 
     def _watch(self, host: Host) -> None:
         """Make a node's store answer as this world's stores do, and note its residents' tracks.

@@ -16,9 +16,10 @@ from flatlands import Away, Me
 from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.boards import board_name, owner_of
+from flatlands.server.kept.items import QUEUE
 from flatlands.server.kept.keeper import FAILS_FOR
-from flatlands.server.kept.lying import GROW_EVERY, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.server.things import of_row
 from flatlands.stores.base import Store, StoreError
 from tests.server.harness import Client, Harness, Host, Rules

@@ -6,6 +6,7 @@ import msgpack
 import pytest
 from gevent import GreenletExit
 
+from flatlands import Records
 from flatlands.games.flatlands.blooms.blooms import DANCE, DAY, GAP, KNOWN, Dance, Dancer, danced
 from flatlands.testkit.harness import ClockStore
 from games.flatlands.tests.worlds import lonely, noted, resident, same_person, spoil
@@ -48,7 +49,7 @@ def lines(world, player):
 
 
 def record(world, node=0, id=ID):
-    return world.game(node).node.play.records[Dance].read(id)
+    return Records(Dance).of(world.game(node).node).read(id)
 
 
 def test_three_on_two_nodes_make_a_square_bloom_for_a_day_for_all_who_see_it(world):
@@ -193,7 +194,7 @@ def test_while_the_store_is_away_nothing_blooms_and_nobody_is_told_of_an_error(w
 def test_an_operator_removes_a_bloom_for_the_rest_of_the_day(world):
     ada, bob, cid = some = people(world)
     dance(world, *some)
-    world.game(1).node.play.lying.clear((1, 0))
+    world.game(1).node.play.items.clear((1, 0))
     world.run(1)
     dance(world, *some, seconds=30)
     assert blooms(ada) == [] and [len(lines(world, one)) for one in some] == [1, 1, 1]

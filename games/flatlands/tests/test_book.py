@@ -9,6 +9,7 @@ import pytest
 from gevent.event import Event
 from gevent.threadpool import ThreadPool
 
+from flatlands import Records
 from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.book.notes import LASTS, MARK, Note, note
@@ -105,7 +106,7 @@ def test_a_book_has_room_for_a_limited_number_of_lines_even_if_nobody_reads_it(w
         ada.send(35, "spark", [other.id])
         harness.run(2500)
     owner = harness.node.residents.by_id[ada.id].owner
-    kept = harness.node.play.records[Note].all(owner[:MARK])
+    kept = Records(Note).of(harness.node).all(owner[:MARK])
     assert sorted(line.who for line in kept) == [f"P{n}" for n in range(3, 8)]
     assert [line[1] for line in read(ada)] == [f"P{n}" for n in range(7, 2, -1)]
 
@@ -274,7 +275,7 @@ def test_the_almanac_copies_only_the_lines_that_can_be_in_it(world):
     ada = come(harness, "Ada")
     harness.run(1000)
     part, store = part_of(harness.hosts[0]), harness.node.keeper.store
-    notes, now, owner = harness.node.play.records[Note], part.now(), "a" * MARK
+    notes, now, owner = Records(Note).of(harness.node), part.now(), "a" * MARK
     for kind, once in (("landmark", "0:0"), ("hand", "x"), ("spark", "7 1"), ("cairn", "")):
         notes.add(note(owner, kind, now, once=once))
     old = notes._item(note(owner, "landmark", now, once="1:1"))
@@ -297,7 +298,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 )
 def test_a_statement_of_a_game_is_bounded(world, monkeypatch, bound, value, statement, error):
     harness = world()
-    notes = harness.node.play.records[Note]
+    notes = Records(Note).of(harness.node)
     for n in range(1000 if bound == "MEMORY" else 4):
         notes.add(note("a" * MARK, "cairn", n))
     part = part_of(harness.hosts[0])
@@ -326,7 +327,7 @@ def test_the_time_of_a_statement_begins_when_it_has_a_thread(monkeypatch):
 def test_a_game_s_statements_read_a_limited_number_of_items(world, monkeypatch):
     harness = world()
     for n in range(8):
-        harness.node.play.records[Note].add(note("a" * MARK, "cairn", n))
+        Records(Note).of(harness.node).add(note("a" * MARK, "cairn", n))
     monkeypatch.setattr(query_tables, "ITEMS", 5)
     assert almanac.select(part_of(harness.hosts[0]), TABLES, "SELECT count(*) FROM note") == [
         [(5,)]

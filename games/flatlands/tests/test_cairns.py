@@ -1,8 +1,9 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
 from flatlands.games.flatlands.cairns.cairns import MOST, STONES
-from flatlands.server.kept import lying
-from flatlands.server.kept.lying import GROW_EVERY, LOOK_AFTER, OF
+from flatlands.server.kept import items
+from flatlands.server.kept.items import LOOK_AFTER, OF
+from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.track import UNIT
@@ -139,7 +140,7 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     build(harness, a)
     assert a.model.errors == ["store", "cairn"] and standing(a) == {}
     now = SqliteStore._now
-    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + lying.LEFT_WITHIN)
+    monkeypatch.setattr(SqliteStore, "_now", lambda store: now(store) + items.LEFT_WITHIN)
     harness.run(2 * GROW_EVERY)
     assert kept(harness) == (0, 0)
     build(harness, a)

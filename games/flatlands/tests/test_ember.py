@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from gevent import GreenletExit
 
+from flatlands import Records
 from flatlands.games.flatlands.book.notes import MARK, Note
 from flatlands.games.flatlands.ember import ember as module
 from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, names_of
@@ -41,8 +42,10 @@ def two(world, there=BESIDE):
 
 def read(world, node=0):
     """Return what the store has of the ember: its record, or None, and all fires."""
-    records = world.game(node).node.play.records
-    return records[module.Ember].read(module.EMBER), records[module.Fire].all(module.FIRES)
+    embers, fires = (
+        Records(kind).of(world.game(node).node) for kind in (module.Ember, module.Fire)
+    )
+    return embers.read(module.EMBER), fires.all(module.FIRES)
 
 
 def carrier(world, node=0):
@@ -339,7 +342,7 @@ def test_whatever_happens_it_goes_through_one_hand_at_a_time_and_each_fire_is_li
             world.run(5)
             ember, fires = read(world, nodes[0])
     assert passed and owed
-    notes = world.game(nodes[0]).node.play.records[Note]
+    notes = Records(Note).of(world.game(nodes[0]).node)
     for id, marks in owed.items():
         for mark in marks:
             assert notes.read(f"{mark}/hand {id}").n == len(marks) and len(mark) == MARK

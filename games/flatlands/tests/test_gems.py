@@ -7,9 +7,10 @@ import pytest
 
 from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
 from flatlands.server.kept.boards import board_name
+from flatlands.server.kept.items import QUEUE
 from flatlands.server.kept.keeper import FAILS_FOR
-from flatlands.server.kept.lying import GROW_EVERY, LEASE, PLANTED_FOR, QUEUE
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.kept.upkeep import GROW_EVERY, LEASE, PLANTED_FOR
 from flatlands.server.me import Me
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
@@ -245,7 +246,7 @@ def test_a_node_reads_what_it_has_not_heard_after_a_reset_or_within_a_minute(wor
     harness.run(500)
     assert lying(other) == lying(client)
     # Only the news of the gem is lost: after a lost batch the square would be read at once.
-    things, told = harness.node.play.lying, []
+    things, told = harness.node.play.items, []
     if lost == "the link":
         host.broker.fail()
     else:

@@ -129,8 +129,6 @@ class Peer:
         self.last_heard = now
         #: When anything last came from it, a heartbeat or a message in a square.
         self.said = now
-        #: When its last heartbeat with a broker of this node's came, None before the first one.
-        self.agreed: int | None = None
         #: ALIVE, DRAINING or STARTING, as its last heartbeat said. Before the first one it may be a
         #: node that was never ready.
         self.state = STARTING
@@ -385,10 +383,6 @@ class Peers:
         if ring != self._bus.broker.identity:
             # It is heard even so: Redis has one space of channels for all its databases, and two
             # URLs may name one broker. Its store is probably another one, too.
-            known = self.peers.get(node)
-            if known is not None and known.agreed is not None and now - known.agreed <= silence:
-                # It goes from one URL to another of the same broker, and says both meanwhile.
-                return
             self.note_incompatible(node, OTHER_BROKERS, silence)
             if self.peers.pop(node, None) or self.dead.pop(node, None):
                 self._gone(node, True)
@@ -398,7 +392,7 @@ class Peers:
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
-            peer.said = peer.agreed = now
+            peer.said = now
             peer.load = Load(*load)
             peer.sample(now, sent)
 

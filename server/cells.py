@@ -492,7 +492,7 @@ class Layer:
         missing = there.apply(known.pack(before=self.since()))
         self.adopt(square, pack((place, *known.get(place)) for place in missing))
 
-    def keep(self) -> None:
+    def keep(self) -> None:  # noqa: C901
         """Put what was written into the store, and read how many tiles have which value."""
         now = self.loop.now()
         # A node that receives no square does not ask.

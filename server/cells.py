@@ -180,7 +180,8 @@ class Cells:
         side = self.layer.side
         places: dict[Square, list[int]] = {}
         for tile in tiles:
-            if not (type(tile) is tuple and len(tile) == 2):
+            # It is checked here, and what is not plainly a tile once more, for the sentence.
+            if type(tile) is not tuple or len(tile) != 2:
                 check_tile(tile)
             column, row = tile
             if not (type(column) is type(row) is int and -FAR < column < FAR and -FAR < row < FAR):
@@ -223,6 +224,10 @@ class Declared:
     per_owner: int | None
     forget: int
     solid: int | None
+
+
+#: Stands for a write, (place, value, stamp), on a tile on which nobody has written.
+_NOTHING: Final = 0, 0, 0
 
 
 class _Own:
@@ -335,42 +340,58 @@ class Layer:
     ) -> None:
         """Write a value on tiles of a square, by their numbers there, or add it to them. Stamps are
         after what this node knows of the tile, and after the stamp `after`."""
-        now, rule, lasts = self.loop.now(), self.rule, self.store is not None
-        own, known, id = self.need(square, now).tiles, self.known(square), self._node.id
-        stamps = None if known is None else known.stamps
-        first, forgotten = now << NODE_BITS, self.until() << NODE_BITS
-        # Mostly all tiles get the same stamp and value: what is there matters under few rules.
-        fresh, matters = next_stamp(now, id, 0), not (rule == LAST or (rule == SUM and lasts))
-        waiting, same = self._written.get(square, {}), Write(value, fresh, who)
-        told: dict[int, tuple[int, int, int]] = {}
+        now, id, lasts = self.loop.now(), self._node.id, self.store is not None
+        own, known = self.need(square, now).tiles, self.known(square)
+        stamps = bytes(self.side**2) if known is None else known.stamps
+        # Mostly all tiles get the same stamp and the same value.
+        fresh = next_stamp(now, id, after)
+        first = fresh >> NODE_BITS << NODE_BITS
+        is_plain = self.rule == LAST or (self.rule == SUM and lasts)
+        told: list[tuple[int, int, int]] = []
         for place in places:
-            known_at, mine = 0 if stamps is None else stamps[place], own.get(place)
-            if mine is not None and known_at < mine[2] >= forgotten:
-                # It has not come back yet.
-                known_at = mine[2]
+            at, mine_at = fresh, own.get(place, _NOTHING)[2]
+            if not stamps[place] < first > mine_at:
+                at = next_stamp(now, id, max(stamps[place], mine_at))
+            result = value if is_plain else self._result(square, place, own, value, at)
+            if result is not None:
+                own[place] = one = place, result, at
+                told.append(one)
+        if told:
+            self._oldest = min(self._oldest, now)
+            self._pass_on(square, told, who, lasts)
+
+    def _result(
+        self, square: Square, place: int, own: dict[int, tuple[int, int, int]], value: int, at: int
+    ) -> int | None:
+        """Return the value of a tile after a write, None if what is there counts: as this node
+        knows it, or as it wrote it there, if that has not come back yet."""
+        known, (_, there, known_at) = self.known(square), own.get(place, _NOTHING)
+        if known_at >> NODE_BITS < self.until():
+            there = known_at = 0
+        if known is not None and known.stamps[place] >= known_at:
+            there, known_at = known.get(place)
+        if self.rule == SUM:
+            return min(max(there + value, 0), VALUES - 1)
+        counted = not known_at or counts(self.rule, (value, at), (there, known_at))
+        return value if counted else None
+
+    def _pass_on(
+        self, square: Square, told: list[tuple[int, int, int]], who: bytes, lasts: bool
+    ) -> None:
+        """Give what was written, (place, value, stamp), to the store and to the other nodes."""
+        waiting = self._waiting(square)
+        write = Write(*told[0][1:], who)
+        for place, value, at in told:
+            if at != write.at or value != write.value:
+                write = Write(value, at, who)
+            if place in waiting:
+                _add(self.rule, waiting, place, write)
             else:
-                mine = None
-            result = value
-            at = fresh if known_at < first > after else next_stamp(now, id, max(after, known_at))
-            if matters:
-                there = mine[1] if mine is not None else self.value(square, place)
-                if rule == SUM:
-                    result = min(max(there + value, 0), VALUES - 1)
-                elif known_at and not counts(rule, (value, at), (there, known_at)):
-                    continue
-            own[place] = told[place] = place, result, at
-            if place in waiting or at is not fresh or result != value:
-                self._add(waiting, place, Write(result, at, who))
-            else:
-                waiting[place] = same
-        if not told:
-            return
-        self._wait(square, waiting)
-        self._oldest = min(self._oldest, now)
-        if value > 0 and lasts:
+                waiting[place] = write
+        if write.value > 0 and lasts:
             self._new += len(told)
             if self.declared.per_owner is not None:
-                self._since.setdefault(who, set()).update([(square, place) for place in told])
+                self._since.setdefault(who, set()).update([(square, one[0]) for one in told])
         if self.kept != "first" or not lasts:
             self._node.outbox.write(square, self.number, told, self._replaces)
 
@@ -386,27 +407,14 @@ class Layer:
     def tell_all(self, put: Put) -> None:
         """Tell all nodes what the store has put on tiles."""
         for square, tiles in put.items():
-            told = {place: (place, *there) for place, there in tiles.items()}
+            told = [(place, value, at) for place, (value, at) in tiles.items()]
             self._node.outbox.write(square, self.number, told, self._replaces)
 
-    def _wait(self, square: Square, waiting: dict[int, Write]) -> None:
-        """Let the writes of a square wait until the store is given them."""
+    def _waiting(self, square: Square) -> dict[int, Write]:
+        """Return the writes of a square that wait until the store is given them."""
         if not self._written:
             self._keep_at.set(self.loop.now() + self._keep_every)
-        self._written[square] = waiting
-
-    def _add(self, waiting: dict[int, Write], place: int, write: Write) -> None:
-        """Add a write to those of its square that wait, unless another one there counts."""
-        before = waiting.get(place)
-        if before is not None:
-            value, at, who, _ = write
-            after = before.after if before.who == who else before.value
-            if self.rule == SUM:
-                value += before.value
-            elif not counts(self.rule, (value, at), (before.value, before.at)):
-                return
-            write = Write(value, at, who, after)
-        waiting[place] = write
+        return self._written.setdefault(square, {})
 
     # What squares need of a layer.
 
@@ -444,12 +452,9 @@ class Layer:
 
     def adopt(self, square: Square, writes: bytes) -> None:
         """Put the writes of a node that has died into the store."""
-        waiting = self._written.get(square, {})
         for place, value, at in WRITE.iter_unpack(writes):
             self._oldest = min(self._oldest, at >> NODE_BITS)
-            self._add(waiting, place, Write(value, at))
-        if waiting:
-            self._wait(square, waiting)
+            _add(self.rule, self._waiting(square), place, Write(value, at))
 
     def _fade(self) -> None:
         """Forget on the ground what is old."""
@@ -542,10 +547,8 @@ class Layer:
             later, self._written = self._written, {}
             for some in (given, later):
                 for square, writes in some.items():
-                    waiting = self._written.get(square, {})
                     for place, write in writes.items():
-                        self._add(waiting, place, write)
-                    self._wait(square, waiting)
+                        _add(self.rule, self._waiting(square), place, write)
 
         self.keeper.ask(question, answered, failed)
 
@@ -562,6 +565,20 @@ class Layer:
         for square in done:
             del self._own[square]
         self._replicas.let_go(done)
+
+
+def _add(rule: int, waiting: dict[int, Write], place: int, write: Write) -> None:
+    """Add a write to those of its square that wait, unless another one there counts."""
+    before = waiting.get(place)
+    if before is not None:
+        value, at, who, _ = write
+        after = before.after if before.who == who else before.value
+        if rule == SUM:
+            value += before.value
+        elif not counts(rule, (value, at), (before.value, before.at)):
+            return
+        write = Write(value, at, who, after)
+    waiting[place] = write
 
 
 def _pairs(places: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, int]]:

@@ -196,11 +196,12 @@ class Batch:
         """Add an event of a kind that the game declares."""
         self._said.append(event)
 
-    def write(self, layer: int, writes: dict[int, tuple[int, int, int]], instead: bool) -> None:
-        """Add what a game writes on tiles of the layer with this number: tile -> (tile, value,
-        stamp), as in tiles.py. If `instead`, it replaces what the batch has for these tiles."""
+    def write(self, layer: int, writes: Sequence[tuple[int, int, int]], instead: bool) -> None:
+        """Add what a game writes on tiles of the layer with this number, each (tile, value, stamp)
+        as in tiles.py. If `instead`, it replaces what the batch has for these tiles."""
         waiting = self._writes.setdefault(layer, {})
-        waiting.update(writes if instead else {write[::2]: write for write in writes.values()})
+        for write in writes:
+            waiting[write[0] if instead else write[::2]] = write
 
     def tells_of(self, id: int) -> bool:
         """Return whether the batch has an event of a player."""

@@ -14,7 +14,7 @@ This module never moves a player, and reads no batches of other nodes.
 
 import random
 from collections import deque
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -319,7 +319,7 @@ class Outbox:
         self,
         square: Square,
         layer: int,
-        writes: dict[int, tuple[int, int, int]],
+        writes: Sequence[tuple[int, int, int]],
         instead: bool,
     ) -> None:
         """Publish what a game writes on tiles of a layer: see Batch.write."""

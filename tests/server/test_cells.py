@@ -280,7 +280,7 @@ def test_a_full_batch_fits_into_a_message():
     player = Player(1, 5, 1, 0, "x" * 20, False, Track(0, 0, 0, 0, 0, 0))
     for _ in range(120):
         batch.say(player, "\U0001f600" * 120)
-    batch.write(0, {tile: (tile, 1, 2**62) for tile in range(4000)}, instead=True)
+    batch.write(0, [(tile, 1, 2**62) for tile in range(4000)], instead=True)
     parts = list(batch.parts(120))
     assert max(len(msgpack.packb(part)) for part in parts) < PAYLOAD_LIMIT - 1000
     assert sum(len(part.writes[1]) for part in parts) == 4000 * WRITE.size

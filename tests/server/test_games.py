@@ -225,9 +225,15 @@ def test_the_example_of_what_happens_by_itself_works(tmp_path):
     assert make.ground(7).blocked(0, 0) is False
     assert client.model.welcome[13] == 0  # nobody needs to be told of a plain
     client.go(3 * 1024 + 512, 512)
-    harness.run(150_000)
-    [hill] = client.model.things[0, 0]
-    assert hill[5] == client.id and 140_000 < client.now() - hill[6] < 150_000
+    harness.run(5000)
+    [bush] = client.model.things[0, 0]
+    assert client.now() - 5000 < bush[5] < client.now()
+    client.go(8 * 1024, 8 * 1024)
+    harness.run(60_000)
+    client.go(3 * 1024 + 512, 512)
+    harness.run(85_000)
+    [ripe] = client.model.things[0, 0]
+    assert ripe[5] >= bush[5] + 60_000 and ripe[2] == bush[2] + 1
     assert client.model.told["front"] == [1]
     other = harness.client(harness.host()).hello("Bob")
     assert other.model.told["front"] == [1]

@@ -181,7 +181,7 @@ def test_a_square_is_forgotten_when_its_last_player_is_handed_over_unless_someth
     assert outbox.numbers == {} and square not in outbox.present
     # What a game wrote last is not forgotten yet: nodes that missed it must notice.
     outbox.enter(stays, square)
-    outbox.write(square, 0, {5: (5, 1, 2**62)}, instead=True)
+    outbox.write(square, 0, [(5, 1, 2**62)], instead=True)
     bench.run(0)
     outbox.hand_over(stays, square)
     assert square in outbox.numbers and not outbox._resting

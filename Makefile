@@ -9,6 +9,7 @@
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
 #             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
 # make fuzz   bytes and messages that no honest client sends, for a minute: SECONDS=..., SEED=...
+# make mutants  small faults in the server, COUNT=... of them, and which ones the tests find: SEED=...
 # make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
 # make truth  whether the swarm's verdicts are right, many times over: takes hours
 # make bench  what a move, a flush and a snapshot cost, and the server under load, beside targets
@@ -142,6 +143,13 @@ simulate: .venv/testable
 fuzz: .venv/testable
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+
+# It takes hours. UNTIL=in-process tries only the tests that start no other program; with JSON=a file
+# it goes on where it was ended.
+.PHONY: mutants
+mutants: programs
+	@$(BIN)/python -m tests.mutants $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+	  $(if $(JSON),--json $(JSON)) $(if $(UNTIL),--until $(UNTIL)) $(if $(TREE),--tree $(TREE))
 
 lint: .venv/testable $(JS)/node_modules/.package-lock.json
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check --quiet . || { echo "Format the code: $(BIN)/ruff format"; exit 1; }

@@ -180,6 +180,22 @@ def test_a_square_flashes_when_its_channel_delivers_and_only_changes_are_told():
     assert kinds(watcher).count(40) == told
 
 
+def test_a_square_flashes_once_for_a_count_though_the_next_ones_are_lost():
+    harness = world(nodes=2)
+    one, other = harness.hosts
+    a = harness.place("A", (0, 0), host=one)
+    watcher = look(harness, other)
+    harness.run(5000)
+    a.walk(1, 0)
+    harness.run(1200)
+    other.broker.lose_subscriptions(set(other.node.counts.channels))
+    harness.run(1000)
+    before = watcher.model.batches.copy()
+    assert before[0, 0] > 0
+    harness.run(3000)
+    assert watcher.model.batches == before
+
+
 def tell_roughly(monkeypatch, most):
     """Let nodes tell the world in so few dots that clients must ask for its parts."""
     for module in (views, counts):

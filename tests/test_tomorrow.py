@@ -80,7 +80,6 @@ FIRST = [
     [44, "P1", True],
     [45, "board", [1, 1, 1, [["P7", 1, True]], [None, None]]],
     [46, 0, 0, 0, True, bytes(256)],
-    [47, 0, 0, [[7, "rain"]]],
     [23, 10_000, 10_000],
     [24, "far", "It is too far away."],
     [45, "finders", [0, 0, 1, 1]],

@@ -59,6 +59,8 @@ class Upkeep:
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
         """Yield what lies in some squares, for the Reader, after putting down the cells they touch
         to be planted. It waits for the store."""
+        # A store that this version of the game may not use is left as it is.
+        self._items.learn(store)
         if self._plant is not None:
             cells = {cell for square in squares for cell in self._cells(square)}
             seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]

@@ -294,11 +294,12 @@ def test_new_keys_from_one_address_are_limited_and_known_ones_are_not(harness):
     def children():
         return [newcomer(harness, "192.0.2.1") for _ in keys]
 
-    keys = [f"{n:032x}" for n in range(PEOPLE.burst + 2)]
+    most = int(PEOPLE.burst)
+    keys = [f"{n:032x}" for n in range(most + 2)]
     some = children()
     for client, key in zip(some, keys, strict=True):
         client.send(10, key)
-    assert [client.model.errors for client in some] == [[]] * PEOPLE.burst + [["keys"]] * 2
+    assert [client.model.errors for client in some] == [[]] * most + [["keys"]] * 2
     assert all(client.connection.open for client in some)
     assert owner(harness.hosts[0], some[-1]) == "" and harness.loop.stats["limited_keys"] == 2
     # All of them load the page again. The last two are new to this node still.
@@ -307,7 +308,7 @@ def test_new_keys_from_one_address_are_limited_and_known_ones_are_not(harness):
     some = children()
     for client, key in zip(some, keys, strict=True):
         client.send(10, key)
-    assert [client.model.errors for client in some] == [[]] * PEOPLE.burst + [["keys"]] * 2
+    assert [client.model.errors for client in some] == [[]] * most + [["keys"]] * 2
     harness.run(10_000)
     some[-1].send(10, keys[-1])
     assert owner(harness.hosts[0], some[-1]) != "" == owner(harness.hosts[0], some[-2])

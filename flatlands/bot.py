@@ -1,21 +1,17 @@
 """A player that is a program: it walks, speaks and does what the game lets players do.
 
-It is written from docs/protocol.md alone, and needs only msgpack and what comes with Python, so the
-file may be copied. It knows the players in view with their values, the things that lie there, and
-the cells. It does not know the ground, nor remember who has left, so players that go from one
-square to another may flicker, above all between two servers.
+It and wire.py, which reads what the server sends, are written from docs/protocol.md alone. The two
+need only msgpack and what comes with Python, so they may be copied. It knows the players in view
+with their values, the things that lie there, and the cells, but not the ground.
 """
 
-import base64
 import math
 import os
 import random
 import socket
-import ssl
-import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -25,13 +21,10 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgpack
 
+from flatlands import wire
+
 #: The schemes of URLs, with the ports that they mean.
 PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
-
-HELLO, WALK, GO, SAY, PING, KEY, ACK, DO, TICKET = 1, 2, 3, 6, 7, 10, 14, 35, 36
-WELCOME, TOKEN, HELD, SNAPSHOT, FLUSH, RESYNC, PONG, ERROR = 16, 17, 18, 19, 21, 22, 23, 24
-THINGS, TOLD, CELLS, MOVED = 28, 45, 46, 48
-ENTER, LEAVE, GONE, SAID = 0, 2, 3, 4
 
 #: Close codes after which it does not come back: that would not help, or another client plays it.
 REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
@@ -53,9 +46,9 @@ KEY_AGAIN = 10.0
 #: ms by which a clock may drift between two pings.
 DRIFT = 1.0
 
-RECORDS = struct.Struct("<BBBhhhhh"), struct.Struct("<HBBhhhhh")
-#: A sketch after its slot.
-SKETCH = struct.Struct("<BBBbb")
+#: ms for which a player that left for a held square is drawn on without its enter, and for which
+#: the seq of a player that was removed is remembered.
+DRAWN_ON, REMEMBERED = 2000, 10_000
 
 
 class Refused(Exception):
@@ -67,14 +60,14 @@ class Player:
     is a computer player of the server."""
 
     def __init__(self, id: int) -> None:
-        self.id, self.seq, self.name, self.clockwork = id, -1, "", id < 65536
-        #: How fast it is, in percent.
-        self.pace = 100
+        self.id, self.seq, self.ack, self.name, self.clockwork = id, -1, 0, "", id < 65536
+        #: Whether its connection is lost, how it looks, and how fast it is, in percent.
+        self.dimmed, self.look, self.pace = False, 0, 100
         self.values: dict[str, Any] = {}
-        #: What it is called in records: square, source and slot.
-        self.called: tuple[Any, ...] = ()
+        #: The square in which it is, and what it is called in records: square, source and slot.
+        self.square, self.called = (0, 0), ((0, 0), 0, -1)
         #: x, y, dx, dy in units; when it began in ms of node time, and how long it lasts.
-        self.track = (0, 0, 0, 0, 0.0, 0.0)
+        self.track: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
 
     def at(self, now: float) -> tuple[float, float]:
         """Return where it is at a node time, in tiles."""
@@ -91,17 +84,6 @@ class Thing:
         self.type, self.id, self.x, self.y, self.values = type, id, x, y, values
 
 
-def _holds(rect: Sequence[int], square: Sequence[int]) -> bool:
-    """Return whether a square is one of those of a *held* message."""
-    return rect[0] <= square[0] <= rect[2] and rect[1] <= square[1] <= rect[3]
-
-
-def _way(steps: int) -> int:
-    """Return how far this many steps of a sketch lead, in units."""
-    far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
-    return far * 64 if steps >= 0 else -far * 64
-
-
 class Playing:
     """A player as its client has it: what it does, and what it sees. Subclasses join it to a
     server, and define `send` and `now`."""
@@ -112,12 +94,20 @@ class Playing:
         #: The id of its player, the number of its last walk, and what was known of it last.
         self.id, self._n, self._own = 0, 0, Player(0)
         self.players: dict[int, Player] = {}
+        self._rules = wire.Rules()
         #: Whatever a bot wants to remember.
         self.notes: dict[str, Any] = {}
         #: What lies in each held square; and cells, by layer and square.
         self._things: dict[tuple[int, int], list[Thing]] = {}
         self._cells: dict[tuple[int, int, int], bytearray] = {}
-        self._called: dict[tuple[Any, ...], Player] = {}
+        #: What players are called in records -> who that is; the ids of players that left for a
+        #: held square, and until when they are drawn on; and of those that were removed, with the
+        #: seq that is remembered, and until when. The earliest come first.
+        self._called: dict[tuple[wire.Square, int, int], Player] = {}
+        self._leaving: dict[int, float] = {}
+        self._removed: dict[int, tuple[int, float]] = {}
+        #: The columns and rows of the squares that it holds: c0, r0, c1, r1.
+        self.held: tuple[int, int, int, int] | None = None
 
     # What it does.
 
@@ -133,39 +123,41 @@ class Playing:
         """Begin to play, or come back, with a screen of `width` x `height` tiles."""
         self._n = 0
         if self._ticket:
-            self.send(TICKET, self._ticket)
+            self.send(wire.TICKET, self._ticket)
         place: tuple[int | None, ...] = None, None
         if self._token is not None:
             # A server that was killed has told nobody where its players were.
             place = tuple(round(n * UNIT) for n in self._own.at(self.now()))
-        self.send(HELLO, 3, self.name, width, height, self._token, None, *place)
-        self.send(KEY, self._key)
+        hello = wire.HELLO, wire.VERSION, self.name, width, height
+        self.send(*hello, self._token, None, *place)
+        self.send(wire.KEY, self._key)
 
     def _begin(self, welcome: list[Any]) -> None:
         """Apply the welcome."""
-        _, _, self.id, _, self.seed, x, y, self.side, self.speed, self.diagonal, *rest = welcome
+        _, _, self.id, _, self.seed, x, y, self.side, speed, diagonal, *rest = welcome
+        self._rules.set(self.side, speed, diagonal)
         self._own = Player(self.id)
-        self._own.track = x, y, 0, 0, 0.0, 0.0
+        self._own.track = x, y, 0, 0, 0, 0
         #: (what, number) -> the name of a kind of the game, and those of its fields.
         self._kinds = {(what, number): (name, names) for what, number, name, names in rest[5]}
 
     def say(self, text: str) -> None:
         """Say something to all whose screens cover this place: up to 120 characters."""
-        self.send(SAY, text[:120])
+        self.send(wire.SAY, text[:120])
 
     def do(self, action: str, *fields: Any) -> None:
         """Ask for an action of the game, such as `do("emote", 1)`, a wave, in Flatlands."""
-        self.send(DO, action, fields)
+        self.send(wire.DO, action, fields)
 
     def walk(self, dx: int, dy: int) -> None:
         """Walk in a direction, each part -1, 0 or 1, until told otherwise; (0, 0): stand."""
         self._n += 1
-        self.send(WALK, self._n, int(self.now()), dx, dy)
+        self.send(wire.WALK, self._n, int(self.now()), dx, dy)
 
     def go(self, x: float, y: float) -> None:
         """Walk straight to a place, in tiles."""
         self._n += 1
-        self.send(GO, self._n, int(self.now()), round(x * UNIT), round(y * UNIT))
+        self.send(wire.GO, self._n, int(self.now()), round(x * UNIT), round(y * UNIT))
 
     # What it sees.
 
@@ -196,6 +188,7 @@ class Playing:
     def _take(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
         """Apply a message; return what has happened, as `Bot.events` yields it."""
         before = dict(self.players)
+        self._expire()
         news = self._apply(message)
         news += [("came", p, None) for id, p in self.players.items() if id not in before]
         news += [("went", p, None) for id, p in before.items() if id not in self.players]
@@ -203,123 +196,160 @@ class Playing:
         # Of itself it is told only what the game tells it.
         return [event for event in news if event[1].id != self.id or event[0] in OWN]
 
-    def _apply(self, message: list[Any]) -> list[tuple[str, Player, Any]]:
+    def _apply(self, message: Sequence[Any]) -> list[tuple[str, Player, Any]]:
         kind, *fields = message
-        own = self.players.get(self.id, Player(self.id))
-        if kind == ERROR:
-            return [("error", own, tuple(fields[:2]))]
-        if kind == TOLD:
-            return [("told", own, (fields[0], fields[1]))]
-        if kind == TOKEN:
+        if kind == wire.ERROR:
+            return [("error", self.me or Player(self.id), tuple(fields[:2]))]
+        if kind == wire.TOLD:
+            return [("told", self.me or Player(self.id), (fields[0], fields[1]))]
+        if kind in (wire.SNAPSHOT, wire.THINGS, wire.CELLS) and not self._holds(fields):
+            return []
+        if kind == wire.TOKEN:
             self._token = fields[0]
-        elif kind in (THINGS, CELLS):
-            self._lie(*fields) if kind == THINGS else self._write(*fields[:5])
-        elif kind == RESYNC:
+        elif kind == wire.THINGS:
+            self._lie(*fields)
+        elif kind == wire.CELLS:
+            self._write(*fields[:5])
+        elif kind == wire.RESYNC:
             self._forget_all()
-        elif kind == HELD:
-            for player in list(self.players.values()):
-                if not _holds(fields, player.called[0]):
-                    self._forget(player)
-            for square in [at for at in self._things if not _holds(fields, at)]:
-                del self._things[square]
-            for place in [at for at in self._cells if not _holds(fields, at[1:])]:
-                del self._cells[place]
-        elif kind == SNAPSHOT:
-            column, row, sent, entries = fields[:4]
-            there = {entry[2] for entry in entries}
-            for player in list(self.players.values()):
-                if player.called[0] == (column, row) and player.id not in there:
-                    self._forget(player)
-            for source, *entry in entries:
-                self._enter((column, row), source, sent, entry)
-        elif kind == FLUSH:
-            _, now, batches, *crowds = fields
-            news = [one for batch in batches for one in self._batch(now, *batch)]
-            for crowd in crowds[0] if crowds else ():
-                self._crowd(now, *crowd)
-            return news
+        elif kind == wire.HELD:
+            self._hold(*fields[:4])
+        elif kind == wire.SNAPSHOT:
+            self._show(*fields[:4])
+        elif kind == wire.FLUSH:
+            _, now, batches, crowds = wire.flush(message)
+            return self._hear(
+                [wire.Batch(tuple(batch), now) for batch in batches],
+                [wire.Crowd(tuple(crowd), now) for crowd in crowds],
+            )
         return []
 
-    def _batch(
-        self,
-        now: float,
-        column: int,
-        row: int,
-        source: int,
-        ago: int,
-        tracks: bytes = b"",
-        others: Any = (),
-        _replaced: int = 0,
-        wide: bytes = b"",
-        *_more: Any,
-    ) -> Iterator[tuple[str, Player, Any]]:
-        square, sent = (column, row), now - ago
-        middle = [(n * self.side + self.side // 2) * UNIT for n in square]
-        for form, records in zip(RECORDS, (tracks, wide), strict=True):
-            for slot, seq, _, x, y, dx, dy, age in form.iter_unpack(records):
-                player = self._called.get((square, source, slot))
-                if player is not None and 0 < (seq - player.seq) & 255 < 128:
-                    player.seq += (seq - player.seq) & 255
-                    self._follow(player, x + middle[0], y + middle[1], dx, dy, sent - age)
-        for event in others:
+    def _holds(self, square: Sequence[int]) -> bool:
+        c0, r0, c1, r1 = self.held or (0, 0, -1, -1)
+        return c0 <= square[0] <= c1 and r0 <= square[1] <= r1
+
+    def _hold(self, c0: int, r0: int, c1: int, r1: int) -> None:
+        self.held = c0, r0, c1, r1
+        for player in list(self.players.values()):
+            if not self._holds(player.square):
+                self._forget(player)
+        for square in [at for at in self._things if not self._holds(at)]:
+            del self._things[square]
+        for place in [at for at in self._cells if not self._holds(at[1:])]:
+            del self._cells[place]
+
+    def _show(self, column: int, row: int, sent: int, entries: Sequence[Any]) -> None:
+        """Apply a snapshot."""
+        for entry in entries:
+            self._enter((column, row), entry[0], sent, wire.Enter.read(entry, 2), again=True)
+        there = {entry[2] for entry in entries}
+        for player in list(self.players.values()):
+            if player.square == (column, row) and player.id not in self._leaving.keys() | there:
+                self._forget(player)
+
+    def _hear(
+        self, batches: Iterable[wire.Batch], crowds: Iterable[wire.Crowd]
+    ) -> list[tuple[str, Player, Any]]:
+        """Apply what a flush brings."""
+        news = [one for batch in batches for one in self._batch(batch)]
+        for crowd in crowds:
+            for source, sketch in crowd.sketches if self._holds(crowd.square) else ():
+                player = self._called.get((crowd.square, source, sketch[0]))
+                if player is not None and 0 < (sketch[1] - player.seq) & 15 < 8:
+                    player.seq += (sketch[1] - player.seq) & 15
+                    player.ack += ((sketch[1] >> 4) - player.ack) & 15
+                    track = self._rules.sketched(crowd.square, crowd.sent, sketch, player.pace)
+                    player.track = track
+        return news
+
+    def _batch(self, batch: wire.Batch) -> Iterator[tuple[str, Player, Any]]:
+        square, source, sent = batch.square, batch.source, batch.sent
+        if not self._holds(square):
+            return
+        for record in batch.records:
+            player = self._called.get((square, source, record[0]))
+            if player is not None and 0 < (record[1] - player.seq) & 255 < 128:
+                player.seq += (record[1] - player.seq) & 255
+                player.ack += (record[2] - player.ack) & 255
+                player.track = self._rules.tracked(square, sent, record, player.pace)
+        for event in batch.others:
             kind, *fields = event
             player = self.players.get(fields[0]) if fields else None
-            if kind == ENTER:
-                self._enter(square, source, sent, event)
-            elif kind == SAID and player is not None:
+            if kind == wire.ENTER:
+                self._enter(square, source, sent, wire.Enter.read(event))
+            elif kind == wire.SAID and player is not None:
                 yield "said", player, event[2]
             elif ("event", kind) in self._kinds and player is not None:
                 name, names = self._kinds["event", kind]
                 yield name, player, dict(zip(names, event[2:], strict=False))
-            elif kind in (LEAVE, GONE) and player is not None and event[2] > player.seq:
-                self._forget(player)
+            elif kind in (wire.LEAVE, wire.GONE) and (player is None or event[2] > player.seq):
+                self._leave(player, event)
 
-    def _crowd(self, now: float, column: int, row: int, _replaced: int, *rest: Any) -> None:
-        """Apply the moves of a crowd, which come as sketches."""
-        span = self.side * UNIT
-        for source, data in zip(rest[::2], rest[1::2], strict=True):
-            slot, at = -1, 0
-            while at < len(data):
-                slot, at = slot + (data[at] or 255), at + 1
-                if not data[at - 1]:
-                    continue
-                marks, px, py, sx, sy = SKETCH.unpack_from(data, at)
-                at += SKETCH.size
-                player = self._called.get(((column, row), source, slot))
-                if player is not None and 0 < (marks - player.seq) & 15 < 8:
-                    player.seq += (marks - player.seq) & 15
-                    x, y = (
-                        n * span + (2 * p + 1) * span // 512 for n, p in ((column, px), (row, py))
-                    )
-                    self._follow(player, x, y, _way(sx), _way(sy), now)
-
-    def _enter(self, square: tuple[int, int], source: int, sent: float, event: Any) -> None:
-        _, id, seq, _, name, _, slot, x, y, dx, dy, age, _look, pace, *more = event
-        player = self.players.setdefault(id, Player(id))
-        if seq < player.seq:
+    def _enter(
+        self,
+        square: wire.Square,
+        source: int,
+        sent: int,
+        enter: wire.Enter,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Apply an enter, or, with `again`, an entry of a snapshot."""
+        removed, until = self._removed.get(enter.id, (-1, 0.0))
+        if enter.seq <= removed and self.now() < until:
             return
-        self._called.pop(player.called, None)
-        player.seq, player.name, player.pace = seq, name, pace
-        player.called = square, source, slot
+        player = self.players.get(enter.id)
+        if player is None:
+            player = self.players[enter.id] = Player(enter.id)
+        elif enter.seq < player.seq or (enter.seq == player.seq and not again):
+            return
+        self._call_no_more(player)
+        player.seq, player.ack, player.name, player.dimmed = enter[1:5]
+        player.look, player.pace = enter.look, enter.pace
+        player.square, player.called = square, (square, source, enter.slot)
         self._called[player.called] = player
         _, names = self._kinds.get(("player", 0), ("", []))
-        player.values = dict(zip(names, more[0] if more else (), strict=False))
-        span = self.side * UNIT
-        self._follow(player, x + square[0] * span, y + square[1] * span, dx, dy, sent - age)
+        player.values = dict(zip(names, enter.values, strict=False))
+        player.track = self._rules.entered(square, sent, enter)
 
-    def _follow(self, player: Player, x: int, y: int, dx: int, dy: int, start: float) -> None:
-        far, speed = (
-            (abs(dx), self.diagonal) if abs(dx) == abs(dy) else (math.hypot(dx, dy), self.speed)
-        )
-        player.track = x, y, dx, dy, start, far * 100_000 / (speed * player.pace)
+    def _leave(self, player: Player | None, event: Sequence[Any]) -> None:
+        kind, id, seq, *to = event
+        if player is not None and kind == wire.LEAVE and self._holds(to):
+            self._call_no_more(player)
+            player.seq, player.square = seq, (to[0], to[1])
+            self._leaving[id] = self.now() + DRAWN_ON
+            return
+        if player is not None:
+            self._forget(player)
+        before, _ = self._removed.pop(id, (0, 0.0))
+        self._removed[id] = max(seq, before), self.now() + REMEMBERED
+
+    def _expire(self) -> None:
+        """Forget whose time is over."""
+        if not self._leaving and not self._removed:
+            return
+        now = self.now()
+        for id in [id for id, until in self._leaving.items() if until <= now]:
+            self._forget(self.players[id])
+        while self._removed and next(iter(self._removed.values()))[1] <= now:
+            del self._removed[next(iter(self._removed))]
 
     def _forget_all(self) -> None:
-        for known in (self.players, self._called, self._things, self._cells):
+        for known in (self.players, self._called, self._leaving, self._removed):
             known.clear()
+        for held in (self._things, self._cells):
+            held.clear()
+        self.held = None
 
     def _forget(self, player: Player) -> None:
         del self.players[player.id]
-        self._called.pop(player.called, None)
+        self._call_no_more(player)
+
+    def _call_no_more(self, player: Player) -> None:
+        """Let no record name a player any more."""
+        self._leaving.pop(player.id, None)
+        if self._called.get(player.called) is player:
+            del self._called[player.called]
 
     def _lie(self, column: int, row: int, things: list[Any], *_more: Any) -> None:
         """Apply a message of all that lies in a square."""
@@ -334,7 +364,9 @@ class Playing:
 
     def _write(self, column: int, row: int, layer: int, whole: bool, values: bytes) -> None:
         """Apply what is written on the tiles of a square."""
-        known = self._cells.setdefault((layer, column, row), bytearray(self.side**2))
+        known = self._cells.get((layer, column, row))
+        if known is None:
+            known = self._cells[layer, column, row] = bytearray(self.side**2)
         if whole:
             known[:] = values
         else:
@@ -370,19 +402,13 @@ class Bot(Playing):
         url = elsewhere or self._url
         host, port = url.hostname or "localhost", PORTS[url.scheme]
         self._socket = socket.create_connection((host, url.port or port), timeout=PATIENCE)
-        if port == PORTS["https"]:
-            context = ssl.create_default_context()
-            self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        secure = port == PORTS["https"]
+        if secure:
+            self._socket = wire.tls("checked").wrap_socket(self._socket, server_hostname=host)
         self._bytes, self._flush = b"", 0
         self._acks, self._acked, self._heard = 0, 0.0, time.monotonic()
-        key = base64.b64encode(os.urandom(16)).decode()
-        self._socket.sendall(
-            (
-                f"GET {url.path.rstrip('/')}/ws HTTP/1.1\r\nHost: {url.netloc}\r\n"
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: flatlands\r\n\r\n"
-            ).encode()
-        )
+        path, called = f"{url.path.rstrip('/')}/ws", wire.host(host, url.port or port, secure)
+        self._socket.sendall(wire.handshake(called, path, login=wire.login(url)))
         while b"\r\n\r\n" not in self._bytes:
             self._receive()
         head, self._bytes = self._bytes.split(b"\r\n\r\n", 1)
@@ -391,7 +417,7 @@ class Bot(Playing):
             raise ConnectionError(head.decode().partition("\r\n")[0])
         self._greet(*self._size)
         self._key_at = math.inf
-        welcome = next(message for message in self._messages() if message[0] == WELCOME)
+        welcome = next(message for message in self._messages() if message[0] == wire.WELCOME)
         self._forget_all()
         self._begin(welcome)
         #: ms to add to its own clock, and the shortest round trip by which that was measured.
@@ -402,7 +428,7 @@ class Bot(Playing):
     def send(self, *message: Any) -> None:
         """Send any message of section 2 of docs/protocol.md. It is lost if the connection is."""
         try:
-            self._frame(2, msgpack.packb(message))
+            self._frame(msgpack.packb(message))
         except OSError:
             # The reader of the connection finds it lost too, and comes back.
             self._socket.close()
@@ -412,7 +438,7 @@ class Bot(Playing):
         self._left = True
         with suppress(OSError):
             # Without a connection it has left already.
-            self._frame(8, (1000).to_bytes(2, "big"))
+            self._frame((1000).to_bytes(2, "big"), wire.CLOSE)
         self._socket.close()
 
     def now(self) -> float:
@@ -457,26 +483,26 @@ class Bot(Playing):
                 messages, wait = self._messages(), min(2 * wait, AGAIN_MOST)
                 continue
             news, own = self._take(message), self.me
-            if message[0] == MOVED and self._move(urlsplit(message[1])):
+            if message[0] == wire.MOVED and self._move(urlsplit(message[1])):
                 messages = self._messages()
-            elif message[0] == FLUSH:
+            elif message[0] == wire.FLUSH:
                 self._flush = message[1]
-            elif message[0] == RESYNC:
+            elif message[0] == wire.RESYNC:
                 # The numbers of flushes may start over.
                 self._flush = 0
-            elif message[0] == PONG:
+            elif message[0] == wire.PONG:
                 self._set_clock(*message[1:3])
-            elif message[:2] == [ERROR, "keys"]:
+            elif message[:2] == [wire.ERROR, "keys"]:
                 self._key_at = time.monotonic() + KEY_AGAIN * random.uniform(1, 2)
             if time.monotonic() >= self._key_at:
                 self._key_at = math.inf
-                self.send(KEY, self._key)
+                self.send(wire.KEY, self._key)
             if time.monotonic() - self._acked > ACK_EVERY and own is not None:
                 self._acked = time.monotonic()
                 # A ping acknowledges the last flush too, at twice the cost, and is answered at
                 # once: so a dead connection is noticed.
-                ping = PING, int(self._acked * 1000)
-                self.send(*((ACK,) if self._acks % PING_EACH else ping), self._flush)
+                ping = wire.PING, int(self._acked * 1000)
+                self.send(*((wire.ACK,) if self._acks % PING_EACH else ping), self._flush)
                 self._acks += 1
             if time.monotonic() - turn >= TURN and own is not None:
                 turn = time.monotonic()
@@ -517,43 +543,40 @@ class Bot(Playing):
         if now - sent <= self._trip:
             self._trip, self._offset = now - sent, answered - (sent + now) / 2
 
-    # The WebSocket: RFC 6455, as far as the server needs it.
+    # The WebSocket.
 
     def _messages(self) -> Iterator[list[Any]]:
         """Yield what the server sends, and [-1] whenever nothing has come for a moment."""
         while True:
-            opcode, payload = self._next_frame()
-            if opcode == 2:
-                yield msgpack.unpackb(payload)
-            elif opcode == -1:
+            part = self._next_part()
+            first = part[0] if part else -1
+            if first == -1:
                 yield [-1]
-            elif opcode == 9:
-                self._frame(10, payload)
-            elif opcode == 8:
-                code, why = int.from_bytes(payload[:2], "big"), payload[2:].decode()
+            elif first == wire.WS_PING:
+                self._frame(part[1:], wire.WS_PONG)
+            elif first == wire.CLOSE:
+                code, why = int.from_bytes(part[1:3], "big"), part[3:].decode()
                 if code in REFUSED:
                     raise Refused(why)
                 raise ConnectionError(f"the server hung up: {why}")
+            elif first != wire.WS_PONG:
+                yield msgpack.unpackb(part)
 
-    def _next_frame(self) -> tuple[int, bytes]:
+    def _next_part(self) -> bytes:
+        """Return the next message or control frame, as `wire.payload` does; b"" if none has come
+        for a moment."""
         while True:
             data = self._bytes
-            at, size = 2, data[1] if len(data) > 1 else 0
-            if size > 125:
-                at = 4 if size == 126 else 10
-                size = int.from_bytes(data[2:at], "big")
-            if len(data) >= at and len(data) >= at + size:
-                self._bytes = data[at + size :]
-                return data[0] & 15, data[at : at + size]
+            for begin, start, end in wire.frames(data):
+                self._bytes = data[end:]
+                return wire.payload(data[begin], data[start:end])
             if not self._receive():
-                return -1, b""
+                return b""
 
-    def _frame(self, opcode: int, payload: bytes) -> None:
-        """Send a frame, masked as a client's frames must be."""
-        key, size = os.urandom(4), len(payload)
-        length = bytes([0x80 | size]) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
-        masked = bytes(byte ^ key[at % 4] for at, byte in enumerate(payload))
-        self._socket.sendall(bytes([0x80 | opcode]) + length + key + masked)
+    def _frame(self, payload: bytes, opcode: int = wire.BINARY) -> None:
+        """Send a frame, with a mask of its own."""
+        wire.renew_key()
+        self._socket.sendall(wire.client_frame(payload, opcode))
 
     def _receive(self) -> bool:
         """Wait for bytes for a moment; return whether some came."""

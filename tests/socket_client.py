@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import msgpack
 
-from flatlands.testkit.model import Model
+from flatlands.model import Model
 from tests.server.client_frames import client_frame
 
 #: Seconds that anything may take, even on a machine that is busy with other things.

@@ -3,14 +3,17 @@
 import ast
 import math
 import re
+import shutil
 import socket
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 
+import msgpack
 import pytest
 
-from flatlands.bot import Bot, Player, Refused, play
+from flatlands.bot import Bot, Player, Playing, Refused, play
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.servers import free_port
 from tests.processes import ROOT, serving
@@ -101,6 +104,25 @@ def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
 
 
 @pytest.mark.process
+def test_a_bot_plays_from_copies_of_the_files_that_its_guide_names(server, tmp_path):
+    guide = " ".join((EXAMPLES / "README.md").read_text().split())
+    [copied] = re.findall(r"copy (\S+) and (\S+) into a folder `flatlands`", guide)
+    (tmp_path / "flatlands").mkdir()
+    for link in copied:
+        shutil.copy(EXAMPLES / re.search(r"\((.*)\)", link)[1], tmp_path / "flatlands")
+    shutil.copy(EXAMPLES / "greeter.py", tmp_path)
+    # Beside them there is only msgpack: -S leaves out all other packages.
+    (tmp_path / "msgpack").symlink_to(Path(msgpack.__file__).parent)
+    ada = SocketClient(server.port).hello("Ada")
+    command = [sys.executable, "-SE", "-W", "error", "greeter.py", server.url]
+    program = Program(command, "the bot", folder=tmp_path)
+    try:
+        ada.until(lambda: said_by(ada, "Greeter Bot"))
+    finally:
+        program.end(0)
+
+
+@pytest.mark.process
 def test_the_follower_follows_until_it_is_told_to_stop(server, bot):
     ada = SocketClient(server.port).hello("Ada")
     bot("follower")
@@ -135,9 +157,8 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_af
     monkeypatch,
 ):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
-    bot.id, bot.players, bot._called, bot._waiting = 7, {7: Player(7)}, {}, []
-    bot._things, bot._cells, bot._kept = {}, {}, {}
-    bot._left, bot._own = False, Player(7)
+    Playing.__init__(bot, "Ada")
+    bot.id, bot._waiting, bot._left = 7, [], False
     bot._flush = bot._acks = bot._acked = 0
     bot.send = lambda *message: sent.append(message)
     told = [[21, 40, 0, []], [-1], [22], [-1], [21, 2, 0, []], [-1], [-1]]
@@ -162,8 +183,9 @@ def test_a_bot_acknowledges_each_second_pings_each_fifth_time_and_starts_over_af
 
 def test_a_bot_sends_a_key_again_that_was_one_too_many_from_its_address(monkeypatch):
     bot, sent, clock = Bot.__new__(Bot), [], [100.0]
-    bot.id, bot.players, bot._waiting, bot._key = 7, {7: Player(7)}, [], "a key"
-    bot._left, bot._own = False, Player(7)
+    Playing.__init__(bot, "Ada")
+    bot.id, bot.players[7], bot._waiting, bot._key = 7, Player(7), [], "a key"
+    bot._left = False
     bot._flush = bot._acks = bot._acked = 0
     bot.send = lambda *message: sent.append((clock[0], *message))
 
@@ -309,6 +331,5 @@ def test_the_bots_are_short_and_the_guide_names_what_there_is():
     for path in (ROOT / "games").glob("*/bot.py"):
         assert imported(path) - set(sys.stdlib_module_names) <= {"bot"}
     code = (ROOT / "flatlands" / "bot.py").read_text()
-    assert imported(ROOT / "flatlands" / "bot.py") - set(sys.stdlib_module_names) <= {"msgpack"}
     for method in re.findall(r"bot\.(\w+)\(", guide):
         assert f"def {method}(" in code

@@ -7,15 +7,15 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from flatlands.bot import Bot
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.visitor import Visitor
+from flatlands.model import Model
 from flatlands.server.websocket.frames import frame
-from flatlands.testkit.model import Model
 from tests.loadtest.test_generator import PLAN
 from tests.server.test_protocol_page import table
+from tests.test_wire import Client
 from tests.vectors.make import sequences
 
 #: Items that are appended: so many that each array gets a longer head.
@@ -64,7 +64,7 @@ def stream(messages):
     return today, later
 
 
-KINDS = [["cells", 0, "floor", []]]
+KINDS = [["cells", 0, "floor", []], ["thing", 0, "Gem", []]]
 
 #: Messages to a client that no random sequence has; they come before it.
 FIRST = [
@@ -119,6 +119,7 @@ def swarm(told):
         for now, messages in told:
             frames = b"".join(frame(msgpack.packb(message)) for message in messages)
             player.received(frames, now * 1000)
+        player.look()
         generator.sockets.epoll.close()
         life = player.life(0)
         seen = life.pop("observed")
@@ -135,16 +136,12 @@ def swarm(told):
 
 def bot(told):
     """Return what a flatlands.Bot knows."""
-    it = Bot.__new__(Bot)
-    it._trip = 0.0
-    it.players, it._called, it._things, it._cells, it._kept, it._kinds = {}, {}, {}, {}, {}, {}
-    it.id, it.side, it.speed, it.diagonal = 7, 16, 5120, 3620
-    news = [
-        (what, player.id, more)
-        for _, messages in told
-        for message in messages
-        for what, player, more in it._apply(message)
-    ]
+    it, news = Client("Ada"), []
+    for it.time, messages in told:
+        for message in messages:
+            if message[0] == wire.WELCOME:
+                it._begin(message)
+            news += [(what, player.id, more) for what, player, more in it._take(message)]
     return news, {id: vars(player) for id, player in it.players.items()}
 
 

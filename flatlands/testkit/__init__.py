@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flatlands.bot import WELCOME, Playing, Thing
+from flatlands import wire
 from flatlands.bot import Player as Seen
+from flatlands.bot import Playing, Thing
 from flatlands.server import games
 from flatlands.server.actions import Action
 from flatlands.server.cells import Layer
@@ -72,7 +73,7 @@ class Player(Playing):
         while self._read < len(messages):
             message = messages[self._read]
             self._read += 1
-            if message[0] == WELCOME:
+            if message[0] == wire.WELCOME:
                 self._begin(message)
             else:
                 self.heard += self._take(message)
@@ -140,15 +141,21 @@ class Player(Playing):
         return [more[1] for what, _, more in self.heard if what == "error"]
 
     def _shown(self) -> Iterator[tuple[str, Any]]:
-        """Yield what lies in each square that it holds, and the value of each tile, each after
-        words that say where."""
-        c0, r0, c1, r1 = self._client.model.held or (0, 0, -1, -1)
+        """Yield what lies in each square that it holds, and the value of each tile, by the model,
+        each after words that say where."""
+        model = self._client.model
+        c0, r0, c1, r1 = model.held or (0, 0, -1, -1)
         layers = {n: name for (what, n), (name, _) in self._kinds.items() if what == "cells"}
         for square in ((c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)):
-            things = [vars(thing) for thing in self._things.get(square, [])]
-            yield f"square {square}", sorted(things, key=lambda thing: str(thing["id"]))
+            yield (
+                f"square {square}",
+                sorted(
+                    [self._kinds["thing", kind][0], id, *fields]
+                    for kind, id, _version, *fields in model.things.get(square, [])
+                ),
+            )
             for n, name in layers.items():
-                for at, value in enumerate(self._cells.get((n, *square), bytes(self.side**2))):
+                for at, value in enumerate(model.cells.get((*square, n), bytes(self.side**2))):
                     tile = (
                         square[0] * self.side + at % self.side,
                         square[1] * self.side + at // self.side,

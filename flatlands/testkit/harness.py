@@ -15,6 +15,7 @@ import gevent
 import msgpack
 
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset, check_payload
+from flatlands.model import Model
 from flatlands.server.app import STOP_WITHIN
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
@@ -30,7 +31,6 @@ from flatlands.server.squares.peers import Load
 from flatlands.stores.base import Item, Score, Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.ground import Ground
-from flatlands.testkit.model import Model
 from flatlands.world.grid import SIDE, Grid, Rect
 from flatlands.world.track import Track
 

@@ -17,9 +17,10 @@ from functools import partial
 
 import msgpack
 
+from flatlands import wire
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
-from flatlands.loadtest.swarm import target, wire
+from flatlands.loadtest.swarm import target
 from flatlands.loadtest.swarm.visitor import Address, Visitor, connected
 
 #: Players that are measured, moves and pings of each a second, and squares in which they begin.
@@ -275,7 +276,7 @@ class Field:
             return  # a control frame
         kind = wire.kind(message)
         if kind == wire.FLUSH:
-            player.flush, written, batches, _ = wire.flush(message)
+            player.flush, written, batches, _ = wire.flush(wire.unpack(message))
             for fields in batches:
                 self._note_answers(player, wire.Batch(fields, written), now)
         elif kind == wire.PONG:

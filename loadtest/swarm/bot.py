@@ -11,8 +11,8 @@ from typing import Any
 
 import msgpack
 
+from flatlands import wire
 from flatlands.bot import Playing
-from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.connection import (
     CLOSED,
     GREETING,
@@ -21,10 +21,9 @@ from flatlands.loadtest.swarm.connection import (
     Connection,
 )
 from flatlands.loadtest.swarm.course import Course
-from flatlands.loadtest.swarm.ground import Look
-from flatlands.loadtest.swarm.observer import Observer
+from flatlands.loadtest.swarm.observer import Look, Observer
 from flatlands.loadtest.swarm.reader import Flush
-from flatlands.loadtest.swarm.wire import Square
+from flatlands.wire import Square
 
 #: A flush is acknowledged after ACK_AFTER us or ACK_BYTES bytes: by a ping, if the last ping was
 #: PING_EVERY us ago. A quiet connection is pinged after PING_ANYWAY us.
@@ -41,6 +40,10 @@ DEAD_AFTER, MADE_WITHIN = 8_000_000, 30_000_000
 
 #: Units of a tile.
 TILE = 1024
+
+#: The kinds of messages, besides flushes, by which bots that observe or see know the world.
+WORLD = {wire.WELCOME, wire.HELD, wire.SNAPSHOT, wire.RESYNC, wire.LINK}
+WORLD |= {wire.THINGS, wire.CELLS}
 
 #: Bytes of the receive buffer of a bot that does not read. Over loopback it would be megabytes,
 #: unlike that of a machine far away.
@@ -77,7 +80,6 @@ class Bot(Connection, Playing):
         self.sees = sees
         #: What is known of the players in the squares that it holds.
         self.view = world.view()
-        self.held: tuple[int, int, int, int] | None = None
         #: How many reads of its socket wait to be processed.
         self.waiting = 0
         #: Three values for the scenario: where the bot began, in tiles, its heading, and how many
@@ -122,7 +124,6 @@ class Bot(Connection, Playing):
         self.awaited = 0
         self.course = Course(self.course.seq if self.former else 0)
         self.ready_at = 0
-        self.held = None
         self.held_changes = 0
         self._looked = []
         self._forget_all()
@@ -184,18 +185,16 @@ class Bot(Connection, Playing):
             self._sockets.parting.append(self._last)
             self._last = None
 
-    def _resync(self, now: int) -> None:
+    def _resync(self) -> None:
         """Forget what is known: everything is told again, perhaps by another node."""
         self._tally.resyncs += 1
-        self._forget_all()
         self._anew = _squares(self.held)
         self.hold_nothing()
+        self._forget_all()
         self.view.bots.discard(self)
         self.view = self.world.view()
         self.view.bots.add(self)
         self.flush = 0
-        if self.observer is not None:
-            self.observer.resync(now)
 
     def hears(self, flush: Flush, now: int) -> bool:
         """Note a flush at once that was all that was read at the time `now`, if that is enough.
@@ -214,14 +213,10 @@ class Bot(Connection, Playing):
         flush.arrivals.append(now)
         self._tally.events += flush.events
         if self.observer is not None:
-            for batch in flush.batches:
-                if isinstance(batch, wire.Batch):
-                    self.observer.batch(batch, now)
-            for crowd in flush.batches:
-                if isinstance(crowd, wire.Crowd):
-                    self.observer.crowd(crowd, now)
+            self.observer.take(flush.message, now)
         if self.sees:
-            self._apply(msgpack.unpackb(flush.content))
+            self._expire()
+            self._hear(flush.batches, flush.crowds)
         self._unread += flush.size
         if self.state == PLAYING:
             if not self.ack_due:
@@ -278,19 +273,10 @@ class Bot(Connection, Playing):
         self.hang_up(heard=heard)
 
     def look(self) -> None:
-        """Note what lies, and what is written, on the ground that it sees, for ground.py; only the
-        last two looks are kept."""
-        layers = [number for what, number in self._kinds if what == "cells"]
-        blank = bytes(self.side**2)
-        seen: Look = {}
-        for square in _squares(self.held):
-            things = self._things.get(square, ())
-            seen["things", square] = {
-                (it.type, it.id, it.x, it.y, *it.values.values()) for it in things
-            }
-            for number in layers:
-                seen[number, square] = bytes(self._cells.get((number, *square), blank))
-        self._looked = [*self._looked[-1:], seen]
+        """Note what lies, and what is written, on the ground that it observes, for ground.py; only
+        the last two looks are kept."""
+        if self.observer is not None:
+            self._looked = [*self._looked[-1:], self.observer.ground()]
 
     def hold_nothing(self) -> None:
         """Hold no square any more, because it reads nothing more of them for now."""
@@ -432,6 +418,16 @@ class Bot(Connection, Playing):
             self.lose(f"closed by the server: {code} {payload[3:].decode()}", code)
             return
         kind = wire.kind(payload)
+        if kind == wire.HELD:
+            self._note_held(wire.unpack(payload)[1:5])
+        elif kind == wire.RESYNC:
+            self._resync()
+        if kind in WORLD and (self.observer is not None or self.sees):
+            message = wire.unpack(payload)
+            if self.observer is not None:
+                self.observer.take(message, now)
+            if self.sees:
+                self._apply(message)
         if kind == wire.SNAPSHOT:
             self._tally.snapshots += 1
             unpacker = msgpack.Unpacker()
@@ -444,30 +440,13 @@ class Bot(Connection, Playing):
             if self.missing:
                 self.missing.discard(square)
                 self._check_ready(now)
-            if self.observer is not None:
-                self.observer.snapshot(payload, now)
-            if self.sees:
-                self._apply(msgpack.unpackb(payload))
-        elif kind == wire.HELD:
-            message = msgpack.unpackb(payload)
-            self._hold(tuple(message[1:5]), now)
-            self._apply(message)
-        elif kind in (wire.THINGS, wire.CELLS):
-            # Observers are asked at the end what lies where.
-            if self.sees or self.observer is not None:
-                self._apply(msgpack.unpackb(payload))
         elif kind == wire.PONG:
             _, then, node_now = msgpack.unpackb(payload)[:3]
             self._pong(then, node_now, now)
-        elif kind == wire.RESYNC:
-            self._resync(now)
         elif kind == wire.MOVED:
             self._asked_to = msgpack.unpackb(payload)[1]
         elif kind == wire.TOKEN:
             self._token = msgpack.unpackb(payload)[1]
-        elif kind == wire.LINK:
-            if self.observer is not None:
-                self.observer.link(msgpack.unpackb(payload)[1], now)
         elif kind == wire.WELCOME:
             self._welcome(msgpack.unpackb(payload), now)
         elif kind == wire.ERROR:
@@ -484,7 +463,7 @@ class Bot(Connection, Playing):
         self.walking = next((name for what, _, name, _ in fields[15] if what == "walking"), "free")
         self.state = PLAYING
         self.offset = node_now - now / 1000
-        rules = self.world.rules(side, speed, diagonal, drop)
+        self.world.rules(side, speed, diagonal, drop)
         self.world.dues.name(self.index, self.id)
         self.course.position = x, y, 0, 0, node_now, 0
         self._welcomed = now
@@ -495,8 +474,6 @@ class Bot(Connection, Playing):
         if self.former != self.id:
             self.home = x / TILE, y / TILE
             self.course.former = 0
-        if self.observer is not None:
-            self.observer.rules = rules
         self.world.welcomed(self)
         self._let_go()
         self.ping(now)
@@ -509,13 +486,11 @@ class Bot(Connection, Playing):
         if now - then > SLOW:
             self._tally.slow.append((then, now))
 
-    def _hold(self, rect: tuple[int, int, int, int], now: int) -> None:
+    def _note_held(self, rect: Any) -> None:
         if self.held is not None and rect != self.held:
             self.held_changes += 1
         self.view.hold(_squares(self.held), _squares(rect))
         self.held = rect
-        if self.observer is not None:
-            self.observer.hold(rect, now)
         if self.missing is None:
             self.missing = _squares(rect)
 

@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass
 from typing import Any
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 
 READ_SIZE = 32 * 1024
 

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from operator import itemgetter
 
-from flatlands.loadtest.swarm.wire import Square
+from flatlands.wire import Square
 
 #: us: a move sent later than this after it was due is not judged: the bot was elsewhere by then.
 TOO_LATE = 500_000

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.kit.signals import leave_to_parent
-from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import DEAD_AFTER, MADE_WITHIN, PING_ANYWAY, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, CONNECTING, PLAYING, SECURING, Sockets

@@ -13,10 +13,6 @@ from flatlands.loadtest.swarm.oracle import Verdict
 #: The most differences that are described in words.
 TOLD = 100
 
-#: A look: what lies in each held square, as hashable descriptions, and the bytes of each layer of
-#: cells there, by ("things", square) and (layer, square).
-Look = dict[tuple[Any, ...], Any]
-
 
 def compare(lives: list[dict[str, Any]], verdict: Verdict) -> None:
     """Compare the looks of bots that observed to the end, and note in a verdict what differs."""

@@ -24,7 +24,7 @@ from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.swarm.line import Line, digest, edition
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.scenarios import scenario
-from flatlands.loadtest.swarm.wire import TRACK
+from flatlands.model import TRACK
 
 #: Seconds within which all generators must have joined, and after which a silent one is given up.
 JOIN_WITHIN, SILENT = 60.0, 15.0

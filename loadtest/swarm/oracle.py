@@ -28,9 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from flatlands.loadtest.swarm.observer import INCARNATION, SHOWN
+from flatlands.loadtest.swarm.observer import INCARNATION
 from flatlands.loadtest.swarm.replaced import Hidden, News, pay
-from flatlands.loadtest.swarm.wire import GONE, LEAVE
 from flatlands.loadtest.swarm.world import (
     COVERED,
     GRAIN,
@@ -41,6 +40,7 @@ from flatlands.loadtest.swarm.world import (
     Interest,
     World,
 )
+from flatlands.model import GONE, LEAVE, SHOWN
 
 #: us: a move is stale if it is delivered later than this after it was due.
 STALE = 2 * SECOND

@@ -10,7 +10,7 @@ import traceback
 from typing import Any
 from urllib.parse import urlsplit
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.agenda import Agenda
 from flatlands.loadtest.swarm.bot import ACK_AFTER, Bot
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING, Door, Sockets
@@ -20,7 +20,7 @@ from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.scenarios import JOIN_WITHIN, scenario
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.views import View
-from flatlands.loadtest.swarm.wire import Rules
+from flatlands.wire import Rules
 
 SECOND = 1_000_000
 
@@ -126,12 +126,11 @@ class Play:
 
     # Reports of the bots.
 
-    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> Rules:
-        """Return the rules of the world, by a square's side in tiles and speeds in 1/1024 tile a
-        second; note the world's outer margin in 1/1024 tile."""
+    def rules(self, side: int, speed: int, diagonal: int, drop: int) -> None:
+        """Note the rules of the world: a square's side in tiles, speeds in 1/1024 tile a second,
+        and the world's outer margin in 1/1024 tile."""
         self.span, self.drop = side * 1024, drop
         self._rules.set(side, speed, diagonal)
-        return self._rules
 
     def door_at(self, address: str) -> Door | None:
         """Return the door of another machine of the world, by its address; None if its host is not

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.views import View
-from flatlands.loadtest.swarm.wire import Batch, Crowd
+from flatlands.wire import Batch, Crowd
 
 #: Turns for which a batch is remembered after it was read. A flush is remembered for two.
 REMEMBERED = 20
@@ -44,32 +44,38 @@ class Flush:
     `size` is in bytes, and `dues` has the times at which the bots' moves were due of which its
     batches were the first to tell this process. `arrivals` are the times, in us of the run's clock,
     at which bots received it. `view` is that of the bots, and `own` says that a batch in it is
-    surely of their own node, and not of another one. `content` is its message.
+    surely of their own node, and not of another one. `message` is as it was
+    unpacked.
     """
 
     __slots__ = (
         "number",
         "batches",
+        "crowds",
         "dues",
         "events",
         "size",
         "arrivals",
         "view",
         "own",
-        "content",
+        "message",
     )
 
     def __init__(
-        self, number: int, reads: list[Read], size: int, view: View, content: bytes
+        self, number: int, reads: list[Read], size: int, view: View, message: tuple[Any, ...]
     ) -> None:
-        self.number, self.content = number, content
+        self.number, self.message = number, message
         self.size = size
         self.view = view
-        self.batches: list[Batch | Crowd] = []
+        self.batches: list[Batch] = []
+        self.crowds: list[Crowd] = []
         self.dues: list[int] = []
         self.events, self.own = 0, False
         for read in reads:
-            self.batches.append(read.batch)
+            if isinstance(read.batch, Batch):
+                self.batches.append(read.batch)
+            else:
+                self.crowds.append(read.batch)
             self.dues += read.dues
             self.events += read.batch.events
             self.own = self.own or read.own
@@ -141,7 +147,8 @@ class Reader:
                 return known
             # Each view reads everything that its bots are told, since it follows all players.
             self._twins.append(known)
-        number, sent, batches, crowds = wire.flush(content)
+        message = wire.unpack(content)
+        number, sent, batches, crowds = wire.flush(message)
         some: list[tuple[type[Batch | Crowd], tuple[Any, ...]]] = [(Batch, b) for b in batches]
         if crowds:
             # Batches that only tell a few bots of their own moves are read last, so that a move is
@@ -154,7 +161,7 @@ class Reader:
             reads = [self._batch((number, sent, fields, kind), view, now) for kind, fields in some]
             if view.now() is view:
                 break
-        flush = self.flushes[frame] = Flush(number, reads, len(frame), view, content)
+        flush = self.flushes[frame] = Flush(number, reads, len(frame), view, message)
         return flush
 
     def _batch(self, key: tuple[Any, ...], view: View, now: int) -> Read:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from flatlands.loadtest.swarm.oracle import DIMMED
-from flatlands.loadtest.swarm.wire import GONE, LEAVE
 from flatlands.loadtest.swarm.world import SECOND, SLACK, Interest, World
+from flatlands.model import GONE, LEAVE
 
 #: us: a player that came less than this ago need not be seen yet; one that left less than this ago
 #: may still be seen; what a player was told of itself is on all screens after this time.

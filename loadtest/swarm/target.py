@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from flatlands import wire
 from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.options import bare
 from flatlands.loadtest.kit.processes import START, Program, Trouble, children, cost
-from flatlands.loadtest.swarm import wire
 
 
 @dataclass

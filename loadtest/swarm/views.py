@@ -14,10 +14,8 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-import msgpack
-
 from flatlands.loadtest.swarm.dues import Dues
-from flatlands.loadtest.swarm.wire import ENTER, GONE, LEAVE, Batch, Crowd, Rules, Square
+from flatlands.wire import ENTER, GONE, LEAVE, Batch, Crowd, Enter, Rules, Square, unpack
 
 #: A player whose seq is this much higher than a view knows is taken as a snapshot shows it. Low
 #: bytes tell only differences below 128.
@@ -157,13 +155,14 @@ class View:
         for event in batch.others:
             kind = event[0]
             if kind == ENTER:
-                id, seq, ack = event[1:4]
+                enter = Enter.read(event)
+                id, seq, ack = enter[:3]
                 before = self._known.get(id)
                 new = before is None or ack != before.ack and seq > before.seq
-                if self._enter(slots, source, event) and new and (due := self._dues.get(id, ack)):
+                if self._enter(slots, source, enter) and new and (due := self._dues.get(id, ack)):
                     dues.append(due)
                 if id in self._players:
-                    track = self._rules.entered(square, batch.sent, event)
+                    track = self._rules.entered(square, batch.sent, enter)
                     self._players[id].moved(square, seq, ack, track, now)
             elif kind in (LEAVE, GONE):
                 self._leave(slots, event[1], event[2])
@@ -212,16 +211,16 @@ class View:
             known.seq, known.ack = seq, ack
         return known
 
-    def _enter(self, slots: Slots, source: int, event: tuple[Any, ...]) -> bool:
+    def _enter(self, slots: Slots, source: int, enter: Enter) -> bool:
         """Give a player a slot unless something newer is known of it; return whether it got it."""
-        _, id, seq, ack, _, _, slot = event[:7]
+        id, seq, ack = enter[:3]
         known = self._known.get(id)
         if known is not None and seq < known.seq:
             return False
         if known is None:
             known = self._known[id] = Known(id, seq, ack)
-        known.seq, known.ack, known.pace = seq, ack, event[13]
-        slots[source, slot] = known, seq
+        known.seq, known.ack, known.pace = seq, ack, enter.pace
+        slots[source, enter.slot] = known, seq
         return True
 
     def _leave(self, slots: Slots, id: int, seq: int) -> None:
@@ -240,10 +239,10 @@ class View:
         if not payload:
             return
         slots = self._slots.setdefault(square, {})
-        for source, *entry in msgpack.unpackb(payload, use_list=False)[4]:
-            id, seq, ack, _, _, slot = entry[1:7]
-            known = self._known.get(id)
-            if known is None or seq >= known.seq:
-                known = self._catch_up(id, seq, ack)
-                known.pace = entry[13]
-                slots[source, slot] = known, seq
+        for entry in unpack(payload)[4]:
+            enter = Enter.read(entry, 2)
+            known = self._known.get(enter.id)
+            if known is None or enter.seq >= known.seq:
+                known = self._catch_up(enter.id, enter.seq, enter.ack)
+                known.pace = enter.pace
+                slots[entry[0], enter.slot] = known, enter.seq

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 
 #: Seconds that it waits for the server to answer.
 PATIENCE = 5

@@ -21,7 +21,7 @@ from flatlands.server.websocket.frames import frame  # isort: skip
 from flatlands.server.clients.session import Session  # isort: skip
 from flatlands.world.batches import RECORD  # isort: skip
 from flatlands.world.sketches import join  # isort: skip
-from flatlands.testkit.model import SKETCH, sketches  # isort: skip
+from flatlands.model import SKETCH, sketches  # isort: skip
 
 #: Seconds from the first flush to the first fault, and from each fault to the next.
 AFTER, PAUSE = 4.0, 0.05

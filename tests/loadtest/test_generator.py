@@ -8,14 +8,14 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.connection import CLOSED, PLAYING
 from flatlands.loadtest.swarm.course import Course
 from flatlands.loadtest.swarm.dues import room
 from flatlands.loadtest.swarm.generator import Generator
-from flatlands.loadtest.swarm.observer import Belief
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.reader import Flush
+from flatlands.model import Known
 from flatlands.server.websocket.frames import frame
 
 PLAN = Plan(
@@ -152,12 +152,12 @@ def test_in_lockstep_nobody_waits_for_players_that_are_not_bots(pipe):
     play = Generator(pipe[1], replace(PLAN, scenario="life")).play
     bot, span = play.bots[0], 16 * 1024
     bot.side = 16
-    bot.home, bot.observer.rules = (0, 0), play.rules(16, 5120, 3620, 8192)
+    bot.home = (0, 0)
     for index, id in enumerate((70_000, 70_001)):
         play.dues.name(index, id)
     # A clockwork walker and a stranger's player stand beside the bots.
     for id in (70_000, 70_001, 5, 90_000):
-        bot.observer.players[id] = Belief(id, 1, 0, (0, 0), (span, 0, 0, 0, 0, 0), 100)
+        bot.observer.players[id] = Known(id, 1, 0, "", False, (span, 0, 0, 0, 0, 0), (0, 0), 0, 1)
     play.lockstep._meet(bot)
     assert play.lockstep._neighbours[0].keys() == {70_000, 70_001}
 

@@ -21,7 +21,7 @@ from flatlands.loadtest.swarm.reader import Flush
 from flatlands.loadtest.swarm.result import Options, Result
 from flatlands.loadtest.swarm.tally import Tally
 from flatlands.loadtest.swarm.window import Latest
-from flatlands.loadtest.swarm.wire import TRACK
+from flatlands.wire import TRACK
 from tests.brokers.servers import free_port
 from tests.loadtest.test_generator import PLAN
 

@@ -5,8 +5,8 @@ import pytest
 
 from flatlands.loadtest.swarm.observer import SHOWN
 from flatlands.loadtest.swarm.oracle import INCARNATION, judge
-from flatlands.loadtest.swarm.wire import ENTER, GONE, LEAVE, TRACK
 from flatlands.loadtest.swarm.world import SECOND, TILE, World
+from flatlands.wire import ENTER, GONE, LEAVE, TRACK
 
 SPAN = 16 * TILE
 BEGIN, END = 10 * SECOND, 20 * SECOND

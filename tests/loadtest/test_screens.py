@@ -3,8 +3,8 @@
 import numpy as np
 
 from flatlands.loadtest.swarm.screens import look, returns
-from flatlands.loadtest.swarm.wire import GONE
 from flatlands.loadtest.swarm.world import SECOND, TILE, World
+from flatlands.wire import GONE
 from tests.loadtest.test_oracle import SPAN, life, observed
 
 END = 40 * SECOND

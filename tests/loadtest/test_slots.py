@@ -2,16 +2,16 @@
 
 import multiprocessing
 from itertools import pairwise
-from types import SimpleNamespace
 
+import msgpack
 import pytest
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.dues import KEPT, Dues, room
 from flatlands.loadtest.swarm.observer import Observer
 from flatlands.loadtest.swarm.reader import Reader
 from flatlands.loadtest.swarm.views import View
-from tests.loadtest.test_wire import enter, flush, record, snapshot, wide
+from tests.loadtest.test_reader import enter, flush, record, snapshot, wide
 
 HERE, THERE = (0, 0), (1, 0)
 
@@ -317,14 +317,16 @@ def test_a_late_look_into_a_snapshot_sends_nobody_back(town, bot):
 def found(town):
     """An observer of both squares."""
     found = Observer(town.dues)
-    found.rules = RULES
-    found.hold((0, 0, 1, 0), 0)
+    found.take([wire.HELD, 0, 0, 1, 0], 0)
     return found
 
 
-def tell(found, number, *batches, now=1000):
-    for fields in batches:
-        found.batch(wire.Batch(tuple(fields), now), number)
+def tell(found, at, *batches, crowds=(), now=1000):
+    found.take([wire.FLUSH, found.flush + 1, now, batches, crowds], at)
+
+
+def show(found, at, *entries, source=0):
+    found.take(msgpack.unpackb(snapshot(HERE, *entries, source=source)), at)
 
 
 def news(found):
@@ -334,7 +336,7 @@ def news(found):
 
 def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town, found):
     town.sends(0, 50, 7, 700)
-    found.snapshot(snapshot(HERE, enter(50, 254, 3, ack=6)), 1)
+    show(found, 1, enter(50, 254, 3, ack=6))
     moved = record(3, 255, 7, x=-8192, y=5, dx=5120, age=20)
     tell(found, 2, batch(HERE, moved))
     tell(found, 3, batch(HERE, record(3, 0, 7)))
@@ -347,7 +349,7 @@ def test_an_observer_believes_what_a_record_says_of_who_has_its_slot(town, found
 
 def test_an_observer_counts_records_that_name_nobody(found):
     tell(found, 1, batch(HERE, record(3, 1, 0)))
-    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 2)
+    show(found, 2, enter(50, 1, 3))
     tell(found, 3, batch(HERE, record(3, 2), source=1), batch(THERE, record(3, 2)))
     assert found.lacking == 3 and news(found) == [(50, 0, 9, 1)]
     # A player whose slot is now another's has none.
@@ -357,7 +359,7 @@ def test_an_observer_counts_records_that_name_nobody(found):
 
 
 def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
-    found.snapshot(snapshot(HERE, enter(50, 1, 3), enter(51, 1, 4)), 0)
+    show(found, 0, enter(50, 1, 3), enter(51, 1, 4))
     one, other = batch(HERE, record(3, 2)), batch(HERE, record(4, 2))
     tell(found, 1, one, one)
     assert (found.duplicate, found.reordered) == (1, 0)
@@ -370,7 +372,7 @@ def test_an_observer_finds_what_comes_twice_and_what_comes_too_late(found):
     assert (found.reordered, found.players[50].seq) == (2, 4)
     assert news(found)[-1] == (50, 0, 1, 3)
     # In a crowd the server begins batches of its own when it writes them.
-    found.crowd(SimpleNamespace(square=HERE, sketches=[], events=0, replaced=0, sent=1300), 5)
+    tell(found, 5, crowds=[[*HERE, 0, 0, b""]], now=1300)
     tell(found, 6, batch(HERE, record(4, 3)), now=1000)
     assert (found.reordered, found.players[51].seq) == (2, 3)
 
@@ -382,7 +384,7 @@ def test_the_last_gone_of_a_player_that_a_node_handed_over_is_not_too_late(found
     tell(found, 3, batch(HERE, b"", [[3, 50, 2**24]]))
     assert found.reordered == 1 and found.players[50].seq == 2**24 + 1
     # The player came to this node, and so was shown by a snapshot.
-    found.snapshot(snapshot(HERE, enter(51, 2**24 + 1, 4)), 4)
+    show(found, 4, enter(51, 2**24 + 1, 4))
     before = news(found)
     tell(found, 5, batch(HERE, b"", [[3, 51, 8]]))
     assert found.reordered == 1 and news(found) == before
@@ -406,7 +408,7 @@ def test_an_event_told_before_a_clock_was_estimated_again_is_not_too_late(found)
 def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
-    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    show(found, 0, enter(50, 1, 3))
     tell(found, 1, batch(THERE, b"", [enter(50, 4, 9, ack=2)]))
     tell(found, 2, batch(HERE, record(3, 2, 1), [[wire.LEAVE, 50, 3, *THERE]]))
     assert news(found)[1:] == [(50, 200, 0, 4), (50, 100, 1, 2), (50, 0, 2, 3)]
@@ -420,7 +422,7 @@ def test_an_event_that_comes_after_its_player_was_told_of_elsewhere_is_heard(tow
 def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was(town, found):
     for number in (1, 2):
         town.sends(0, 50, number, number * 100)
-    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    show(found, 0, enter(50, 1, 3))
     # The player went to the next square, did something there, and came back.
     tell(found, 1, batch(HERE, b"", [enter(50, 5, 4, ack=2)]))
     tell(found, 2, batch(THERE, b"", [enter(50, 2, 9)]))
@@ -432,15 +434,15 @@ def test_an_enter_that_comes_after_a_newer_one_elsewhere_says_whose_its_slot_was
 
 
 def test_a_player_that_is_drawn_on_after_a_leave_is_moved_by_no_record(found):
-    found.snapshot(snapshot(HERE, enter(50, 1, 3)), 0)
+    show(found, 0, enter(50, 1, 3))
     tell(found, 1, batch(HERE, b"", [[wire.LEAVE, 50, 2, *THERE]]))
     tell(found, 2, batch(THERE, record(3, 3)), batch(HERE, record(3, 3)))
     assert found.players[50].seq == 2 and found.lacking == 1
 
 
 def test_an_entry_with_a_seq_that_is_known_may_tell_of_another_slot(found):
-    found.snapshot(snapshot(HERE, enter(50, 5, 3)), 0)
-    found.snapshot(snapshot(HERE, enter(50, 5, 7), source=2), 1)
+    show(found, 0, enter(50, 5, 3))
+    show(found, 1, enter(50, 5, 7), source=2)
     tell(found, 2, batch(HERE, record(7, 6), source=2), batch(HERE, record(7, 7)))
     assert (found.players[50].seq, found.lacking) == (6, 1)
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+from flatlands.model import RECORD, WIDE
 from flatlands.server import game
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import FLUSH
@@ -23,7 +24,6 @@ from flatlands.testkit.harness import (
     less_roughly,
     split,
 )
-from flatlands.testkit.model import RECORD, WIDE
 from flatlands.world.batches import Content
 
 __all__ = [

@@ -5,10 +5,10 @@ import random
 import msgpack
 import pytest
 
-from flatlands.bot import Bot
+from flatlands.bot import Playing
+from flatlands.model import SKETCH, sketches
 from flatlands.server.squares import crowds
 from flatlands.server.squares.crowds import CROWD_FROM, SKETCH_RATE
-from flatlands.testkit.model import SKETCH, sketches
 from flatlands.world.track import UNIT, Heading
 from tests.server.harness import Harness, batches, events
 
@@ -215,10 +215,8 @@ def test_slots_are_told_by_their_differences_up_to_any_number():
 def test_a_bot_follows_a_crowd():
     harness, clients = crowd(5)
     watcher = harness.place("Watcher", SQUARE)
-    bot = Bot.__new__(Bot)
-    for name in ("players", "_called", "_kinds", "_things", "_cells", "_kept"):
-        setattr(bot, name, {})
-    bot.id, bot.side, bot.speed, bot.diagonal = watcher.id, 16, 5120, 3620
+    bot = Playing("Bot")
+    bot._begin([16, *watcher.model.welcome])
     for client in clients:
         client.go(*(harness.chance.randint(500, 15_000) for _ in range(2)))
         harness.run(100)

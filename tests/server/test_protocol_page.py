@@ -8,11 +8,11 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from flatlands import model, wire
 from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.twins import twins
-from flatlands.loadtest.swarm import wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
 from flatlands.server.kept import items, reach, upkeep
@@ -22,7 +22,6 @@ from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
 from flatlands.server.things import declare
 from flatlands.server.websocket import frames
-from flatlands.testkit import model
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
 from flatlands.world.events import Player
@@ -152,7 +151,8 @@ def test_the_example_of_what_comes_back():
     batch = protocol.batch((0, 0), 0, 12, protocol.tail(Content(begun.record(walker))))
     assert sent == protocol.flush(7, t + 50, [batch])
     known = model.Model(held=(0, 0, 0, 0))
-    known.players[7] = model.Known(7, 1, 0, "Wren", False, (), (0, 0), 0, 5)
+    entry = [0, 0, 7, 1, 0, "Wren", False, 5, *[0] * 6, 100, []]
+    known.apply([19, 0, 0, t, [entry]], t)
     known.apply(msgpack.unpackb(sent), t + 60)
     assert known.players[7].track == walker.track.numbers()
     assert (known.players[7].seq, known.players[7].ack) == (2, 1)

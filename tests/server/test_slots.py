@@ -67,7 +67,7 @@ def test_players_with_slots_above_255_walk_and_are_seen_walking():
     assert walker.session.resident.slot > NARROW
     walker.walk(1, 0)
     harness.run(1000)
-    assert watcher.model.players[walker.id].slot == walker.session.resident.slot
+    assert watcher.model.players[walker.id].place[2] == walker.session.resident.slot
     assert watcher.at(walker) == walker.at() != (8192, 8192)
     harness.check()
 

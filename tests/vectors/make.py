@@ -18,8 +18,8 @@ import msgpack
 from flatlands.games.flatlands.echoes.run import packed
 from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
 from flatlands.games.flatlands.landmarks.posts import SIDES, Posts
+from flatlands.model import RECORD, SKETCH, WIDE, Model
 from flatlands.server.things import middle_of
-from flatlands.testkit.model import RECORD, SKETCH, WIDE, Model
 from flatlands.world.sketches import join
 from flatlands.world.terrain import CELL, CHUNK, LIMIT, Terrain
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.testkit.model import SKETCH, sketches, units
+from flatlands.model import SKETCH, sketches, units
 from flatlands.world.events import Player
 from flatlands.world.sketches import NEAR, STEP, join, sketch
 from flatlands.world.track import REACH, UNIT, Track, duration

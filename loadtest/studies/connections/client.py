@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
+from flatlands import wire
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.connections.dialects import Dialect, Refused, Talk, dialect
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.loadtest.swarm import wire
 
 SECOND = 1_000_000
 

@@ -1,6 +1,5 @@
 """How a connection speaks: to Flatlands, or to a Redis. A dialect knows bytes, and no socket."""
 
-import struct
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -8,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgpack
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 
 #: The smallest screen, in tiles: it shows few other players.
 SCREEN = 8
@@ -21,9 +20,6 @@ AGAIN = (1012, 1013)
 
 #: The key that GET asks for, and its value.
 KEY, VALUE = b"flatlands:idle", b"x" * 20
-
-_CLOSE, _PING = 0x80 | wire.CLOSE, 0x80 | wire.WS_PING
-_MESSAGE = 0x80 | wire.BINARY
 
 
 class Refused(Exception):
@@ -110,28 +106,18 @@ class Game:
             talk.opened = True
             reply = wire.message(*self._hello)
         dues: list[int] = []
-        at, size = 0, len(data)
-        while size - at >= 2:
-            first, length = data[at], data[at + 1]
-            start = at + 2
-            if length >= 126:
-                start += 2 if length == 126 else 8
-                if start > size:
-                    break
-                length = int.from_bytes(data[at + 2 : start], "big")
-            if start + length > size:
-                break
-            payload = data[start : start + length]
-            if first == _MESSAGE and length >= 2:
-                self._told(talk, payload, dues)
-            elif first == _PING:
-                reply += wire.client_frame(payload, wire.WS_PONG)
-            elif first == _CLOSE:
-                code = struct.unpack(">H", payload[:2])[0] if length >= 2 else 1005
-                why = payload[2:].decode(errors="replace") or "no reason"
+        end = 0
+        for begin, start, end in wire.frames(data):
+            part = wire.payload(data[begin], data[start:end])
+            if part[0] == wire.WS_PING:
+                reply += wire.client_frame(part[1:], wire.WS_PONG)
+            elif part[0] == wire.CLOSE:
+                code = int.from_bytes(part[1:3], "big") if len(part) > 2 else 1005
+                why = part[3:].decode(errors="replace") or "no reason"
                 raise Refused(f"it closes with {code} ({why})", again=code in AGAIN)
-            at = start + length
-        talk.rest = data[at:]
+            elif part[0] != wire.WS_PONG:
+                self._told(talk, part, dues)
+        talk.rest = data[end:]
         return dues, reply
 
     def _told(self, talk: Talk, payload: bytes, dues: list[int]) -> None:

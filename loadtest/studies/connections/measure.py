@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import redis
 
+from flatlands import wire
 from flatlands.loadtest.kit import brokers, signals
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.machine import pinned, shared_out
@@ -28,7 +29,6 @@ from flatlands.loadtest.studies.connections import memory
 from flatlands.loadtest.studies.connections.dialects import KEY, VALUE, Game, Redis
 from flatlands.loadtest.studies.connections.room import ports, sources, why_not
 from flatlands.loadtest.swarm import target as targets
-from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.target import Target
 
 SECOND = 1_000_000

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgpack
 
+from flatlands import wire
 from flatlands.loadtest.kit.processes import raise_descriptor_limit
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.connections.client import Client
 from flatlands.loadtest.studies.connections.dialects import Game, Talk
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.loadtest.swarm import wire
 
 #: Tiles that a screen shows. With the margin around it, a player in a square of 16 tiles holds that
 #: square and the eight around it, wherever in the square it is.

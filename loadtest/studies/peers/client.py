@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from flatlands import wire
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies.connections.client import SECOND, Link
@@ -21,7 +22,6 @@ from flatlands.loadtest.studies.connections.client import Client as Loop
 from flatlands.loadtest.studies.connections.dialects import Refused, Talk
 from flatlands.loadtest.studies.peers.dialect import Dialect, Message, Square, as_bytes
 from flatlands.loadtest.studies.peers.marker import Tally, marker
-from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.target import Target
 
 #: Moves of each player, a second.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import redis
 
+from flatlands import wire
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.kit.thresholds import threshold
 from flatlands.loadtest.studies.connections.command import Idle
@@ -16,7 +17,6 @@ from flatlands.loadtest.studies.connections.dialects import KEY, Game, Redis, Re
 from flatlands.loadtest.studies.connections.measure import LEVELS, figures
 from flatlands.loadtest.studies.connections.report import draw, grid_of, loops_of
 from flatlands.loadtest.studies.connections.room import processes_for, sources, why_not
-from flatlands.loadtest.swarm import wire
 from flatlands.loadtest.swarm.command import main
 from flatlands.server.websocket.frames import frame
 from tests.brokers.redis_servers import running

@@ -17,7 +17,7 @@ from flatlands.loadtest.studies.peers.marker import marker
 from flatlands.loadtest.studies.peers.programs import PEERS, absent, build, command, started
 from flatlands.loadtest.studies.peers.rows import measure_peer
 from flatlands.loadtest.studies.peers.study import main
-from flatlands.loadtest.swarm.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
+from flatlands.wire import CLOSE, TEXT, WS_PING, WS_PONG, client_frame, handshake
 
 pytestmark = pytest.mark.load
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from flatlands import wire
 from flatlands.loadtest.kit.processes import Program
-from flatlands.loadtest.swarm import wire
 from tests.browser.pages import FIREFOX, PATIENCE, eventually
 
 pytestmark = [pytest.mark.outside, pytest.mark.process]

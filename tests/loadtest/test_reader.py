@@ -1,15 +1,13 @@
-"""The bytes of version 2: what a frame, a flush and a batch are made of."""
+"""What the bots of a process read once for all of them."""
 
-import base64
 import struct
-from urllib.parse import urlsplit
 
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.loadtest.swarm import wire
+from flatlands import wire
 from flatlands.loadtest.swarm.dues import Dues, room
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.views import View
@@ -107,34 +105,6 @@ def test_a_flush_is_decoded_once_whatever_surrounds_it():
 
 
 @pytest.mark.parametrize(
-    ("fields", "records", "others", "replaced"),
-    [
-        ((3, -4, 2, 7), 0, 0, 0),
-        ((3, -4, 2, 7, record(9)), 1, 0, 0),
-        ((3, -4, 2, 7, b"", ((3, 5, 6),)), 0, 1, 0),
-        ((3, -4, 2, 7, record(), (), 4), 1, 0, 4),
-        ((3, -4, 2, 7, record(), ((3, 5, 6),), 0, wide(300) * 2), 3, 1, 0),
-        # Later versions may append items.
-        ((3, -4, 2, 7, record(), (), 1, b"", "more"), 1, 0, 1),
-    ],
-)
-def test_an_item_that_is_left_out_at_the_end_of_a_batch_is_empty(fields, records, others, replaced):
-    batch = wire.Batch(fields, 1000)
-    assert (batch.square, batch.source, batch.sent) == ((3, -4), 2, 993)
-    assert (len(batch.records), len(batch.others), batch.replaced) == (records, others, replaced)
-    assert batch.events == records + others
-
-
-def test_a_record_is_read_as_it_was_packed():
-    values = (255, 254, 253, -32768, 32767, -32767, 5, -6)
-    [found] = wire.Batch((0, 0, 0, 0, struct.pack("<BBBhhhhh", *values)), 0).records
-    assert found == values
-    values = (65535, *values[1:])
-    found = wire.Batch((0, 0, 0, 0, b"", (), 0, struct.pack("<HBBhhhhh", *values)), 0).records
-    assert found == [values]
-
-
-@pytest.mark.parametrize(
     "data",
     [
         flush(1, [0, 0, 0, 0, b"12345"]),
@@ -149,48 +119,3 @@ def test_a_record_is_read_as_it_was_packed():
 def test_bytes_that_are_not_a_server_message_break_the_connection(data):
     with pytest.raises(wire.BrokenFrame):
         split(Reader(), data, nobody())
-
-
-@pytest.mark.parametrize(
-    ("by", "ms"),
-    [
-        # 5120 units a second, and 3620 along each axis of an exact diagonal.
-        ((0, 0), 0),
-        ((5120, 0), 1000),
-        ((0, -5121), 1001),
-        ((1, 0), 1),
-        ((3620, -3620), 1000),
-        ((-3621, 3621), 1001),
-        ((3000, 4000), 977),
-        ((32767, 0), 6400),
-        ((32767, 32766), 9051),
-    ],
-)
-def test_the_duration_of_a_track_follows_from_its_length(by, ms):
-    rules = wire.Rules()
-    rules.set(16, 5120, 3620)
-    assert rules.duration(*by) == ms
-
-
-def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_corner():
-    rules = wire.Rules()
-    rules.set(16, 5120, 3620)
-    [found] = wire.Batch((-1, 2, 0, 0, record(x=-5, y=6, dx=5120, age=30)), 0).records
-    assert rules.tracked((-1, 2), 1000, found, 100) == (-8197, 40966, 5120, 0, 970, 1000)
-    event = enter(1, 1, 1, x=8187, y=8198, dx=5120, age=30)
-    assert rules.entered((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
-
-
-@pytest.mark.parametrize("number", [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32, 2**53 - 1])
-def test_a_packed_number_is_found_without_decoding_the_rest(number):
-    assert wire.number_at(msgpack.packb([wire.FLUSH, number, "rest"]), 2) == number
-
-
-def test_the_user_in_a_url_logs_in_at_a_proxy_as_http_has_it():
-    assert wire.login(urlsplit("wss://my.site/ws")) == ""
-    login = wire.login(urlsplit("wss://me:a%40b@my.site/ws"))
-    assert base64.b64decode(login.removeprefix("Basic ")) == b"me:a@b"
-    lines = wire.handshake("my.site", "/ws", login=login).decode().split("\r\n")
-    assert f"Authorization: {login}" in lines and "Sec-WebSocket-Protocol: flatlands" in lines
-    plain = wire.handshake("my.site", "/ws", "")
-    assert b"Authorization" not in plain and b"Protocol" not in plain

@@ -1,16 +1,29 @@
 """A client's beliefs about the world, written from docs/protocol.md, section 5, alone.
 
-Tests compare them with what the node holds. It never imports anything of the server or the world.
+They are what the program that judges goes by: tests compare them with what the node holds, and the
+swarm's oracle with what other bots did. So it shares no code with the server, nor with wire.py, and
+what one of these gets wrong shows as a difference.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import isqrt
 from struct import Struct
 from typing import Any
 
+#: ms for which the seq of a player that was removed is remembered, and for which a player that left
+#: for a held square is drawn on without its enter.
 REMEMBERED, IN_TRANSIT = 10_000, 2000
+
+#: The kinds of events, and one for the entries of snapshots.
+ENTER, TRACK, LEAVE, GONE, SAY, EMOTE, SHOWN = 0, 1, 2, 3, 4, 5, 9
+
+Square = tuple[int, int]
+
+#: What names a player in records and sketches: square, source and slot.
+Place = tuple[Square, int, int]
 
 #: A tile that has changed in a layer of cells.
 CELL = Struct("<HB")
@@ -38,20 +51,21 @@ def sketches(data: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
         at += 1
 
 
+@cache
 def units(steps: int) -> int:
     """Return how far this many steps of a sketch lead, in units."""
     far = abs(steps) if abs(steps) <= 64 else 64 + (abs(steps) - 64) * 8
     return far * 64 if steps >= 0 else -far * 64
 
 
-@dataclass
+@dataclass(slots=True)
 class Known:
     """A player as the client knows it.
 
-    `source` and `slot` are those of its last enter or entry, which name it in `square`. `track` is
-    (x, y, dx, dy, start, duration), in units and ms, and `rough` says that it is from a sketch.
-    `transit` is the node time at which a player that left for a held square is removed if its enter
-    has not come, or None.
+    `place` is that of its last enter or entry, or None since it has left. `track` is (x, y, dx, dy,
+    start, duration), in units and ms, and `rough` says that it is from a sketch. `transit` is the
+    time at which a player that left for a held square is removed if its enter has not come, and
+    `over` the one at which it was told in full again, or removed; or None.
     """
 
     id: int
@@ -60,14 +74,14 @@ class Known:
     name: str
     dimmed: bool
     track: tuple[int, ...]
-    square: tuple[int, int]
-    source: int
-    slot: int
+    square: Square
+    place: Place | None
     look: int = 0
     pace: int = 100
     values: list[Any] = field(default_factory=list)
     transit: int | None = None
     rough: bool = False
+    over: int | None = None
 
     def at(self, t: int) -> tuple[int, int]:
         x, y, dx, dy, start, duration = self.track
@@ -79,11 +93,14 @@ class Known:
 
 @dataclass
 class Model:
-    """What a client believes. `chat` has (name of the speaker, text) of each chat message, and
+    """What a client believes. Times are in ms, of any clock that never runs backwards, except those
+    of tracks, which are node time. `chat` has (name of the speaker, text) of each chat message, and
     `emotes` (name, emote) of each emote.
 
-    `removed` is id -> (seq, node time until which it is remembered), and `foreign` the number of
-    batches of squares that are not held.
+    `removed` is id -> (seq, time until which it is remembered), and `foreign` the number of batches
+    of squares that are not held. `places` has the player that was last told in full to have a
+    place, also for a while after it has left: what it did there may come after what it did in the
+    next square.
     """
 
     side: int = 16
@@ -93,6 +110,7 @@ class Model:
     held: tuple[int, int, int, int] | None = None
     players: dict[int, Known] = field(default_factory=dict)
     removed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    places: dict[Place, Known] = field(default_factory=dict)
     chat: list[tuple[str, str]] = field(default_factory=list)
     emotes: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -124,30 +142,44 @@ class Model:
     dots: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
     batches: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    def holds(self, square: tuple[int, int]) -> bool:
+    def holds(self, square: Square) -> bool:
         if self.held is None:
             return False
         c0, r0, c1, r1 = self.held
         return c0 <= square[0] <= c1 and r0 <= square[1] <= r1
 
-    def apply(self, message: list[Any], now: int) -> None:
-        """Apply a message that came at a node time in ms."""
+    # What a subclass may note.
+
+    def note_batch(
+        self, square: Square, source: int, sent: int, events: int, replaced: int
+    ) -> None:
+        """Take a batch that was begun at the node time `sent`; of a crowd, `source` is -1."""
+
+    def note_event(self, square: Square, kind: int, id: int, seq: int, ack: int) -> None:
+        """Take an event of a held square before it is believed or ignored, or what a snapshot says
+        of a player: SHOWN, or GONE. `ack` is 0 if the event has none. A sketch that tells nothing
+        new is left out."""
+
+    def note_nobody(self) -> None:
+        """Take a record or a sketch that names nobody."""
+
+    def apply(self, message: Sequence[Any], now: int) -> None:
+        """Apply a message that came at this time."""
         kind, *fields = message
         if kind == 16:
             self.welcome, self.id = fields, fields[1]
             self.side, self.speed, self.diagonal = fields[6:9]
-            self.players.clear()
-            self.removed.clear()
-            self.things.clear()
-            self.cells.clear()
-            self.held, self.linked = None, True
+            self._forget()
+            self.linked = True
         elif kind == 17:
             self.token = fields[0]
         elif kind == 18:
-            self.held = tuple(fields[:4])
+            c0, r0, c1, r1 = fields[:4]
+            self.held = c0, r0, c1, r1
             for player in list(self.players.values()):
                 if not self.holds(player.square):
-                    del self.players[player.id]
+                    self._remove(player, now)
+            self.places = {at: some for at, some in self.places.items() if self.holds(at[0])}
             self.things = {at: some for at, some in self.things.items() if self.holds(at)}
             self.cells = {at: some for at, some in self.cells.items() if self.holds(at[:2])}
         elif kind == 19:
@@ -158,15 +190,11 @@ class Model:
             assert number > self.flush
             self.flush = number
             for batch in batches:
-                self._batch(written, *batch[:8], now=now)
+                self._batch(now, written, *batch[:8])
             for crowd in crowds:
-                self._crowd(written, *crowd)
+                self._crowd(now, written, *crowd)
         elif kind == 22:
-            self.players.clear()
-            self.removed.clear()
-            self.things.clear()
-            self.cells.clear()
-            self.held = None
+            self._forget()
             # Numbers of flushes may start over: the player may have been passed to another worker.
             self.flush = self.acknowledged = 0
             self.resyncs += 1
@@ -198,7 +226,9 @@ class Model:
         if not self.holds((column, row)):
             self.foreign += 1
             return
-        known = self.cells.setdefault((column, row, layer), bytearray(self.side**2))
+        known = self.cells.get((column, row, layer))
+        if known is None:
+            known = self.cells[column, row, layer] = bytearray(self.side**2)
         if whole:
             assert len(values) == len(known)
             known[:] = values
@@ -220,131 +250,162 @@ class Model:
                 if people or computers:
                     self.dots[dot] = people, computers, node
 
+    def _forget(self) -> None:
+        """Forget everything that is in the world, and what is held."""
+        for known in (self.players, self.removed, self.places, self.things, self.cells):
+            known.clear()
+        self.held = None
+
+    def _remove(self, player: Known, now: int) -> None:
+        player.place, player.over = None, now
+        del self.players[player.id]
+
     def expire(self, now: int) -> None:
-        """Forget what counts only until this node time in ms."""
+        """Forget what counts only until this time."""
         for player in list(self.players.values()):
             if player.transit is not None and player.transit <= now:
-                del self.players[player.id]
+                self._remove(player, now)
         self.removed = {id: known for id, known in self.removed.items() if known[1] > now}
 
-    def _snapshot(self, column: int, row: int, sent: int, entries: list[Any], now: int) -> None:
+    def _snapshot(self, column: int, row: int, sent: int, entries: Sequence[Any], now: int) -> None:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
-        for entry in entries:
-            self._enter(square, sent, entry[0], entry[1:], now, again=True)
+        for source, *entry in entries:
+            self.note_event(square, SHOWN, *entry[1:4])
+            self._enter(square, sent, source, entry, now, again=True)
         present = {entry[2] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
-                del self.players[player.id]
+                self.note_event(square, GONE, player.id, player.seq, 0)
+                self._remove(player, now)
 
     def _batch(
         self,
+        now: int,
         written: int,
         column: int,
         row: int,
         source: int,
         ago: int,
-        tracks: bytes,
+        tracks: bytes = b"",
         others: Sequence[Any] = (),
         replaced: int = 0,
         wide: bytes = b"",
-        *,
-        now: int,
     ) -> None:
         assert replaced >= 0
-        square = (column, row)
+        square, sent = (column, row), written - ago
+        records = [*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide)]
+        self.note_batch(square, source, sent, len(records) + len(others), replaced)
         if not self.holds(square):
             self.foreign += 1
             return
-        for form, records in ((RECORD, tracks), (WIDE, wide)):
-            for record in form.iter_unpack(records):
-                self._record(square, source, written - ago, record)
+        half = self.side * 512
+        for slot, low_seq, low_ack, x, y, dx, dy, age in records:
+            place = square, source, slot
+            known = self.places.get(place)
+            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+                # After that time the slot may be another's whose enter was lost.
+                self.note_nobody()
+                continue
+            risen = (low_seq - known.seq) % 256
+            if risen < 128:
+                seq, ack = known.seq + risen, known.ack + (low_ack - known.ack) % 256
+            else:
+                seq = known.seq - (known.seq - low_seq) % 256
+                ack = known.ack - (known.ack - low_ack) % 256
+            self.note_event(square, TRACK, known.id, seq, ack)
+            if seq > known.seq and known.place == place:
+                at = x + half, y + half, dx, dy, age
+                known.seq, known.ack, known.rough = seq, ack, False
+                known.track = self._track(square, sent, at, known.pace)
         for event in others:
             kind = event[0]
-            known = self.players.get(event[1]) if kind in (2, 3, 4, 5) else None
-            if kind == 0:
-                self._enter(square, written - ago, source, event, now)
-            elif kind == 4:
+            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAY, EMOTE) else None
+            if kind == ENTER:
+                self.note_event(square, kind, *event[1:4])
+                self._enter(square, sent, source, event, now)
+            elif kind == SAY:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
-            elif kind == 5:
+            elif kind == EMOTE:
                 # In other games than Flatlands it is another event.
                 if known is not None and len(event) > 2:
                     self.emotes.append((known.name, event[2]))
-            elif kind in (2, 3) and (known is None or event[2] > known.seq):
-                self._leave(known, event, now)
+            elif kind in (LEAVE, GONE):
+                self.note_event(square, kind, event[1], event[2], 0)
+                if known is None or event[2] > known.seq:
+                    self._leave(known, event, now)
 
-    def _record(
-        self, square: tuple[int, int], source: int, sent: int, record: tuple[int, ...]
+    def _crowd(
+        self, now: int, written: int, column: int, row: int, replaced: int, *rest: Any
     ) -> None:
-        slot, seq, ack, x, y, dx, dy, age = record
-        for known in self.players.values():
-            named = (known.square, known.source, known.slot) == (square, source, slot)
-            if named and known.transit is None and 0 < (seq - known.seq) % 256 < 128:
-                known.seq += (seq - known.seq) % 256
-                known.ack += (ack - known.ack) % 256
-                middle = self.side * 512
-                at = x + middle, y + middle, dx, dy, age
-                known.track = self._track(square, sent, at, known.pace)
-                known.rough = False
-
-    def _crowd(self, written: int, column: int, row: int, replaced: int, *rest: Any) -> None:
         assert replaced >= 0 and rest
         square = (column, row)
+        told = [
+            ((square, source, slot), sketch)
+            for source, data in zip(rest[::2], rest[1::2], strict=True)
+            for slot, sketch in sketches(data)
+        ]
+        part = self.side * 1024
+        self.note_batch(square, -1, written, len(told), replaced)
         if not self.holds(square):
             self.foreign += 1
             return
-        for source, data in zip(rest[::2], rest[1::2], strict=True):
-            for slot, sketch in sketches(data):
-                self._sketch(square, source, slot, written, sketch)
-
-    def _sketch(
-        self, square: tuple[int, int], source: int, slot: int, now: int, sketch: tuple[int, ...]
-    ) -> None:
-        marks, px, py, sx, sy = sketch
-        for known in self.players.values():
-            named = (known.square, known.source, known.slot) == (square, source, slot)
-            if named and known.transit is None and 0 < (marks - known.seq) % 16 < 8:
-                known.seq += (marks - known.seq) % 16
-                known.ack += (marks // 16 - known.ack) % 16
-                part = self.side * 1024
-                x, y = ((2 * p + 1) * part // 512 for p in (px, py))
+        for place, (marks, px, py, sx, sy) in told:
+            known = self.places.get(place)
+            if known is None or (known.over is not None and known.over + REMEMBERED < now):
+                self.note_nobody()
+                continue
+            risen = (marks - known.seq) % 16
+            if not 0 < risen < 8:
+                continue
+            seq, ack = known.seq + risen, known.ack + (marks // 16 - known.ack) % 16
+            self.note_event(square, TRACK, known.id, seq, ack)
+            if known.place == place:
+                x, y = (2 * px + 1) * part // 512, (2 * py + 1) * part // 512
                 at = x, y, units(sx), units(sy), 0
-                known.track = self._track(square, now, at, known.pace)
-                known.rough = True
+                known.seq, known.ack, known.rough = seq, ack, True
+                known.track = self._track(square, written, at, known.pace)
 
-    def _leave(self, known: Known | None, event: list[Any], now: int) -> None:
+    def _leave(self, known: Known | None, event: Sequence[Any], now: int) -> None:
         id, seq = event[1:3]
-        if known is not None and event[0] == 2 and self.holds((event[3], event[4])):
-            known.seq, known.square, known.transit = seq, (event[3], event[4]), now + IN_TRANSIT
+        if known is not None and event[0] == LEAVE and self.holds((event[3], event[4])):
+            known.seq, known.square, known.place = seq, (event[3], event[4]), None
+            known.transit = now + IN_TRANSIT
             return
-        self.players.pop(id, None)
+        if known is not None:
+            self._remove(known, now)
         self.removed[id] = max(seq, self.removed.get(id, (0, 0))[0]), now + REMEMBERED
 
     def _enter(
         self,
-        square: tuple[int, int],
+        square: Square,
         sent: int,
         source: int,
-        entry: list[Any],
+        entry: Sequence[Any],
         now: int,
         again: bool = False,
     ) -> None:
         _, id, seq, ack, name, dimmed, slot = entry[:7]
         removed_seq, until = self.removed.get(id, (-1, 0))
         known = self.players.get(id)
-        if until > now and seq <= removed_seq:
-            return
         # A snapshot is complete, so its entry also counts if it has the seq that is known.
         if known is not None and (seq < known.seq or (seq == known.seq and not again)):
+            if not again:
+                # What it did there is told by that slot, before its leave.
+                self.places[square, source, slot] = known
             return
-        track = self._track(square, sent, entry[7:12], entry[13])
-        self.players[id] = Known(
-            id, seq, ack, name, dimmed, track, square, source, slot, *entry[12:15]
+        if until > now and seq <= removed_seq:
+            return
+        if known is not None:
+            known.place, known.over = None, now
+        track, place = self._track(square, sent, entry[7:12], entry[13]), (square, source, slot)
+        self.players[id] = self.places[place] = Known(
+            id, seq, ack, name, dimmed, track, square, place, *entry[12:15]
         )
 
     def _track(
-        self, square: tuple[int, int], sent: int, fields: Sequence[int], pace: int
+        self, square: Square, sent: int, fields: Sequence[int], pace: int
     ) -> tuple[int, ...]:
         x, y, dx, dy, age = fields
         span = self.side * 1024

@@ -1,32 +1,32 @@
-"""The bytes on a bot's socket: RFC 6455 frames, and the messages of docs/protocol.md.
+"""The client's side of docs/protocol.md, for all programs here that play: RFC 6455 frames, and the
+messages in them.
 
-It decodes each message by itself, and knows nothing of earlier ones: views.py and observer.py know
-which player a slot means.
+It decodes each message by itself, and knows nothing of earlier ones. It is written from that page
+alone and needs only msgpack, so that bot.py can be copied with it. model.py reads the same messages
+for those who judge, and neither knows the other.
 """
 
 import base64
 import os
 import ssl
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isqrt
 from random import getrandbits
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote
 
 import msgpack
 
 VERSION = 3
 HELLO, WALK, GO, HOME, VIEWPORT, SAY, PING, INVITE = range(1, 9)
-KEY = 10
-ACK = 14
-TICKET = 36
+KEY, ACK, DO, TICKET = 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
 TOLD, CELLS, MOVED = 45, 46, 48
-#: The kinds of events. A track is told as a record of a batch.
-ENTER, TRACK, LEAVE, GONE, SAID, EMOTED = range(6)
+#: The kinds of events: those above are the game's. A track is told as a record of a batch.
+ENTER, TRACK, LEAVE, GONE, SAID = range(5)
 
 TEXT, BINARY, CLOSE, WS_PING, WS_PONG = 1, 2, 8, 9, 10
 
@@ -89,50 +89,73 @@ def handshake(host: str, path: str, protocol: str = "flatlands", login: str = ""
     ).encode()
 
 
-class _Masks:
-    """The key that masks frames: its bytes; and for short messages, by the payload's size, the head
-    of the frame, which contains the key, and the payload's mask as a whole number."""
+class _Masks(dict[int, tuple[bytes, int]]):
+    """Size of a payload -> the head of its frame, which contains the key of the mask, and the mask
+    as a whole number; for the present key only."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.renew()
 
     def renew(self) -> None:
         """Choose another key."""
         self.key = getrandbits(32).to_bytes(4, "big")
-        self.heads = [bytes((0x80 | BINARY, 0x80 | size)) + self.key for size in range(126)]
-        self.masks = [self.mask(size) for size in range(126)]
+        self.clear()
 
-    def mask(self, size: int) -> int:
-        """Return the mask of a payload of `size` bytes."""
-        return int.from_bytes((self.key * (size // 4 + 1))[:size], "big")
+    def __missing__(self, size: int) -> tuple[bytes, int]:
+        key = self.key
+        length = bytes((0x80 | size,)) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
+        mask = int.from_bytes((key * (size // 4 + 1))[:size], "big")
+        self[size] = found = bytes((0x80 | BINARY,)) + length + key, mask
+        return found
 
 
 _masks = _Masks()
 
 
 def renew_key() -> None:
-    """Mask frames with another random key from now on.
-
-    A key for each frame protects proxies against pages, and would only cost time here.
-    """
+    """Mask frames with another random key from now on. A key protects proxies against pages, so
+    programs may keep one for many frames, which is cheaper."""
     _masks.renew()
 
 
 def client_frame(payload: bytes, opcode: int = BINARY) -> bytes:
     """Return a masked frame of a payload under 64 KiB."""
     size = len(payload)
-    number = int.from_bytes(payload, "big")
-    if size < 126 and opcode == BINARY:
-        return _masks.heads[size] + (number ^ _masks.masks[size]).to_bytes(size, "big")
-    masked = (number ^ _masks.mask(size)).to_bytes(size, "big")
-    if size < 126:
-        return bytes((0x80 | opcode, 0x80 | size)) + _masks.key + masked
-    return bytes((0x80 | opcode, 0xFE)) + size.to_bytes(2, "big") + _masks.key + masked
+    head, mask = _masks[size]
+    if opcode != BINARY:
+        head = bytes((0x80 | opcode,)) + head[1:]
+    return head + (int.from_bytes(payload, "big") ^ mask).to_bytes(size, "big")
 
 
 def message(*fields: Any) -> bytes:
     """Return a message, packed and framed."""
     return client_frame(msgpack.packb(fields))
+
+
+class Enter(NamedTuple):
+    """The fields of an enter event, or of an entry of a snapshot after its source. `values` are
+    what the game has of the player."""
+
+    id: int
+    seq: int
+    ack: int
+    name: str
+    dimmed: bool
+    slot: int
+    x: int
+    y: int
+    dx: int
+    dy: int
+    age: int
+    look: int
+    pace: int
+    values: Any
+
+    @classmethod
+    def read(cls, event: Any, first: int = 1) -> "Enter":
+        """Return what an event says, or an entry of a snapshot, whose `first` field is item 2."""
+        return cls(*event[first : first + 14])
 
 
 class Rules:
@@ -153,11 +176,10 @@ class Rules:
             return -(-abs(dx) * 1000 // (self._diagonal * pace // 100))
         return -(-isqrt(dx * dx + dy * dy) * 1000 // (self._speed * pace // 100))
 
-    def entered(self, square: Square, sent: int, event: tuple[Any, ...]) -> tuple[int, ...]:
-        """Return the track in an enter event, as `_track` does."""
-        x, y, dx, dy, age, _look, pace = event[7:14]
-        at = square[0] * self.span + x, square[1] * self.span + y
-        return self._track(*at, dx, dy, sent - age, pace)
+    def entered(self, square: Square, sent: int, enter: Enter) -> tuple[int, ...]:
+        """Return the track of a player that enters, as `_track` does."""
+        at = square[0] * self.span + enter.x, square[1] * self.span + enter.y
+        return self._track(*at, enter.dx, enter.dy, sent - enter.age, enter.pace)
 
     def tracked(self, square: Square, sent: int, record: "Record", pace: int) -> tuple[int, ...]:
         """Return the track in a record, which counts from the square's centre."""
@@ -267,20 +289,29 @@ def begin(payload: bytes) -> int:
 
 
 def kind(payload: bytes) -> int:
-    """Return a message's kind, or a number that is no kind of version 2."""
+    """Return a message's kind, or a number that is no kind of this version."""
     at = begin(payload)
     return payload[at] if at < len(payload) else -1
 
 
-def flush(
-    payload: bytes,
-) -> tuple[int, int, tuple[tuple[Any, ...], ...], tuple[tuple[Any, ...], ...]]:
+def unpack(payload: bytes) -> tuple[Any, ...]:
+    """Return a message: its kind and its fields, in which arrays are tuples. Raises BrokenFrame."""
+    try:
+        found = msgpack.unpackb(payload, use_list=False)
+    except ValueError as error:
+        raise BrokenFrame(f"the server sent a message that cannot be read: {error}") from error
+    if not isinstance(found, tuple):
+        raise BrokenFrame("the server sent a message that is no array")
+    return found
+
+
+def flush(message: Sequence[Any]) -> tuple[int, int, Sequence[Any], Sequence[Any]]:
     """Return a flush's number, its time and the fields of its batches and crowds.
 
     Raises BrokenFrame.
     """
     try:
-        _, number, now, batches, *more = msgpack.unpackb(payload, use_list=False)
+        _, number, now, batches, *more = message
     except ValueError as error:
         raise BrokenFrame(f"the server sent a flush that cannot be read: {error}") from error
     return number, now, batches, more[0] if more else ()

@@ -242,9 +242,9 @@ class Playing:
         """Apply a snapshot."""
         for entry in entries:
             self._enter((column, row), entry[0], sent, wire.Enter.read(entry, 2), again=True)
-        there = {entry[2] for entry in entries}
+        stay = self._leaving.keys() | {entry[2] for entry in entries}
         for player in list(self.players.values()):
-            if player.square == (column, row) and player.id not in self._leaving.keys() | there:
+            if player.square == (column, row) and player.id not in stay:
                 self._forget(player)
 
     def _hear(

@@ -154,7 +154,8 @@ class Enter(NamedTuple):
 
     @classmethod
     def read(cls, event: Any, first: int = 1) -> "Enter":
-        """Return what an event says, or an entry of a snapshot, whose `first` field is item 2."""
+        """Return the fields of an event, or of an entry of a snapshot, in which the `first` is item
+        2. Both may have more items at their ends."""
         return cls(*event[first : first + 14])
 
 

@@ -10,6 +10,7 @@ import pytest
 from flatlands import wire
 from flatlands.bot import Playing
 from tests.loadtest.test_reader import enter, record, wide
+from tests.server.client_frames import client_frame
 from tests.vectors import load
 
 
@@ -120,6 +121,19 @@ def test_a_record_counts_from_the_centre_of_its_square_and_an_enter_from_its_cor
     assert rules.tracked((-1, 2), 1000, found, 100) == (-8197, 40966, 5120, 0, 970, 1000)
     event = wire.Enter.read(enter(1, 1, 1, x=8187, y=8198, dx=5120, age=30))
     assert rules.entered((-1, 2), 1000, event) == (-8197, 40966, 5120, 0, 970, 1000)
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 300, 65_535])
+@pytest.mark.parametrize("opcode", [wire.TEXT, wire.BINARY, wire.WS_PONG])
+def test_a_frame_is_masked_by_the_present_key(size, opcode):
+    payload, keys = bytes(range(256)) * 256, set()
+    for _ in range(3):
+        wire.renew_key()
+        keys.add(wire._masks.key)
+        for _ in range(2):
+            expected = client_frame(opcode, payload[:size], key=wire._masks.key)
+            assert wire.client_frame(payload[:size], opcode) == expected
+    assert len(keys) > 1
 
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32, 2**53 - 1])

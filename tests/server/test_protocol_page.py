@@ -27,6 +27,7 @@ from flatlands.world.batches import Content, Corner
 from flatlands.world.events import Player
 from flatlands.world.grid import HEIGHTS, WIDTHS
 from flatlands.world.track import REACH, UNIT, Track
+from tests.server.client_frames import client_frame
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,8 +138,11 @@ def test_the_example_of_what_a_client_sends():
     messages = list(unpacker)
     told = [ast.literal_eval(line.replace("nil", "None")) for line in beside.split("\n") if line]
     assert messages == told
-    for message in messages:
-        assert protocol.read(msgpack.packb(message)) == message
+    packed = [msgpack.packb(message) for message in messages]
+    assert b"".join(packed) == sent
+    for message, payload in zip(messages, packed, strict=True):
+        assert protocol.read(payload) == message
+        assert wire.message(*message) == client_frame(wire.BINARY, payload, key=wire._masks.key)
     assert messages[0][1] == protocol.VERSION
 
 

@@ -288,17 +288,17 @@ class Field:
             player.id, player.ahead = fields[2], fields[3] - int(now * 1000)
         elif kind == wire.SNAPSHOT:
             _, column, row, _sent, entries = msgpack.unpackb(message)[:5]
-            for entry in entries:
-                if entry[1] == player.id:
-                    player.named = (column, row), entry[6]
+            for enter in (wire.Enter.read(entry, 2) for entry in entries):
+                if enter.id == player.id:
+                    player.named = (column, row), enter.slot
 
     def _note_answers(self, player: Player, batch: wire.Batch, now: float) -> None:
         """Note which of a player's own moves a batch answers."""
         answers = []
-        for event in batch.others:
-            if event[0] == wire.ENTER and event[1] == player.id:
-                player.named = batch.square, event[6]
-                answers.append(event[3])
+        for enter in (wire.Enter.read(it) for it in batch.others if it[0] == wire.ENTER):
+            if enter.id == player.id:
+                player.named = batch.square, enter.slot
+                answers.append(enter.ack)
         # Source 0 is the client's own node, and so the player's.
         if batch.source == 0 and player.named is not None and player.named[0] == batch.square:
             answers += [record[2] for record in batch.records if record[0] == player.named[1]]

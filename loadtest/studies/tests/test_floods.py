@@ -1,10 +1,13 @@
 """What players notice while strangers flood their server: a small run."""
 
 import json
+from types import SimpleNamespace
 
+import msgpack
 import pytest
 
 from flatlands.loadtest.studies import floods
+from tests.loadtest.test_reader import enter, record, snapshot
 
 
 @pytest.mark.load
@@ -26,3 +29,14 @@ def test_a_flood_that_players_notice_is_marked():
     row = {"pong before": 1.0, "pong": 51.0, "move before": 2.0, "move": 9.0, "lost": 0}
     assert floods._marks(row) == ""
     assert floods._marks({**row, "move": 53.0, "lost": 2}) == "missed, 2 lost their connection"
+
+
+def test_a_player_beside_floods_is_found_by_the_slot_that_a_snapshot_shows():
+    field = floods.Field.__new__(floods.Field)
+    field.moves = []
+    player = SimpleNamespace(id=50, flush=0, named=None, moves={7: 1.0})
+    field._take(player, snapshot((0, 0), enter(51, 1, 4), enter(50, 1, 3)), 2.0)
+    field._take(player, msgpack.packb([21, 1, 1000, [[0, 0, 0, 5, record(4, 2, 7)]]]), 3.0)
+    assert player.moves and not field.moves
+    field._take(player, msgpack.packb([21, 2, 1000, [[0, 0, 0, 5, record(3, 2, 7)]]]), 4.0)
+    assert field.moves == [3.0] and not player.moves

@@ -155,7 +155,7 @@ class Model:
     ) -> None:
         """Take a batch that was begun at the node time `sent`; of a crowd, `source` is -1."""
 
-    def note_event(self, square: Square, kind: int, id: int, seq: int, ack: int) -> None:
+    def note_event(self, kind: int, id: int, seq: int, ack: int) -> None:
         """Take an event of a held square before it is believed or ignored, or what a snapshot says
         of a player: SHOWN, or GONE. `ack` is 0 if the event has none. A sketch that tells nothing
         new is left out."""
@@ -166,7 +166,18 @@ class Model:
     def apply(self, message: Sequence[Any], now: int) -> None:
         """Apply a message that came at this time."""
         kind, *fields = message
-        if kind == 16:
+        # What comes most often comes first.
+        if kind == 21:
+            number, written, batches, crowds = (*fields[:4], [])[:4]
+            assert number > self.flush
+            self.flush = number
+            for batch in batches:
+                self._batch(now, written, *batch[:8])
+            for crowd in crowds:
+                self._crowd(now, written, *crowd)
+        elif kind == 46:
+            self._cells(*fields[:5])
+        elif kind == 16:
             self.welcome, self.id = fields, fields[1]
             self.side, self.speed, self.diagonal = fields[6:9]
             self._forget()
@@ -185,14 +196,6 @@ class Model:
         elif kind == 19:
             column, row, sent, entries = fields[:4]
             self._snapshot(column, row, sent, entries, now)
-        elif kind == 21:
-            number, written, batches, crowds = (*fields[:4], [])[:4]
-            assert number > self.flush
-            self.flush = number
-            for batch in batches:
-                self._batch(now, written, *batch[:8])
-            for crowd in crowds:
-                self._crowd(now, written, *crowd)
         elif kind == 22:
             self._forget()
             # Numbers of flushes may start over: the player may have been passed to another worker.
@@ -213,8 +216,6 @@ class Model:
                 self.found.append((values[0], values[1]))
             elif name == "board":
                 self.board = values
-        elif kind == 46:
-            self._cells(*fields[:5])
         elif kind == 44:
             self.host = (fields[0], fields[1])
         elif kind == 31:
@@ -271,12 +272,12 @@ class Model:
         square = (column, row)
         assert self.holds(square), f"a snapshot of {square}, which is not held"
         for source, *entry in entries:
-            self.note_event(square, SHOWN, *entry[1:4])
+            self.note_event(SHOWN, *entry[1:4])
             self._enter(square, sent, source, entry, now, again=True)
         present = {entry[2] for entry in entries}
         for player in list(self.players.values()):
             if player.square == square and player.transit is None and player.id not in present:
-                self.note_event(square, GONE, player.id, player.seq, 0)
+                self.note_event(GONE, player.id, player.seq, 0)
                 self._remove(player, now)
 
     def _batch(
@@ -294,7 +295,9 @@ class Model:
     ) -> None:
         assert replaced >= 0
         square, sent = (column, row), written - ago
-        records = [*RECORD.iter_unpack(tracks), *WIDE.iter_unpack(wide)]
+        records = list(RECORD.iter_unpack(tracks))
+        if wide:
+            records += WIDE.iter_unpack(wide)
         self.note_batch(square, source, sent, len(records) + len(others), replaced)
         if not self.holds(square):
             self.foreign += 1
@@ -313,18 +316,19 @@ class Model:
             else:
                 seq = known.seq - (known.seq - low_seq) % 256
                 ack = known.ack - (known.ack - low_ack) % 256
-            self.note_event(square, TRACK, known.id, seq, ack)
+            self.note_event(TRACK, known.id, seq, ack)
             if seq > known.seq and known.place == place:
                 at = x + half, y + half, dx, dy, age
                 known.seq, known.ack, known.rough = seq, ack, False
                 known.track = self._track(square, sent, at, known.pace)
         for event in others:
             kind = event[0]
-            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAY, EMOTE) else None
             if kind == ENTER:
-                self.note_event(square, kind, *event[1:4])
+                self.note_event(kind, *event[1:4])
                 self._enter(square, sent, source, event, now)
-            elif kind == SAY:
+                continue
+            known = self.players.get(event[1]) if kind in (LEAVE, GONE, SAY, EMOTE) else None
+            if kind == SAY:
                 if known is not None:
                     self.chat.append((known.name, event[2]))
             elif kind == EMOTE:
@@ -332,7 +336,7 @@ class Model:
                 if known is not None and len(event) > 2:
                     self.emotes.append((known.name, event[2]))
             elif kind in (LEAVE, GONE):
-                self.note_event(square, kind, event[1], event[2], 0)
+                self.note_event(kind, event[1], event[2], 0)
                 if known is None or event[2] > known.seq:
                     self._leave(known, event, now)
 
@@ -360,7 +364,7 @@ class Model:
             if not 0 < risen < 8:
                 continue
             seq, ack = known.seq + risen, known.ack + (marks // 16 - known.ack) % 16
-            self.note_event(square, TRACK, known.id, seq, ack)
+            self.note_event(TRACK, known.id, seq, ack)
             if known.place == place:
                 x, y = (2 * px + 1) * part // 512, (2 * py + 1) * part // 512
                 at = x, y, units(sx), units(sy), 0

@@ -44,10 +44,11 @@ class Observer(Model):
         #: When the message came that is being read; the row of its batch, or -1 for a snapshot; and
         #: whether the batch was begun before one that has come.
         self._now, self._row, self._late = 0, -1, False
-        #: (square, source) -> when the last batch was begun; (square, player) -> last seq in a
-        #: batch.
-        self._begun: dict[tuple[Square, int], int] = {}
-        self._seqs: dict[tuple[Square, int], int] = {}
+        #: Square -> source -> when the last batch was begun, and player -> last seq in a batch; and
+        #: the latter for the square of the batch that is being read.
+        self._begun: dict[Square, dict[int, int]] = {}
+        self._seqs: dict[Square, dict[int, int]] = {}
+        self._told: dict[int, int] = {}
         #: Squares that were a crowd. For these the server itself makes batches of moves that it
         #: tells exactly. It begins them when it writes them, and other batches before.
         self._crowds: set[Square] = set()
@@ -93,8 +94,8 @@ class Observer(Model):
         self._held_log.append((self._now, *self.held))
         self._crowds = {square for square in self._crowds if self.holds(square)}
         for table in (self._begun, self._seqs):
-            for key in [key for key in table if not self.holds(key[0])]:
-                del table[key]
+            for square in [square for square in table if not self.holds(square)]:
+                del table[square]
 
     def note_batch(
         self, square: Square, source: int, sent: int, events: int, replaced: int
@@ -102,24 +103,26 @@ class Observer(Model):
         """Log a batch, or the moves of a crowd."""
         self._row, self._late = len(self._rows), False
         self._rows.append((self._now, *square, events, replaced))
+        self._told = self._seqs.setdefault(square, {})
         if source < 0:
             if self.holds(square):
                 self._crowds.add(square)
             return
-        before = self._begun.get((square, source))
+        begun = self._begun.setdefault(square, {})
+        before = begun.get(source)
         if before is None or sent > before:
-            self._begun[square, source] = sent
+            begun[source] = sent
         elif square not in self._crowds:
             # The bot's own node begins a batch when the one before it has been published.
             self._late = sent < before - (ADJUSTED if source else 0)
 
-    def note_event(self, square: Square, kind: int, id: int, seq: int, ack: int) -> None:
+    def note_event(self, kind: int, id: int, seq: int, ack: int) -> None:
         """Log an event, and count it if it repeats the last one of its player, or is older."""
         if self._row < 0:
             if kind == SHOWN and id in self.players and seq <= self.players[id].seq:
                 return
         else:
-            before = self._seqs.get((square, id), -1)
+            before = self._told.get(id, -1)
             if kind == GONE:
                 newest = max(before, self.players[id].seq if id in self.players else 0)
                 if seq // INCARNATION < newest // INCARNATION:
@@ -134,7 +137,7 @@ class Observer(Model):
             if self._late or (seq < before and seq // INCARNATION == before // INCARNATION):
                 self.reordered += 1
             if seq > before:
-                self._seqs[square, id] = seq
+                self._told[id] = seq
         self._news.extend((self._now, id, self._dues.get(id, ack), kind, self._row, seq))
 
     def note_nobody(self) -> None:

@@ -404,7 +404,8 @@ def test_what_a_game_prints_is_not_taken_for_what_a_worker_says(tmp_path):
 
 def sources(client, which):
     """Return the nodes, as a client knows them, that have the players whose ids `which` accepts."""
-    return {player.source for id, player in client.model.players.items() if which(id)}
+    players = client.model.players.items()
+    return {player.place and player.place[1] for id, player in players if which(id)}
 
 
 # Neighbours at one worker.

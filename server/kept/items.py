@@ -397,26 +397,28 @@ class Items:
     def clear(self, square: Square) -> None:
         """Remove from a square what players may have written or left there: all that was not
         planted, or has a text."""
+        gone: list[Thing] = []
 
-        def question(store: Store) -> list[Thing]:
-            gone = []
+        def question(store: Store) -> None:
             for item in store.group(self.queue, name_of(square)):
                 found = self.read_thing(item.id, item.body)
                 if found is not None:
                     thing = found[0]
                     theirs = thing.wordy or thing.id.count(":") == 1
                     if theirs and store.take(self.queue, item.id, only=item.body) is not None:
-                        self.free(store, thing, item.body)
                         gone.append(thing)
-            return gone
+                        self.free(store, thing, item.body)
 
-        self.tell([], self.wait(question))
+        try:
+            self.wait(question)
+        finally:
+            self.tell([], gone)
 
     def clear_name(self, name: str) -> None:
         """Replace a name in all things and records."""
+        lie: list[Thing] = []
 
-        def question(store: Store) -> list[Thing]:
-            lie = []
+        def question(store: Store) -> None:
             for queue, item, one, waits in self._all(store):
                 if not (bad := one.named(name, NO_NAME)):
                     continue
@@ -425,9 +427,11 @@ class Items:
                 taken = store.take(queue, item.id, then, only=item.body)
                 if taken is not None and isinstance(after, Thing) and not waits:
                     lie.append(after)
-            return lie
 
-        self.tell(self.wait(question))
+        try:
+            self.wait(question)
+        finally:
+            self.tell(lie)
 
     def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
         """Yield all that this version of the game can read, with its queue and item, and whether it

@@ -12,14 +12,14 @@ import pytest
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
 from flatlands.server.kept.boards import FRESH
-from flatlands.server.kept.items import LEFT_WITHIN, LOOK_AFTER, MOST
+from flatlands.server.kept.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
 from flatlands.server.kept.keeper import Away, Keeper
 from flatlands.server.kept.reader import AGAIN
 from flatlands.server.kept.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.server.loop import Loop
 from flatlands.server.play import Play
 from flatlands.server.players.touches import NEVER, _comes_within
-from flatlands.stores.base import Item, Score
+from flatlands.stores.base import Item, Score, StoreError
 from flatlands.world.track import SPEED, UNIT, Track
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.things import KEY, Broken
@@ -967,6 +967,34 @@ def test_a_name_that_an_operator_clears_is_cleared_where_it_lies_and_where_it_wa
     assert [jar[6] for jar in lying(a).values()] == ["?"]
     harness.run(6000)
     assert [jar[6] for jar in lying(a).values()] == ["?", "?"]
+
+
+@pytest.mark.parametrize("order", ["clear", "clear_name"])
+def test_what_an_operator_cleared_before_the_store_failed_is_shown_to_all(
+    orchard, monkeypatch, order
+):
+    harness = orchard(play=Pantry)
+    a = keyed(harness, "Bad", (3, 7))
+    asks(harness, a, ["put"], ["put"])
+    before = lying(a)
+    store = harness.node.keeper.store
+    take, taken = store.take, []
+
+    def fail_after_one(queue, id, *rest, **more):
+        if taken and not id.startswith(OF):
+            raise StoreError("the disk is full")
+        taken.append(id)
+        return take(queue, id, *rest, **more)
+
+    monkeypatch.setattr(store, "take", fail_after_one)
+    with pytest.raises(Away):
+        getattr(harness.node.play, order)((0, 0) if order == "clear" else "Bad")
+    harness.run(100)
+    shown = [jar for id, jar in lying(a).items() if jar == before[id]]
+    assert len(before) == 2 and len(shown) == 1
+    assert sorted(row[6] for row in lying(a).values() if row not in shown) == (
+        [] if order == "clear" else ["?"]
+    )
 
 
 def test_a_touch_is_at_the_first_ms_at_which_the_thing_is_within_reach():

@@ -387,8 +387,6 @@ class Peers:
             if self.peers.pop(node, None) or self.dead.pop(node, None):
                 self._gone(node, True)
             return
-        # It may have come here from another broker.
-        self.incompatible.pop(node, None)
         peer = self._peer(node)
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every

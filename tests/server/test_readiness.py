@@ -142,17 +142,6 @@ def test_what_a_server_with_other_brokers_says_is_heard_but_not_believed(one, ca
     assert not host.loop.stats["malformed"] and a.model.linked
 
 
-def test_a_server_that_comes_to_these_brokers_is_believed_at_once(one):
-    [host] = one.hosts
-    other = one.host()
-    ours, other.broker.identity = other.broker.identity, "another ring"
-    one.run(3000)
-    assert other.node.id in host.node.peers.incompatible
-    other.broker.identity = ours
-    one.run(1100)
-    assert other.node.id in host.node.peers.peers and not host.node.peers.incompatible
-
-
 @pytest.mark.parametrize("forged", [False, True])
 def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, forged):
     def hear_what_cannot_be_read(harness):

@@ -217,12 +217,12 @@ class Views:
         scheme = self._bus.broker.url.partition(":")[0].partition("+")[0]
         return frame(
             protocol.totals(
-                *self._counts.totals(),
+                self._counts.totals(),
                 None if shown is None else len(shown),
                 nodes,
                 scheme,
-                *self._ground,
-                *self._walked(),
+                self._ground,
+                self._walked(),
             )
         )
 

@@ -352,24 +352,22 @@ def told(name: str, fields: Sequence[Any]) -> bytes:
     return _pack([TOLD, name, fields])
 
 
-def totals(  # noqa: PLR0913
-    people: int,
-    computers: int,
+def totals(
+    players: tuple[int, int],
     squares: int | None,
     nodes: int,
     broker: str,
-    seed: int,
-    side: int,
-    names: Sequence[str],
-    walked: int,
+    ground: tuple[int, int],
+    walked: tuple[Sequence[str], int],
 ) -> bytes:
-    """Pack how many players there are in the whole world, and on how many squares.
+    """Pack how many players there are in the whole world, (people, computer players), and on how
+    many squares.
 
-    `squares` is None if that is not known. `broker` is the name of what joins the nodes. `seed` and
-    `side`, in tiles, are those of the ground and of its squares. `names` are those of some of the
-    `walked` people who have walked here within a day.
+    `squares` is None if that is not known. `broker` is the name of what joins the nodes. `ground`
+    is its seed, and the side of its squares in tiles. `walked` has some names of those who have
+    walked here within a day, and how many people these are.
     """
-    return _pack([TOTALS, people, computers, squares, nodes, broker, seed, side, names, walked])
+    return _pack([TOTALS, *players, squares, nodes, broker, *ground, *walked])
 
 
 def dots(grain: int, fresh: bool, patches: Sequence[bytes]) -> bytes:

@@ -84,6 +84,9 @@ TOGETHER = {
     "rect": ["c0", "r0", "c1", "r1"],
     "welcome": protocol.Welcome._fields,
     "tail": ["tracks", "others", "replaced", "wide"],
+    "players": ["people", "computers"],
+    "ground": ["seed", "side"],
+    "walked": ["names", "walked"],
 }
 
 

@@ -81,35 +81,65 @@ class Operated(Protocol):
         """Return what /metrics shows."""
 
 
-def operator_pages(  # noqa: C901
-    server: Operated, orders: Orders, play: Play, token: str | None
-) -> Blueprint:
-    """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
-    pages = Blueprint("operators", __name__)
+class _Access:
+    """Decides who may see the numbers, and who may give orders: whoever has the token, if there is
+    one. What is only seen is shown to this machine, too."""
 
-    def has_token() -> bool:
-        sent = request.headers.get("Authorization", "").encode()
+    def __init__(self, server: Operated, token: str | None) -> None:
+        self._server, self._token = server, token
+
+    def may_see(self) -> bool:
+        """Return whether a request may be shown everything."""
+        return _is_local() or self._has_token()
+
+    def check_seeing(self) -> None:
+        """Abort a request that may not be shown everything."""
+        if not self.may_see():
+            self._refuse()
+
+    def check_ordering(self) -> None:
+        """Abort a request that may give no orders."""
+        if not self._has_token():
+            self._refuse()
+
+    def _has_token(self) -> bool:
+        sent, token = request.headers.get("Authorization", "").encode(), self._token
         return token is not None and hmac.compare_digest(sent, f"Bearer {token}".encode())
 
-    def may_see() -> bool:
-        return _is_local() or has_token()
-
-    def refuse() -> None:
-        server.stats["admin_refused"] += 1
-        log_line(
-            "refused", how="admin", code=403 if token is None else 401, address=request.remote_addr
-        )
-        if token is None:
-            abort(_answer(403, "This is for this machine only: set ADMIN_TOKEN to open it."))
-        answer = _answer(401, "Send the header Authorization: Bearer and the admin token.")
+    def _refuse(self) -> None:
+        self._server.stats["admin_refused"] += 1
+        code = 403 if self._token is None else 401
+        log_line("refused", how="admin", code=code, address=request.remote_addr)
+        if self._token is None:
+            abort(_answer(code, "This is for this machine only: set ADMIN_TOKEN to open it."))
+        answer = _answer(code, "Send the header Authorization: Bearer and the admin token.")
         answer.headers["WWW-Authenticate"] = "Bearer"
         abort(answer)
+
+
+def operator_pages(server: Operated, orders: Orders, play: Play, token: str | None) -> Blueprint:
+    """Return the pages /readyz, /stats, /metrics and /admin; `token` opens the last three."""
+    pages, access = Blueprint("operators", __name__), _Access(server, token)
+    _show_numbers(pages, access, server, orders)
+    _take_orders(pages, access, server, orders, play)
+
+    @pages.after_request
+    def fresh(response: Response) -> Response:
+        # A proxy must neither keep these pages nor show them to others.
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    return pages
+
+
+def _show_numbers(pages: Blueprint, access: _Access, server: Operated, orders: Orders) -> None:
+    """Add the pages that only show something."""
 
     @pages.get("/readyz")
     def readyz() -> tuple[Response, int]:
         reasons = server.readiness()
         shown: dict[str, Any] = {"ready": not reasons}
-        if may_see():
+        if access.may_see():
             # The reasons name brokers and nodes, which only operators may know.
             shown |= {"reasons": reasons, **server.about()}
             if warnings := server.warnings():
@@ -121,20 +151,23 @@ def operator_pages(  # noqa: C901
 
     @pages.get("/stats")
     def stats() -> Response:
-        if not may_see():
-            refuse()
+        access.check_seeing()
         return jsonify(server.show_stats(_turn().sleep))
 
     @pages.get("/metrics")
     def metrics() -> Response:
-        if not may_see():
-            refuse()
+        access.check_seeing()
         return Response(server.show_metrics(_turn().sleep), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _take_orders(
+    pages: Blueprint, access: _Access, server: Operated, orders: Orders, play: Play
+) -> None:
+    """Add the pages by which orders are given."""
 
     @pages.post("/admin/<deed>")
     def order(deed: str) -> Response:
-        if not has_token():
-            refuse()
+        access.check_ordering()
         kind, who, seconds = _read(deed)
         log.warning("admin: %s %r for %d s, ordered from %s", deed, who, seconds, _by())
         orders.give(kind, who, seconds)
@@ -142,8 +175,7 @@ def operator_pages(  # noqa: C901
 
     @pages.post("/admin/drain")
     def drain() -> Response:
-        if not has_token():
-            refuse()
+        access.check_ordering()
         if "minutes" in request.args:
             abort(_answer(400, "A drain has no minutes: it ends with the server."))
         if not server.drain(_turn().sleep):
@@ -153,8 +185,7 @@ def operator_pages(  # noqa: C901
 
     @pages.post("/admin/clear")
     def clear() -> Response:
-        if not has_token():
-            refuse()
+        access.check_ordering()
         if "name" in request.args:
             name = clean(request.args["name"], NAME_LIMIT)
             if name is None:
@@ -170,8 +201,7 @@ def operator_pages(  # noqa: C901
 
     @pages.post("/admin/undo")
     def undo() -> Response:
-        if not has_token():
-            refuse()
+        access.check_ordering()
         squares, owner = _squares(), request.args.get("owner")
         if owner is not None:
             told = (_owner(owner), *squares, _by())
@@ -184,14 +214,6 @@ def operator_pages(  # noqa: C901
         answer = _answer(405, "Orders are given by POST: curl -X POST.")
         answer.headers["Allow"] = "POST"
         return answer
-
-    @pages.after_request
-    def fresh(response: Response) -> Response:
-        # A proxy must neither keep these pages nor show them to others.
-        response.headers["Cache-Control"] = "no-store"
-        return response
-
-    return pages
 
 
 def _turn() -> Turn:

@@ -497,7 +497,7 @@ class Layer:
         missing = there.apply(known.pack(before=self.since()))
         self.adopt(square, pack((place, *known.get(place)) for place in missing))
 
-    def keep(self) -> None:  # noqa: C901
+    def keep(self) -> None:
         """Put what was written into the store, and read how many tiles have which value."""
         now = self.loop.now()
         # A node that receives no square does not ask.
@@ -540,17 +540,21 @@ class Layer:
 
         def failed() -> None:
             tell()
-            for who, places in self._asked.items():
-                self._since.setdefault(who, set()).update(places)
             self._oldest = min(self._oldest, oldest)
-            # In the order in which they were written, so that each has the value before it.
-            later, self._written = self._written, {}
-            for some in (given, later):
-                for square, writes in some.items():
-                    for place, write in writes.items():
-                        _add(self.rule, self._waiting(square), place, write)
+            self._keep_later(given)
 
         self.keeper.ask(question, answered, failed)
+
+    def _keep_later(self, given: dict[Square, dict[int, Write]]) -> None:
+        """Let writes that the store did not take wait once more, before those that came since."""
+        for who, places in self._asked.items():
+            self._since.setdefault(who, set()).update(places)
+        # In the order in which they were written, so that each has the value before it.
+        later, self._written = self._written, {}
+        for some in (given, later):
+            for square, writes in some.items():
+                for place, write in writes.items():
+                    _add(self.rule, self._waiting(square), place, write)
 
     def finish(self) -> bool:
         """Put what is left into the store, since that is about to be closed; return whether nothing

@@ -129,12 +129,9 @@ class Items:
             raise ValueError(f"{one!r} is of no kind of which the game has Records")
         return queue, group_of(one.id)
 
-    def put(self, some: Iterable[Thing | Record]) -> list[tuple[str, Item]]:
-        """Return the items, as (queue, item), for things and records that were
-        checked. The versions of all kinds must be known."""
-        return [self._item(one) for one in some]
-
-    def _item(self, one: Thing | Record) -> tuple[str, Item]:
+    def item(self, one: Thing | Record) -> tuple[str, Item]:
+        """Return the queue and the item of something that was checked. The versions of all kinds
+        must be known."""
         queue, group = self._place_of(one)
         if isinstance(one, Thing) and one.after:
             return queue, Item(one.id, one.after, "", self.pack(one, waits=True))
@@ -189,8 +186,8 @@ class Items:
         return column // self._grid.side, row // self._grid.side
 
     def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
-        """Yield what lies in some squares, for the Reader. It waits for the store."""
-        self.learn(store)
+        """Yield what lies in some squares, as (square, row). It waits for the store. The versions
+        of all kinds must be known."""
         for item in store.group(self.queue, *map(name_of, squares)):
             if (found := self.read_thing(item.id, item.body)) is not None:
                 square = square_of(item.group)
@@ -280,7 +277,7 @@ class Items:
         following, points = self._following(then), list(scores)
 
         def question(store: Store) -> bool:
-            items = [*also, *self.put(following)]
+            items = [*also, *map(self.item, following)]
             for body in self._bodies(store, one, group):
                 if store.take(queue, one.id, items, points, only=body) is not None:
                     self.free(store, one, body)
@@ -292,9 +289,9 @@ class Items:
         if taken:
             self._loop.stats["things_taken"] += len(gone)
             self.tell(following, gone)
-        for thing in () if taken else gone:
+        elif gone:
             # This node has missed that another player took it.
-            self._replicas.read(self.square(thing))
+            self._replicas.read(self.square(gone[0]))
         return taken
 
     def _bodies(self, store: Store, one: Thing | Record, group: str) -> Iterator[bytes]:
@@ -326,7 +323,7 @@ class Items:
             if not fits or (after.id, after.tile) != (before.id, before.tile) or after is before:
                 raise ValueError(f"{before!r} becomes what its again() returns, where it lies")
             changed.extend(self.checked([after], left=True))
-            return self._item(changed[0])[1]
+            return self.item(changed[0])[1]
 
         self.wait(lambda store: store.change(self.queue, thing.id, make, name_of(square)))
         if not changed:
@@ -372,7 +369,7 @@ class Items:
             for place in thing.places:
                 store.take(self.queue, place)
             raise Refused("room", NO_ROOM, None)
-        store.put(self.queue, [self._item(thing)[1]])
+        store.put(self.queue, [self.item(thing)[1]])
 
     def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
         """Take a place of an owner or a square for a thing; return whether one was free."""

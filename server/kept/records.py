@@ -109,8 +109,7 @@ class Records(Generic[_R]):
         return self._items.take(record, then)
 
     def _item(self, record: _R) -> Item:
-        [(_queue, item)] = self._items.put([record])
-        return item
+        return self._items.item(record)[1]
 
     def _read(self, item: Item | None) -> _R | None:
         return cast(_R | None, self._items.read_record(self.kind, item))

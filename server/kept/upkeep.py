@@ -64,7 +64,7 @@ class Upkeep:
         if self._plant is not None:
             cells = {cell for square in squares for cell in self._cells(square)}
             seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]
-            parts = [seeds[at : at + 1000] for at in range(0, len(seeds), 1000)]
+            parts = [seeds[at : at + BATCH_LIMIT] for at in range(0, len(seeds), BATCH_LIMIT)]
             if sum(store.put(self._queue, part) for part in parts):
                 self._growing.set(self._loop.now())
         yield from self._items.fetch(store, squares)
@@ -137,7 +137,7 @@ class Upkeep:
         squares = {name_of(items.square(thing)) for thing in (*coming, *ended) if not thing.after}
 
         def question(store: Store) -> set[tuple[str, bytes]]:
-            then = [*items.put(coming), *((self._queue, item) for item in also)]
+            then = [*map(items.item, coming), *((self._queue, item) for item in also)]
             # If this node was slow, another one has it, or a player has changed it.
             if store.done(self._queue, [id], then) and over is not None:
                 items.free(store, over, items.pack(over))

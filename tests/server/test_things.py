@@ -263,7 +263,7 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     # A planted thing may have got a text from a player.
     note = Egg((6, 6))
     [note] = harness.node.play.items.checked([note], (0, 0))
-    item = harness.node.play.items._item(note)[1]
+    item = harness.node.play.items.item(note)[1]
     harness.node.keeper.store.put(ORCHARD, [item])
     harness.hosts[1].node.play.clear((0, 0))
     harness.run(100)

@@ -55,8 +55,9 @@ def main() -> int:
         answers = os.dup(1)
         os.dup2(2, 1)
     settings = options.read(sys.argv[1:])
-    if settings.lock_fd is not None:
-        # What a game starts may outlive it, and does not play it.
+    if settings.lock_fd is not None and settings.listen_fd is None:
+        # What a game starts may outlive it, and does not play it. Workers get the option, and not
+        # the descriptor.
         os.set_inheritable(settings.lock_fd, False)
     logs.set_up(settings.log_level, settings.log_format, settings.worker, settings.short_addresses)
     stopping = Event()

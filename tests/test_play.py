@@ -75,6 +75,17 @@ def test_a_game_can_be_played_again_once_whoever_played_it_was_killed(game):
         second.end()
 
 
+def test_workers_do_not_care_which_number_the_lock_has(game):
+    # Whoever plays it has many files open, as an editor may have.
+    crowded = (
+        "import os, sys; from flatlands.__main__ import main; "
+        "[os.open(os.devnull, os.O_RDONLY) for _ in range(60)]; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", crowded, "play", ".", "--port", "0", "--workers", "2"]
+    with Program(command, "play", folder=game, environment=HERE) as program:
+        program.ready(r"http://localhost:\d+", PATIENCE)
+
+
 def test_what_a_game_has_started_does_not_play_it(game):
     pids = game.parent / "pids"
     start = f"""import subprocess

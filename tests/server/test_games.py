@@ -100,6 +100,10 @@ def has(line):
         ("import no_such_module\n", "paint.py, line 1: ModuleNotFoundError: No module named"),
         ("class Game: pass\n", "has no class Game that inherits from flatlands.Game"),
         ("", "has no class Game that inherits from flatlands.Game"),
+        (
+            "from flatlands import Game\nclass Mine(Game): pass\n",
+            "has no class Game that inherits from flatlands.Game",
+        ),
         (None, "there is no game at "),
         (OWN.replace("__init__", "on_step"), "options, alone) must be on_step(self, me, tiles)"),
         (f"{OWN}\n\nclass Late(Engine):\n    floor = Cells('late')\n", "paint.py, line"),

@@ -22,8 +22,8 @@ from typing import Any
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from flatlands.loadtest.kit.processes import Program
+from games.flatlands.tests.browser import acts
 from games.flatlands.tests.browser.acts import enter
-from tests.browser import acts
 from tests.browser.pages import ARGUMENTS, chromium, wait_for
 from tests.nginx import nginx
 from tests.processes import serving

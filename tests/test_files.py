@@ -237,14 +237,59 @@ def test_nothing_is_loaded_from_another_host():
             assert url.startswith("http://www.w3.org/"), f"{path.name}: {url}"
 
 
-def test_all_links_between_pages_lead_somewhere():
+def pages():
+    """Return all pages of the docs."""
     folders = "docs", "examples", "games"
-    pages = [
+    return [
         *ROOT.glob("*.md"),
         *(page for name in folders for page in ROOT.glob(f"{name}/**/*.md")),
     ]
-    assert len(pages) > 40
-    for page in pages:
+
+
+#: Programs without options.
+PLAIN = re.compile(
+    r"flatlands\.compiled|examples\.|\.snake\.bot|\.connections\.report|pip|pydoc|pytest|venv"
+)
+
+
+def commands():
+    """Return the programs that pages name, each with the options that they name with it."""
+    found = {}
+    for page in pages():
+        text = page.read_text().replace("\\\n", "") if page.name != "CHANGELOG.md" else ""
+        for program, options in re.findall(
+            r"python3? ((?:-m loadtest\.studies [a-z]+|-m [\w.]*\w"
+            r"|loadtest/\w+\.py(?: (?:compare|join))?))\b([^`|#;&\n]*)",
+            text,
+        ):
+            if not PLAIN.search(program):
+                found.setdefault(program, set()).update(re.findall(r"(?<= )--[a-z-]+", options))
+    return found
+
+
+def test_pages_name_commands():
+    found = commands()
+    assert len(found) > 15 and "--compare" in found["loadtest/bots.py"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("program", "options"), commands().items(), ids=commands())
+def test_a_command_that_a_page_names_begins_and_has_the_options_named_there(program, options):
+    ended = python(*program.split(), "--help")
+    assert ended.returncode == 0, ended.stderr
+    assert options <= set(re.findall(r"--[a-z-]+", ended.stdout))
+
+
+def test_only_the_two_programs_of_the_server_open_a_broker_and_a_store():
+    for name in ("open_broker", "open_store"):
+        files = (ROOT / "server").rglob("*.py")
+        users = {str(file.relative_to(ROOT)) for file in files if name in file.read_text()}
+        assert users == {"server/__main__.py", "server/query/__main__.py"}
+
+
+def test_all_links_between_pages_lead_somewhere():
+    assert len(pages()) > 40
+    for page in pages():
         links = re.findall(r"\]\((?!https?:)([^)#\s]+)[^)]*\)", page.read_text())
         assert [link for link in links if not (page.parent / link).exists()] == [], page
 

@@ -7,6 +7,7 @@ had to wait at most: that is the longest turn of the event loop, and only means 
 other program runs.
 """
 
+import argparse
 import random
 import sys
 import tempfile
@@ -121,7 +122,8 @@ def measure() -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure and print; return the exit code."""
+    argparse.ArgumentParser(prog="python -m bench.questions", description=__doc__).parse_args()
     terminal = Terminal()
 
     def run() -> int:

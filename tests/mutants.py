@@ -749,7 +749,7 @@ def summary(tried: Sequence[dict[str, Any]]) -> None:
 
 def main() -> int:
     """Try as many mutants as the command line says; return the exit code."""
-    options = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     options.formatter_class = argparse.RawDescriptionHelpFormatter
     options.add_argument("--seed", type=int, default=1, help="which mutants (default: 1)")
     options.add_argument("--count", type=int, default=60, help="how many (default: 60)")

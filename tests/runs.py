@@ -50,7 +50,9 @@ def git(*command: str) -> str:
 
 def main() -> int:
     """Run the tests as often as the options say; return the exit code of the last run."""
-    options = argparse.ArgumentParser(description="Run make test several times in a row.")
+    options = argparse.ArgumentParser(
+        prog="python -m tests.runs", description="Run make test several times in a row."
+    )
     options.add_argument("--times", type=int, default=10, help="how often at most (default: 10)")
     options.add_argument("--busy", action="store_true", help="beside a process that takes a core")
     chosen = options.parse_args()

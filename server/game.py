@@ -189,8 +189,10 @@ class Part:
         It is called once in the world for each touch, at the player's node, and may wait: somebody
         else may have taken the thing by then. The same thing can be touched again once the player
         has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
-        passes the player to another one. While 16 calls about the player are waiting, it is tried
-        again every second. Computer players, and players whose connection is lost, touch nothing.
+        passes the player to another one. What the player itself changes (`me.change`, or `me.take`
+        with `then`) it does not touch by that: it must come again. While 16 calls about the player
+        are waiting, it is tried again every second. Computer players, and players whose connection
+        is lost, touch nothing.
         """
 
     def on_meet(self, me: Any, other: Seen) -> None:

@@ -179,7 +179,12 @@ class Me(Known):
         play = self._node.play
         points = [play.boards.score(board, self.owner, n) for board, n in scores if self.owner]
         names = [play.boards.entry(self.owner, self.id, self.name)] if points else []
-        return bool(play.items.take(thing, then, points, names))
+        some = list(then)
+        taken = bool(play.items.take(thing, some, points, names))
+        for one in some if taken else ():
+            if isinstance(one, Thing) and one.id == thing.id and not one.after:
+                self._made(one)
+        return taken
 
     def leave(self, *things: Thing) -> None:
         """Leave things on their tiles. The log says who has left one with a text. It waits for the
@@ -220,7 +225,16 @@ class Me(Known):
         method waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
         """
         self._check()
-        return self._node.play.items.change(thing, how)
+        changed = self._node.play.items.change(thing, how)
+        if changed is not None:
+            self._made(changed)
+        return changed
+
+    def _made(self, thing: Thing) -> None:
+        """Note that the player has made what lies somewhere from now on, and does not touch it."""
+        touches = self._node.movement.touches
+        if touches is not None and self.here:
+            touches.made(self._resident, thing.id, thing.version)
 
     def record(self) -> None:
         """Record the player's way from now on, for `recorded`, and forget what was recorded before.

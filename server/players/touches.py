@@ -67,8 +67,9 @@ class Touches:
         self._there: dict[Square, list[_Near]] = {}
         #: Resident -> when it comes near to something next, and what that is.
         self._next: dict[Resident, tuple[int, list[_Near]]] = {}
-        #: Resident -> the ids and versions of what it has touched and is still near.
-        self._touched: dict[Resident, set[tuple[str, int]]] = {}
+        #: Resident -> id -> version of what it has touched, or made itself, and is still near.
+        #: Versions of a thing only grow.
+        self._touched: dict[Resident, dict[str, int]] = {}
         self._due = Agenda(loop, self._come)
 
     def follow(self, resident: Resident, track: Track) -> None:
@@ -83,6 +84,11 @@ class Touches:
         self._settle(resident, now)
         self._plan(resident, resident.track, now)
 
+    def made(self, resident: Resident, id: str, version: int) -> None:
+        """Note that a resident itself has made this version of a thing, before that lies there. So
+        a hook that changes what is touched is not called again by its own change."""
+        self._touched.setdefault(resident, {})[id] = version
+
     def _settle(self, resident: Resident, until: int) -> None:
         """Touch all that a resident has come near to on its track by a time."""
         while (following := self._next.get(resident)) is not None and following[0] <= until:
@@ -96,10 +102,10 @@ class Touches:
                 heard = self._squares.get(square)
                 there = heard is not None and heard.things.get(thing.id) == thing
                 if there and _is_within(x - at_x, y - at_y, reach + ROUNDED):
-                    touched = self._touched.setdefault(resident, set())
-                    touched.add((thing.id, thing.version))
+                    touched = self._touched.setdefault(resident, {})
+                    touched[thing.id] = thing.version
                     if not self._on_touch(resident, square, thing):
-                        touched.discard((thing.id, thing.version))
+                        touched.pop(thing.id, None)
                         failed = True
             # Each round is later than the one before, so there is a last one.
             self._plan(resident, resident.track, due + (TRY_AGAIN if failed else 1))
@@ -116,14 +122,14 @@ class Touches:
         soonest = NEVER
         near: list[_Near] = []
         touched = self._touched.pop(resident, None)
-        still: set[tuple[str, int]] | None = None
+        still: dict[str, int] | None = None
         for one in beside:
             _square, thing, at_x, at_y, reach = one
             away_x, away_y = x - at_x, y - at_y
-            if touched is not None and (thing.id, thing.version) in touched:
+            if touched is not None and thing.version <= touched.get(thing.id, -1):
                 if _is_within(away_x, away_y, reach + LEFT):
-                    still = still or set()
-                    still.add((thing.id, thing.version))
+                    still = still or {}
+                    still[thing.id] = touched[thing.id]
                     continue
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:

@@ -176,6 +176,55 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
     assert isinstance(game.touched[2][2], Egg)
 
 
+def test_a_player_does_not_touch_what_it_has_changed_itself_until_it_comes_again(orchard):
+    class Painted(Orchard):
+        def on_touch(self, me, thing):
+            self.touched.append((self.node.loop.now(), me.id, thing))
+            if len(self.touched) < 9:
+                me.change(thing, lambda now: now.again(colour=now.colour % 7 + 1))
+
+    harness = orchard(play=Painted)
+    game = harness.game_of()
+    client = at(harness, "a", (2, 0))
+    client.walk(1, 0)
+    harness.run(600)
+    client.walk(0, 0)
+    harness.run(2000)
+    assert [thing.colour for *_, thing in game.touched] == [1]
+    assert lying(client)["Apple:0:0:0"][5] == 2
+    # It walks there and back without leaving, and then leaves.
+    for dx in (1, -1, -1, 1):
+        client.walk(dx, 0)
+        harness.run(250 if len(game.touched) < 2 and dx else 100)
+    client.walk(0, 0)
+    harness.run(1000)
+    assert len(game.touched) == 1
+    client.go(*middle((1, 0)))
+    harness.run(2000)
+    client.go(*middle((5, 0)))
+    harness.run(2000)
+    assert [thing.colour for *_, thing in game.touched] == [1, 2]
+
+
+def test_what_one_player_changes_is_touched_again_by_another_beside_it(orchard):
+    class Painted(Orchard):
+        def on_touch(self, me, thing):
+            self.touched.append((self.node.loop.now(), me.name, thing))
+
+        @action(rate=10, burst=20)
+        def paint(self, me):
+            thing = next(one for one in self.things_in((0, 0)) if one.tile == (5, 0))
+            me.change(thing, lambda now: now.again(colour=3))
+
+    harness = orchard(play=Painted)
+    game = harness.game_of()
+    clients = [at(harness, name, (5, 0)) for name in "ab"]
+    assert [(who, thing.colour) for _, who, thing in game.touched] == [("a", 1), ("b", 1)]
+    clients[0].send(35, "paint", [])
+    harness.run(1000)
+    assert [(who, thing.colour) for _, who, thing in game.touched[2:]] == [("b", 3)]
+
+
 def test_a_thing_that_appears_beside_a_player_is_touched(orchard):
     harness = orchard(nodes=2)
     stands = at(harness, "a", (8, 8))

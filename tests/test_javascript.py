@@ -13,7 +13,7 @@ from tests.vectors import load, make
 def test_the_pages_pure_modules_in_node():
     node = shutil.which("node")
     assert node, "node is not on this machine: make test installs it, or says what to install"
-    tests = [*ROOT.glob("tests/js/*.test.js"), *ROOT.glob("games/*/tests/js/*.test.js")]
+    tests = [*ROOT.glob("tests/js/*.test.js"), *ROOT.glob("games/**/tests/js/*.test.js")]
     assert len(tests) > 30
     ended = subprocess.run(
         [node, "--import", "./tests/js/modules.js", "--test-timeout", "60000", "--test", *tests],

@@ -1,11 +1,12 @@
 """Emotes: what a player shows without words, and the sparks of two who wave to each other. Only
 pages know what each number looks like."""
 
+from collections.abc import Callable
+from typing import Any
+
 from flatlands import Me, Part, Records, action, number
-from flatlands.games.flatlands.book.notes import LINES, Note, note
-from flatlands.games.flatlands.events import Emote
-from flatlands.games.flatlands.walkers.errands import WAVE
-from flatlands.server.game import Game
+from flatlands.games.flatlands.events import WAVE, Emote
+from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import NUMBER
 
@@ -15,13 +16,15 @@ WITHIN, NEAR, DAY = 5000, 16, 24 * 3600 * 1000
 
 
 class Emotes(Part):
-    """Emotes, and the sparks of two who wave to each other."""
+    """Emotes, and the sparks of two who wave to each other. Others may want to know who has made
+    which emote: they add to `emoted` of the game."""
 
     events = (Emote,)
     notes = Records(Note)
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Any) -> None:
         super().__init__(game)
+        self._emoted: list[Callable[[Me, int], None]] = game.emoted
         #: Players that waved here within WITHIN ms, and when, the latest last.
         self._waved: dict[int, int] = {}
 
@@ -34,6 +37,8 @@ class Emotes(Part):
             self._forget_waves()
             self._waved.pop(me.id, None)
             self._waved[me.id] = self.now()
+        for tell in self._emoted:
+            tell(me, emote)
 
     @action(rate=0.5, burst=5, address=(1 / 5, 120))
     def spark(self, me: Me, other: int = number(OTHERS_FROM, NUMBER)) -> None:

@@ -1,46 +1,37 @@
-"""Flatlands: puts the parts of the game together, and keeps the names that the title shows."""
+"""Flatlands: puts the parts of the game together, and keeps the names that the title shows.
 
-from flatlands.games.flatlands.blooms.blooms import Blooms
-from flatlands.games.flatlands.book.almanac import Almanac
-from flatlands.games.flatlands.book.book import Book
-from flatlands.games.flatlands.cairns.cairns import Cairns
-from flatlands.games.flatlands.echoes.echoes import Echoes
-from flatlands.games.flatlands.ember.ember import Relay
-from flatlands.games.flatlands.gardens.gardens import Gardens
-from flatlands.games.flatlands.gardens.paths import Paths
-from flatlands.games.flatlands.gems.gems import Gems
-from flatlands.games.flatlands.landmarks.finders import Finders
+A part is a folder beside this file, whose `__init__.py` lists its classes in PARTS. Without the
+folder the game does without the part: nothing else names it.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from flatlands import Me, Part
+from flatlands.games.flatlands.emotes import Emotes
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
-from flatlands.games.flatlands.twins.twins import Twins
 from flatlands.games.flatlands.walkers.herd import Herd
 from flatlands.games.flatlands.walkers.stage import DEER_FROM
-from flatlands.games.flatlands.walkers.walkers import Walkers
 from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.node import Node
+
+
+def _found() -> list[type[Part]]:
+    """Return the classes of the parts that there are, in the order of their folders' names."""
+    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
+    folders = [import_module(f"{__package__}.{name}") for name in names if name != "tests"]
+    return [part for folder in folders for part in getattr(folder, "PARTS", ())]
 
 
 class Game(game.Game):
     """See server/game.py."""
 
     page = "page"
-    parts = (
-        Gems,
-        Cairns,
-        Twins,
-        Finders,
-        Relay,
-        Blooms,
-        Book,
-        Almanac,
-        Walkers,
-        Echoes,
-        Paths,
-        Gardens,
-        Search,
-    )
+    parts = (Emotes, *_found(), Search)
     wild_from = DEER_FROM
     #: All computer players, some of which this node may keep; set by the part Walkers.
     herd: Herd
@@ -48,6 +39,8 @@ class Game(game.Game):
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)
         self.today = Today(node)
+        #: What parts call when a player has made an emote; they may wait.
+        self.emoted: list[Callable[[Me, int], None]] = []
 
     def walked(self) -> Walked:
         """Return who has walked here today."""

@@ -7,11 +7,11 @@ from typing import Any
 import gevent
 import msgpack
 
-from flatlands.games.flatlands.book.notes import LASTS, Note
-from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.landmarks.finders import MARK, Carved
 from flatlands.games.flatlands.landmarks.finders import QUEUE as FINDERS
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.notes import LASTS, Note
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.kept.boards import NAMES, board_name, read_entry
 from flatlands.server.kept.items import QUEUE, RECORDS
 from flatlands.server.query.tables import Row, Source, Table, items, place

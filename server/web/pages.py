@@ -73,6 +73,38 @@ def laid_over(*folders: Path) -> dict[str, Path]:
     }
 
 
+def parts_beside(page: Path) -> dict[str, Path]:
+    """Return the folders with the page's modules of a game's parts, by the names of the parts: a
+    part is a folder beside that of the page, and has page/index.js."""
+    found = sorted(page.parent.glob("*/page/index.js"))
+    return {index.parent.parent.name: index.parent for index in found}
+
+
+def _contents(folder: Path, page: Path | None) -> dict[str, bytes]:
+    """Return all files by their paths, such as /index.html: those of a folder, those of a game's
+    page laid over them, and those of its parts, with the names of the parts before theirs; and two
+    that are made of the parts: /parts.js has their modules, and /parts.css all their style sheets.
+    """
+    folders = [folder] if page is None else [folder, page]
+    contents = {f"/{name}": path.read_bytes() for name, path in laid_over(*folders).items()}
+    parts = {} if page is None else parts_beside(page)
+    contents |= {
+        f"/{part}/{name}": path.read_bytes()
+        for part, beside in parts.items()
+        for name, path in laid_over(beside).items()
+    }
+    if parts:
+        imports = [f"import * as {part} from './{part}/index.js';\n" for part in parts]
+        script = "".join([*imports, f"export const PARTS = [{', '.join(parts)}];\n"])
+        contents["/parts.js"] = script.encode()
+    contents["/parts.css"] = b"".join(
+        content
+        for name, content in contents.items()
+        if name.endswith(".css") and name.split("/")[1] in parts
+    )
+    return contents
+
+
 def _named(joined: str, contents: Collection[str]) -> tuple[str, list[str]]:
     """Return the module and the style sheets that a page names between its marks. Raises
     ValueError, with a sentence for its author, if they are not among its `contents`."""
@@ -98,7 +130,8 @@ class Files:
 
     The page's modules and style sheets are joined to one file each. With `?debug` in its address it
     loads them one by one. If the server `forgets`, the page says so too. The files of a game's
-    `page` replace those with the same names. Pieces of the `ground` are served below
+    `page` replace those with the same names, and each part of the game that has a page of its own
+    is served below its name: see docs/games.md. Pieces of the `ground` are served below
     /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
     `machines`.
     """
@@ -117,8 +150,7 @@ class Files:
         self._application = application
         self._machines = machines
         self._ground = ground
-        folders = [folder] if page is None else [folder, page]
-        contents = {f"/{name}": path.read_bytes() for name, path in laid_over(*folders).items()}
+        contents = _contents(folder, page)
         before, single, after = contents["/index.html"].split(JOINED)
         modules = {n[1:]: c.decode() for n, c in contents.items() if n.endswith(".js")}
         main, sheets = _named(single.decode(), contents)

@@ -1,5 +1,8 @@
 // ESLint's recommended rules, and no shadowed names, for the page and for its tests in node; what
-// server/web/joined.py needs of the page's modules; and which of these know nothing of the browser.
+// server/web/joined.py needs of the page's modules; which of these know nothing of the browser; and that
+// nothing imports a part.
+
+import { existsSync, readdirSync } from 'node:fs';
 
 import js from '@eslint/js';
 import globals from 'globals';
@@ -22,20 +25,32 @@ const JOINED = [
 // only them, and what is in their own folder.
 const PURE = (`protocol msgpack terrain track replica walk names clock state scene lying faces day regions
   landmarks ember relay places emotes footsteps atlas borders leading near keys route twins echoes grown
-  blooms`).split(/\s+/);
+  notes ordered events blooms`).split(/\s+/);
+
+// The parts of Flatlands: each is a folder with its own page.
+const FLATLANDS = new URL('../../games/flatlands/', import.meta.url);
+const PARTS = readdirSync(FLATLANDS).filter((name) => existsSync(new URL(`${name}/page/index.js`, FLATLANDS)));
 
 export default [
   js.configs.recommended,
   { rules: { 'no-shadow': 'error' } },
   {
-    files: ['static/**', 'games/*/page/**'],
+    files: ['static/**', 'games/*/page/**', 'games/*/*/page/**'],
     languageOptions: { globals: globals.browser },
     rules: { 'no-restricted-syntax': ['error', ...JOINED] },
   },
   {
-    files: PURE.flatMap((name) => [`static/${name}.js`, `games/flatlands/page/${name}.js`]),
+    files: PURE.flatMap((name) => [`static/${name}.js`, `games/flatlands/page/${name}.js`,
+      `games/flatlands/*/page/${name}.js`]),
     rules: { 'no-restricted-globals': ['error', 'document', 'window', 'navigator', 'fetch', 'WebSocket',
       'localStorage', 'sessionStorage', 'OffscreenCanvas'] },
+  },
+  {
+    files: ['games/flatlands/page/**', 'games/flatlands/*/page/**'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [{
+      regex: `^\\.\\.?/(${PARTS.join('|')})/`,
+      message: 'Nothing imports a part but itself, so that whoever deletes its folder has the page without it.',
+    }] }] },
   },
   {
     files: ['games/flatlands/page/view/**', 'games/flatlands/page/hud/**'],
@@ -44,5 +59,5 @@ export default [
       message: 'view/ and hud/ import only modules that know nothing of the browser, and their own folder.',
     }] }] },
   },
-  { files: ['tests/js/**', 'games/*/tests/js/**'], languageOptions: { globals: globals.nodeBuiltin } },
+  { files: ['tests/js/**', 'games/**/tests/js/**'], languageOptions: { globals: globals.nodeBuiltin } },
 ];

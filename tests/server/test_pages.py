@@ -1,6 +1,7 @@
 """The page's files, as they are served from memory."""
 
 import gzip
+import re
 
 import pytest
 from flask import Blueprint
@@ -54,6 +55,37 @@ def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     assert own.get("/joined.css").data == b"body { color: red }"
     assert own.get("/art/tree.svg").status_code == 200 == own.get("/net.js").status_code
     assert own.get("/").data.split(b"/v/")[0] != get("").data
+
+
+def test_a_game_has_the_pages_of_its_parts_and_one_script_of_all_of_them(tmp_path):
+    def write(name, text):
+        path = tmp_path / "game" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    write("page/own.js", "import { PARTS } from './parts.js';\nPARTS;\nexport const OWN = 1;\n")
+    write("page/day.js", "export const DAY = 1;\n")
+    write(
+        "page/index.html",
+        '<!-- base --><!-- joined --><link rel="stylesheet" href="parts.css">'
+        '<script type="module" src="own.js"></script><!-- joined -->',
+    )
+    assert served(page=tmp_path / "game" / "page").get("/joined.css").data == b""
+    for part in ("owls", "cats"):
+        write(f"{part}/page/index.js", "import { DAY } from '../day.js';\nexport const IT = DAY;\n")
+        write(f"{part}/page/{part}.css", f".{part} {{}}\n")
+    write("tests/page/other.js", "")
+    page = served(page=tmp_path / "game" / "page")
+    assert page.get("/parts.js").data.decode() == (
+        "import * as cats from './cats/index.js';\nimport * as owls from './owls/index.js';\n"
+        "export const PARTS = [cats, owls];\n"
+    )
+    script = page.get("/joined.js").data.decode()
+    first, *between, last, main = re.findall("^// (.*)", script, re.M)
+    assert (first, last, main) == ("day.js", "parts.js", "own.js")
+    assert sorted(between) == ["cats/index.js", "owls/index.js"]
+    assert page.get("/joined.css").data == b".cats {}\n.owls {}\n"
+    assert page.get("/owls/index.js").status_code == 200
 
 
 @pytest.mark.parametrize(

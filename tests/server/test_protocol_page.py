@@ -101,18 +101,22 @@ def test_the_table_of_what_the_server_sends():
         assert fields.split(", ") == (fields_of(getattr(protocol, name)) or [""]), name
 
 
-#: The events and the things of Flatlands, by their numbers.
-EVENTS = [event for part in Game.parts for event in part.events]
-OWN = {n: declare(kind) for n, kind in enumerate(EVENTS, max(peer_protocol.EVENTS) + 1)}
-LYING = {n: declare(kind) for n, kind in enumerate(k for part in Game.parts for k in part.things)}
+def test_the_table_of_events():
+    rows = {
+        number: ", ".join(kind.make._fields[1:]) for number, kind in peer_protocol.EVENTS.items()
+    }
+    assert {int(cells[0]): cells[2] for cells in table(4)} == rows
 
 
-@pytest.mark.parametrize(
-    ("which", "kinds"), [(4, peer_protocol.EVENTS), ("Events", OWN), ("Things", LYING)]
-)
-def test_the_tables_of_events_and_of_things(which, kinds):
-    rows = {number: ", ".join(kind.make._fields[1:]) for number, kind in kinds.items()}
-    assert {int(cells[0]): cells[2] for cells in table(which)} == rows
+@pytest.mark.parametrize("which", ["events", "things"])
+def test_the_tables_of_what_flatlands_adds(which):
+    """By their names: a page learns their numbers when it is welcomed."""
+    rows = dict(re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", section(which.title()), re.M))
+    kinds = [declare(kind) for part in Game.parts for kind in getattr(part, which)]
+    assert len(kinds) > 1
+    assert {name: fields for name, fields in rows.items() if name != "name"} == {
+        kind.make.__name__.lower(): ", ".join(kind.make._fields[1:]) for kind in kinds
+    }
 
 
 def test_the_items_of_a_batch():

@@ -20,7 +20,7 @@ from gevent import subprocess
 
 from flatlands import Me
 from flatlands.games.flatlands.cairns.cairns import Cairns
-from flatlands.games.flatlands.gems.gems import BOARD
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.squares.peers import Load
 from flatlands.world.grid import SIDE
 from flatlands.world.track import UNIT, Heading

@@ -13,7 +13,8 @@ import gevent
 import msgpack
 
 from flatlands import Away, Me
-from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
+from flatlands.games.flatlands.gems.gems import Gem, Gems
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.boards import board_name, owner_of
 from flatlands.server.kept.items import QUEUE

@@ -16,8 +16,8 @@ from typing import Any
 import msgpack
 
 from flatlands.games.flatlands.echoes.run import packed
-from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
-from flatlands.games.flatlands.landmarks.posts import SIDES, Posts
+from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
+from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.model import RECORD, SKETCH, WIDE, Model
 from flatlands.server.things import middle_of
 from flatlands.world.sketches import join

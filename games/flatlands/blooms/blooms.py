@@ -8,16 +8,16 @@ done or nothing, and once a day. Nothing looks at players that do not dance, nor
 where there are fewer than three people.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from flatlands import Away, Me, Record, Records, Thing, action, flag, number, text
-from flatlands.games.flatlands.book.notes import MARK, note
-from flatlands.games.flatlands.emotes import Emotes
+from flatlands import Away, Me, Part, Record, Records, Thing, flag, number, text
+from flatlands.games.flatlands.events import DANCE
+from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.texts import NAME_LIMIT
 
-#: The emote that is a dance, and how many people it takes.
-DANCE, DANCERS = 4, 3
+#: How many people it takes.
+DANCERS: Final = 3
 
 #: ms for which each of them must have danced, and the most ms between two emotes of one dance.
 #: The page allows a dance every 1250 ms, and shows each dance for 2600.
@@ -76,16 +76,18 @@ def danced(dancers: list[Dancer], player: int, mark: str, now: int) -> list[Danc
     return sorted([*others, Dancer(player, mark, since, now)], key=lambda one: one.since)[:KNOWN]
 
 
-class Blooms(Emotes):
-    """Emotes, and the squares in which three people have danced."""
+class Blooms(Part):
+    """The squares in which three people have danced."""
 
     things = (Bloom,)
-    dances = Records(Dance)
+    dances, notes = Records(Dance), Records(Note)
 
-    @action(rate=1, burst=5)
-    def emote(self, me: Me, emote: int = number(1, 255)) -> None:
-        """Make an emote, which may be a dance. A muted player makes none."""
-        super().emote(me, emote)
+    def __init__(self, game: Any) -> None:
+        super().__init__(game)
+        game.emoted.append(self._emoted)
+
+    def _emoted(self, me: Me, emote: int) -> None:
+        """Count an emote of a player that is a dance."""
         if emote == DANCE and me.owner:
             try:
                 self._dance(me)

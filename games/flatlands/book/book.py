@@ -5,7 +5,7 @@ tells anybody of somebody else's book.
 """
 
 from flatlands import Me, Part, Records, action
-from flatlands.games.flatlands.book.notes import LINES, MARK, Note
+from flatlands.games.flatlands.notes import LINES, MARK, Note
 
 
 class Book(Part):

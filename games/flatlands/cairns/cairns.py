@@ -6,7 +6,7 @@ say.
 
 from flatlands import Me, Part, Records, Refused, Thing, action, number
 from flatlands import text as line
-from flatlands.games.flatlands.book.notes import LINES, MARK, Note, note
+from flatlands.games.flatlands.notes import LINES, MARK, Note, note
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.world.terrain import PLAZA

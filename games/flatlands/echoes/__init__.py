@@ -1,1 +1,5 @@
 """Races from signpost to signpost, against the best run so far."""
+
+from flatlands.games.flatlands.echoes.echoes import Echoes
+
+PARTS = (Echoes,)

@@ -9,9 +9,9 @@ never knows who has planted what: the layer of cells does, for operators.
 from typing import Final
 
 from flatlands import Cells, Me, Part, Record, Records, Refused, action, every, number, text
-from flatlands.games.flatlands.book.notes import LINES, Note, note
-from flatlands.games.flatlands.gems.gems import BOARD
-from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
+from flatlands.games.flatlands.notes import LINES, Note, note
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
 from flatlands.world.terrain import CELL, CLEARING, GRASS, SAND, WOOD

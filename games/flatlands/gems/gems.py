@@ -1,43 +1,20 @@
 """Gems: they lie near the paths. A player that walks over one gets it; later it lies elsewhere."""
 
 import random
-from collections.abc import Iterator
 
 from flatlands import Me, Part, Thing, action
-from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN, Terrain
+from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
+from flatlands.world.terrain import BLOCKED, HIGH
 from flatlands.world.track import Tile
 
-#: The board of gems, and the most people on it that a page is sent.
-BOARD, LENGTH = "gems", 10
+#: The most people on the board that a page is sent.
+LENGTH = 10
 
-#: The most tiles, along each axis, from a gem to the straight line between two waypoints, and the
-#: number of random places that are tried.
-ASIDE, TRIES = 6, 16
+#: The number of random places that are tried for a gem.
+TRIES = 16
 
 #: The kinds of tiles on which no gem lies.
 BARRED = BLOCKED | HIGH
-
-
-def beside_paths(terrain: Terrain, cell: Tile, tries: int) -> Iterator[Tile]:
-    """Yield up to `tries` random tiles of a cell near its paths."""
-    i, j = cell
-    edges = sorted(terrain.edges(i, j))
-    for _ in range(tries):
-        x0, y0, x1, y1 = random.choice(edges)
-        part = random.random()
-        column = round(x0 + (x1 - x0) * part) + random.randint(-ASIDE, ASIDE)
-        row = round(y0 + (y1 - y0) * part) + random.randint(-ASIDE, ASIDE)
-        inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
-        # On the plaza newcomers would have it at once, and the border of the plaza is decorated.
-        if inside and column * column + row * row > (PLAZA_WITHIN + 2) ** 2:
-            yield column, row
-
-
-def is_planted(thing: Thing, each: int) -> bool:
-    """Return whether a thing is one of the `each` things of its kind that every cell has."""
-    # The cell may have had more before; a stranger at the broker may have made up an id.
-    number = thing.id.rpartition(":")[2]
-    return number.isdecimal() and int(number) < each
 
 
 class Gem(Thing, reach=0.7, lasts=24 * 3600):

@@ -8,8 +8,8 @@ published: only the player that finds a landmark is told.
 """
 
 from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.book.notes import LINES, Note, note
-from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
+from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT

@@ -4,29 +4,29 @@
 import { secondsOf } from './echoes.js';
 import { KINDS as GROWN } from './grown.js';
 import { forBrowser } from './keep.js';
-import { wayTo } from './near.js';
+import { fromPlaza } from './near.js';
+import { placeAt } from './notes.js';
 import { ordinalOf } from './places.js';
 import { PART } from './landmarks.js';
 
-/** A line as the server tells it: kind, node time in ms, somebody's name or "", and three numbers.
- * @typedef {[string, number, string, number, number, number]} Row */
+/** @typedef {import('./notes.js').Note} Note */
+/** @typedef {import('./notes.js').Row} Row */
 /** A line: `sign` is its picture (ICONS in hud/element.js), and `place`, in tiles, what it is about.
  * @typedef {{ kind: string, at: number, sign: string, text: string,
  * place: { x: number, y: number, name: string } | null }} Line */
 /** An entry of the almanac: kind, somebody's name or "", three numbers, and words or "".
  * @typedef {[string, string, number, number, number, string]} Entry */
 /** @typedef {import('./landmarks.js').Landmarks} Landmarks */
-/** @typedef {Line['place']} Place */
+/** @typedef {import('./notes.js').Place} Place */
 
 const DAY = 86_400_000;                   // ms
 const SEEN_KEY = 'flatlands.book';        // node time, ms, of the newest line that was seen
 
-/** What is said of each kind of line: `sum` of several, `say` of one. `others`: somebody else has done it, maybe
- * while the player was away. A new kind gets an entry here.
- * @type {Record<string, { sign: string, sum: [string, string], others?: boolean,
- * say: (row: Row, landmarks: Landmarks) => [string, Place] }>} */
+/** What is said of kinds of lines, by their places in the sums.
+ * @type {Record<string, Omit<Note, 'kind'> & { at: number }>} */
 const KINDS = {
   landmark: {
+    at: 10,
     sign: 'flag',
     sum: ['landmark', 'landmarks'],
     say: ([, , , n, i, j], landmarks) => {
@@ -36,11 +36,13 @@ const KINDS = {
     },
   },
   cairn: {
+    at: 20,
     sign: 'cairn',
     sum: ['cairn', 'cairns'],
     say: ([, , , , x, y]) => [`You left a cairn ${fromPlaza(x, y)}.`, placeAt(x, y, 'your cairn')],
   },
   stone: {
+    at: 30,
     sign: 'cairn',
     sum: ['stone from others', 'stones from others'],
     others: true,
@@ -48,6 +50,7 @@ const KINDS = {
       placeAt(x, y, 'your cairn')],
   },
   hand: {
+    at: 40,
     sign: 'flame',
     sum: ['landmark lit', 'landmarks lit'],
     say: ([, , who, n, i, j], landmarks) => {
@@ -58,28 +61,26 @@ const KINDS = {
     },
   },
   plant: {
+    at: 50,
     sign: 'flower',
     sum: ['garden', 'gardens'],
     say: ([, , , n, x, y]) => [`You planted ${GROWN[n - 1]?.many ?? 'something'} ${fromPlaza(x, y)}.`,
       placeAt(x, y, 'your garden')],
   },
   twin: {
+    at: 60,
     sign: 'gem',
     sum: ['twin gem', 'twin gems'],
     say: ([, , who, , x, y]) => [`You and ${who} opened twin stones ${fromPlaza(x, y)}.`, null],
   },
   spark: {
+    at: 70,
     sign: 'emote',
     sum: ['spark', 'sparks'],
     say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
   },
-  bloom: {
-    sign: 'flower',
-    sum: ['square in bloom', 'squares in bloom'],
-    say: ([, , who, , x, y]) => [`You, ${who} and a third danced until a square bloomed ${fromPlaza(x, y)}.`,
-      placeAt(x, y, 'where you danced')],
-  },
   echo: {
+    at: 90,
     sign: 'race',
     sum: ['race won', 'races won'],
     say: (row, landmarks) => {
@@ -88,6 +89,7 @@ const KINDS = {
     },
   },
   beaten: {
+    at: 100,
     sign: 'race',
     sum: ['race lost', 'races lost'],
     others: true,
@@ -143,19 +145,27 @@ export function almanacOf(entries, landmarks) {
   });
 }
 
+/** Let a state know what is said of the kinds of lines that are known here.
+ * @param {import('./state.js').State} state */
+export function addNotes({ notes }) {
+  for (const [kind, { at, ...note }] of Object.entries(KINDS)) notes.add(at, { kind, ...note });
+}
+
 /** Return the lines of a book, as the server tells them, in words. What this page does not know is left out.
- * @param {Row[]} rows @param {Landmarks} landmarks @returns {Line[]} */
-export function linesOf(rows, landmarks) {
-  return rows.filter(([kind]) => Object.hasOwn(KINDS, kind)).map((row) => {
-    const [kind, at] = row, [text, place] = KINDS[kind].say(row, landmarks);
-    return { kind, at, sign: KINDS[kind].sign, text, place };
+ * @param {Row[]} rows @param {import('./state.js').State} state @returns {Line[]} */
+export function linesOf(rows, { notes, landmarks }) {
+  return rows.flatMap((row) => {
+    const [kind, at] = row, note = notes.all.find((each) => each.kind === kind);
+    if (note === undefined) return [];
+    const [text, place] = note.say(row, landmarks);
+    return [{ kind, at, sign: note.sign, text, place }];
   });
 }
 
 /** Return how many lines there are of each kind: [picture, number, word].
- * @param {Line[]} lines @returns {[string, number, string][]} */
-export function sumsOf(lines) {
-  return Object.entries(KINDS).flatMap(([kind, { sign, sum: [one, many] }]) => {
+ * @param {Line[]} lines @param {import('./state.js').State} state @returns {[string, number, string][]} */
+export function sumsOf(lines, { notes }) {
+  return notes.all.flatMap(({ kind, sign, sum: [one, many] }) => {
     const n = lines.filter((line) => line.kind === kind).length;
     return n === 0 ? [] : [[sign, n, n === 1 ? one : many]];
   });
@@ -163,11 +173,11 @@ export function sumsOf(lines) {
 
 /** Return what others have done since this was last asked in this browser, the newest first: nothing when it is
  * asked for the first time.
- * @param {Line[]} lines @returns {Line[]} */
-export function sinceSeen(lines) {
+ * @param {Line[]} lines @param {import('./state.js').State} state @returns {Line[]} */
+export function sinceSeen(lines, { notes }) {
   const seen = Number(forBrowser.get(SEEN_KEY) ?? NaN);
   forBrowser.set(SEEN_KEY, String(Math.max(seen || 0, ...lines.map(({ at }) => at))));
-  return lines.filter(({ kind, at }) => KINDS[kind].others === true && at > seen);
+  return lines.filter(({ kind, at }) => at > seen && notes.all.some((each) => each.kind === kind && each.others === true));
 }
 
 /** Return where the course of a row begins, where it leads, and in what time it was run.
@@ -176,12 +186,6 @@ function courseOf([, , , n, i, j], landmarks) {
   const post = landmarks.post(i, j), course = post && landmarks.courses(post).find(({ side }) => side === n % 4);
   const from = post && placeAt(post.x, post.y, 'the signpost where it begins');
   return { from, name: course?.name ?? 'a signpost', time: secondsOf(Math.floor(n / 4)) };
-}
-
-/** Return in words where a tile is. */
-function fromPlaza(x, y) {
-  const way = wayTo(x, y);
-  return way === 'here' ? 'on the plaza' : `${way} of the plaza`;
 }
 
 function daysOf(ms) {
@@ -194,8 +198,4 @@ function daysOf(ms) {
 function landmarkOf(i, j, landmarks) {
   const { x, y, name } = landmarks.of(i, j) ?? { x: i * PART, y: j * PART, name: 'a landmark' };
   return placeAt(x, y, name);
-}
-
-function placeAt(x, y, name) {
-  return { x: x + 0.5, y: y + 0.5, name };
 }

@@ -2,7 +2,6 @@
 // sent to the server. The server's answers are in session.js.
 
 import { unitsAt } from './client.js';
-import { Blooms } from './blooms.js';
 import { Discoveries } from './discoveries.js';
 import { isWavedTo, WAVE } from './emotes.js';
 import { isComputer } from './faces.js';
@@ -45,8 +44,8 @@ const HOME_WALKS = 39;                    // tiles along each axis: nearer than 
 
 export class Controls {
   /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
-   * @param {Sound} sound */
-  constructor(state, session, hud, view, sound) {
+   * @param {Sound} sound @param {import('./events.js').Events} events */
+  constructor(state, session, hud, view, sound, events) {
     this.state = state;
     this.session = session;
     this.client = session.client;
@@ -54,6 +53,7 @@ export class Controls {
     this.hud = hud;
     this.view = view;
     this.sound = sound;
+    this.events = events;
     this.guide = new Guide();
     this.leading = new Leading();
     /** @type {{ x: number, y: number } | null} Where the mouse or a finger is held on the world, in css
@@ -69,7 +69,6 @@ export class Controls {
     this.relay = new Relay(state, session.client, hud, sound);
     this.races = new Races(state, session, hud, sound);
     this.garden = new Planting(state, session.client, hud, sound);
-    this.blooms = new Blooms();
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
@@ -83,13 +82,8 @@ export class Controls {
     this.sought = [[], [], []];
     this.seeking = 0;                     // the timer until the server is asked
     hud.setSound(sound.on, sound.sings);
-    session.onHeard = (id, emote) => this.#heard(id, emote);
-    session.onSpark = (other) => {
-      sound.spark();
-      if (!isComputer(other)) this.client.do.spark(other);
-    };
     session.onTwin = () => sound.twin();
-    session.onGo = (x, y, name) => this.goToPlace(x, y, name);
+    this.#listen();
     const { on } = session.client;
     on.told('sought', (text, people, cairns, marks = []) => {
       this.sought = [people.filter(([id]) => id !== state.own?.id), cairns, marks];
@@ -98,6 +92,47 @@ export class Controls {
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
     on.told('finders', (column, row, place, of, first) =>
       this.discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
+  }
+
+  /** Do what the player wants by the panels, and what happens. */
+  #listen() {
+    const { events, sound } = this;
+    events.on('say', (text) => this.say(text));
+    events.on('home', () => this.goHome());
+    events.on('grid', () => this.toggleGrid());
+    events.on('invite', () => {
+      this.invite();
+    });
+    events.on('sound', () => this.toggleSound());
+    events.on('mute', (id, muted) => this.mute(id, muted));
+    events.on('follow', (id) => this.follow(id));
+    events.on('unfollow', () => this.unfollow());
+    events.on('near', () => this.openNear());
+    events.on('find', (text) => this.openNear(text));
+    events.on('emote', (emote) => this.emote(emote));
+    events.on('wave back', () => this.waveBack());
+    events.on('go', (x, y, name) => this.goToPlace(x, y, name));
+    events.on('you', () => this.openYou());
+    events.on('appear', (name, look) => this.appear(name, look));
+    events.on('unaim', () => this.endAim());
+    events.on('heard', (id, emote) => this.#heard(id, emote));
+    events.on('spark', (other) => {
+      sound.spark();
+      if (!isComputer(other)) this.client.do.spark(other);
+    });
+    events.on('scores', () => this.scores());
+    events.on('build', (text) => this.build(text));
+    events.on('stone', () => this.stone());
+    events.on('hide', () => this.hide());
+    events.on('close cairn', () => this.closeCairn());
+    events.on('race', () => this.races.next());
+    events.on('stop race', () => this.races.stop());
+    events.on('book', () => this.openBook());
+    events.on('almanac', () => this.openAlmanac());
+    events.on('sow', (kind) => this.garden.sow(kind));
+    events.on('purse', () => this.garden.ask());
+    this.hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true,
+      at: 50, act: () => this.openCairn() });
   }
 
   /** Follow what the player does, and show the cairn that it reads; called in each frame. */
@@ -114,7 +149,7 @@ export class Controls {
     this.relay.frame();
     this.races.look(performance.now());
     this.garden.frame();
-    this.#showBloom();
+    this.events.emit('frame');
     this.#showCairn();
     this.#showMissing();
   }
@@ -398,18 +433,10 @@ export class Controls {
     this.hud.cairnCard.show(cairn.thing, may, { ...tip, below });
   }
 
-  /** Tell of a square that blooms, once. */
-  #showBloom() {
-    const told = this.blooms.look(this.state);
-    if (told === null) return;
-    this.sound.spark();
-    if (this.blooms.read(this.state) === null) this.hud.toast(told);
-  }
-
   /** Say what is missing on the stone where the player stands, and let it hum. */
   #showMissing() {
     const { state, hud, sound } = this, now = performance.now();
-    hud.notes.waiting(missing(state) ?? this.blooms.read(state) ?? this.blooms.missing(state));
+    hud.notes.waiting(missing(state) ?? state.lacks.first((lack) => lack(state)));
     const { on = 0, other = null } = state.stones ?? {};
     if (on === 0 || now < this.hummedAt + HUM_EVERY) return;
     this.hummedAt = now;

@@ -21,11 +21,12 @@ export class Grown {
     /** @type {Map<string, Uint8Array>} By 'col:row' of a square: the looks of its tiles, row by row. */
     this.squares = new Map();
     this.side = 1;                        // of a square, in tiles
-    /** @type {Map<string, string>} By 'col:row' of a square that blooms: the id of what makes it bloom, which decides how. */
-    this.blooms = new Map();
     /** @type {{ x: number, y: number }[]} The tiles whose looks have changed, the latest last, and */
     this.changes = [];
     this.forgotten = 0;                   // how many came before these
+    /** @type {(x: number, y: number) => string} Returns '' for a tile, or, where flowers are strewn over the ground, what
+     * decides how. */
+    this.blooming = () => '';
   }
 
   /** Take a message, once the client has: CELLS, and those after which the client knows less.
@@ -59,13 +60,9 @@ export class Grown {
     if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
   }
 
-  /** Let a square, 'col:row', bloom, whose side is `side` tiles; with the id '' it no longer does. */
-  bloom(key, id, side) {
-    if (id === (this.blooms.get(key) ?? '')) return;
+  /** Note that a whole square, 'col:row', looks different now. `side` is its length in tiles. */
+  change(key, side) {
     const [col, row] = key.split(':').map(Number);
-    this.side = side;
-    if (id === '') this.blooms.delete(key);
-    else this.blooms.set(key, id);
     for (let y = 0; y < side; y += APART) {
       for (let x = 0; x < side; x += APART) this.changes.push({ x: col * side + x, y: row * side + y });
     }
@@ -74,11 +71,6 @@ export class Grown {
   #at(x, y) {
     const { side } = this, col = Math.floor(x / side), row = Math.floor(y / side);
     return this.squares.get(`${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
-  }
-
-  /** Return the id of what makes the square of a tile bloom, or ''. */
-  blooming(x, y) {
-    return this.blooms.get(`${Math.floor(x / this.side)}:${Math.floor(y / this.side)}`) ?? '';
   }
 
   /** Return how worn a tile is: 0, 1 if that can be seen, or 2 if it is a road. */

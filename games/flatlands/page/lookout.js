@@ -41,8 +41,8 @@ export class Lookout {
   /** `live` shows the map alone, and nobody plays.
    * @param {State} state @param {import('./hud/hud.js').Hud} hud
    * @param {import('./view/atlas.js').AtlasView} drawing @param {import('./net.js').Net} net
-   * @param {import('./spectator.js').Spectator} spectator */
-  constructor(state, hud, drawing, net, spectator, live) {
+   * @param {import('./spectator.js').Spectator} spectator @param {boolean} live @param {import('./events.js').Events} events */
+  constructor(state, hud, drawing, net, spectator, live, events) {
     this.state = state;
     this.hud = hud;
     this.drawing = drawing;
@@ -78,6 +78,10 @@ export class Lookout {
     this.askedAt = -Infinity;
     this.openedAt = 0;
     this.at = 0;
+    events.on('map', () => this.open());
+    events.on('zoom', (factor) => this.zoom(factor));
+    events.on('whole', () => this.whole());
+    events.on('close map', () => this.close());
     this.#listen();
   }
 

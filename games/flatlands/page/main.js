@@ -1,14 +1,17 @@
-// The game: makes the state, the drawing, the panels, the session and the controls, and connects
-// them. Only this module knows all the others.
+// The game: makes the state, the drawing, the panels, the session and the controls, connects them, and installs the
+// parts of the game. Only this module knows all the others, and none knows the parts.
 
+import { addNotes } from './book.js';
 import { Client } from './client.js';
 import { Controls } from './controls.js';
+import { Events } from './events.js';
 import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
 import { KINDS } from './kinds.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
+import { PARTS } from './parts.js';
 import { advanceScene } from './scene.js';
 import { Session } from './session.js';
 import { Sound } from './sound.js';
@@ -19,6 +22,21 @@ import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
 import { Portrait, propPicture, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
+
+/**
+ * What a part of the game is given when it is installed. It adds what it has to the lists of these, such as `steps` of the
+ * state, and listens to what happens. A list is in the order of the numbers with which parts add to it.
+ * @typedef {object} Game
+ * @property {Client} client      what the server tells, and what it can be asked for: `on`, `do`
+ * @property {Events} events      what happens in the page: see events.js
+ * @property {State} state        what is drawn
+ * @property {View} view          draws it: has a list of kinds of things, `lying`
+ * @property {Minimap} minimap
+ * @property {Hud} hud            the panels
+ * @property {Session} session
+ * @property {Controls} controls
+ * @property {Sound} sound
+ */
 
 const READINGS_EVERY = 250;               // ms
 const MINIMAP = 160, MINIMAP_SMALL = 88;  // css px
@@ -31,53 +49,24 @@ const small = matchMedia('(pointer: coarse), (max-width: 640px), (max-height: 48
 const stillness = matchMedia('(prefers-reduced-motion: reduce)');
 const client = new Client(randomLook), { net } = client;
 const state = new State(client);
-const view = new View(canvas, state.terrain, KINDS);
-const deeds = KINDS.flatMap(({ deed }) => deed === undefined ? []
-  : { ...deed, lasts: true, act: () => deed.act(controls) });
+const events = new Events();
+const view = new View(canvas, state.terrain);
 const minimap = new Minimap(document.getElementById('minimap'));
-const hud = new Hud(document.getElementById('hud'), {
-  start: (name, look) => session.start(name, look),
-  say: (text) => controls.say(text),
-  home: () => controls.goHome(),
-  grid: () => controls.toggleGrid(),
-  invite: () => controls.invite(),
-  sound: () => controls.toggleSound(),
-  scores: () => controls.scores(),
-  build: (text) => controls.build(text),
-  stone: () => controls.stone(),
-  hide: () => controls.hide(),
-  closeCairn: () => controls.closeCairn(),
-  mute: (id, muted) => controls.mute(id, muted),
-  follow: (id) => controls.follow(id),
-  unfollow: () => controls.unfollow(),
-  near: () => controls.openNear(),
-  find: (text) => controls.openNear(text),
-  stick: (dx, dy) => input.stick(dx, dy),
-  typing: () => input.rest(),
-  emote: (emote) => controls.emote(emote),
-  waveBack: () => controls.waveBack(),
-  race: () => controls.races.next(),
-  stopRace: () => controls.races.stop(),
-  book: () => controls.openBook(),
-  sow: (kind) => controls.garden.sow(kind),
-  purse: () => controls.garden.ask(),
-  almanac: () => controls.openAlmanac(),
-  goToPlace: (x, y, name) => controls.goToPlace(x, y, name),
-  you: () => controls.openYou(),
-  appear: (name, look) => controls.appear(name, look),
-  anew: () => session.startAnew(),
-  map: () => lookout.open(),
-  zoom: (factor) => lookout.zoom(factor),
-  whole: () => lookout.whole(),
-  closeMap: () => lookout.close(),
-  unaim: () => controls.endAim(),
-}, { portraitOn: (own) => new Portrait(own), signOf, propPicture }, deeds, live);
-const session = new Session(client, state, hud, () => input.repeat());
-const controls = new Controls(state, session, hud, view, new Sound());
+const hud = new Hud(document.getElementById('hud'), events, { portraitOn: (own) => new Portrait(own), signOf, propPicture },
+  live);
+const session = new Session(client, state, hud, events);
+const sound = new Sound();
+const controls = new Controls(state, session, hud, view, sound, events);
 const input = new Input(canvas, controls);
+events.on('stick', (dx, dy) => input.stick(dx, dy));
+events.on('typing', () => input.rest());
+events.on('walk on', () => input.repeat());
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), net,
-  spectator, live);
+  spectator, live, events);
+for (const kind of KINDS) view.lying.add(kind);
+addNotes(state);
+for (const { install } of PARTS) install({ client, events, state, view, minimap, hud, session, controls, sound });
 client.on.message((message) => {
   lookout.message(message);
   state.grown.take(message, client);

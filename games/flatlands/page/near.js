@@ -30,6 +30,18 @@ export function wayTo(dx, dy) {
   return `${tiles} ${tiles === 1 ? 'tile' : 'tiles'} ${way}`;
 }
 
+/** Return in words where a tile is. */
+export function fromPlaza(x, y) {
+  const way = wayTo(x, y);
+  return way === 'here' ? 'on the plaza' : `${way} of the plaza`;
+}
+
+/** Return names as words: Ada, Bob and Cid.
+ * @param {string[]} names */
+export function listOf(names = []) {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
 /** Return the walkers around except deer: people before clockwork, and the nearest first.
  * @param {State} state @returns {Near[]} */
 export function walkersNear({ walkers, here }) {
@@ -52,9 +64,10 @@ export function standsBeside({ drawn, here }, id) {
 
 /** Return the places around that have a name, and the one that an arrow leads to.
  * @param {State} state @returns {Near[]} */
-export function placesNear({ marks, here, aim, waiting }) {
+export function placesNear(state) {
+  const { marks, here, aim, waiting } = state;
   const places = [...waiting.map(({ x, y, name }) => ({ x, y, name: `${name} at twin stones` })),
-    { ...PLAZA, name: 'The plaza' },
+    ...state.places.all.flatMap((some) => some(state)), { ...PLAZA, name: 'The plaza' },
     ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name }))];
   // A goal may be one of them.
   if (aim !== null && !places.some(({ name }) => name === aim.label)) places.push({ x: aim.x, y: aim.y, name: aim.label });

@@ -2,7 +2,7 @@
 // into, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
 
 import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
-import { wayTo } from './near.js';
+import { listOf, wayTo } from './near.js';
 import * as P from './protocol.js';
 
 /** @typedef {import('./landmarks.js').Landmark} Landmark */
@@ -154,10 +154,4 @@ export class Relay {
 
 function away(one, other) {
   return Math.hypot(one.x - other.x, one.y - other.y);
-}
-
-/** Return names as words: Ada, Bob and Cid.
- * @param {string[]} names */
-export function listOf(names = []) {
-  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }

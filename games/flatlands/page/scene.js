@@ -103,6 +103,7 @@ export function advanceScene(state, at) {
   advanceLying(state);
   readCairns(state);
   advanceTwins(state);
+  for (const step of state.steps.all) step(state);
   moveCamera(state);
   if (ownId !== null) {
     advancePlaces(state);

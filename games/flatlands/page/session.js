@@ -26,25 +26,21 @@ const BOOK_EVERY = 6000;                  // ms between two times that the book 
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
-  /** Show the title. `walkOn()` is called when a direction that is still held is to be sent again.
-   * @param {Client} client @param {State} state @param {Hud} hud @param {() => void} walkOn */
-  constructor(client, state, hud, walkOn) {
+  /** Show the title. It says 'walk on' when a direction that is still held is to be sent again, 'heard' when a player says
+   * something (emote 0) or makes an emote, and 'spark' when somebody has returned a wave of this page's player, or it has
+   * returned somebody's.
+   * @param {Client} client @param {State} state @param {Hud} hud @param {import('./events.js').Events} events */
+  constructor(client, state, hud, events) {
     this.client = client;
     this.state = state;
     this.hud = hud;
-    this.walkOn = walkOn;
+    this.events = events;
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.lasts = false;                   // true if the server keeps what lasts
     this.walked = false;                  // true once the player has walked in this window
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
-    /** @type {(id: number, emote: number) => void} Called when a player says something (0) or makes an
-     * emote. */
-    this.onHeard = () => {};
-    /** @type {(other: number) => void} Called when somebody has returned a wave of this page's player, or it
-     * has returned somebody's. */
-    this.onSpark = () => {};
     // Performance times, ms, at which the book and the almanac were asked for.
     this.bookAt = this.almanacAt = -Infinity;
     this.read = false;                    // true once the book has come
@@ -52,8 +48,6 @@ export class Session {
     this.toldOnce = new Set();
     /** @type {() => void} Called when this page's player has opened twin stones. */
     this.onTwin = () => {};
-    /** @type {(x: number, y: number, name: string) => void} Called when the player wants to go to a place. */
-    this.onGo = () => {};
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
     on.message((message) => this.#take(message));
@@ -75,7 +69,7 @@ export class Session {
     on.moved(() => this.#elsewhere());
     on.held(() => {
       state.goal = null;
-      walkOn();
+      events.emit('walk on');
     });
     on.quiet(() => this.#tellLine());
     on.lost((why) => {
@@ -86,6 +80,10 @@ export class Session {
     on.waiting((ms) => hud.notes.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`));
     on.ended((sentence) => this.#ended(sentence));
     identity.onOther = () => this.#showTitle();
+    events.on('start', (name, look) => {
+      this.start(name, look);
+    });
+    events.on('anew', () => this.startAnew());
     this.#showTitle();
   }
 
@@ -145,17 +143,17 @@ export class Session {
     const shown = state.names.get(id) ?? name;
     this.hud.chat.add(shown, id, look, text);
     if (id !== state.ownId) this.hud.callBack(`${shown} spoke`);
-    this.onHeard(id, 0);
+    this.events.emit('heard', id, 0);
   }
 
   #emoted(id, emote) {
     const { state } = this;
     if (state.muted.has(id) || isDeer(id) || !isEmote(emote)) return;
     const other = showEmote(state, id, emote, performance.now());
-    this.onHeard(id, emote);
+    this.events.emit('heard', id, emote);
     const name = (who) => state.names.get(who) ?? state.replica.players.get(who)?.name ?? '';
     if (other !== null && (id === state.ownId || other === state.ownId)) {
-      this.onSpark(id === state.ownId ? other : id);
+      this.events.emit('spark', id === state.ownId ? other : id);
       this.hud.tell(`You and ${name(id === state.ownId ? other : id)} wave to each other: a spark!`);
     } else if (id !== state.ownId && !isComputer(id)) {
       const line = `${name(id)} ${EMOTES[emote].others}`;
@@ -172,7 +170,7 @@ export class Session {
     if (id === state.ownId || state.muted.has(id)) return;
     const x = column + 0.5, y = row + 0.5, place = `${name} at twin stones`;
     if (news) {
-      hud.toast(`${name} is waiting at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.onGo(x, y, place));
+      hud.toast(`${name} is waiting at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.events.emit('go', x, y, place));
     } else if (aim !== null && aim.label === place && !state.waits.all.has(id)) {
       state.aim = null;
       hud.toast(`${name} is no longer waiting.`);
@@ -180,7 +178,7 @@ export class Session {
   }
 
   #begun([, , , , , , , , , , lead, drop]) {
-    const { client, state, hud } = this, first = state.ownId === null;
+    const { client, state, hud, events } = this, first = state.ownId === null;
     if (client.ground instanceof Terrain) state.terrain = client.ground;
     state.ownId = client.id;
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
@@ -200,7 +198,7 @@ export class Session {
       }
       hud.focusWorld();
     }
-    this.walkOn();
+    events.emit('walk on');
   }
 
   /** Begin at a server: it says so if it has no link to others, and it does not know the player's way back. */
@@ -283,11 +281,11 @@ export class Session {
   }
 
   #showBook(rows) {
-    const { state, hud, client: { identity } } = this, lines = linesOf(rows, state.landmarks);
-    hud.book.fill(identity.name, lines, sumsOf(lines), Date.now());
+    const { state, hud, client: { identity } } = this, lines = linesOf(rows, state);
+    hud.book.fill(identity.name, lines, sumsOf(lines, state), Date.now());
     // What comes while the player plays, it is told of anyway.
-    if (!this.read) hud.book.since(sinceSeen(lines));
-    else sinceSeen(lines);
+    if (!this.read) hud.book.since(sinceSeen(lines, state));
+    else sinceSeen(lines, state);
     this.read = true;
   }
 

@@ -6,6 +6,7 @@ import { skyAt } from './day.js';
 import { Ember } from './ember.js';
 import { Grown } from './grown.js';
 import { Landmarks } from './landmarks.js';
+import { Ordered } from './ordered.js';
 import { Terrain } from './terrain.js';
 import { Waits } from './twins.js';
 
@@ -163,6 +164,19 @@ export class State {
     /** @type {Place & { at: number } | null} The goal of the last
      * click, and its performance time, ms. */
     this.goal = null;
+
+    // What parts of the game add.
+    /** @type {Ordered<(state: State) => void>} What is brought up to date in each frame, once it is known what lies where. */
+    this.steps = new Ordered();
+    /** @type {Ordered<(state: State) => (Place & { name: string })[]>} Places that the list of what is near has. */
+    this.places = new Ordered();
+    /** @type {Ordered<(state: State) => Arrow[]>} The arrows at the screen's edge, apart from those to players. */
+    this.pointers = new Ordered();
+    /** @type {Ordered<(state: State) => string | null>} What this page's player misses here, in a sentence: the first that is
+     * not null is shown. */
+    this.lacks = new Ordered();
+    /** @type {Ordered<import('./notes.js').Note>} What is said of each kind of line in books. */
+    this.notes = new Ordered();
 
     // What this frame shows; made by scene.js.
     /** Performance time, ms. */

@@ -12,11 +12,11 @@ from gevent.threadpool import ThreadPool
 from flatlands import Records
 from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
-from flatlands.games.flatlands.book.notes import LASTS, MARK, Note, note
 from flatlands.games.flatlands.emotes import WITHIN
+from flatlands.games.flatlands.events import WAVE
+from flatlands.games.flatlands.notes import LASTS, MARK, Note, note
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.games.flatlands.walkers.company import QUIET
-from flatlands.games.flatlands.walkers.errands import WAVE
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.query import tables as query_tables
 from flatlands.world.track import UNIT

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.walkers import company, errands, sight, talk
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.people import NAMES

@@ -8,10 +8,10 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands import Records
-from flatlands.games.flatlands.book.notes import MARK, Note
 from flatlands.games.flatlands.ember import ember as module
 from flatlands.games.flatlands.ember.ember import BURNS, DAY, HANDS, HEARTH, names_of
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.notes import MARK, Note
 from flatlands.testkit.harness import ClockStore
 from flatlands.world.terrain import Terrain
 from games.flatlands.tests.worlds import ask, lonely, noted, put, resident, same_person

@@ -2,9 +2,9 @@
 
 import pytest
 
+from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
 from flatlands.stores.base import NEVER, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT

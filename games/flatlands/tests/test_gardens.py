@@ -8,8 +8,8 @@ from gevent import GreenletExit
 from flatlands.games.flatlands.gardens import gardens
 from flatlands.games.flatlands.gardens.gardens import FROM_PATH, KINDS, LOOK, MONTH, SOIL, Gardens
 from flatlands.games.flatlands.gardens.paths import FASTER, ROAD, WEEK, Paths
-from flatlands.games.flatlands.gems.gems import BOARD
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.kept.boards import board_name
 from flatlands.stores.base import Score
 from flatlands.world.grid import Rect

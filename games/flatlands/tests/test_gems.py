@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import gevent
 import pytest
 
-from flatlands.games.flatlands.gems.gems import BOARD, Gem, Gems
+from flatlands.games.flatlands.gems.gems import Gem, Gems
+from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.kept.boards import board_name
 from flatlands.server.kept.items import QUEUE
 from flatlands.server.kept.keeper import FAILS_FOR

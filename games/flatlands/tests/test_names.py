@@ -5,7 +5,7 @@ import random
 import pytest
 
 from flatlands.games.flatlands import search
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.search import KEPT_FOR, Texts
 from flatlands.server.messages.peer_protocol import SEEK
 from flatlands.server.players import names

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from flatlands import Game as Engine
 from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, number, text
-from flatlands.games.flatlands.book.notes import MARK, Note, note
-from flatlands.games.flatlands.gems.gems import BOARD, beside_paths, is_planted
-from flatlands.games.flatlands.landmarks.landmarks import PART, Landmarks
+from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
+from flatlands.games.flatlands.notes import MARK, Note, note
+from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
 from flatlands.server.game import Seen
 from flatlands.server.hooks import Hook
 from flatlands.server.messages.table import NUMBER

@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from flatlands.games.flatlands.events import Emote
+from flatlands.games.flatlands.events import WAVE, WONDER, Emote
 from flatlands.games.flatlands.gems.gems import Gem
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
-from flatlands.games.flatlands.walkers.errands import COMPANY, WAVE, WONDER, Errands
+from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.walkers.errands import COMPANY, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
 from flatlands.games.flatlands.walkers.sight import Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person

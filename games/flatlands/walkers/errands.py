@@ -11,7 +11,7 @@ import random
 from collections.abc import Generator
 from typing import Final
 
-from flatlands.games.flatlands.events import Emote
+from flatlands.games.flatlands.events import WAVE, Emote
 from flatlands.games.flatlands.walkers.people import Errand
 from flatlands.games.flatlands.walkers.sight import BEGINS, Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_person
@@ -30,10 +30,6 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.track import UNIT, Goal
-
-#: The numbers of the emotes that wave and that ask: page/emotes.js has them all.
-WAVE: Final = 1
-WONDER: Final = 6
 
 #: How near a greeter comes to its guest, in units, and the least ms for which its words can be read
 #: before it waves: the page shows the wave in their place.

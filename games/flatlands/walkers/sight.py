@@ -10,7 +10,7 @@ from collections.abc import Generator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from flatlands.games.flatlands.landmarks.landmarks import Landmarks
+from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.server.players.spots import Place, is_straight
 from flatlands.world.terrain import BRIDGE, CELL, Terrain
 from flatlands.world.track import UNIT

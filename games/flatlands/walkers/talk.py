@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.book.almanac import Entry
-from flatlands.games.flatlands.landmarks.landmarks import PART
+from flatlands.games.flatlands.ground.landmarks import PART
 from flatlands.server.players.spots import Place
 from flatlands.world.track import UNIT
 

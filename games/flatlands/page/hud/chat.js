@@ -13,9 +13,10 @@ const FIND = /^\/find\s+(.*)/i;           // the rest is typed into the list of 
 const NEAR_END = 8;                       // css px: this near to the last line, it follows new ones
 
 export class Chat {
-  /** `on` has { say(text), typing(), find(text) }; `giveFocusBack` gives the focus to the world. */
-  constructor(on, giveFocusBack) {
-    this.on = on;
+  /** `giveFocusBack` gives the focus to the world.
+   * @param {import('../events.js').Events} events @param {() => void} giveFocusBack */
+  constructor(events, giveFocusBack) {
+    this.events = events;
     this.isOpen = false;
     this.giveFocusBack = giveFocusBack;
     this.log = element('ol', { class: 'log', tabindex: '0', 'aria-live': 'polite',
@@ -30,7 +31,7 @@ export class Chat {
       event.preventDefault();
       const text = this.field.value.trim();
       // A text that was not sent stays.
-      if (text !== '' && !this.on.say(text)) return;
+      if (text !== '' && !this.events.emit('say', text)) return;
       this.field.value = '';
       this.close();
     });
@@ -40,7 +41,7 @@ export class Chat {
       if (name === undefined) return;
       this.field.value = '';
       this.close();
-      this.on.find(name);
+      this.events.emit('find', name);
     });
     this.root.addEventListener('focusin', () => this.#turn(true));
     this.root.addEventListener('focusout', (event) => {
@@ -79,7 +80,7 @@ export class Chat {
     this.isOpen = open;
     this.#count();
     this.log.scrollTop = this.log.scrollHeight;
-    if (open) this.on.typing();
+    if (open) this.events.emit('typing');
   }
 
   #count() {

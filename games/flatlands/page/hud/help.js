@@ -1,5 +1,6 @@
 // The help: how to play with keys and mouse, or with fingers, whichever this device has.
 
+import { Ordered } from '../ordered.js';
 import { element, icon } from './element.js';
 
 const BY_KEYS = [['Arrows', 'walk'],
@@ -26,22 +27,24 @@ export class Help {
     walking.then((keys) => this.arrows = `Arrows or ${keys.join(' ')}`);
     this.keys = element('dl', { class: 'fine' });
     this.touches = element('dl', { class: 'coarse' });
-    const forgets = document.querySelector('meta[name=forgets]') !== null;
+    /** @type {Ordered<string>} What is said below. */
+    this.texts = new Ordered();
+    this.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
+      + 'another then appears somewhere else.');
+    this.texts.add(20, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
+      + 'burns for a day. In one hand it soon goes out: whoever touches you takes it, and it burns afresh.');
+    if (document.querySelector('meta[name=forgets]') !== null) this.texts.add(90, FORGETS);
+    this.texts.add(100, 'The world is divided into squares, and each square is a channel. You receive '
+      + 'only the squares around your screen, so the world can be endless.');
+    /** @type {HTMLElement[]} */
+    this.lines = [];
+    this.end = element('form', { method: 'dialog' }, element('div', { class: 'row-of-buttons' },
+      element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Help' },
-      element('h2', {}, 'How to play'), this.keys, this.touches,
-      element('p', {}, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
-        + 'another then appears somewhere else.'),
-      element('p', {}, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
-        + 'burns for a day. In one hand it soon goes out: whoever touches you takes it, and it burns afresh.'),
-      element('p', {}, 'When three people dance in one square for 8 seconds, it blooms for a day.'),
-      ...(forgets ? [element('p', {}, FORGETS)] : []),
-      element('p', {}, 'The world is divided into squares, and each square is a channel. You receive '
-        + 'only the squares around your screen, so the world can be endless.'),
-      element('form', { method: 'dialog' }, element('div', { class: 'row-of-buttons' },
-        element('button', { type: 'submit', class: 'play' }, 'Back to the world'))));
+      element('h2', {}, 'How to play'), this.keys, this.touches, this.end);
   }
 
-  /** Fill in what a player can do. */
+  /** Fill in what a player can do, and what is to be known. */
   fill() {
     const [[, walks], ...others] = BY_KEYS;
     const rows = [[this.arrows, walks], ...others, ...this.deeds.filter(({ letter }) => letter !== '')
@@ -51,5 +54,8 @@ export class Help {
     const touches = [...BY_TOUCH, ...this.deeds.map(({ sign, label, help }) => [sign, label, help])];
     this.touches.replaceChildren(...touches.flatMap(([sign, word, text]) =>
       [element('dt', {}, ...(sign === '' ? [] : [icon(sign), ' ']), word), element('dd', {}, text)]));
+    for (const line of this.lines) line.remove();
+    this.lines = this.texts.all.map((text) => element('p', {}, text));
+    this.end.before(...this.lines);
   }
 }

@@ -1,5 +1,5 @@
-// The panels over the world. They know the page and not the game: they report what happens by
-// callbacks. All look alike, and each kind has its place: short readings in the strip at the upper left (`chip`), notes on top
+// The panels over the world. They know the page and not the game: they say what the player wants by
+// events. All look alike, and each kind has its place: short readings in the strip at the upper left (`chip`), notes on top
 // (`toast`, `hint`), what the player opens beside the map (`sheet`), the chat at the lower left, and what can be done in the menu
 // there (`deed`). A new panel is one of these, made by its own module: it needs no CSS.
 
@@ -31,39 +31,39 @@ const SAMPLE_AFTER = 5000;                // ms
 const TOLD_MS = 10000;                    // for which a screen reader can still reach a sentence
 
 export class Hud {
-  /** `root` holds canvas#minimap and the title; the panels are put around them. `on` has
-   * { start(name, look), say(text), home(), grid(), invite(), sound(), scores(), build(text), stone(), hide(), closeCairn(),
-   * mute(id, muted), follow(id), unfollow(), near(), find(text), stick(dx, dy), typing(), emote(emote), race(), stopRace(), book(), almanac(),
-   * sow(kind), purse(), goToPlace(x, y, name), you(), appear(name, look), anew(), map(), zoom(factor), whole(), closeMap(), unaim() }, and `pictures` what
-   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. `deeds` are those about things. With `live` only the map of everybody is shown.
-   * @param {Deed[]} deeds */
-  constructor(root, on, pictures, deeds, live) {
-    const focusWorld = () => this.focusWorld();
-    this.root = root;
-    this.titleScreen = new Title(root.querySelector('#title'), on.start, pictures.portraitOn);
-    this.readingsPanel = new Readings(on.near);
-    this.chat = new Chat(on, focusWorld);
-    this.stick = new Stick(on.stick);
+  /** `root` holds canvas#minimap and the title; the panels are put around them. `pictures` has what
+   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. With `live` only the map
+   * of everybody is shown. What the player wants is an event, such as 'home'.
+   * @param {import('../events.js').Events} events */
+  constructor(root, events, pictures, live) {
+    const focusWorld = () => this.focusWorld(), says = (name) => events.emitter(name);
     // After a click on a button, keys must control the walk again and not press the button.
-    const then = (act) => (...given) => {
-      act(...given);
+    const then = (name) => (...given) => {
+      events.emit(name, ...given);
       focusWorld();
     };
-    this.notes = new Notes(then(on.unfollow), { race: then(on.race), stopRace: then(on.stopRace) });
-    this.menu = new Menu(on, focusWorld);
+    this.root = root;
+    this.events = events;
+    this.titleScreen = new Title(root.querySelector('#title'), says('start'), pictures.portraitOn);
+    this.readingsPanel = new Readings(says('near'));
+    this.chat = new Chat(events, focusWorld);
+    this.stick = new Stick(says('stick'));
+    this.notes = new Notes(then('unfollow'), { race: then('race'), stopRace: then('stop race') });
+    this.menu = new Menu(events, focusWorld);
     this.nearDialog = new NearDialog();
-    this.typing = on.typing;
-    this.cairnCard = new CairnCard(on, focusWorld, () => this.room.moved());
-    this.cairnDialog = new CairnDialog(on.build);
-    this.youDialog = new YouDialog(on, pictures.portraitOn);
-    this.book = new Book(on);
+    this.typing = says('typing');
+    this.cairnCard = new CairnCard({ stone: says('stone'), hide: says('hide'), closeCairn: says('close cairn') }, focusWorld,
+      () => this.room.moved());
+    this.cairnDialog = new CairnDialog(says('build'));
+    this.youDialog = new YouDialog(events, pictures.portraitOn);
+    this.book = new Book({ you: says('you'), book: says('book'), almanac: says('almanac'), goToPlace: says('go') });
     this.ember = new EmberNote();
     this.notes.root.prepend(this.ember.root, this.book.card);
-    this.ring = new Ring(on.emote, pictures.signOf, focusWorld);
+    this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
-    this.emote = () => on.waveBack() || this.ring.toggle();
+    this.emote = () => events.emit('wave back') || this.ring.toggle();
     this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, focusWorld);
     const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
       title: 'Map of everybody (O)' }, icon('globe'));
@@ -71,9 +71,9 @@ export class Hud {
     const minimap = root.querySelector('#minimap');
     if (minimap !== null) this.map.append(minimap);
     this.map.append(world);
-    this.map.addEventListener('click', on.map);
-    this.atlas = new AtlasPanel({ zoom: then((factor) => on.zoom(factor)), whole: then(on.whole),
-      close: on.closeMap, unaim: then(on.unaim) }, live);
+    this.map.addEventListener('click', says('map'));
+    this.atlas = new AtlasPanel({ zoom: then('zoom'), whole: then('whole'), close: says('close map'),
+      unaim: then('unaim') }, live);
     const { root: readings, strip, list } = this.readingsPanel;
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
     /** Where sheets are opened. */
@@ -89,10 +89,11 @@ export class Hud {
       this.youDialog.root, this.book.root, this.book.almanac);
     this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick, this.cairnCard.root,
       ...notes.root.children]);
-    this.board = new Board(on.scores);
-    this.#addAll(on, deeds);
+    this.board = new Board(says('scores'));
+    this.#addAll();
     this.garden = new Garden(this.sheet('Plant with a gem', { letter: 'p', sign: 'flower', label: 'Plant',
-      help: 'flowers, a hedge, a lantern or a stone, for a gem each', lasts: true }), pictures.propPicture, on);
+      help: 'flowers, a hedge, a lantern or a stone, for a gem each', lasts: true, at: 70 }), pictures.propPicture,
+    { sow: says('sow'), purse: says('purse') });
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;
@@ -105,28 +106,28 @@ export class Hud {
     this.#keepAboveKeyboard();
   }
 
-  /** @param {Deed[]} deeds */
-  #addAll(on, deeds) {
-    const add = (letter, sign, label, help, act, more = {}) =>
-      this.deed({ letter, sign, label, help, act, ...more });
-    add('e', 'emote', 'Wave', 'ring of emotes', this.emote, { elsewhere: true });
-    add('o', 'globe', 'Map', 'who is where in the world, and an arrow to any place', on.map, { elsewhere: true });
-    add('m', 'people', 'Near', 'who and what is near', on.near, { elsewhere: true });
-    add('h', 'home', 'Home', 'to the plaza, and back again', on.home);
-    add('i', 'invite', 'Invite', 'a link for a friend', on.invite);
-    add('n', 'book', 'Book', 'what you found and did, and your name and face', on.book);
-    add('r', 'race', 'Race', 'at a signpost: to the next one, against the echo of who was fastest', on.race, { lasts: true });
-    for (const deed of deeds) this.deed(deed);
+  #addAll() {
+    const says = (name) => this.events.emitter(name);
+    const add = (at, letter, sign, label, help, act, more = {}) =>
+      this.deed({ letter, sign, label, help, act, at, ...more });
+    add(0, 'e', 'emote', 'Wave', 'ring of emotes', this.emote, { elsewhere: true });
+    add(1, 'o', 'globe', 'Map', 'who is where in the world, and an arrow to any place', says('map'), { elsewhere: true });
+    add(2, 'm', 'people', 'Near', 'who and what is near', says('near'), { elsewhere: true });
+    add(10, 'h', 'home', 'Home', 'to the plaza, and back again', says('home'));
+    add(20, 'i', 'invite', 'Invite', 'a link for a friend', says('invite'));
+    add(30, 'n', 'book', 'Book', 'what you found and did, and your name and face', says('book'));
+    add(40, 'r', 'race', 'Race', 'at a signpost: to the next one, against the echo of who was fastest', says('race'),
+      { lasts: true });
     this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
-      lasts: true });
+      lasts: true, at: 60 });
     this.readingsPanel.strip.append(this.board.counter.root);
     this.root.append(this.board.told);
-    this.sound = add('v', 'sound', 'Sounds', 'on or off', on.sound, { atEnd: true });
-    this.grid = add('g', 'grid', 'Grid', 'squares, channels, margins', on.grid, { atEnd: true });
-    add('', 'help', 'Help', 'how to play', () => {
+    this.sound = add(100, 'v', 'sound', 'Sounds', 'on or off', says('sound'));
+    this.grid = add(101, 'g', 'grid', 'Grid', 'squares, channels, margins', says('grid'));
+    add(102, '', 'help', 'Help', 'how to play', () => {
       this.tools.help.fill();
       this.#showDialog(this.tools.help.root);
-    }, { atEnd: true });
+    });
   }
 
   /** Put a chip into the strip, and return it: see Chip.

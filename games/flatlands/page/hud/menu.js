@@ -6,10 +6,11 @@ import { element } from './element.js';
 const EDGE = 8;                           // css px between the menu and the screen's edge
 
 export class Menu {
-  /** `on` has { mute(id, muted), follow(id) }; `giveFocusBack` gives the focus to the world. */
-  constructor(on, giveFocusBack) {
+  /** `giveFocusBack` gives the focus to the world.
+   * @param {import('../events.js').Events} events @param {() => void} giveFocusBack */
+  constructor(events, giveFocusBack) {
     this.root = element('div', { class: 'popover panel', role: 'dialog', hidden: true });
-    this.on = on;
+    this.events = events;
     this.giveFocusBack = giveFocusBack;
     this.outside = (event) => {
       if (!this.root.contains(event.target)) this.close(false);
@@ -32,8 +33,8 @@ export class Menu {
       });
       return made;
     };
-    const follow = button('Follow', () => this.on.follow(id));
-    const mute = button(muted ? 'Unmute' : 'Mute', () => this.on.mute(id, !muted));
+    const follow = button('Follow', () => this.events.emit('follow', id));
+    const mute = button(muted ? 'Unmute' : 'Mute', () => this.events.emit('mute', id, !muted));
     this.root.setAttribute('aria-label', 'About ' + name);
     this.root.replaceChildren(who, follow, mute);
     this.root.hidden = false;

@@ -6,24 +6,24 @@ import { element, icon, show } from './element.js';
 import { Help } from './help.js';
 import { makeLegend } from './legend.js';
 
+const LATER = 90;                         // the place of a deed that names none
+
 /**
  * What a player can do: by the letter of its key ('' if it has none), and by an entry of the menu, unless
  * `elsewhere` says that another button does it. `sign` is the picture, one of ICONS or a path, and `help` what the help says.
- * One that `lasts` is hidden where the server keeps nothing, and one with `atEnd` comes after all others.
+ * One that `lasts` is hidden where the server keeps nothing. `at` is its place among them, from 0 on: those from 100 on are at the end.
  * @typedef {{ letter: string, sign: string, label: string, help: string, act: () => void, lasts?: boolean,
- * elsewhere?: boolean, atEnd?: boolean }} Deed
+ * elsewhere?: boolean, at?: number }} Deed
  */
 
 export class Tools {
-  /** `on` has { chat(), emote(), sound() }; `giveFocusBack` gives the focus to the world. */
+  /** `on` has { chat(), emote() }; `giveFocusBack` gives the focus to the world. */
   constructor(on, giveFocusBack) {
     /** @type {Deed[]} */
     this.deeds = [];
     this.lasting = false;                 // true if the server keeps what lasts
     /** @type {Map<Deed, HTMLElement>} */
     this.entryOf = new Map();
-    /** @type {HTMLElement | null} The first entry of those at the end. */
-    this.end = null;
     this.help = new Help(this.deeds, walkingKeys(/** @type {any} */ (navigator).keyboard));
     this.link = new LinkDialog();
     this.giveFocusBack = giveFocusBack;
@@ -58,11 +58,12 @@ export class Tools {
       this.giveFocusBack();
       deed.act();
     });
-    this.deeds.push(deed);
+    const { at = LATER } = deed, after = this.deeds.filter((other) => (other.at ?? LATER) > at);
+    this.deeds.splice(this.deeds.length - after.length, 0, deed);
     this.entryOf.set(deed, entry);
     show(!deed.lasts || this.lasting, entry);
-    if (deed.atEnd) this.end ??= entry;
-    if (!deed.elsewhere) this.entries.insertBefore(entry, deed.atEnd ? null : this.end);
+    const next = after.find((other) => !other.elsewhere);
+    if (!deed.elsewhere) this.entries.insertBefore(entry, (next && this.entryOf.get(next)) ?? null);
     return entry;
   }
 

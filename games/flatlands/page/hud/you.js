@@ -5,8 +5,9 @@ import { byTouch, element, show } from './element.js';
 import { Looks } from './looks.js';
 
 export class YouDialog {
-  /** `on` has { appear(name, look), anew() }; for `portraitOn` see Looks. */
-  constructor(on, portraitOn) {
+  /** For `portraitOn` see Looks.
+   * @param {import('../events.js').Events} events */
+  constructor(events, portraitOn) {
     this.looks = new Looks(portraitOn);
     this.field = element('input', { id: 'own-name', type: 'text', maxlength: NAME_LIMIT,
       required: true, autocomplete: 'nickname', autocapitalize: 'words', spellcheck: 'false',
@@ -23,12 +24,12 @@ export class YouDialog {
     cancel.addEventListener('click', () => this.root.close());
     form.addEventListener('submit', () => {
       const name = this.field.value.trim();
-      if (name !== '') on.appear(name, this.looks.look);
+      if (name !== '') events.emit('appear', name, this.looks.look);
     });
     this.anew.addEventListener('click', () => {
       if (this.warning.textContent === '') return this.#warn();
       this.root.close();
-      on.anew();
+      events.emit('anew');
     });
   }
 

@@ -29,11 +29,17 @@ const MARGIN = 5;                         // tiles beyond the screen in which th
  * @property {(id: string) => HTMLCanvasElement} [picture]
  */
 
+/**
+ * A kind of thing. `type` is the name of its class at the server. One of its `Pictures` is made for each size
+ * of a tile in device px.
+ * @typedef {{ type: string, Pictures: new (tile: number) => Pictures }} Kind
+ */
+
 export class LyingThings {
-  /** `tile` is device px per tile.
-   * @param {number} tile @param {import('../kinds.js').Kind[]} kinds */
-  constructor(tile, kinds) {
-    this.kinds = kinds;
+  /** `tile` is device px per tile. */
+  constructor(tile) {
+    /** @type {Kind[]} What may lie in the world. */
+    this.kinds = [{ type: FIRE, Pictures: Fires }];
     /** @type {Placed[]} The first `count` are in view. The objects are used again. */
     this.order = [];
     this.count = 0;
@@ -45,8 +51,14 @@ export class LyingThings {
 
   resize(tile) {
     this.tile = tile;
-    const kinds = [...this.kinds, { type: FIRE, Pictures: Fires }];
-    this.pictures = new Map(kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
+    this.pictures = new Map(this.kinds.map(({ type, Pictures }) => [type, new Pictures(tile)]));
+  }
+
+  /** Draw a kind of thing, too.
+   * @param {Kind} kind */
+  add(kind) {
+    this.kinds.push(kind);
+    this.pictures.set(kind.type, new kind.Pictures(this.tile));
   }
 
   /** Find out what is in view in this frame and where on the screen, and sort it by y. */

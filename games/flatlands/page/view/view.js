@@ -59,8 +59,7 @@ class Scale {
 }
 
 export class View {
-  /** `kinds` are those of kinds.js: what may lie in the world. */
-  constructor(canvas, terrain, kinds) {
+  constructor(canvas, terrain) {
     this.canvas = canvas;
     this.terrain = terrain;
     this.ctx = contextOf(canvas, { alpha: false });
@@ -75,7 +74,7 @@ export class View {
     /** @type {Scale | null} The scale of the overlay, while it is shown. */
     this.wide = null;
     this.walkers = new Walkers(TILE);
-    this.lying = new LyingThings(TILE, kinds);
+    this.lying = new LyingThings(TILE);
     this.vignette = new Vignette(canvas.width, canvas.height);
   }
 

@@ -119,7 +119,7 @@ export class Window {
     return this.plants[(y + PAD) * this.side + x + PAD];
   }
 
-  /** Return the id of what makes the square of a tile bloom, or ''. */
+  /** Return what decides which flowers are strewn over a tile, or ''. */
   blooming(x, y) {
     return this.grown?.blooming(this.x0 + x, this.y0 + y) ?? '';
   }

@@ -15,7 +15,7 @@ from tests.browser.pages import eventually, wait_for
 
 #: The cairns that are drawn: [text, stones, x, y].
 CAIRNS = """() => [...flatlands.state.lying.values()]
-  .filter(({ thing, alpha, goneAt }) => thing.kind === 1 && alpha > 0 && goneAt === null)
+  .filter(({ thing, alpha, goneAt }) => thing.type === 'Cairn' && alpha > 0 && goneAt === null)
   .map(({ thing, x, y }) => [thing.values.text, thing.values.stones, x, y])"""
 
 #: Whether the page knows that the server keeps what lasts.

@@ -24,7 +24,7 @@ GEMS = """() => {
   const { lying, here } = flatlands.state;
   const away = ([, , x, y]) => Math.hypot(x - here.x, y - here.y);
   return [...lying.values()].filter(({ thing, goneAt, own }) =>
-    thing.kind === 0 && goneAt === null && !own)
+    thing.type === 'Gem' && goneAt === null && !own)
     .map(({ thing, x, y }) => [thing.id, thing.version, x, y]).sort((a, b) => away(a) - away(b));
 }"""
 

@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
+import { addNotes, almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
 import { Landmarks } from '../../page/landmarks.js';
 import { dayOf } from '../../page/hud/book.js';
 import { Terrain } from '../../../../static/terrain.js';
 import { storageOf } from '../../../../tests/js/storage.js';
+import { nothing } from './people.js';
 
 const LANDMARKS = { of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) };
 const NOON = new Date(2026, 4, 20, 12).getTime(), HOUR = 3_600_000;
 
+/** What a page knows of these landmarks, and of the kinds of lines. */
+function knowing(landmarks) {
+  const state = nothing();
+  addNotes(state);
+  return Object.assign(state, { landmarks });
+}
+
+const STATE = knowing(LANDMARKS);
 const ROWS = [
   ['stone', NOON, 'Ben', 2, 12, 0],
   ['unheard of', NOON - 1, 'Ben', 1, 2, 3],
@@ -22,7 +31,7 @@ const ROWS = [
 ];
 
 test('each line is a sentence, with the place that it is about', () => {
-  const lines = linesOf(ROWS, LANDMARKS);
+  const lines = linesOf(ROWS, STATE);
   assert.deepEqual(lines.map(({ text }) => text), [
     'Ben put a stone on your cairn 12 tiles east of the plaza: it has 2 now.',
     'You were the first to find Kettle Oak: your name is carved there.',
@@ -36,14 +45,14 @@ test('each line is a sentence, with the place that it is about', () => {
   ]);
   assert.deepEqual(lines[1].place, { x: 500.5, y: -169.5, name: 'Kettle Oak' });
   assert.deepEqual([lines[0].place.x, lines[3].place], [12.5, null]);
-  assert.deepEqual(sumsOf(lines).map(([, n, word]) => `${n} ${word}`),
+  assert.deepEqual(sumsOf(lines, STATE).map(([, n, word]) => `${n} ${word}`),
     ['2 landmarks', '1 cairn', '1 stone from others', '4 landmarks lit', '1 spark']);
 });
 
 test('a course that was won or lost is named by its signposts', () => {
   const landmarks = new Landmarks(new Terrain(2013)), n = 4 * 12345 + 2;
   const lines = linesOf([['beaten', NOON, 'Ben', n, 0, 0], ['echo', NOON, 'Ben', n, 0, 0], ['echo', NOON, '', n, 0, 0],
-    ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], landmarks);
+    ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], knowing(landmarks));
   assert.deepEqual(lines.map(({ text }) => text), [
     'Ben was faster than you on the way to Fern Corner: 12.35 s.',
     'You beat Ben on the way to Fern Corner: 12.35 s.',
@@ -56,15 +65,15 @@ test('a course that was won or lost is named by its signposts', () => {
 
 test('what others did is told once, but not in a browser that has never read the book', () => {
   globalThis.localStorage = storageOf();
-  const old = linesOf(ROWS, LANDMARKS);
-  assert.deepEqual(sinceSeen(old), []);
-  assert.deepEqual(sinceSeen(old), []);
+  const old = linesOf(ROWS, STATE);
+  assert.deepEqual(sinceSeen(old, STATE), []);
+  assert.deepEqual(sinceSeen(old, STATE), []);
   const more = linesOf([['landmark', NOON + 2, '', 1, 3, -2], ['stone', NOON + 1, 'Cid', 3, 12, 0], ...ROWS],
-    LANDMARKS);
-  assert.deepEqual(sinceSeen(more).map(({ text }) => text.slice(0, 3)), ['Cid']);
-  assert.deepEqual(sinceSeen(more), []);
-  assert.deepEqual(sinceSeen([]), []);
-  assert.deepEqual(sinceSeen(more), []);
+    STATE);
+  assert.deepEqual(sinceSeen(more, STATE).map(({ text }) => text.slice(0, 3)), ['Cid']);
+  assert.deepEqual(sinceSeen(more, STATE), []);
+  assert.deepEqual(sinceSeen([], STATE), []);
+  assert.deepEqual(sinceSeen(more, STATE), []);
 });
 
 test('a day has a name', () => {

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { BURNS, Ember, placeOf } from '../../page/ember.js';
-import { listOf, Relay } from '../../page/relay.js';
+import { listOf } from '../../page/near.js';
+import { Relay } from '../../page/relay.js';
 import * as P from '../../../../static/protocol.js';
 
 const ME = 70_000, ADA = 70_001, BOB = 70_002;

@@ -1,6 +1,6 @@
 import pytest
 
-from flatlands.games.flatlands.landmarks.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
+from flatlands.games.flatlands.ground.landmarks import EDGE, FROM_PLAZA, PART, Landmarks
 from flatlands.world.terrain import LIMIT, Terrain
 from tests.vectors import load
 

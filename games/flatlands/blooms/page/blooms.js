@@ -1,11 +1,12 @@
 // Squares that bloom: which ones do, by what lies in them, who made them bloom, and what a dance still lacks to make
 // one bloom. It never touches the page and sends nothing.
 
-import { isComputer } from './faces.js';
-import { listOf } from './relay.js';
-import { UNIT } from './track.js';
+import { isComputer } from '../faces.js';
+import { fromPlaza, listOf } from '../near.js';
+import { placeAt } from '../notes.js';
+import { UNIT } from '../track.js';
 
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('../state.js').State} State */
 
 const BLOOM = 'Bloom';                    // the name of the kind of thing
 const DANCERS = 3;                        // people that it takes
@@ -15,10 +16,22 @@ const NEW = 15_000;                       // ms for which that is news
 const AT = 1.6;                           // tiles to a wreath from where its names can be read
 const NEAR = 16;                          // tiles to a wreath that is told as news, and to others in the same dance
 
+/** What the book says of one. @type {import('../notes.js').Note} */
+export const NOTE = {
+  kind: 'bloom',
+  sign: 'flower',
+  sum: ['square in bloom', 'squares in bloom'],
+  say: ([, , who, , x, y]) => [`You, ${who} and a third danced until a square bloomed ${fromPlaza(x, y)}.`,
+    placeAt(x, y, 'where you danced')],
+};
+
 export class Blooms {
-  constructor() {
+  /** @param {import('../grown.js').Grown} grown  where it makes flowers grow */
+  constructor(grown) {
+    this.grown = grown;
+    this.side = 1;                        // of a square, in tiles
     this.of = -1;                         // the value of the replica's `thingChanges` that was looked at
-    /** @type {Map<string, import('./replica.js').Thing>} By 'col:row': what makes the square bloom. */
+    /** @type {Map<string, import('../replica.js').Thing>} By 'col:row': what makes the square bloom. */
     this.all = new Map();
     /** @type {Set<string>} The ids of the blooms that the player was told of. */
     this.told = new Set();
@@ -27,21 +40,16 @@ export class Blooms {
   /** Bring the blooms on the ground up to date; return a sentence about a bloom that the player has come to, or null.
    * @param {State} state @returns {string | null} */
   look(state) {
-    const { replica, grown, here } = state, now = state.clock.now();
+    const { replica, here } = state, now = state.clock.now();
     if (this.of !== replica.thingChanges) {
       this.of = replica.thingChanges;
-      for (const [key, things] of replica.things) {
-        const bloom = things.find(({ type }) => type === BLOOM);
-        grown.bloom(key, bloom?.id ?? '', replica.side);
-        if (bloom === undefined) this.all.delete(key);
-        else this.all.set(key, bloom);
-      }
+      this.side = replica.side;
+      for (const [key, things] of replica.things) this.#turn(key, things.find(({ type }) => type === BLOOM));
     }
     for (const [key, { id, x, y, values }] of this.all) {
       if (values.until < now) {
         // Nobody tells this of a square that was dropped meanwhile.
-        grown.bloom(key, '', replica.side);
-        this.all.delete(key);
+        this.#turn(key, undefined);
         continue;
       }
       const news = values.until - now > DAY - NEW && Math.hypot(x / UNIT - here.x, y / UNIT - here.y) < NEAR;
@@ -50,6 +58,20 @@ export class Blooms {
       return sentenceOf(values);
     }
     return null;
+  }
+
+  /** Let a square, 'col:row', bloom, or no longer.
+   * @param {string} key @param {import('../replica.js').Thing | undefined} bloom */
+  #turn(key, bloom) {
+    const before = this.all.get(key)?.id;
+    if (bloom === undefined) this.all.delete(key);
+    else this.all.set(key, bloom);
+    if (before !== bloom?.id) this.grown.change(key, this.side);
+  }
+
+  /** Return the id of what makes the square of a tile bloom, which decides which flowers stand there, or ''. */
+  blooming(x, y) {
+    return this.all.get(`${Math.floor(x / this.side)}:${Math.floor(y / this.side)}`)?.id ?? '';
   }
 
   /** Return what a player that stands at a wreath reads, or null.

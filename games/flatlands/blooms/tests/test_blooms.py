@@ -7,7 +7,8 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands import Records
-from flatlands.games.flatlands.blooms.blooms import DANCE, DAY, GAP, KNOWN, Dance, Dancer, danced
+from flatlands.games.flatlands.blooms.blooms import DAY, GAP, KNOWN, Dance, Dancer, danced
+from flatlands.games.flatlands.events import DANCE
 from flatlands.testkit.harness import ClockStore
 from games.flatlands.tests.worlds import lonely, noted, resident, same_person, spoil
 

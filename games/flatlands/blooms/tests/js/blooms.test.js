@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { linesOf } from '../../page/book.js';
-import { Blooms } from '../../page/blooms.js';
-import { DANCE, showEmote } from '../../page/emotes.js';
-import { advanceScene } from '../../page/scene.js';
-import { Terrain } from '../../../../static/terrain.js';
-import { UNIT } from '../../../../static/track.js';
-import { among, comes } from './people.js';
+import { linesOf } from '../../../page/book.js';
+import { Blooms, NOTE } from '../../page/blooms.js';
+import { DANCE, showEmote } from '../../../page/emotes.js';
+import { advanceScene } from '../../../page/scene.js';
+import { Terrain } from '../../../../../static/terrain.js';
+import { UNIT } from '../../../../../static/track.js';
+import { among, comes, nothing } from '../../../tests/js/people.js';
 
 const ADA = 70_001, BOB = 70_002, CID = 70_003, COG = 5, DAY = 86_400_000;
 
@@ -22,14 +22,14 @@ function lay(state, col, row, ...blooms) {
 }
 
 test('a square blooms while a bloom lies there, and a player is told once, in place or as news', () => {
-  const state = among([], ADA), blooms = new Blooms(), { grown } = state;
+  const state = among([], ADA), { grown } = state, blooms = new Blooms(grown);
   state.terrain = new Terrain(2013);
   state.replica.side = 16;
   assert.equal(blooms.look(state), null);
   lay(state, 0, 0, ['Bloom:a', 3_600_000]);
   assert.match(blooms.look(state) ?? '', /^This square blooms until .*, for Ann, Ben and Cid\.$/);
   assert.equal(blooms.look(state), null);
-  assert.deepEqual([grown.blooming(15, 0), grown.blooming(16, 0)], ['Bloom:a', '']);
+  assert.deepEqual([blooms.blooming(15, 0), blooms.blooming(16, 0)], ['Bloom:a', '']);
   const { length } = grown.changes;
   assert.ok(length > 4 && grown.changes.every(({ x, y }) => x >= 0 && x < 16 && y >= 0 && y < 16));
   // In another square only what is new, and near, is told.
@@ -41,17 +41,17 @@ test('a square blooms while a bloom lies there, and a player is told once, in pl
   assert.match(blooms.look(state) ?? '', /until tomorrow|until \d/);
   lay(state, 0, 0);
   assert.equal(blooms.look(state), null);
-  assert.equal(grown.blooming(15, 0), '');
+  assert.equal(blooms.blooming(15, 0), '');
   assert.ok(grown.changes.length > length, 'it is painted anew');
   // Nobody tells that one is over whose square was let go.
   state.replica.things.delete('-1:0');
   state.clock.now = () => 4_000_000;
   blooms.look(state);
-  assert.deepEqual([grown.blooming(-1, 0), grown.blooming(-1, -1)], ['', 'Bloom:d']);
+  assert.deepEqual([blooms.blooming(-1, 0), blooms.blooming(-1, -1)], ['', 'Bloom:d']);
 });
 
 test('a player who dances with others is told what is missing', () => {
-  const state = among([[BOB, 3], [CID, 5], [COG, 2]], ADA), blooms = new Blooms();
+  const state = among([[BOB, 3], [CID, 5], [COG, 2]], ADA), blooms = new Blooms(state.grown);
   state.replica.side = 16;
   const dance = (...ids) => ids.forEach((id) => showEmote(state, id, DANCE, state.now));
   dance(BOB, COG);
@@ -77,7 +77,9 @@ test('a player who dances with others is told what is missing', () => {
 });
 
 test('the book lists who danced', () => {
-  const [line] = linesOf([['bloom', 1, 'Ben', 3, 20, 0]], /** @type {any} */ (null));
+  const state = nothing();
+  state.notes.add(0, NOTE);
+  const [line] = linesOf([['bloom', 1, 'Ben', 3, 20, 0]], state);
   assert.equal(line.text, 'You, Ben and a third danced until a square bloomed 20 tiles east of the plaza.');
   assert.deepEqual(line.place, { x: 20.5, y: 0.5, name: 'where you danced' });
 });

@@ -1,7 +1,7 @@
 // The picture of a wreath of flowers, which lies where people have danced until their square bloomed. The flowers of
-// the square are painted with the ground: see details.js.
+// the square are painted with the ground: see view/details.js.
 
-import { oval, spriteOf } from './sprite.js';
+import { oval, spriteOf } from '../view/sprite.js';
 
 const WIDE = 0.62, HIGH = 0.4;            // tiles from its middle to its ring
 const FLOWERS = 14;

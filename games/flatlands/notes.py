@@ -1,6 +1,6 @@
 """Notes: the lines of people's books, as records. A part of Flatlands that writes some has
 `notes = Records(Note)`, and adds each with `self.notes.add(note(...), LINES)`. This module never
-tells anybody of them: book.py does."""
+tells anybody of them: the part book does."""
 
 import random
 from typing import Final

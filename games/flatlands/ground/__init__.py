@@ -1,0 +1,1 @@
+"""The ground of Flatlands: what stands there as a function of the seed."""

@@ -1,0 +1,15 @@
+// The kinds of lines in people's books. Each part of the game that writes some adds what is said of them to the list
+// `notes` of the state; the book shows them.
+
+/** A line as the server tells it: kind, node time in ms, somebody's name or "", and three numbers.
+ * @typedef {[string, number, string, number, number, number]} Row */
+/** What a line is about, in tiles. @typedef {{ x: number, y: number, name: string } | null} Place */
+/** What is said of a kind of line: `sum` of several, `say` of one; `sign` is its picture (ICONS in hud/element.js).
+ * `others`: somebody else has done it, maybe while the player was away.
+ * @typedef {{ kind: string, sign: string, sum: [string, string], others?: boolean,
+ * say: (row: Row, landmarks: import('./landmarks.js').Landmarks) => [string, Place] }} Note */
+
+/** Return a place in the middle of a tile. */
+export function placeAt(x, y, name) {
+  return { x: x + 0.5, y: y + 0.5, name };
+}

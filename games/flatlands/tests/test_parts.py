@@ -1,0 +1,56 @@
+"""A part of Flatlands is a folder: without it the game and its page go on."""
+
+import re
+import sys
+from itertools import combinations
+
+import pytest
+from werkzeug import Response
+
+from flatlands.server import games
+from flatlands.server.web.pages import STATIC, Files
+from flatlands.testkit import simulate
+from tests.processes import ROOT
+
+FLATLANDS = ROOT / "games" / "flatlands"
+
+#: The parts that can be left out: each has its page, too.
+PARTS = [index.parent.parent.name for index in sorted(FLATLANDS.glob("*/page/index.js"))]
+
+#: The names of the modules of the game.
+MODULES = "flatlands.games.flatlands."
+
+
+def play(copy, seed):
+    """Play the game in a random world, and join its page."""
+    simulate.play("flatlands", lambda world: None, simulate.plan(seed))
+    page = games.Maker("flatlands", None, alone=True).page
+    assert page == copy / "page"
+    Files(STATIC, Response(status=404), page=page)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_game_is_played_without_a_part(without, part):
+    play(without(part), 0)
+    loaded = {name for name in sys.modules if name.startswith(MODULES)}
+    assert f"{MODULES}game" in loaded
+    assert not any(name.startswith(f"{MODULES}{part}") for name in loaded)
+
+
+def test_the_game_is_played_without_all_parts(without):
+    play(without(*PARTS), 1)
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("pair", list(combinations(PARTS, 2)), ids="-".join)
+def test_the_game_is_played_without_two_parts(without, pair):
+    play(without(*pair), 1)
+
+
+def test_nothing_imports_a_part():
+    """Except the part itself: so whoever deletes its folder has a game without it."""
+    for path in FLATLANDS.rglob("*.py"):
+        own, *rest = path.relative_to(FLATLANDS).parts
+        if "tests" not in (own, *rest):
+            named = set(re.findall(r"games\.flatlands\.(\w+)", path.read_text()))
+            assert not (named & set(PARTS)) - {own}, path

@@ -1,0 +1,36 @@
+"""Where gems may lie, alone or between twin stones, and the board that counts them."""
+
+import random
+from collections.abc import Iterator
+
+from flatlands import Thing
+from flatlands.world.terrain import CELL, PLAZA_WITHIN, Terrain
+from flatlands.world.track import Tile
+
+#: The board of gems.
+BOARD = "gems"
+
+#: The most tiles, along each axis, from a gem to the straight line between two waypoints.
+ASIDE = 6
+
+
+def beside_paths(terrain: Terrain, cell: Tile, tries: int) -> Iterator[Tile]:
+    """Yield up to `tries` random tiles of a cell near its paths."""
+    i, j = cell
+    edges = sorted(terrain.edges(i, j))
+    for _ in range(tries):
+        x0, y0, x1, y1 = random.choice(edges)
+        part = random.random()
+        column = round(x0 + (x1 - x0) * part) + random.randint(-ASIDE, ASIDE)
+        row = round(y0 + (y1 - y0) * part) + random.randint(-ASIDE, ASIDE)
+        inside = abs(column - i * CELL) < CELL // 2 and abs(row - j * CELL) < CELL // 2
+        # On the plaza newcomers would have it at once, and the border of the plaza is decorated.
+        if inside and column * column + row * row > (PLAZA_WITHIN + 2) ** 2:
+            yield column, row
+
+
+def is_planted(thing: Thing, each: int) -> bool:
+    """Return whether a thing is one of the `each` things of its kind that every cell has."""
+    # The cell may have had more before; a stranger at the broker may have made up an id.
+    number = thing.id.rpartition(":")[2]
+    return number.isdecimal() and int(number) < each

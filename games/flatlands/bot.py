@@ -27,8 +27,9 @@ def turn(bot: Playing) -> None:
             bot.do("emote", DANCE)
         return
     if random.random() < SETS_OUT:
-        gems = [(gem.x, gem.y) for gem in bot.things("Gem")]
-        stones = [(gem.x + STONE, gem.y) for gem in bot.things("Twin")]
+        # Parts of the game may be left out.
+        gems = [(gem.x, gem.y) for gem in bot.things() if gem.type == "Gem"]
+        stones = [(gem.x + STONE, gem.y) for gem in bot.things() if gem.type == "Twin"]
         away = x + random.uniform(-FAR, FAR), y + random.uniform(-FAR, FAR)
         bot.go(*random.choice([away, (0, 0), *gems[:3], *stones[:3]]))
     if random.random() < DOES:

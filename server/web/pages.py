@@ -95,7 +95,7 @@ def _contents(folder: Path, page: Path | None) -> dict[str, bytes]:
     }
     if parts:
         imports = [f"import * as {part} from './{part}/index.js';\n" for part in parts]
-        script = "".join([*imports, f"export const PARTS = [{', '.join(parts)}];\n"])
+        script = "".join([*imports, f"export const PARTS = {{ {', '.join(parts)} }};\n"])
         contents["/parts.js"] = script.encode()
     contents["/parts.css"] = b"".join(
         content

@@ -78,7 +78,7 @@ def test_a_game_has_the_pages_of_its_parts_and_one_script_of_all_of_them(tmp_pat
     page = served(page=tmp_path / "game" / "page")
     assert page.get("/parts.js").data.decode() == (
         "import * as cats from './cats/index.js';\nimport * as owls from './owls/index.js';\n"
-        "export const PARTS = [cats, owls];\n"
+        "export const PARTS = { cats, owls };\n"
     )
     script = page.get("/joined.js").data.decode()
     first, *between, last, main = re.findall("^// (.*)", script, re.M)

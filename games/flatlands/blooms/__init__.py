@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.blooms.blooms import Blooms
 
 PARTS = (Blooms,)
+PLACE = 60

@@ -4,3 +4,4 @@ from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 
 PARTS = (Book, Almanac)
+PLACE = 70

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.cairns.cairns import Cairns
 
 PARTS = (Cairns,)
+PLACE = 20

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.echoes.echoes import Echoes
 
 PARTS = (Echoes,)
+PLACE = 90

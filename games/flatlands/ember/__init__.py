@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.ember.ember import Relay
 
 PARTS = (Relay,)
+PLACE = 50

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.gems.gems import Gems
 
 PARTS = (Gems,)
+PLACE = 10

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.landmarks.finders import Finders
 
 PARTS = (Finders,)
+PLACE = 40

@@ -67,12 +67,6 @@ const KINDS = {
     say: ([, , , n, x, y]) => [`You planted ${GROWN[n - 1]?.many ?? 'something'} ${fromPlaza(x, y)}.`,
       placeAt(x, y, 'your garden')],
   },
-  twin: {
-    at: 60,
-    sign: 'gem',
-    sum: ['twin gem', 'twin gems'],
-    say: ([, , who, , x, y]) => [`You and ${who} opened twin stones ${fromPlaza(x, y)}.`, null],
-  },
   spark: {
     at: 70,
     sign: 'emote',

@@ -19,7 +19,6 @@ import { Singing } from './singing.js';
 import { PLAZA, ROCK } from './terrain.js';
 import { sayable } from './texts.js';
 import { UNIT } from './track.js';
-import { isHalf, missing } from './twins.js';
 
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./session.js').Session} Session */
@@ -28,7 +27,6 @@ import { isHalf, missing } from './twins.js';
 /** @typedef {import('./view/view.js').View} View */
 
 const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
-const HUM_EVERY = 3800;                   // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // the most emotes, and within how many ms
 // The names by which only this machine itself reaches the server.
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -76,13 +74,11 @@ export class Controls {
     this.scoresAt = this.stoneAt = -Infinity;
     /** @type {Map<string, number>} Id of a cairn -> its stones when this window added one. */
     this.stoned = new Map();
-    this.hummedAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
     /** What the server has found last: people, cairns, and landmarks. @type {[any[], any[], any[]]} */
     this.sought = [[], [], []];
     this.seeking = 0;                     // the timer until the server is asked
     hud.setSound(sound.on, sound.sings);
-    session.onTwin = () => sound.twin();
     this.#listen();
     const { on } = session.client;
     on.told('sought', (text, people, cairns, marks = []) => {
@@ -151,7 +147,7 @@ export class Controls {
     this.garden.frame();
     this.events.emit('frame');
     this.#showCairn();
-    this.#showMissing();
+    this.hud.notes.waiting(this.state.lacks.first((lack) => lack(this.state)));
   }
 
   // Called by Input, for keys and clicks.
@@ -193,7 +189,7 @@ export class Controls {
     hud.focusWorld();
     const arrow = view.arrowAt(cssX, cssY);
     if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
-    if (arrow !== null && arrow.twins === true) return this.goToPlace(arrow.x, arrow.y, arrow.label);
+    if (arrow !== null && arrow.sign !== undefined) return this.goToPlace(arrow.x, arrow.y, arrow.label);
     if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
     const course = view.courseAt(cssX, cssY);
     if (course !== null) return this.races.next(course);
@@ -433,23 +429,12 @@ export class Controls {
     this.hud.cairnCard.show(cairn.thing, may, { ...tip, below });
   }
 
-  /** Say what is missing on the stone where the player stands, and let it hum. */
-  #showMissing() {
-    const { state, hud, sound } = this, now = performance.now();
-    hud.notes.waiting(missing(state) ?? state.lacks.first((lack) => lack(state)));
-    const { on = 0, other = null } = state.stones ?? {};
-    if (on === 0 || now < this.hummedAt + HUM_EVERY) return;
-    this.hummedAt = now;
-    sound.hum(other !== null);
-  }
-
   /** Note that this page's player has taken a gem.
    * @param {import('./hud/board.js').Score} score */
   #found(id, version, score) {
     const { state, view } = this, gem = pickUp(state, id, version);
     this.sound.chime();
-    // A half may have been taken before anybody was told that it lies there.
-    const { x, y } = gem ?? state.here, flies = (gem !== null || isHalf(id)) && !state.still && !document.hidden;
+    const { x, y } = gem ?? state.here, flies = (gem !== null || view.lying.isUnseen(id)) && !state.still && !document.hidden;
     this.hud.board.won(score, flies ? { ...view.gemPicture(id), ...view.pointOf(state, x, y) } : null);
   }
 

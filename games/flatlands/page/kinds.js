@@ -3,12 +3,9 @@
 
 import { Cairns } from './view/cairns.js';
 import { Gems } from './view/gems.js';
-import { Halves, Twins } from './view/twins.js';
 
 /** @type {import('./view/lying.js').Kind[]} */
 export const KINDS = [
   { type: 'Gem', Pictures: Gems },
-  { type: 'Twin', Pictures: Twins },
-  { type: 'Half', Pictures: Halves },
   { type: 'Cairn', Pictures: Cairns },
 ];

@@ -204,7 +204,7 @@ export class Lookout {
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown, named,
-      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null, waiting: state.waiting,
+      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null,
       cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
       ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
   }

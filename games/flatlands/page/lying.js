@@ -7,8 +7,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').Lying} Lying */
 /** @typedef {import('./state.js').State} State */
 
-/** The names of the kinds of things. */
-export const GEM = 'Gem', CAIRN = 'Cairn', TWIN = 'Twin', HALF = 'Half';
+/** The names of kinds of things. */
+export const GEM = 'Gem', CAIRN = 'Cairn';
 
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 1600;                  // ms for which a thing that is gone is kept

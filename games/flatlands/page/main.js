@@ -32,6 +32,7 @@ import { tileSize, View } from './view/view.js';
  * @property {State} state        what is drawn
  * @property {View} view          draws it: has a list of kinds of things, `lying`
  * @property {Minimap} minimap
+ * @property {AtlasView} map     the map of everybody
  * @property {Hud} hud            the panels
  * @property {Session} session
  * @property {Controls} controls
@@ -62,11 +63,13 @@ events.on('stick', (dx, dy) => input.stick(dx, dy));
 events.on('typing', () => input.rest());
 events.on('walk on', () => input.repeat());
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
-const lookout = new Lookout(state, hud, new AtlasView(document.getElementById('atlas')), net,
-  spectator, live, events);
+const map = new AtlasView(document.getElementById('atlas'));
+const lookout = new Lookout(state, hud, map, net, spectator, live, events);
 for (const kind of KINDS) view.lying.add(kind);
 addNotes(state);
-for (const { install } of PARTS) install({ client, events, state, view, minimap, hud, session, controls, sound });
+/** @type {Game} */
+const game = { client, events, state, view, minimap, map, hud, session, controls, sound };
+const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
 client.on.message((message) => {
   lookout.message(message);
   state.grown.take(message, client);
@@ -120,7 +123,7 @@ function showReadings() {
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.
-globalThis.flatlands = { net, state, view, lookout };
+globalThis.flatlands = { net, state, view, lookout, parts };
 
 // Tells again.js and early.js that the page has begun.
 document.documentElement.dataset.begun = '';

@@ -65,9 +65,8 @@ export function standsBeside({ drawn, here }, id) {
 /** Return the places around that have a name, and the one that an arrow leads to.
  * @param {State} state @returns {Near[]} */
 export function placesNear(state) {
-  const { marks, here, aim, waiting } = state;
-  const places = [...waiting.map(({ x, y, name }) => ({ x, y, name: `${name} at twin stones` })),
-    ...state.places.all.flatMap((some) => some(state)), { ...PLAZA, name: 'The plaza' },
+  const { marks, here, aim } = state;
+  const places = [...state.places.all.flatMap((some) => some(state)), { ...PLAZA, name: 'The plaza' },
     ...marks.map(({ x, y, name }) => ({ x: x + 0.5, y: y + 0.5, name }))];
   // A goal may be one of them.
   if (aim !== null && !places.some(({ name }) => name === aim.label)) places.push({ x: aim.x, y: aim.y, name: aim.label });

@@ -8,7 +8,6 @@ import { advanceLying, readCairns } from './lying.js';
 import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';
 import { drawnAt } from './track.js';
-import { advanceTwins } from './twins.js';
 
 /** @typedef {import('./replica.js').Player} Player */
 /** @typedef {import('./state.js').State} State */
@@ -102,7 +101,6 @@ export function advanceScene(state, at) {
   state.carried = state.ember.carried(now);
   advanceLying(state);
   readCairns(state);
-  advanceTwins(state);
   for (const step of state.steps.all) step(state);
   moveCamera(state);
   if (ownId !== null) {
@@ -247,11 +245,8 @@ function arrowsOf(state) {
   /** @type {import('./state.js').Arrow[]} */
   const arrows = others.slice(0, most).map(({ x, y, name, id, look }) =>
     ({ x, y, label: name, id, look }));
-  const { aim, waiting: [first] } = state;
-  if (first !== undefined && hidden(first)) {
-    const { x, y, name } = first;
-    arrows.unshift({ x, y, label: `${name} ${Math.round(away(first))}`, id: null, look: 0, twins: true });
-  }
+  const { aim } = state;
+  arrows.unshift(...state.pointers.all.flatMap((pointer) => pointer(state)).filter(hidden));
   // In view it is drawn only if a panel covers the place.
   if (aim !== null) {
     arrows.unshift({ x: aim.x, y: aim.y, label: aim.label, id: null, look: 0, aim: true });

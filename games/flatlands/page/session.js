@@ -6,7 +6,6 @@ import { forgetFound } from './discoveries.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
-import { wayTo } from './near.js';
 import * as P from './protocol.js';
 import { clearScene, cutCamera, noteLateness, showSaying } from './scene.js';
 import { Terrain } from './terrain.js';
@@ -46,8 +45,6 @@ export class Session {
     this.read = false;                    // true once the book has come
     /** @type {Set<string>} Those of ONCE that the player was told of. */
     this.toldOnce = new Set();
-    /** @type {() => void} Called when this page's player has opened twin stones. */
-    this.onTwin = () => {};
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
     on.message((message) => this.#take(message));
@@ -56,11 +53,6 @@ export class Session {
     on.told('board', (gems, place, of, top) => {
       this.#showLasting();
       hud.board.show({ gems, place, of }, top);
-    });
-    on.told('waits', (...told) => this.#waits(told));
-    on.told('twin', (name) => {
-      this.onTwin();
-      hud.toast(`You and ${name} have opened twin stones: a gem for each.`);
     });
     on.told('book', (rows) => this.#showBook(rows));
     on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
@@ -162,21 +154,6 @@ export class Session {
     }
   }
 
-  /** Take what is told of who waits at twin stones.
-   * @param {any} told */
-  #waits(told) {
-    const { state, hud } = this, [id, name, column, row] = told, { here, aim } = state;
-    const news = state.waits.take(told, performance.now());
-    if (id === state.ownId || state.muted.has(id)) return;
-    const x = column + 0.5, y = row + 0.5, place = `${name} at twin stones`;
-    if (news) {
-      hud.toast(`${name} is waiting at twin stones, ${wayTo(x - here.x, y - here.y)}.`, () => this.events.emit('go', x, y, place));
-    } else if (aim !== null && aim.label === place && !state.waits.all.has(id)) {
-      state.aim = null;
-      hud.toast(`${name} is no longer waiting.`);
-    }
-  }
-
   #begun([, , , , , , , , , , lead, drop]) {
     const { client, state, hud, events } = this, first = state.ownId === null;
     if (client.ground instanceof Terrain) state.terrain = client.ground;
@@ -221,7 +198,6 @@ export class Session {
   }
 
   #refused(code, sentence) {
-    if (code === 'twin') this.state.waits.alone = true;
     // Before there is a player, the title tells of the error.
     if (!TOLD.has(code) || this.state.own === undefined) return;
     if (this.toldOnce.has(code)) return;

@@ -19,13 +19,6 @@ const NOISE = 0.25;                       // s of noise that is kept
 const GEM = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
 /** @type {Notes} */
 const SPARK = [[1318.5, 0, 0.3, 1], [1760, 0.08, 0.35, 1], [2637, 0.16, 0.7, 1]];
-/** Twin stones open; they hum for one who waits, and for two.
- * @type {Notes} */
-const TWIN = [[523.3, 0, 0.9, 1], [784, 0.1, 0.9, 1], [1046.5, 0.2, 1, 1], [1568, 0.3, 1.2, 1], [2093, 0.42, 1.4, 1]];
-/** @type {Notes} */
-const HUM = [[130.8, 0, 1.8, 1], [196, 0.25, 1.6, 1]];
-/** @type {Notes} */
-const HUM_FOR_TWO = [...HUM, [329.6, 0.5, 1.4, 1]];
 /** The ember flares up, and goes out. @type {Notes} */
 const FLARE = [[196, 0, 0.3, 1.5], [392, 0.1, 0.5, 1.25]];
 /** @type {Notes} */
@@ -93,14 +86,10 @@ export class Sound {
     this.#play((context) => ringAll(context, SPARK, 0.8));
   }
 
-  /** This page's player has opened twin stones. */
-  twin() {
-    this.#play((context) => ringAll(context, TWIN, 0.8));
-  }
-
-  /** The stone that this page's player stands on hums; `two`: somebody stands on the other one. */
-  hum(two) {
-    this.#play((context) => ringAll(context, two ? HUM_FOR_TWO : HUM, 0.55));
+  /** Let notes ring, with a loudness from 0 to 1.
+   * @param {Notes} notes */
+  ring(notes, loud) {
+    this.#play((context) => ringAll(context, notes, loud));
   }
 
   /** This page's player has got the ember, or no longer has it. */

@@ -8,7 +8,6 @@ import { Grown } from './grown.js';
 import { Landmarks } from './landmarks.js';
 import { Ordered } from './ordered.js';
 import { Terrain } from './terrain.js';
-import { Waits } from './twins.js';
 
 const TITLE_SEED = 2013;                  // the ground behind the title, before the welcome
 
@@ -78,7 +77,8 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} look         the look of that player
  * @property {boolean} [aim]       true for the place that was chosen on the map of everybody
  * @property {string} [kind]       the kind of a landmark in view, which has an arrow only where a panel covers it
- * @property {boolean} [twins]     true for twin stones where somebody waits
+ * @property {{ colour: string, draw: (ctx: any, x: number, y: number, dpr: number) => void }} [sign]  of a place with a name, to
+ *                                 which the flag leads after a click: its picture, around (x, y), and the colour
  */
 
 /**
@@ -144,8 +144,6 @@ export class State {
     this.grown = new Grown();
     /** @type {Place | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
     this.bed = null;
-    /** Who waits at twin stones. */
-    this.waits = new Waits();
     /** Whether the grid overlay is shown. */
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that this page's player muted. */
@@ -170,6 +168,8 @@ export class State {
     this.steps = new Ordered();
     /** @type {Ordered<(state: State) => (Place & { name: string })[]>} Places that the list of what is near has. */
     this.places = new Ordered();
+    /** @type {Ordered<(state: State) => Place[]>} Places around which nothing grows. */
+    this.bare = new Ordered();
     /** @type {Ordered<(state: State) => Arrow[]>} The arrows at the screen's edge, apart from those to players. */
     this.pointers = new Ordered();
     /** @type {Ordered<(state: State) => string | null>} What this page's player misses here, in a sentence: the first that is
@@ -194,10 +194,6 @@ export class State {
     this.marks = [];
     /** @type {import('./landmarks.js').Landmark | null} The landmark that this page's player is at. */
     this.found = null;
-    /** @type {import('./twins.js').Waiting[]} Others who wait at twin stones, the nearest first; */
-    this.waiting = [];
-    /** @type {import('./twins.js').Stones | null} and the stones that this page's player is at. Both made by twins.js. */
-    this.stones = null;
     /** @type {Sign | null} The signpost that this page's player is at. */
     this.sign = null;
     /** @type {Walker[]} All that are drawn, including those that fade out. */

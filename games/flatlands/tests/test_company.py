@@ -477,9 +477,10 @@ def test_each_line_names_its_guest_fits_a_message_and_mentions_only_keys_that_ex
     assert all(guest in text and len(text) <= 120 and "{" not in text for text in said)
     named = set(re.findall(r"Press (\w), or ([\w ]+),", "\n".join(said)))
     assert len(named) > 6
-    page = "".join(path.read_text() for path in (ROOT / "games/flatlands/page").rglob("*.js"))
+    page = "".join(path.read_text() for path in (ROOT / "games/flatlands").rglob("page/**/*.js"))
     for key, label in named:
-        assert re.search(rf"'{key.lower()}',(?: '\w+',|\n.*\n)\s+(?:label: )?'{label}'", page), key
+        deed = rf"'{key.lower()}',\s+(?:sign: )?'\w+',\s+(?:label: )?'{label}'"
+        assert re.search(deed, page), key
 
 
 def test_a_batch_that_the_broker_refuses_harms_nobody():

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.twins.twins import Twins
 
 PARTS = (Twins,)
+PLACE = 30

@@ -3,3 +3,4 @@
 from flatlands.games.flatlands.walkers.walkers import Walkers
 
 PARTS = (Walkers,)
+PLACE = 80

@@ -4,6 +4,7 @@
 import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
 import { PART } from '../landmarks.js';
+import { Ordered } from '../ordered.js';
 import { drawFlame } from './ember.js';
 import { drawFlag } from './flag.js';
 import { miniatureOf } from './miniature.js';
@@ -11,7 +12,6 @@ import { CAIRN_TONES } from './palette.js';
 import { BACKDROP, Relief } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { textOf } from './text.js';
-import { drawTwins } from './twins.js';
 
 /** @typedef {import('../atlas.js').Dot} Dot */
 
@@ -37,9 +37,9 @@ const TAU = Math.PI * 2;
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
  * found: import('../landmarks.js').Landmark[], cairns: import('../lying.js').Lying[], named: Named[],
- * waiting: import('../twins.js').Waiting[], ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
+ * ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
  * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
- * What is drawn. `here` is this page's player, `waiting` who waits at twin stones, `aim` where an arrow leads, and `ember` its carrier,
+ * What is drawn. `here` is this page's player, `aim` where an arrow leads, and `ember` its carrier,
  * all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
  * `shown` is 0 .. 1; what has a name is added to `named`; `channels` shows the grid, and which server has most players of a square. */
 
@@ -50,6 +50,8 @@ export class AtlasView {
     this.relief = new Relief();
     this.glows = new Map();
     this.dpr = 1;
+    /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} What else is drawn, under this page's player. */
+    this.layers = new Ordered();
   }
 
   resize(cssWidth, cssHeight, dpr) {
@@ -78,7 +80,7 @@ export class AtlasView {
     for (const at of dots) drawWords(ctx, at, picture, dpr);
     drawPlaza(ctx, picture);
     drawFires(ctx, picture, dpr);
-    drawWaiting(ctx, picture, dpr);
+    for (const layer of this.layers.all) layer(ctx, picture, dpr);
     if (picture.here !== null) drawOwn(ctx, picture);
     if (picture.aim !== null) drawAim(ctx, picture);
     if (picture.marked !== null) drawMarked(ctx, placed(picture.marked, gaze));
@@ -234,15 +236,9 @@ function drawFound(ctx, { gaze, side, found, cairns, goal, here, named }, dpr) {
   }
 }
 
-/** Draw the twin stones where somebody waits, with that player's name. */
-function drawWaiting(ctx, { gaze, waiting, side, named }, dpr) {
-  for (const { x, y, name } of waiting) {
-    const at = gaze.toScreen(x / side, y / side);
-    const place = { x, y, label: `${name} at twin stones` };
-    drawTwins(ctx, at.x, at.y, 1.2);
-    const title = textOf(name, { size: 13, weight: 600, colour: '#ffffff', outline: INK, dpr });
-    named.push({ ...place, px: at.x, py: at.y, w: 10, h: 8 }, { ...place, ...put(ctx, title, at.x, at.y + 17, dpr) });
-  }
+/** Write the name of a place around (x, y); return how far to each side, in css px. */
+export function nameAt(ctx, name, x, y, size, dpr) {
+  return put(ctx, textOf(name, { size, weight: 600, colour: '#ffffff', outline: INK, dpr }), x, y, dpr);
 }
 
 /** Draw the fires, who carries the ember if that is in view, and the landmark that is to burn next. */

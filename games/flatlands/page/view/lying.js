@@ -31,8 +31,8 @@ const MARGIN = 5;                         // tiles beyond the screen in which th
 
 /**
  * A kind of thing. `type` is the name of its class at the server. One of its `Pictures` is made for each size
- * of a tile in device px.
- * @typedef {{ type: string, Pictures: new (tile: number) => Pictures }} Kind
+ * of a tile in device px. `unseen`: this page's player may get one before it was told that it lies there.
+ * @typedef {{ type: string, Pictures: new (tile: number) => Pictures, unseen?: boolean }} Kind
  */
 
 export class LyingThings {
@@ -59,6 +59,11 @@ export class LyingThings {
   add(kind) {
     this.kinds.push(kind);
     this.pictures.set(kind.type, new kind.Pictures(this.tile));
+  }
+
+  /** Return whether this page's player may get the thing with this id before it was told of it. */
+  isUnseen(id) {
+    return this.kinds.some(({ type, unseen }) => unseen === true && id.startsWith(`${type}:`));
   }
 
   /** Find out what is in view in this frame and where on the screen, and sort it by y. */

@@ -5,7 +5,6 @@ import { faceOf } from '../faces.js';
 import { drawFlag } from './flag.js';
 import { EXTENTS, miniatureOf } from './miniature.js';
 import { textOf } from './text.js';
-import { drawTwins } from './twins.js';
 
 const GOAL_MS = 900;                      // ms of one pulse
 const PILL = 24, ARROW = 8, EDGE = 10;    // css px
@@ -13,7 +12,7 @@ const SIZE = 12, SIGN = 13, PAD = 7, GAP = 4;   // css px of words, of the sign 
 const LABEL = 52, NAME = 120;             // css px: the greatest width of a name in a pill, and of that of
                                           // a landmark or of somebody who waits
 const PICTURE = 19;                       // css px: the height of a landmark's picture
-const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c', TWINS_COLOUR = '#b9a2ff';
+const HOME_COLOUR = '#ffd166', AIM_COLOUR = '#ff7d9c';
 const SLIDES = 180, SLIDE = 4;            // number of steps in which an arrow gives way along
                                           // the edge; css px of a step
 const NOTHING = { left: 0, top: 0, right: 0 };
@@ -172,11 +171,11 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   const dx = arrow.x - state.camera.x, dy = arrow.y - state.camera.y;
   const px = screen.width / 2 + dx * screen.tile, py = screen.height / 2 + dy * screen.tile;
   const inView = px > 0 && py > 0 && px < screen.width && py < screen.height, { tile } = screen;
-  const ofMark = arrow.kind !== undefined, twins = arrow.twins === true, named = ofMark || twins;
+  const ofMark = arrow.kind !== undefined, { sign } = arrow, named = ofMark || sign !== undefined;
   if (inView && !(arrow.aim === true && onPanel(area, px, py, 0, 0))
     && !(ofMark && isCovered(state, px, py, tile, area.pageDpr))) return;
   const distance = Math.hypot(dx, dy), home = arrow.id === null;
-  const colour = arrow.aim === true ? AIM_COLOUR : twins ? TWINS_COLOUR
+  const colour = arrow.aim === true ? AIM_COLOUR : sign !== undefined ? sign.colour
     : home ? HOME_COLOUR : faceOf(arrow.id, arrow.look).colour;
   // A face shows whose name it is, a picture which landmark it is, and house and flag what is that far away.
   const label = textOf(home && !named ? distanceOf(distance) : arrow.label,
@@ -202,7 +201,7 @@ function drawArrow(ctx, state, screen, arrow, area, dpr) {
   else if (ofMark) {
     const picture = miniatureOf(arrow.kind, Math.round(PICTURE * dpr));
     ctx.drawImage(picture, Math.round(signX - picture.width / 2), Math.round(y - picture.height / 2));
-  } else if (twins) drawTwins(ctx, signX, y, dpr);
+  } else if (sign !== undefined) sign.draw(ctx, signX, y, dpr);
   else if (home) drawHouse(ctx, signX, y, 6 * dpr, colour);
   else drawHead(ctx, signX, y, 6 * dpr, colour);
   ctx.drawImage(label.canvas, Math.round(x - width / 2 + before), Math.round(y - label.h / 2));

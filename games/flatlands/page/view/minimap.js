@@ -2,7 +2,8 @@
 
 import { faceOf, isDeer } from '../faces.js';
 import { keyOf } from '../ember.js';
-import { CAIRN, GEM, HALF, TWIN } from '../lying.js';
+import { CAIRN, GEM } from '../lying.js';
+import { Ordered } from '../ordered.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
 import { drawFlame } from './ember.js';
@@ -10,7 +11,6 @@ import { gemOf } from './gems.js';
 import { miniatureOf } from './miniature.js';
 import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
-import { drawTwins } from './twins.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
 const KEPT = 16;                          // chunks of ground that are cached, each way
@@ -35,6 +35,11 @@ export class Minimap {
     this.c0 = this.r0 = NaN;              // chunk in the upper left corner
     this.size = 0;                        // device px at each side
     this.dpr = 1;
+    /** @type {Map<string, (map: Minimap, px: number, py: number, id: string) => void>} By the name of a kind of thing: draws one. */
+    this.kinds = new Map();
+    /** @type {Ordered<(map: Minimap, toX: (tile: number) => number, toY: (tile: number) => number, now: number) => void>} What
+     * else is drawn, under the walkers; `now` is 0 if nothing is to move. */
+    this.layers = new Ordered();
     this.resize(160, 1);
   }
 
@@ -47,7 +52,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, ember: { fires, goal }, carried, waiting, now, still }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, ember: { fires, goal }, carried, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -69,7 +74,7 @@ export class Minimap {
     for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
     }
-    for (const each of waiting) this.#drawWaiting(toX(each.x), toY(each.y), still ? 0 : now);
+    for (const layer of this.layers.all) layer(this, toX, toY, still ? 0 : now);
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
@@ -183,25 +188,16 @@ export class Minimap {
     ctx.restore();
   }
 
-  /** Draw the twin stones where somebody waits, with rings around them; at the edge if they are beyond it. */
-  #drawWaiting(px, py, now) {
-    const { ctx, size, dpr } = this, edge = 9 * dpr, phase = now % 1600 / 1600;
-    const share = Math.min((size / 2 - edge) / Math.max(Math.abs(px - size / 2), Math.abs(py - size / 2)), 1);
-    const x = size / 2 + (px - size / 2) * share, y = size / 2 + (py - size / 2) * share;
-    ctx.strokeStyle = `rgba(255, 255, 255, ${1 - phase})`;
-    ctx.lineWidth = 1.6 * dpr;
-    ctx.beginPath();
-    ctx.arc(x, y, (4 + 9 * phase) * dpr, 0, TAU);
-    ctx.stroke();
-    drawTwins(ctx, x, y, 0.95 * dpr);
-  }
-
   /** Draw a gem as a small diamond, and a cairn as a dot of stone. */
   #drawThing({ type, id }, px, py) {
+    if (type === CAIRN) this.#dot(px, py, 1.7 * this.dpr, CAIRN_TONES[0].light);
+    this.kinds.get(type)?.(this, px, py, id);
+    if (type === GEM) this.diamond(px, py, id);
+  }
+
+  /** Draw the diamond of a gem, by its id. */
+  diamond(px, py, id) {
     const { ctx, dpr } = this;
-    if (type === CAIRN) this.#dot(px, py, 1.7 * dpr, CAIRN_TONES[0].light);
-    if (type === TWIN) drawTwins(ctx, px, py, 0.62 * dpr);
-    if (type !== GEM && type !== HALF) return;
     for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' },
       { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
       ctx.fillStyle = style;

@@ -117,11 +117,6 @@ export const GEMS = [
   { glint: '#eedcff', light: '#c79bfa', colour: '#9a52ea', shade: '#7434c2', dark: '#522092' },
   { glint: '#fff3c9', light: '#ffd866', colour: '#fdb515', shade: '#dd8a06', dark: '#a96203' },
 ];
-/** The same of the two colours of twin stones: the left one's, and the right one's. */
-export const TWINS = [
-  { glint: '#e6fff6', light: '#7af0d0', colour: '#22cfa6', shade: '#149c7d', dark: '#0b6d58' },
-  { glint: '#f6e6ff', light: '#d6a6ff', colour: '#a45cf0', shade: '#7a3ac6', dark: '#552394' },
-];
 
 export const SHADOW = 'rgba(32, 46, 38, 0.26)';
 export const AMBER = '#ffb703';

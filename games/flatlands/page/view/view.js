@@ -1,7 +1,6 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
 import { NOTICE_BOARD } from '../landmarks.js';
-import { twinsOf } from '../twins.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawCourses, drawRings } from './echoes.js';
@@ -125,7 +124,7 @@ export class View {
     screen.look(state.camera, scale.tile, Math.ceil(width), Math.ceil(height));
     ctx.setTransform(stretch, 0, 0, stretch, 0, 0);
     const jumped = !(Math.hypot(state.camera.x - last.x, state.camera.y - last.y) < LEAP);
-    scale.ground.clear(twinsOf(state));
+    scale.ground.clear(state.bare.all.flatMap((some) => some(state)));
     scale.ground.regrow(state.grown);
     scale.ground.draw(ctx, screen, jumped ? FIRST_BUILD_MS : BUILD_MS);
     scale.water.draw(ctx, state, screen, scale.ground);

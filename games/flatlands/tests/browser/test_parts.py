@@ -9,7 +9,7 @@ from tests.inside import inside
 def test_the_page_draws_and_plays_without_all_parts(without, play):
     without(*PARTS)
     with inside(STORE_URL="memory://") as server:
-        assert b"PARTS = [];" in server.get("parts.js")
+        assert b"PARTS = {};" in server.get("parts.js")
         ada, ben = play("Ada", url=server.url), play("Ben", url=server.url)
         go(ada, 6.5, 9.5)
         wait_for(ada, PAINTED)

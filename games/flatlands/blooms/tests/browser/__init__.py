@@ -1,1 +1,1 @@
-"""The tests of Flatlands: on the harness, of its page in a browser, and of its JavaScript."""
+"""Blooms in a real browser."""

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying } from '../../page/lying.js';
-import { placesNear } from '../../page/near.js';
-import { advanceTwins, missing, sideOf, standing } from '../../page/twins.js';
-import * as P from '../../../../static/protocol.js';
-import { nothing } from './people.js';
+import { advanceLying } from '../../../page/lying.js';
+import { placesNear } from '../../../page/near.js';
+import { sideOf, standing, Twins } from '../../page/twins.js';
+import * as P from '../../../../../static/protocol.js';
+import { nothing } from '../../../tests/js/people.js';
 
 const OWN = 90_001, ADA = 90_002, CLOCKWORK = 7;
 
 /** A state with twin stones around (10.5, 5.5), and players at places: [id, x, y]. The first one is the own. */
 function at(...players) {
-  const state = nothing();
+  const state = Object.assign(nothing(), { twins: new Twins() });
   state.replica.learn([['thing', 2, 'Twin', []]]);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
   state.replica.apply([P.THINGS, 0, 0, [[2, 'Twin:0:0:0', 1, 10.5 * 1024, 5.5 * 1024]]], 0);
@@ -26,7 +26,7 @@ function stand(state, players, now) {
   state.here = { x, y };
   state.now = now;
   advanceLying(state);
-  advanceTwins(state);
+  state.twins.advance(state);
 }
 
 test('a player stands on a stone within a tile of its middle', () => {
@@ -38,41 +38,42 @@ test('a player stands on a stone within a tile of its middle', () => {
 
 test('the page says what is missing, and nothing once it is there', () => {
   const state = at([OWN, 30, 30]);
-  assert.equal(missing(state), null);
+  assert.equal(state.twins.missing(state), null);
   const say = (now, ...players) => {
     stand(state, players, now);
-    return missing(state);
+    return state.twins.missing(state);
   };
   assert.match(say(0, [OWN, 10, 6]), /^Step onto a stone/);
   assert.match(say(0, [OWN, 10, 6], [ADA, 8, 5]), /somebody is waiting for you/);
   assert.match(say(100, [OWN, 8, 5]), /a second person, on the other stone/);
   assert.match(say(200, [OWN, 8, 5], [CLOCKWORK, 12, 5]), /Clockwork does not count/);
-  state.waits.take([OWN, 'Me', 10, 5, true], 300);
+  state.twins.take([OWN, 'Me', 10, 5, true], 300);
   assert.match(say(300, [OWN, 8, 5]), /all within 200 tiles know/);
   assert.equal(say(400, [OWN, 8, 5], [ADA, 12, 5]), null);
   assert.match(say(3000, [OWN, 8, 5], [ADA, 12, 5]), /as soon as the server reaches its store/);
-  state.waits.alone = true;
+  state.twins.alone = true;
   assert.match(say(3100, [OWN, 8, 5], [ADA, 12, 5]), /You are on both stones/);
   // Whoever was told so and goes away, and waits again, is told anew.
   say(3200, [OWN, 20, 5]);
-  state.waits.take([OWN, 'Me', 10, 5, false], 3250);
+  state.twins.take([OWN, 'Me', 10, 5, false], 3250);
   assert.match(say(3300, [OWN, 8, 5]), /a second person/);
 });
 
 test('a player who waits is news once, and is forgotten when nothing more is heard', () => {
-  const state = at([OWN, 30, 30]), { waits } = state;
-  assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 0), true);
-  assert.equal(waits.take([ADA, 'Ada', 9, 4, true], 20_000), false);
-  assert.equal(waits.take([OWN, 'Me', 50, 4, true], 20_000), true);
+  const state = at([OWN, 30, 30]), { twins } = state;
+  assert.equal(twins.take([ADA, 'Ada', 9, 4, true], 0), true);
+  assert.equal(twins.take([ADA, 'Ada', 9, 4, true], 20_000), false);
+  assert.equal(twins.take([OWN, 'Me', 50, 4, true], 20_000), true);
   stand(state, [[OWN, 30, 30]], 40_000);
-  assert.deepEqual(state.waiting.map(({ name, x, y }) => [name, x, y]), [['Ada', 9.5, 4.5]]);
+  assert.deepEqual(twins.waiting.map(({ name, x, y }) => [name, x, y]), [['Ada', 9.5, 4.5]]);
+  state.places.add(0, () => twins.places());
   assert.equal(placesNear(state)[0].name, 'Ada at twin stones');
   state.muted.add(ADA);
   stand(state, [[OWN, 30, 30]], 40_000);
-  assert.deepEqual(state.waiting, []);
+  assert.deepEqual(twins.waiting, []);
   stand(state, [[OWN, 30, 30]], 45_001);
-  assert.equal(waits.all.size, 0);
-  waits.take([ADA, 'Ada', 9, 4, true], 50_000);
-  assert.equal(waits.take([ADA, 'Ada', 9, 4, false], 51_000), false);
-  assert.equal(waits.all.size, 0);
+  assert.equal(twins.all.size, 0);
+  twins.take([ADA, 'Ada', 9, 4, true], 50_000);
+  assert.equal(twins.take([ADA, 'Ada', 9, 4, false], 51_000), false);
+  assert.equal(twins.all.size, 0);
 });

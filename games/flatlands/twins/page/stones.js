@@ -3,13 +3,18 @@
 // the colours, the right one in the other. They are drawn in tiles, with the origin under the gem.
 
 import { UNIT } from '../track.js';
-import { ASIDE, ON, standing } from '../twins.js';
-import { part, rollAt, rollOf } from './dice.js';
-import { channelsOf, Gems, paintGem } from './gems.js';
-import { CAIRN_TONES, SHADOW, TWINS } from './palette.js';
-import { canvasOf, contextOf, discOf, oval, spriteOf } from './sprite.js';
+import { part, rollAt, rollOf } from '../view/dice.js';
+import { channelsOf, Gems, paintGem } from '../view/gems.js';
+import { CAIRN_TONES, SHADOW } from '../view/palette.js';
+import { canvasOf, contextOf, discOf, oval, spriteOf } from '../view/sprite.js';
+import { ASIDE, ON, standing } from './twins.js';
 
 const TAU = Math.PI * 2;
+/** The facets of the two colours, as in GEMS (view/palette.js): the left stone's, and the right one's. */
+const TWINS = [
+  { glint: '#e6fff6', light: '#7af0d0', colour: '#22cfa6', shade: '#149c7d', dark: '#0b6d58' },
+  { glint: '#f6e6ff', light: '#d6a6ff', colour: '#a45cf0', shade: '#7a3ac6', dark: '#552394' },
+];
 const FLAT = 0.72;                        // height by width of what lies flat on the ground
 const SIZE = 1.3;                         // factor of a stone
 const BEHIND = 0.78;                      // tiles from the middle of a slab to the foot of its stone
@@ -130,7 +135,7 @@ function paintTwin(ctx) {
 }
 
 /** The pictures of twin stones at `tile` device px per tile. */
-export class Twins {
+export class Stones {
   constructor(tile) {
     this.tile = tile;
     this.half = 3.1;
@@ -141,9 +146,9 @@ export class Twins {
     this.halves = TWINS.map((tones) => spriteOf(tile, { left: -0.4, top: -0.5, right: 0.4, bottom: 0.2 },
       (ctx) => paintGem(ctx, tones)));
     this.slab = spriteOf(tile, { left: -1.1, top: -0.8, right: 1.1, bottom: 0.95 }, paintSlab);
-    /** @type {import('./sprite.js').Sprite[]} */
+    /** @type {import('../view/sprite.js').Sprite[]} */
     this.stones = [];
-    /** @type {import('./sprite.js').Sprite[]} */
+    /** @type {import('../view/sprite.js').Sprite[]} */
     this.carved = [];
     this.glows = TWINS.map(({ light }) => discOf(tile, 1, 1, channelsOf(light), 0.75));
     /** @type {Map<string, { left: number, right: number, at: number }>} How brightly stones are lit, 0 .. 1. */

@@ -33,7 +33,7 @@ def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play
     go(ada, x, y + 1)
     ada.get_by_text("Step onto a stone: the gem opens when a person stands").wait_for()
     # If it rested on a stone on its way, that was news, and is not told again for a while.
-    bob.evaluate("flatlands.state.waits.newsAt.clear()")
+    bob.evaluate("flatlands.parts.twins.newsAt.clear()")
     go(ada, x - 2, y)
     stay = ada.get_by_text("Stay: all within 200 tiles know that you are waiting")
     stay.wait_for(timeout=PATIENCE + TELL_EVERY)
@@ -42,11 +42,14 @@ def test_a_player_that_waits_is_found_by_another_and_both_get_a_gem(stones, play
     bob.get_by_text(re.compile("^Ada is waiting at twin stones, [0-9]+ tiles")).wait_for()
     bob.get_by_role("button", name="Go there").click()
     # It may pass over the other stone, and so open them.
-    wait_for(bob, f"flatlands.state.stones !== null || ({OPENED})()")
+    wait_for(bob, f"flatlands.parts.twins.stones !== null || ({OPENED})()")
     go(bob, x + 2, y)
     for page, name in ((ada, "Bob"), (bob, "Ada")):
         wait_for(page, OPENED)
-        wait_for(page, "flatlands.state.stones === null && flatlands.state.waiting.length === 0")
+        wait_for(
+            page,
+            "flatlands.parts.twins.stones === null && flatlands.parts.twins.waiting.length === 0",
+        )
         page.keyboard.press("n")
         book = page.get_by_role("dialog", name="Your book")
         book.get_by_text(f"You and {name} opened twin").wait_for()

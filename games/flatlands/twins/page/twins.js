@@ -1,11 +1,13 @@
 // Twin stones: who waits at which, as the server tells; which of them this page's player is at, and what is missing
 // there. It never touches the page.
 
-import { isComputer } from './faces.js';
-import { HALF, TWIN } from './lying.js';
+import { isComputer } from '../faces.js';
+import { fromPlaza } from '../near.js';
 
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('../state.js').State} State */
 
+/** The names of the kinds of things. */
+export const TWIN = 'Twin', HALF = 'Half';
 /** Tiles from the gem to the middle of each stone, and from that to a player that is on the stone. */
 export const ASIDE = 2, ON = 0.95;
 /** Tiles from the gem within which the server tells who waits. */
@@ -25,13 +27,26 @@ const SLOW = 2500;                        // ms that the server may take to open
  * @typedef {{ x: number, y: number, on: number, other: number | null, clockwork: boolean }} Stones
  */
 
-export class Waits {
+/** What the book says of one. @type {import('../notes.js').Note} */
+export const NOTE = {
+  kind: 'twin',
+  sign: 'gem',
+  sum: ['twin gem', 'twin gems'],
+  say: ([, , who, , x, y]) => [`You and ${who} opened twin stones ${fromPlaza(x, y)}.`, null],
+};
+
+export class Twins {
   constructor() {
     /** @type {Map<number, Waiting>} By player id. */
     this.all = new Map();
     /** @type {Map<string, number>} When it was news that somebody waits somewhere. */
     this.newsAt = new Map();
     this.alone = false;                   // whether the server has said that the player is on both stones
+    // What this frame shows.
+    /** @type {Waiting[]} Others who wait, the nearest first; */
+    this.waiting = [];
+    /** @type {Stones | null} and the stones that this page's player is at. */
+    this.stones = null;
   }
 
   /** Take what the server tells; return whether it is news.
@@ -47,6 +62,54 @@ export class Waits {
     this.newsAt.set(key, now);
     return true;
   }
+
+  /** Bring `waiting` and `stones` up to the time state.now.
+   * @param {State} state */
+  advance(state) {
+    const { here, now, muted, ownId } = state, { stones: before } = this;
+    const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
+    for (const [id, { at }] of this.all) if (now - at > FORGOTTEN) this.all.delete(id);
+    this.waiting = this.all.size === 0 ? [] : [...this.all.values()]
+      .filter(({ id }) => id !== ownId && !muted.has(id)).sort((a, b) => away(a) - away(b));
+    const twin = ownId === null ? undefined : twinsOf(state).find((each) => away(each) <= AT);
+    const on = twin === undefined ? 0 : sideOf(twin, here);
+    if (on === 0) this.alone = false;
+    if (twin === undefined) {
+      this.stones = null;
+      return;
+    }
+    const { x, y } = twin, sides = standing(state, twin), company = on === 0 ? Math.max(...sides) : sides[on < 0 ? 1 : 0];
+    const same = before !== null && before.x === x && before.y === y && before.on === on;
+    this.stones = { x, y, on, clockwork: company === 1,
+      other: company < 2 ? null : same ? before.other ?? now : now };
+  }
+
+  /** Return the twin stones where others wait, as named places, the nearest first. */
+  places() {
+    return this.waiting.map(({ x, y, name }) => ({ x, y, name: placeOf(name) }));
+  }
+
+  /** Return in a sentence what is missing where this page's player is; null if nothing is, or it is at no stones.
+   * @param {State} state @returns {string | null} */
+  missing({ ownId, now }) {
+    if (this.stones === null) return null;
+    const { x, y, on, other, clockwork } = this.stones;
+    if (on === 0) {
+      return other === null ? 'Step onto a stone: the gem opens when a person stands on each of the two.'
+        : 'Step onto the free stone: somebody is waiting for you.';
+    }
+    if (this.alone) return 'You are on both stones: it takes another person.';
+    if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
+    if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
+    const told = this.all.get(ownId ?? 0);
+    return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you are waiting for a second person.`
+      : 'It takes a second person, on the other stone.';
+  }
+}
+
+/** Return what the twin stones are called at which somebody of this name waits. */
+export function placeOf(name) {
+  return `${name} at twin stones`;
 }
 
 /** Return all twin stones that lie there.
@@ -72,47 +135,4 @@ export function standing({ walkers }, gem) {
     if (side !== 0) on[at] = Math.max(on[at], isComputer(id) ? 1 : 2);
   }
   return on;
-}
-
-/** Bring state.waiting and state.stones up to the time state.now.
- * @param {State} state */
-export function advanceTwins(state) {
-  const { waits, here, now, muted, ownId, stones: before } = state;
-  const away = ({ x, y }) => Math.hypot(x - here.x, y - here.y);
-  for (const [id, { at }] of waits.all) if (now - at > FORGOTTEN) waits.all.delete(id);
-  state.waiting = waits.all.size === 0 ? [] : [...waits.all.values()]
-    .filter(({ id }) => id !== ownId && !muted.has(id)).sort((a, b) => away(a) - away(b));
-  const twin = ownId === null ? undefined : twinsOf(state).find((each) => away(each) <= AT);
-  const on = twin === undefined ? 0 : sideOf(twin, here);
-  if (on === 0) waits.alone = false;
-  if (twin === undefined) {
-    state.stones = null;
-    return;
-  }
-  const { x, y } = twin, sides = standing(state, twin), company = on === 0 ? Math.max(...sides) : sides[on < 0 ? 1 : 0];
-  const same = before !== null && before.x === x && before.y === y && before.on === on;
-  state.stones = { x, y, on, clockwork: company === 1,
-    other: company < 2 ? null : same ? before.other ?? now : now };
-}
-
-/** Return in a sentence what is missing where this page's player is; null if nothing is, or it is at no stones.
- * @param {State} state @returns {string | null} */
-export function missing({ stones, waits, ownId, now }) {
-  if (stones === null) return null;
-  const { x, y, on, other, clockwork } = stones;
-  if (on === 0) {
-    return other === null ? 'Step onto a stone: the gem opens when a person stands on each of the two.'
-      : 'Step onto the free stone: somebody is waiting for you.';
-  }
-  if (waits.alone) return 'You are on both stones: it takes another person.';
-  if (other !== null) return now - other < SLOW ? null : 'Stay: they open as soon as the server reaches its store.';
-  if (clockwork) return 'Clockwork does not count: it takes a person on the other stone.';
-  const told = waits.all.get(ownId ?? 0);
-  return told?.x === x && told.y === y ? `Stay: all within ${NEAR} tiles know that you are waiting for a second person.`
-    : 'It takes a second person, on the other stone.';
-}
-
-/** Return whether the id of a thing is that of a half. */
-export function isHalf(id) {
-  return id.startsWith(`${HALF}:`);
 }

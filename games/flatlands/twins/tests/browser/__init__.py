@@ -1,0 +1,1 @@
+"""Twin stones in a real browser."""

@@ -1,6 +1,6 @@
 """Flatlands: puts the parts of the game together, and keeps the names that the title shows.
 
-A part is a folder beside this file, whose `__init__.py` lists its classes in PARTS. Without the
+A part is a folder beside this file, whose `part.py` lists its classes in PARTS. Without the
 folder the game does without the part: nothing else names it. PLACE is a number that says where it
 is among the parts: hooks are called, and kinds of things and events are numbered, in this order.
 """
@@ -23,11 +23,10 @@ from flatlands.server.node import Node
 
 def _found() -> list[type[Part]]:
     """Return the classes of the parts that there are, in the order of their places."""
-    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
-    folders = [import_module(f"{__package__}.{name}") for name in names if name != "tests"]
-    parts = [folder for folder in folders if hasattr(folder, "PARTS")]
-    parts.sort(key=lambda folder: folder.PLACE)
-    return [part for folder in parts for part in folder.PARTS]
+    found = sorted(Path(__file__).parent.glob("*/part.py"))
+    parts = [import_module(f"{__package__}.{path.parent.name}.part") for path in found]
+    parts.sort(key=lambda part: part.PLACE)
+    return [kind for part in parts for kind in part.PARTS]
 
 
 class Game(game.Game):

@@ -1,7 +1,7 @@
 // What the golden vectors hold the page's modules to. Each check takes the vectors of its name and
 // returns those that are wrong.
 
-import { placeAt, wayOf } from '../../games/flatlands/page/echoes.js';
+import { placeAt, wayOf } from '../../games/flatlands/echoes/page/echoes.js';
 import { Landmarks } from '../../games/flatlands/page/landmarks.js';
 import { decode, encode } from '../../static/msgpack.js';
 import { Replica } from '../../static/replica.js';

@@ -9,9 +9,10 @@ are equally fast, the first. This module never draws an echo: pages do, as a fun
 from typing import Final
 
 from flatlands import Away, Event, Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, Place, Point, between, packed
+from flatlands.games.flatlands.echoes.run import LENGTH, Place, Point, between, packed
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.games.flatlands.notes import LINES, Note, note
+from flatlands.games.flatlands.pace import LONGEST
 from flatlands.server.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER

@@ -17,9 +17,6 @@ from flatlands.world.track import UNIT
 #: and ends where it enters the second.
 RING: Final = 4
 
-#: The longest run, in ms.
-LONGEST: Final = 60_000
-
 #: The most characters of a packed run.
 LENGTH: Final = 1000
 

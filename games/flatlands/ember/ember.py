@@ -14,10 +14,10 @@ from math import dist
 from typing import Final
 
 from flatlands import Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.gardens.paths import FASTER
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.landmarks import finders
 from flatlands.games.flatlands.notes import MARK, Note, note
+from flatlands.games.flatlands.pace import FASTER
 from flatlands.server.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER

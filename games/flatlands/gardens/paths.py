@@ -9,7 +9,7 @@ import random
 from typing import Final
 
 from flatlands import Cells, Me, Part, Refused, every
-from flatlands.games.flatlands.echoes.run import LONGEST
+from flatlands.games.flatlands.pace import FASTER, races
 from flatlands.server.game import Game
 from flatlands.world.terrain import GRASS, SAND, WOOD
 from flatlands.world.track import Tile
@@ -24,8 +24,8 @@ MOST: Final = 4
 #: walk five tiles a second.
 ROAD: Final = 6
 
-#: How much faster a player is on a road, and for how many seconds after it was seen there.
-FASTER, LASTS = 1.15, 1.5
+#: For how many seconds a player is faster after it was seen on a road.
+LASTS: Final = 1.5
 
 #: The ground that feet wear. Where a path was built, nothing is left to wear.
 SOFT: Final = frozenset((GRASS, SAND, WOOD))
@@ -63,9 +63,3 @@ class Paths(Part):
                 except Refused:
                     # No more tiles can be worn until some have grown over.
                     return
-
-
-def races(me: Me) -> bool:
-    """Return whether a player may be in a race."""
-    way = me.recorded()
-    return bool(way) and way[-1][0] < LONGEST

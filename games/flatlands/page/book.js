@@ -1,7 +1,6 @@
 // The book of this page's player and the almanac, in words: what each of their lines says, and what others
 // have done since the book was last read. It never touches the page.
 
-import { secondsOf } from './echoes.js';
 import { KINDS as GROWN } from './grown.js';
 import { forBrowser } from './keep.js';
 import { fromPlaza } from './near.js';
@@ -72,25 +71,6 @@ const KINDS = {
     sign: 'emote',
     sum: ['spark', 'sparks'],
     say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
-  },
-  echo: {
-    at: 90,
-    sign: 'race',
-    sum: ['race won', 'races won'],
-    say: (row, landmarks) => {
-      const { from, name, time } = courseOf(row, landmarks), [, , who] = row;
-      return [`${who === '' ? 'You were the first' : `You beat ${who}`} on the way to ${name}: ${time}.`, from];
-    },
-  },
-  beaten: {
-    at: 100,
-    sign: 'race',
-    sum: ['race lost', 'races lost'],
-    others: true,
-    say: (row, landmarks) => {
-      const { from, name, time } = courseOf(row, landmarks);
-      return [`${row[2]} was faster than you on the way to ${name}: ${time}.`, from];
-    },
   },
 };
 
@@ -172,14 +152,6 @@ export function sinceSeen(lines, { notes }) {
   const seen = Number(forBrowser.get(SEEN_KEY) ?? NaN);
   forBrowser.set(SEEN_KEY, String(Math.max(seen || 0, ...lines.map(({ at }) => at))));
   return lines.filter(({ kind, at }) => at > seen && notes.all.some((each) => each.kind === kind && each.others === true));
-}
-
-/** Return where the course of a row begins, where it leads, and in what time it was run.
- * @param {Row} row @param {Landmarks} landmarks */
-function courseOf([, , , n, i, j], landmarks) {
-  const post = landmarks.post(i, j), course = post && landmarks.courses(post).find(({ side }) => side === n % 4);
-  const from = post && placeAt(post.x, post.y, 'the signpost where it begins');
-  return { from, name: course?.name ?? 'a signpost', time: secondsOf(Math.floor(n / 4)) };
 }
 
 function daysOf(ms) {

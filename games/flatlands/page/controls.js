@@ -11,8 +11,8 @@ import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
 import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import { Planting } from './planting.js';
+import { Ordered } from './ordered.js';
 import * as P from './protocol.js';
-import { Races } from './races.js';
 import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
 import { Singing } from './singing.js';
@@ -40,6 +40,8 @@ const DIGIT = /^(Digit|Numpad)[1-6]$/;
 const HOME_WALKS = 39;                    // tiles along each axis: nearer than this the player walks home,
                                           // or goes back; from farther away it is put there
 
+const STAY = () => {};                    // a click on the player's own walker: it stays where it is
+
 export class Controls {
   /** @param {State} state @param {Session} session @param {Hud} hud @param {View} view
    * @param {Sound} sound @param {import('./events.js').Events} events */
@@ -65,7 +67,6 @@ export class Controls {
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
     this.relay = new Relay(state, session.client, hud, sound);
-    this.races = new Races(state, session, hud, sound);
     this.garden = new Planting(state, session.client, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
@@ -78,6 +79,18 @@ export class Controls {
     /** What the server has found last: people, cairns, and landmarks. @type {[any[], any[], any[]]} */
     this.sought = [[], [], []];
     this.seeking = 0;                     // the timer until the server is asked
+    /** @type {Ordered<() => boolean>} What the key Escape ends: the first that returns true. */
+    this.escapes = new Ordered();
+    this.escapes.add(10, () => hud.closeSheet());
+    this.escapes.add(20, () => this.closeCairn());
+    this.escapes.add(30, () => this.unfollow());
+    this.escapes.add(50, () => this.endAim());
+    /** @type {Ordered<(cssX: number, cssY: number, byMouse: boolean) => (() => void) | null>} What can be
+     * clicked in the world: each returns what a click on a css px of it does, or null. */
+    this.targets = new Ordered();
+    this.targets.add(10, (cssX, cssY) => this.#clickArrow(view.arrowAt(cssX, cssY)));
+    this.targets.add(30, (cssX, cssY, byMouse) => this.#clickWalker(view.walkerAt(cssX, cssY, byMouse), cssX, cssY));
+    this.targets.add(50, (cssX, cssY) => view.boardAt(state, cssX, cssY) ? () => this.openAlmanac() : null);
     hud.setSound(sound.on, sound.sings);
     this.#listen();
     const { on } = session.client;
@@ -121,8 +134,6 @@ export class Controls {
     events.on('stone', () => this.stone());
     events.on('hide', () => this.hide());
     events.on('close cairn', () => this.closeCairn());
-    events.on('race', () => this.races.next());
-    events.on('stop race', () => this.races.stop());
     events.on('book', () => this.openBook());
     events.on('almanac', () => this.openAlmanac());
     events.on('sow', (kind) => this.garden.sow(kind));
@@ -143,7 +154,6 @@ export class Controls {
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
-    this.races.look(performance.now());
     this.garden.frame();
     this.events.emit('frame');
     this.#showCairn();
@@ -176,34 +186,38 @@ export class Controls {
 
   /** Return whether a click on a css px of the world, which the mouse is over, does more than walk there. */
   canClick(cssX, cssY) {
-    const { view, state } = this, walker = view.walkerAt(cssX, cssY, true);
-    return this.net.playing && (view.arrowAt(cssX, cssY) ?? view.courseAt(cssX, cssY)
-      ?? (walker === state.ownId ? null : walker) ?? view.cairnAt(cssX, cssY)) !== null || view.boardAt(state, cssX, cssY);
+    const { view } = this, act = this.targets.first((target) => target(cssX, cssY, true));
+    return this.net.playing && ((act !== null && act !== STAY) || view.cairnAt(cssX, cssY) !== null);
   }
 
-  /** Take a click or touch on a css px of the world. A walker there is followed; if it is followed
-   * already, and stands beside this page's player, its menu opens. */
+  /** Take a click or touch on a css px of the world. */
   tap(cssX, cssY, byMouse) {
     const { state, hud, view } = this;
     if (!this.net.playing) return;
     hud.focusWorld();
-    const arrow = view.arrowAt(cssX, cssY);
-    if (arrow !== null && arrow.id !== null) return this.follow(arrow.id);
-    if (arrow !== null && arrow.sign !== undefined) return this.goToPlace(arrow.x, arrow.y, arrow.label);
-    if (arrow !== null) return this.goTo(arrow.x, arrow.y, arrow.label);
-    const course = view.courseAt(cssX, cssY);
-    if (course !== null) return this.races.next(course);
-    const id = view.walkerAt(cssX, cssY, byMouse);
-    if (id !== null && id === state.ownId) return;   // the player stays where it is
-    if (id !== null && id === state.followed && standsBeside(state, id)) {
-      return this.#showMenu(id, cssX, cssY);
-    }
-    if (id !== null) return this.follow(id);
+    const act = this.targets.first((target) => target(cssX, cssY, byMouse));
+    if (act !== null) return act();
     state.cairnMeant = view.cairnAt(cssX, cssY);
     if (state.cairnMeant !== null) return;
-    if (view.boardAt(state, cssX, cssY)) return this.openAlmanac();
     const { x, y } = view.tileAt(state, cssX, cssY);
     this.goTo(x, y);
+  }
+
+  /** @param {import('./state.js').Arrow | null} arrow */
+  #clickArrow(arrow) {
+    if (arrow === null) return null;
+    const { id, x, y, label, sign } = arrow;
+    if (id !== null) return () => this.follow(id);
+    return sign === undefined ? () => this.goTo(x, y, label) : () => this.goToPlace(x, y, label);
+  }
+
+  /** A walker is followed; if it is followed already, and stands beside this page's player, its menu opens.
+   * @param {number | null} id */
+  #clickWalker(id, cssX, cssY) {
+    const { state } = this;
+    if (id === null) return null;
+    if (id === state.ownId) return STAY;
+    return id === state.followed && standsBeside(state, id) ? () => this.#showMenu(id, cssX, cssY) : () => this.follow(id);
   }
 
   key(event) {
@@ -211,8 +225,7 @@ export class Controls {
     if (!this.net.playing || target.closest('dialog, .popover')) return false;
     if (key === 'Enter' && target instanceof HTMLButtonElement) return false;
     if (key === 'Escape') {
-      return this.hud.closeSheet() || this.closeCairn() || this.unfollow() || this.races.stop()
-        || this.endAim();
+      return this.escapes.all.some((escape) => escape());
     }
     if (key === 'Enter') this.hud.chat.open();
     else if (DIGIT.test(code)) this.emote(Number(code.slice(-1)));
@@ -338,7 +351,7 @@ export class Controls {
     const [x, y] = walk.drawn(now), near = Math.max(Math.abs(x), Math.abs(y)) <= HOME_WALKS;
     if (near && !state.wayBack) return this.goTo(0.5, 0.5);
     this.unfollow();
-    this.races.stop();
+    this.events.emit('put');
     state.goal = null;
     state.wayBack = !near;
     walk.follow(null, Math.floor(now));

@@ -22,6 +22,9 @@ const SIDES = [[1, 0], [0, 1], [-1, 0], [0, -1]];     // of a cell: east, south,
 
 /** @typedef {{ x: number, y: number, foot: number, kind: string, name: string, region: number }} Landmark  Its
  * tile and its region. It is drawn in the column `foot`, where it stands in nobody's way. */
+/** The radius of the ring around a signpost, in tiles, from within which it is read. */
+export const RING = 4;
+
 /** @typedef {{ x: number, y: number, i: number, j: number }} Post  The tile of a signpost, and its cell. */
 /** @typedef {{ from: Post, to: Post, side: number, name: string } & Direction} Course  From a signpost to the next
  * one on a side of its cell, by a path. */
@@ -245,4 +248,10 @@ function cellOf(tile) {
 function directionTo(name, dx, dy) {
   const turn = Math.round(Math.atan2(dy, dx) / Math.PI * 4);
   return { name, away: Math.round(Math.hypot(dx, dy)), turn: (turn + 8) % 8 };
+}
+
+/** Return whether a place is in the ring around a signpost.
+ * @param {import('./state.js').Place} place @param {Post} post */
+export function isInRing({ x, y }, post) {
+  return Math.hypot(x - post.x - 0.5, y - post.y - 0.5) < RING;
 }

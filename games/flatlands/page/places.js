@@ -1,7 +1,6 @@
 // Which landmark and which signpost this page's player has come to. It never touches the page.
 
-import { isInRing } from './echoes.js';
-import { Landmarks } from './landmarks.js';
+import { isInRing, Landmarks } from './landmarks.js';
 
 /** @typedef {import('./state.js').State} State */
 
@@ -34,12 +33,11 @@ export function advancePlaces(state) {
     state.marks = landmarks.within(x - SHOWN_AROUND, y - SHOWN_AROUND, x + SHOWN_AROUND, y + SHOWN_AROUND);
     state.found = state.marks.find((mark) => Math.hypot(mark.x + 0.5 - here.x, mark.y + 0.5 - here.y) <= REACHED) ?? null;
   }
-  // A signpost is read where a race may begin.
   const post = state.placesAt.posts.find((each) => isInRing(here, each));
   if (post === undefined) state.sign = null;
   else if (state.sign === null || state.sign.x !== post.x || state.sign.y !== post.y) {
-    const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
+    const courses = state.coursesOf(post), names = courses.map(({ name }) => name);
     const tells = landmarks.directions(post.x, post.y).filter(({ name }) => !names.includes(name));
-    state.sign = { ...post, tells, courses };
+    state.sign = { ...post, tells, courses, chosen: -1 };
   }
 }

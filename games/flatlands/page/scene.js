@@ -2,7 +2,6 @@
 // the arrows to players out of sight. It never touches the page.
 
 import { skyAt } from './day.js';
-import { advanceEchoes } from './echoes.js';
 import { isClockwork, isComputer, isDeer } from './faces.js';
 import { advanceLying, readCairns } from './lying.js';
 import { isAddressed, tellApart } from './names.js';
@@ -33,7 +32,6 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
  * @param {State} state */
 export function clearScene(state) {
   state.drawn.clear();
-  for (const id of state.races.keys()) if (id !== state.ownId) state.races.delete(id);
   state.lying.clear();
   state.cairn = state.cairnMeant = state.cairnClosed = null;
   state.followed = null;
@@ -96,11 +94,11 @@ export function advanceScene(state, at) {
   [state.here.x, state.here.y] = ownId === null ? [PLAZA.x, PLAZA.y] : walk.drawn(now);
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
-  advanceEchoes(state);
   chooseBubbles(state);
   state.carried = state.ember.carried(now);
   advanceLying(state);
   readCairns(state);
+  state.ghosts.length = 0;
   for (const step of state.steps.all) step(state);
   moveCamera(state);
   if (ownId !== null) {

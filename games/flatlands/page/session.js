@@ -16,7 +16,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. It sees for itself that a gem is gone or too far away.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'race', 'garden',
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'garden',
   'full', 'failed', 'game', 'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
@@ -36,6 +36,7 @@ export class Session {
     this.events = events;
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
+    this.told = new Set(TOLD);            // parts of the game add the codes of their errors
     this.lasts = false;                   // true if the server keeps what lasts
     this.walked = false;                  // true once the player has walked in this window
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
@@ -161,6 +162,7 @@ export class Session {
     state.margins = { lead: lead / UNIT, drop: drop / UNIT };
     this.near = null;
     clearScene(state);
+    events.emit('cleared');
     cutCamera(state);
     client.do.scores();
     if (hud.board.left !== null) client.do.purse();
@@ -199,7 +201,7 @@ export class Session {
 
   #refused(code, sentence) {
     // Before there is a player, the title tells of the error.
-    if (!TOLD.has(code) || this.state.own === undefined) return;
+    if (!this.told.has(code) || this.state.own === undefined) return;
     if (this.toldOnce.has(code)) return;
     if (ONCE.has(code)) this.toldOnce.add(code);
     // On a server without a store there is nothing to take.
@@ -227,6 +229,7 @@ export class Session {
     state.ownId = state.goal = state.aim = null;
     state.replica.clear();
     clearScene(state);
+    this.events.emit('cleared');
     this.hud.banner(null);
     this.#showTitle();
   }

@@ -38,7 +38,7 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  * @property {number} seenAt       performance time, ms, when it was last in the replica
  * @property {number} fadedAt      performance time, ms, when `alpha` was last changed
  * @property {number} sketches     the `sketches` of its player when it was last drawn
- * @property {number} [echo]       id of the player whose echo it is, if it is one: see echoes.js
+ * @property {number} [ghostOf]    of a ghost, which is no player: id of the player whose look it has
  * @property {number} awayX        how far, in tiles, it is drawn from where it is: a sketch may find a walker
  * @property {number} awayY        a little beside its way, and it then glides there
  */
@@ -82,9 +82,9 @@ const TITLE_SEED = 2013;                  // the ground behind the title, before
  */
 
 /**
- * A signpost that is read, and what it tells.
+ * A signpost that is read, what it tells, and the courses that it offers, one of which may be chosen.
  * @typedef {import('./landmarks.js').Post & { tells: import('./landmarks.js').Direction[],
- *   courses: import('./landmarks.js').Course[] }} Sign
+ *   courses: import('./landmarks.js').Course[], chosen: number }} Sign
  */
 
 /**
@@ -175,6 +175,9 @@ export class State {
     /** @type {Ordered<(state: State) => string | null>} What this page's player misses here, in a sentence: the first that is
      * not null is shown. */
     this.lacks = new Ordered();
+    /** @type {(post: import('./landmarks.js').Post) => import('./landmarks.js').Course[]} Returns the courses that a signpost
+     * offers. */
+    this.coursesOf = () => [];
     /** @type {Ordered<import('./notes.js').Note>} What is said of each kind of line in books. */
     this.notes = new Ordered();
 
@@ -205,10 +208,8 @@ export class State {
     this.cairn = null;
     /** True if this page's player is close enough to that cairn to add a stone. */
     this.cairnNear = false;
-    /** @type {Map<number, import('./echoes.js').Race>} The races of players in view, by the players' ids; */
-    this.races = new Map();
-    /** @type {Walker[]} and the echoes that are drawn. Made by echoes.js. */
-    this.echoes = [];
+    /** @type {Walker[]} What is drawn like a walker, and is no player. */
+    this.ghosts = [];
     /** @type {Map<number, string>} Names as shown, by player id. */
     this.names = new Map();
     /** @type {Arrow[]} */

@@ -7,8 +7,9 @@ from gevent import GreenletExit
 
 from flatlands.games.flatlands.gardens import gardens
 from flatlands.games.flatlands.gardens.gardens import FROM_PATH, KINDS, LOOK, MONTH, SOIL, Gardens
-from flatlands.games.flatlands.gardens.paths import FASTER, ROAD, WEEK, Paths
+from flatlands.games.flatlands.gardens.paths import ROAD, WEEK, Paths
 from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.pace import FASTER
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.kept.boards import board_name
 from flatlands.stores.base import Score

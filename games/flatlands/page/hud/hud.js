@@ -48,7 +48,7 @@ export class Hud {
     this.readingsPanel = new Readings(says('near'));
     this.chat = new Chat(events, focusWorld);
     this.stick = new Stick(says('stick'));
-    this.notes = new Notes(then('unfollow'), { race: then('race'), stopRace: then('stop race') });
+    this.notes = new Notes(then('unfollow'));
     this.menu = new Menu(events, focusWorld);
     this.nearDialog = new NearDialog();
     this.typing = says('typing');
@@ -58,7 +58,8 @@ export class Hud {
     this.youDialog = new YouDialog(events, pictures.portraitOn);
     this.book = new Book({ you: says('you'), book: says('book'), almanac: says('almanac'), goToPlace: says('go') });
     this.ember = new EmberNote();
-    this.notes.root.prepend(this.ember.root, this.book.card);
+    this.notes.add(10, this.ember.root);
+    this.notes.add(20, this.book.card);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
@@ -116,8 +117,6 @@ export class Hud {
     add(10, 'h', 'home', 'Home', 'to the plaza, and back again', says('home'));
     add(20, 'i', 'invite', 'Invite', 'a link for a friend', says('invite'));
     add(30, 'n', 'book', 'Book', 'what you found and did, and your name and face', says('book'));
-    add(40, 'r', 'race', 'Race', 'at a signpost: to the next one, against the echo of who was fastest', says('race'),
-      { lasts: true });
     this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
       lasts: true, at: 60 });
     this.readingsPanel.strip.append(this.board.counter.root);
@@ -136,6 +135,13 @@ export class Hud {
     const chip = new Chip(sign, about, onClick, hue);
     this.readingsPanel.strip.append(chip.root);
     return chip;
+  }
+
+  /** Show a note among the others, at a place from 0 on: the banner has 30, and who is followed 50.
+   * @param {number} at @param {HTMLElement} root */
+  note(at, root) {
+    this.notes.add(at, root);
+    this.room.watch(root);
   }
 
   /** Return a new sheet with a heading; add what it shows to its `root`. The key and the menu entry of `deed`, whose label is

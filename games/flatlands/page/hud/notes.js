@@ -1,13 +1,13 @@
 // Sentences that appear and disappear: the banner, toasts, the hint how to walk, and who is followed.
 
+import { Ordered } from '../ordered.js';
 import { element, icon, show } from './element.js';
-import { RaceNote } from './race.js';
 
 const TOAST_MS = 3200, LETTER_MS = 80, OFFER_MS = 9000, HINT_MS = 12000, FADE_MS = 400, STAYS_MS = 2 ** 31 - 1;
 
 export class Notes {
-  /** `onUnfollow()` is called when the player wants to stop following; `on` has what RaceNote needs. */
-  constructor(onUnfollow, on) {
+  /** `onUnfollow()` is called when the player wants to stop following. */
+  constructor(onUnfollow) {
     this.text = element('span', {});
     // It changes each second, so screen readers do not read it out.
     this.count = element('span', { class: 'count', role: 'timer', 'aria-live': 'off' });
@@ -26,11 +26,21 @@ export class Notes {
       title: 'Stop following (Escape)' }, icon('close'));
     stop.addEventListener('click', onUnfollow);
     this.followNote = element('div', { class: 'following note panel', hidden: true }, this.followed, stop);
-    this.race = new RaceNote(on);
     // One above the other: they never cover each other.
-    this.root = element('div', { class: 'notes' }, this.banner, this.race.root, this.followNote, this.toastNote,
-      this.waitNote, this.hintNote);
+    this.root = element('div', { class: 'notes' });
+    /** @type {Ordered<HTMLElement>} */
+    this.order = new Ordered();
+    this.add(30, this.banner);
+    this.add(50, this.followNote);
+    for (const each of [this.toastNote, this.waitNote, this.hintNote]) this.add(60, each);
     this.button.addEventListener('click', () => this.onClick?.());
+  }
+
+  /** Add a note, at a place: see Hud.note.
+   * @param {number} at @param {HTMLElement} note */
+  add(at, note) {
+    this.order.add(at, note);
+    this.root.replaceChildren(...this.order.all);
   }
 
   /** Show or hide the banner: see Hud.banner.

@@ -1,6 +1,5 @@
 // The names of landmarks, and what a signpost tells a player that stands at it. Both are words over the world.
 
-import { isOne, ownRace } from '../echoes.js';
 import { BELOW, isCovered } from './marks.js';
 import { EXTENTS } from './miniature.js';
 import { canvasOf, contextOf, Lru } from './sprite.js';
@@ -46,9 +45,8 @@ export function drawPlaces(ctx, state, screen, dpr, pageDpr) {
   const { sign } = state;
   offered.count = 0;
   if (sign === null || sign.tells.length + sign.courses.length === 0) return;
-  const race = ownRace(state), chosen = sign.courses.findIndex((each) => race !== null && isOne(each, race.course));
   // If there is no room for all of it, courses are left out: R begins a race all the same.
-  const all = boardOf(sign.tells, sign.courses, chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
+  const all = boardOf(sign.tells, sign.courses, sign.chosen, dpr), room = boardPlace(all, state, screen, pageDpr);
   const count = room.free || sign.tells.length === 0 ? sign.courses.length : 0;
   const board = count > 0 ? all : boardOf(sign.tells, [], -1, dpr);
   const { x, y } = count > 0 ? room : boardPlace(board, state, screen, pageDpr);

@@ -1,9 +1,9 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
 import { NOTICE_BOARD } from '../landmarks.js';
+import { Ordered } from '../ordered.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
-import { drawCourses, drawRings } from './echoes.js';
 import { drawFlag } from './flag.js';
 import { drawBed } from './garden.js';
 import { Ground } from './ground.js';
@@ -34,7 +34,6 @@ const ARROW_REACH = 8;                    // css px by which either may miss an 
 const WORDS_GROW = 0.6;                   // the share of larger tiles by which words grow
 const LEAP = 8;                           // tiles: a camera that moves farther in one frame jumps
 const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
-const RINGS_LIT = 0.6;                    // opacity of what the rings of a race light in the dark
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
 
 /** Return the css px per tile on a screen of that size. */
@@ -75,6 +74,11 @@ export class View {
     this.walkers = new Walkers(TILE);
     this.lying = new LyingThings(TILE);
     this.vignette = new Vignette(canvas.width, canvas.height);
+    /** @type {Ordered<(ctx: any, state: any, screen: Screen) => void>} What else lies on the ground, under all who stand there. */
+    this.flat = new Ordered();
+    /** @type {Ordered<(ctx: any, state: any, screen: Screen, lit: number) => void>} What else shines in the dark; the canvas adds
+     * what is drawn, and `lit` is 0 to 1. */
+    this.lights = new Ordered();
   }
 
   /** Set the size of the screen in css px; `dpr` is device px per css px. */
@@ -162,7 +166,7 @@ export class View {
       walkers.resize(scale.bodyTile);
       lying.resize(scale.bodyTile);
     }
-    drawCourses(ctx, state, screen);
+    for (const draw of this.flat.all) draw(ctx, state, screen);
     drawBed(ctx, state, screen);
     if (state.goal !== null) drawGoal(ctx, state, screen);
     if (state.aim !== null) {
@@ -176,7 +180,7 @@ export class View {
     // The overlay is read by its colours, so no night falls over it.
     scale.night.draw(ctx, state, screen, scale.ground, 1 - this.zoom, (lit) => {
       lying.drawGleam(ctx, state, lit);
-      drawRings(ctx, state, screen, RINGS_LIT * lit);
+      for (const draw of this.lights.all) draw(ctx, state, screen, lit);
       walkers.drawLight(ctx, state, lit);
       scale.parts.drawBeams(ctx, state, scale.ground.marks);
       scale.water.drawLights(ctx, screen, scale.ground, lit);

@@ -4,7 +4,7 @@
 import { faceOf, isClockwork, isDeer } from '../faces.js';
 import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
-import { EchoLight } from './echoes.js';
+import { GhostLight } from './ghosts.js';
 import { drawArms, drawSparks, motionOf } from './emotes.js';
 import { EmberPicture } from './ember.js';
 import { Keys } from './key.js';
@@ -13,7 +13,7 @@ const TURN_MS = 90;                       // ms: the time constant with which ey
 const STRIDE = 1.5;                       // length of a double step in tiles
 const BOB = 0.07;                         // tiles
 const BLINK_EVERY = 4600, BLINK_MS = 130;
-const ECHO = 0.5;                         // opacity of an echo
+const GHOST = 0.5;                        // opacity of a ghost
 const OWN_COVERED = 0.2;                  // opacity of what stands before the player's walker
 const JUMP = 2;                           // tiles: a longer way in one frame is a jump
 const COVERS = { wide: 0.7, high: 1.2 };  // tiles between two walkers at which one covers the other
@@ -58,7 +58,7 @@ const TAU = Math.PI * 2;
 /** @param {import('../state.js').Walker} walker @returns {Memory} */
 function newMemory(walker) {
   return {
-    walker, face: faceOf(walker.echo ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
+    walker, face: faceOf(walker.ghostOf ?? walker.id, walker.look), look: walker.look, deer: isDeer(walker.id),
     clockwork: isClockwork(walker.id), x: walker.x, y: walker.y, stride: 0,
     lookX: walker.dx, lookY: walker.dy, pace: 0, seen: 0, px: 0, py: 0, bodyY: 0, motion: null, rank: 0, named: false, nameAlpha: 0,
     name: null, nameText: '', nameDpr: 0, nameColour: '', bubble: null,
@@ -78,7 +78,7 @@ export class Walkers {
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
     this.ember = new EmberPicture(tile);
-    this.echoes = new EchoLight(tile);
+    this.ghosts = new GhostLight(tile);
   }
 
   resize(tile) {
@@ -87,7 +87,7 @@ export class Walkers {
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
     this.ember = new EmberPicture(tile);
-    this.echoes = new EchoLight(tile);
+    this.ghosts = new GhostLight(tile);
   }
 
   /** Find out which walkers are in view in this frame and where on the screen, and sort them by
@@ -96,14 +96,14 @@ export class Walkers {
     const { order, memories } = this, turn = state.still ? 1 : 1 - Math.exp(-elapsed / TURN_MS);
     const margin = MARGIN * this.tile;
     order.length = 0;
-    for (const walker of [...state.walkers, ...state.echoes]) {
+    for (const walker of [...state.walkers, ...state.ghosts]) {
       let memory = memories.get(walker.id);
       if (memory === undefined) memories.set(walker.id, memory = newMemory(walker));
       memory.seen = state.now;
       memory.walker = walker;
       if (memory.look !== walker.look) {
         memory.look = walker.look;
-        memory.face = faceOf(walker.echo ?? walker.id, walker.look);
+        memory.face = faceOf(walker.ghostOf ?? walker.id, walker.look);
       }
       const moved = Math.hypot(walker.x - memory.x, walker.y - memory.y);
       memory.x = walker.x;
@@ -184,7 +184,7 @@ export class Walkers {
     const { walker, px, py } = memory, { bodies } = this;
     if (walker.id === state.followed) drawRing(ctx, state, px, py, this.tile, FOLLOWED);
     const body = bodies.body(memory.face, walker.dimmed);
-    const alpha = walker.alpha * (walker.muted ? 0.6 : 1) * (walker.echo === undefined ? 1 : ECHO);
+    const alpha = walker.alpha * (walker.muted ? 0.6 : 1) * (walker.ghostOf === undefined ? 1 : GHOST);
     if (alpha < 1) ctx.globalAlpha = alpha;
     this.#drawWalker(ctx, state, memory, body, alpha, false);
     // Leaves give way to the player's walker; others show through them faintly.
@@ -205,8 +205,8 @@ export class Walkers {
   drawLight(ctx, state, lit) {
     for (const memory of this.order) {
       const { walker, px, py, bodyY, motion } = memory;
-      if (walker.echo !== undefined) this.echoes.draw(ctx, px, py);
-      if (memory.deer || walker.own || walker.echo !== undefined) continue;
+      if (walker.ghostOf !== undefined) this.ghosts.draw(ctx, px, py);
+      if (memory.deer || walker.own || walker.ghostOf !== undefined) continue;
       const { ghost, ax, ay } = this.bodies.body(memory.face, walker.dimmed);
       ctx.globalAlpha = lit * walker.alpha;
       if (motion !== null) bend(ctx, motion, px, py, this.tile);
@@ -261,7 +261,7 @@ export class Walkers {
   at(px, py, reach) {
     let best = null, least = Infinity;
     for (const { walker, deer, px: x, py: y } of this.order) {
-      if (deer || walker.echo !== undefined) continue;
+      if (deer || walker.ghostOf !== undefined) continue;
       const middle = y - 0.55 * this.tile;
       const dx = Math.max(0, Math.abs(px - x) - 0.3 * this.tile);
       const dy = Math.max(0, Math.abs(py - middle) - 0.5 * this.tile);

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { addNotes, almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
-import { Landmarks } from '../../page/landmarks.js';
 import { dayOf } from '../../page/hud/book.js';
-import { Terrain } from '../../../../static/terrain.js';
 import { storageOf } from '../../../../tests/js/storage.js';
 import { nothing } from './people.js';
 
@@ -47,20 +45,6 @@ test('each line is a sentence, with the place that it is about', () => {
   assert.deepEqual([lines[0].place.x, lines[3].place], [12.5, null]);
   assert.deepEqual(sumsOf(lines, STATE).map(([, n, word]) => `${n} ${word}`),
     ['2 landmarks', '1 cairn', '1 stone from others', '4 landmarks lit', '1 spark']);
-});
-
-test('a course that was won or lost is named by its signposts', () => {
-  const landmarks = new Landmarks(new Terrain(2013)), n = 4 * 12345 + 2;
-  const lines = linesOf([['beaten', NOON, 'Ben', n, 0, 0], ['echo', NOON, 'Ben', n, 0, 0], ['echo', NOON, '', n, 0, 0],
-    ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], knowing(landmarks));
-  assert.deepEqual(lines.map(({ text }) => text), [
-    'Ben was faster than you on the way to Fern Corner: 12.35 s.',
-    'You beat Ben on the way to Fern Corner: 12.35 s.',
-    'You were the first on the way to Fern Corner: 12.35 s.',
-    // On another ground, no path leads there any more.
-    'You were the first on the way to a signpost: 9.00 s.',
-  ]);
-  assert.deepEqual(lines[0].place, { x: 0.5, y: 0.5, name: 'the signpost where it begins' });
 });
 
 test('what others did is told once, but not in a browser that has never read the book', () => {

@@ -58,6 +58,7 @@ test('signposts stand beside paths and tell how far and where the nearest landma
 
 test('a player who comes to a landmark or a signpost is told so, and nobody else is', () => {
   const state = nothing(), [mark] = around, [post] = landmarks.posts(60, -60, 90, -40);
+  state.coursesOf = (from) => state.landmarks.courses(from);
   const at = (x, y) => {
     state.here = { x: x + 0.5, y: y + 0.5 };
     advancePlaces(state);
@@ -70,7 +71,7 @@ test('a player who comes to a landmark or a signpost is told so, and nobody else
   at(post.x + 2, post.y);
   const courses = landmarks.courses(post), names = courses.map(({ name }) => name);
   assert.deepEqual(names, ['Barley Turn', 'Plum Turn', 'Juniper Bend']);
-  assert.deepEqual(state.sign, { ...post, courses, tells: landmarks.directions(post.x, post.y) });
+  assert.deepEqual(state.sign, { ...post, courses, chosen: -1, tells: landmarks.directions(post.x, post.y) });
   // All over the ring in which races begin, wherever in a tile one is, and nowhere else.
   for (const [away, reads] of [[4.1, false], [3.9, true], [4.1, false], [3.5, true]]) {
     at(post.x, post.y + away);

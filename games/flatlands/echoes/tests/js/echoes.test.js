@@ -3,12 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ownRace, placeAt, resultOf } from '../../page/echoes.js';
+import { linesOf } from '../../../page/book.js';
+import { Landmarks } from '../../../page/landmarks.js';
+import { Echoes, NOTES, placeAt, resultOf } from '../../page/echoes.js';
 import { Races } from '../../page/races.js';
-import { advanceScene } from '../../page/scene.js';
-import { Terrain } from '../../../../static/terrain.js';
-import { stand } from '../../../../static/track.js';
-import { among } from './people.js';
+import { advanceScene } from '../../../page/scene.js';
+import { Terrain } from '../../../../../static/terrain.js';
+import { stand } from '../../../../../static/track.js';
+import { among, nothing } from '../../../tests/js/people.js';
 
 const ADA = 70_001, BOB = 70_002;
 const PLAZA = [-1, 0, 0];                 // the course from the first signpost in the west to the plaza
@@ -35,9 +37,12 @@ function page() {
   const client = { do: { courses: ask('courses'), race: ask('race'), arrive: ask('arrive') },
     on: { event: (_, call) => { calls.event = call; }, told: (name, call) => { told[name] = call; },
       error: (call) => { calls.error = call; }, begun: (call) => { calls.begun = call; } } };
-  const hud = { notes: { race: { show: (what) => shown.push(what) } }, toast: (text) => toasts.push(text), tell: () => {} };
+  const note = { show: (what) => shown.push(what) }, echoes = new Echoes(state);
+  state.coursesOf = (post) => state.landmarks.courses(post);
+  state.steps.add(0, () => echoes.advance());
+  const hud = { toast: (text) => toasts.push(text), tell: () => {} };
   const session = { lasts: true, walked: true, client };
-  const races = new Races(state, session, hud, { spark() {}, chime() {} });
+  const races = new Races(state, session, hud, { spark() {}, chime() {} }, echoes, note);
   const go = (tiles, at) => {
     state.walk.begin((tiles - 75.5) * 1024, -2.5 * 1024, at);
     state.replica.players.get(ADA).track = stand((tiles - 75.5) * 1024, -2.5 * 1024, at);
@@ -47,7 +52,7 @@ function page() {
   const begin = (id, echo) => calls.event(null, { x: PLAZA[0], y: PLAZA[1], side: PLAZA[2], ...echo }, id);
   go(0, 1000);
   go(0, 2000);
-  return { state, races, sent, shown, toasts, told, go, begin, error: (code) => calls.error(code, ''), comeBack: () => calls.begun() };
+  return { state, races, echoes, sent, shown, toasts, told, go, begin, error: (code) => calls.error(code, ''), comeBack: () => calls.begun() };
 }
 
 test('a player who comes to a signpost reads who holds its courses, and may race', () => {
@@ -75,7 +80,7 @@ test('the clock starts at the ring, and again on every return there, and the ech
   assert.deepEqual(shown.at(-1), { clock: '0.0', text: 'Go! To Plaza: Bob 12.00 s', button: 'Another way', stop: true });
   go(3.9, 3000);
   assert.equal(shown.at(-1).clock, '0.0');
-  const [echo] = state.echoes;
+  const [echo] = state.ghosts;
   assert.deepEqual([echo.x, echo.y, echo.walking, echo.name], [-71.5, -2.5, false, 'Bob’s echo']);
   go(4.1, 4000);
   go(10, 5000);
@@ -91,7 +96,7 @@ test('the clock starts at the ring, and again on every return there, and the ech
 });
 
 test('the server is told of an arrival, again if need be, and its answer ends the race', () => {
-  const { state, sent, shown, toasts, told, go, begin, error } = page();
+  const { state, echoes, sent, shown, toasts, told, go, begin, error } = page();
   const arrived = () => sent.filter(([name]) => name === 'arrive').length;
   begin(ADA, ECHO);
   go(5, 3000);
@@ -108,16 +113,16 @@ test('the server is told of an arrival, again if need be, and its answer ends th
   assert.equal(arrived(), 2);
   // The store is away: it is told again, however long that takes.
   for (let at = 17_000; at < 80_000; at += 500) go(75, at);
-  assert.ok(arrived() > 20 && ownRace(state) !== null);
+  assert.ok(arrived() > 20 && echoes.own() !== null);
   assert.equal(shown.at(-1).clock, '12.0');
   told.arrived(...PLAZA, 11_900, true, 12_000, 'Bob', false);
   go(75, 80_100);
   assert.deepEqual(shown.at(-1), { clock: '11.90 s', button: '', stop: false,
     text: '0.10 s faster than Bob: the way to Plaza is yours.' });
-  assert.ok(ownRace(state) === null && state.aim === null && state.drawn.get(ADA)?.sparkAt === 79_500);
+  assert.ok(echoes.own() === null && state.aim === null && state.drawn.get(ADA)?.sparkAt === 79_500);
   assert.deepEqual(toasts, []);
   for (const at of [90_000, 90_500]) go(75, at);
-  assert.equal(state.races.size, 0);
+  assert.equal(echoes.races.size, 0);
 });
 
 test('a race is off when the server says so, after a minute, or when the player stops it', () => {
@@ -126,16 +131,16 @@ test('a race is off when the server says so, after a minute, or when the player 
     [({ races }) => assert.ok(races.stop()), undefined],
     [({ go }) => go(20, 63_100), 'The race is off: the minute is up.'],
   ]) {
-    const its = page(), { state, begin, go, toasts, shown } = its;
+    const its = page(), { state, echoes, begin, go, toasts, shown } = its;
     begin(ADA, ECHO);
     go(5, 3000);
     end(its);
     go(20, 63_700);
-    assert.ok(ownRace(state) === null && state.aim === null && shown.at(-1) === null);
+    assert.ok(echoes.own() === null && state.aim === null && shown.at(-1) === null);
     assert.deepEqual(toasts, toast === undefined ? [] : [toast]);
     go(20, 64_000);
     go(20, 64_500);
-    assert.equal(state.races.size + state.echoes.length, 0);
+    assert.equal(echoes.races.size + state.ghosts.length, 0);
     assert.ok(!its.races.stop());
     // Without a race none of that is told.
     its.error('race');
@@ -144,7 +149,7 @@ test('a race is off when the server says so, after a minute, or when the player 
 });
 
 test('a player who comes back in a race asks whether it is still on, and nobody else does', () => {
-  const { comeBack, sent, begin, go, error, state } = page(), before = sent.length;
+  const { comeBack, sent, begin, go, error, echoes } = page(), before = sent.length;
   comeBack();
   assert.equal(sent.length, before);
   begin(ADA, ECHO);
@@ -153,14 +158,14 @@ test('a player who comes back in a race asks whether it is still on, and nobody 
   assert.deepEqual(sent.slice(before), [['arrive', ...PLAZA]]);
   error('far');
   go(9, 4000);
-  assert.ok(ownRace(state) !== null);
+  assert.ok(echoes.own() !== null);
   comeBack();
   error('race');
-  assert.equal(ownRace(state), null);
+  assert.equal(echoes.own(), null);
 });
 
 test('the echoes of others are seen once they run, until they are out of sight', () => {
-  const { state, begin, go } = page();
+  const { state, echoes, begin, go } = page();
   const bob = state.replica.players.get(BOB);
   const at = (x, now) => {
     bob.track = stand(x * 1024, -2.5 * 1024, 0);
@@ -169,31 +174,31 @@ test('the echoes of others are seen once they run, until they are out of sight',
   at(-75.5, 3000);
   begin(BOB, { ...ECHO, player: 7, name: 'Cyd' });
   at(-75.5, 4000);
-  assert.equal(state.echoes.length, 0);
+  assert.equal(state.ghosts.length, 0);
   at(-71.4, 5000);
   at(-69, 5500);
-  assert.deepEqual(state.echoes.map(({ name, echo }) => [name, echo]), [['Cyd’s echo', 7]]);
-  assert.ok(ownRace(state) === null && state.aim === null);
+  assert.deepEqual(state.ghosts.map(({ name, ghostOf }) => [name, ghostOf]), [['Cyd’s echo', 7]]);
+  assert.ok(echoes.own() === null && state.aim === null);
   state.replica.players.delete(BOB);
   for (const now of [5600, 6000, 6500, 7000]) go(0, now);
-  assert.equal(state.races.size + state.echoes.length, 0);
+  assert.equal(echoes.races.size + state.ghosts.length, 0);
   // Whoever is muted has no name here either.
   state.muted.add(7);
   begin(ADA, { ...ECHO, player: 7, name: 'Cyd' });
   go(0, 8000);
-  assert.equal(state.echoes[0].name, 'an echo');
+  assert.equal(state.ghosts[0].name, 'an echo');
 });
 
 test('a course that nobody has run has no echo, and a course that does not exist is ignored', () => {
-  const { state, begin, go } = page();
+  const { state, echoes, begin, go } = page();
   begin(ADA, { ...NOBODY, x: 0, y: 0, side: 3 });
   begin(BOB, { ...NOBODY, x: 400, y: 900 });
-  assert.equal(state.races.size, 0);
+  assert.equal(echoes.races.size, 0);
   assert.ok(!state.landmarks.known.has('post 400,900'));
   begin(ADA, NOBODY);
   go(5, 3000);
   go(20, 9000);
-  assert.ok(ownRace(state) !== null && state.echoes.length === 0);
+  assert.ok(echoes.own() !== null && state.ghosts.length === 0);
 });
 
 test('a player who presses R elsewhere is told where races begin, and in a race nothing', () => {
@@ -225,4 +230,20 @@ test('a player is told who was faster, by how much, and who holds the way', () =
     'As fast as Ben, who was there first: the way to Elder Fork is theirs.');
   assert.equal(told(9000, false, 9000, 'Ben', true), 'As fast as your own echo.');
   assert.equal(told(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, which took 8.60 s.');
+});
+
+test('a course that was won or lost is named by its signposts', () => {
+  const state = nothing(), n = 4 * 12345 + 2, NOON = 1;
+  state.landmarks = new Landmarks(new Terrain(2013));
+  for (const each of NOTES) state.notes.add(0, each);
+  const lines = linesOf([['beaten', NOON, 'Ben', n, 0, 0], ['echo', NOON, 'Ben', n, 0, 0], ['echo', NOON, '', n, 0, 0],
+    ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], state);
+  assert.deepEqual(lines.map(({ text }) => text), [
+    'Ben was faster than you on the way to Fern Corner: 12.35 s.',
+    'You beat Ben on the way to Fern Corner: 12.35 s.',
+    'You were the first on the way to Fern Corner: 12.35 s.',
+    // On another ground, no path leads there any more.
+    'You were the first on the way to a signpost: 9.00 s.',
+  ]);
+  assert.deepEqual(lines[0].place, { x: 0.5, y: 0.5, name: 'the signpost where it begins' });
 });

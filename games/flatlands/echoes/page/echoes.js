@@ -2,15 +2,15 @@
 // time. The server tells of a race once, and of its end; all between is computed. It never touches the page
 // and sends nothing.
 
-/** @typedef {import('./landmarks.js').Post} Post */
-/** @typedef {import('./landmarks.js').Course} Course */
-/** @typedef {import('./state.js').Place} Place */
-/** @typedef {import('./state.js').State} State */
-/** @typedef {import('./state.js').Walker} Walker */
+import { isInRing } from '../landmarks.js';
+import { placeAt as placeOn } from '../notes.js';
 
-/** The radius of the ring around a signpost, in tiles: a race begins where the runner leaves the first ring, and
- * ends where it enters the second. */
-export const RING = 4;
+/** @typedef {import('../landmarks.js').Post} Post */
+/** @typedef {import('../landmarks.js').Course} Course */
+/** @typedef {import('../state.js').Place} Place */
+/** @typedef {import('../state.js').State} State */
+/** @typedef {import('../state.js').Walker} Walker */
+
 const FINE = 128;                         // parts of a tile in which a run is told
 const POINT = 6;                          // bytes of each of its points
 const LONGEST = 60000;                    // ms of a race that counts
@@ -56,48 +56,62 @@ export function placeAt(way, ms) {
   return { x: x + (toX - x) * part, y: y + (toY - y) * part, dx: toX - x, dy: toY - y };
 }
 
-/** Take what the server tells of a race of a player that is in view.
- * @param {State} state @param {number} runner @param {Course} course
- * @param {{ ms: number, player: number, look: number, name: string, way: string }} told  the echo */
-export function takeRace(state, runner, course, { ms, player, look, name, way }) {
-  state.races.set(runner, {
-    runner, course, ms, name, way: ms === 0 ? [] : wayOf(way, course.from),
-    echo: ms === 0 ? null : {
-      id: IDS + runner, echo: player, look, name: state.muted.has(player) ? 'an echo' : `${name}’s echo`,
-      x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, own: false, dimmed: false, muted: false, saying: null,
-      wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity, seenAt: 0, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
-    },
-    begunAt: NaN, endedAt: NaN, waits: runner === state.ownId, over: false,
-  });
-}
-
 /** Return whether two courses are the same. */
 export function isOne(course, other) {
   return course.from.i === other.from.i && course.from.j === other.from.j && course.side === other.side;
 }
 
-/** Return the race that this page's player is in, until it is told how that has ended; or null.
- * @param {State} state @returns {Race | null} */
-export function ownRace({ races, ownId }) {
-  const race = ownId === null ? undefined : races.get(ownId);
-  return race === undefined || race.over || !race.waits ? null : race;
-}
+export class Echoes {
+  /** @param {State} state  whose ghosts the echoes are */
+  constructor(state) {
+    this.state = state;
+    /** @type {Map<number, Race>} The races of players in view, by the players' ids. */
+    this.races = new Map();
+  }
 
-/** Bring all races and echoes up to where the runners are in this frame.
- * @param {State} state */
-export function advanceEchoes(state) {
-  state.echoes.length = 0;
-  for (const [id, race] of state.races) {
-    const runner = id === state.ownId ? state.here : state.drawn.get(id);
-    if (runner === undefined) race.over = true;
-    else follow(race, runner, state.now);
-    const shown = !race.over && (id === state.ownId || !Number.isNaN(race.begunAt));
-    if (race.echo === null || !fade(race.echo, shown, state.now)) {
-      if (race.over) state.races.delete(id);
-      continue;
+  /** Take what the server tells of a race of a player that is in view.
+   * @param {number} runner @param {Course} course
+   * @param {{ ms: number, player: number, look: number, name: string, way: string }} told  the echo */
+  take(runner, course, { ms, player, look, name, way }) {
+    const { state } = this;
+    this.races.set(runner, {
+      runner, course, ms, name, way: ms === 0 ? [] : wayOf(way, course.from),
+      echo: ms === 0 ? null : {
+        id: IDS + runner, ghostOf: player, look, name: state.muted.has(player) ? 'an echo' : `${name}’s echo`,
+        x: NaN, y: NaN, dx: 0, dy: 1, walking: false, alpha: 0, own: false, dimmed: false, muted: false, saying: null,
+        wavedAt: -Infinity, dancedAt: -Infinity, sparkAt: -Infinity, seenAt: 0, fadedAt: state.now, sketches: 0, awayX: 0, awayY: 0,
+      },
+      begunAt: NaN, endedAt: NaN, waits: runner === state.ownId, over: false,
+    });
+  }
+
+  /** Forget the races of others. */
+  clear() {
+    for (const id of this.races.keys()) if (id !== this.state.ownId) this.races.delete(id);
+  }
+
+  /** Return the race that this page's player is in, until it is told how that has ended; or null.
+   * @returns {Race | null} */
+  own() {
+    const { ownId } = this.state, race = ownId === null ? undefined : this.races.get(ownId);
+    return race === undefined || race.over || !race.waits ? null : race;
+  }
+
+  /** Bring all races and echoes up to where the runners are in this frame. */
+  advance() {
+    const { state, races } = this;
+    for (const [id, race] of races) {
+      const runner = id === state.ownId ? state.here : state.drawn.get(id);
+      if (runner === undefined) race.over = true;
+      else follow(race, runner, state.now);
+      const shown = !race.over && (id === state.ownId || !Number.isNaN(race.begunAt));
+      if (race.echo === null || !fade(race.echo, shown, state.now)) {
+        if (race.over) races.delete(id);
+        continue;
+      }
+      moveEcho(race, race.echo, state.now);
+      state.ghosts.push(race.echo);
     }
-    moveEcho(race, race.echo, state.now);
-    state.echoes.push(race.echo);
   }
 }
 
@@ -113,12 +127,6 @@ function follow(race, runner, now) {
   }
   const passed = now - race.begunAt, lasts = Math.max(race.ms, race.endedAt - race.begunAt) + LINGERS;
   race.over ||= Number.isNaN(race.endedAt) ? passed > LONGEST : passed > lasts && !race.waits;
-}
-
-/** Return whether a place is in the ring around a signpost.
- * @param {Place} place @param {Post} post */
-export function isInRing({ x, y }, post) {
-  return Math.hypot(x - post.x - 0.5, y - post.y - 0.5) < RING;
 }
 
 /** @param {Race} race @param {Walker} echo */
@@ -158,3 +166,31 @@ export function resultOf(name, { ms, won, otherMs, otherName, own }) {
   return own ? `${by} faster than your own echo.`
     : `${by} faster than ${otherName}: the way to ${name} is yours.`;
 }
+
+/** Return where the course of a line of the book begins, where it leads, and in what time it was run.
+ * @param {import('../notes.js').Row} row @param {import('../landmarks.js').Landmarks} landmarks */
+function courseOf([, , , n, i, j], landmarks) {
+  const post = landmarks.post(i, j), course = post && landmarks.courses(post).find(({ side }) => side === n % 4);
+  const from = post && placeOn(post.x, post.y, 'the signpost where it begins');
+  return { from, name: course?.name ?? 'a signpost', time: secondsOf(Math.floor(n / 4)) };
+}
+
+/** What the book says of races. @type {import('../notes.js').Note[]} */
+export const NOTES = [{
+  kind: 'echo',
+  sign: 'race',
+  sum: ['race won', 'races won'],
+  say: (row, landmarks) => {
+    const { from, name, time } = courseOf(row, landmarks), [, , who] = row;
+    return [`${who === '' ? 'You were the first' : `You beat ${who}`} on the way to ${name}: ${time}.`, from];
+  },
+}, {
+  kind: 'beaten',
+  sign: 'race',
+  sum: ['race lost', 'races lost'],
+  others: true,
+  say: (row, landmarks) => {
+    const { from, name, time } = courseOf(row, landmarks);
+    return [`${row[2]} was faster than you on the way to ${name}: ${time}.`, from];
+  },
+}];

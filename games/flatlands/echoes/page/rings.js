@@ -1,29 +1,27 @@
 // What is drawn of a race on the ground: the rings around the two signposts, and the footprints of echoes. The
-// echoes themselves are drawn with the walkers.
+// echoes themselves are ghosts, which are drawn with the walkers.
 
-import { ownRace, placeAt, RING } from '../echoes.js';
-import { discOf } from './sprite.js';
+import { RING } from '../landmarks.js';
+import { placeAt } from './echoes.js';
 
 const GOLD = '255, 209, 102';
 const DASHES = 24;                        // of a ring
 const TURN_MS = 60000, PULSE_MS = 1400;
 const PRINTS = 12, STEP_MS = 170;         // footprints of an echo, and ms between them
 const ASIDE = 0.13;                       // tiles from its path to a footprint
-const HALO = 1.3;                         // tiles
-const PALE = '150, 205, 255';
 const TAU = Math.PI * 2;
 
 /** Draw the rings of the player's race, and the footprints of all echoes.
- * @param {import('../state.js').State} state */
-export function drawCourses(ctx, state, screen) {
-  drawRings(ctx, state, screen, 1);
-  for (const each of state.races.values()) drawPrints(ctx, state, screen, each);
+ * @param {import('./echoes.js').Echoes} echoes */
+export function drawCourses(ctx, echoes, screen) {
+  drawRings(ctx, echoes, screen, 1);
+  for (const each of echoes.races.values()) drawPrints(ctx, echoes.state, screen, each);
 }
 
 /** Draw the rings of the player's race, with an opacity.
- * @param {import('../state.js').State} state */
-export function drawRings(ctx, state, screen, alpha) {
-  const race = ownRace(state);
+ * @param {import('./echoes.js').Echoes} echoes */
+export function drawRings(ctx, echoes, screen, alpha) {
+  const race = echoes.own(), { state } = echoes;
   if (race === null) return;
   const begun = !Number.isNaN(race.begunAt);
   drawRing(ctx, state, screen, race.course.from, alpha * (begun ? 0.3 : 1));
@@ -70,17 +68,4 @@ function drawPrints(ctx, state, screen, { echo, way, begunAt, ms }) {
     ctx.fill();
   }
   ctx.globalAlpha = 1;
-}
-
-/** The pale light around an echo, at `tile` device px per tile. */
-export class EchoLight {
-  constructor(tile) {
-    this.tile = tile;
-    this.halo = discOf(tile, HALO, HALO * 0.8, PALE, 0.26);
-  }
-
-  /** Draw it over the ground in the dark, around feet at the device px (px, py); the canvas adds what is drawn. */
-  draw(ctx, px, py) {
-    ctx.drawImage(this.halo.canvas, px - this.halo.ax, py - Math.round(0.5 * this.tile) - this.halo.ay);
-  }
 }

@@ -9,8 +9,9 @@ import pytest
 
 from flatlands.games.flatlands.echoes import echoes as module
 from flatlands.games.flatlands.echoes.echoes import Echo, Echoes
-from flatlands.games.flatlands.echoes.run import LENGTH, LONGEST, RING, between, packed
+from flatlands.games.flatlands.echoes.run import LENGTH, RING, between, packed
 from flatlands.games.flatlands.ground.posts import APART, SIDES, Posts
+from flatlands.games.flatlands.pace import LONGEST
 from flatlands.server.players.recording import MOST
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import SPEED, UNIT

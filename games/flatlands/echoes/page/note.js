@@ -1,13 +1,13 @@
 // The note about a race: where the player may race to, the clock of the race, and how it ended.
 
-import { element, icon, show } from './element.js';
+import { element, icon, show } from '../hud/element.js';
 
 /** What the note shows: the clock or '', a text, the word on its button or '', and whether the race can be stopped.
  * @typedef {{ clock: string, text: string, button: string, stop: boolean }} Shown */
 
 export class RaceNote {
-  /** `on` has { race(), stopRace() }. */
-  constructor(on) {
+  /** `onRace()` and `onStop()` are called when the player wants to race, or no longer to. */
+  constructor(onRace, onStop) {
     this.shown = '';                      // what it shows, to change the page only if needed
     // It changes all the time, so screen readers do not read it out.
     this.clock = element('b', { role: 'timer', 'aria-live': 'off' });
@@ -17,8 +17,8 @@ export class RaceNote {
     this.close = element('button', { type: 'button', class: 'close', 'aria-label': 'Stop the race', title: 'Stop the race (Escape)' },
       icon('close'));
     this.root = element('div', { class: 'race note panel', hidden: true }, this.clock, this.text, this.button, this.close);
-    this.button.addEventListener('click', on.race);
-    this.close.addEventListener('click', on.stopRace);
+    this.button.addEventListener('click', onRace);
+    this.close.addEventListener('click', onStop);
   }
 
   /** @param {Shown | null} what  null hides the note */

@@ -1,23 +1,26 @@
 // What the player does about races: it reads at a signpost who holds which course, begins a race there, and is told
 // how that has ended. It never touches the page by itself.
 
-import { isOne, ownRace, resultOf, RING, secondsOf, takeRace } from './echoes.js';
-import { CELL } from './landmarks.js';
-import { wayTo } from './near.js';
+import { CELL, RING } from '../landmarks.js';
+import { wayTo } from '../near.js';
+import { isOne, resultOf, secondsOf } from './echoes.js';
 
 /** @typedef {import('./echoes.js').Race} Race */
-/** @typedef {import('./landmarks.js').Course} Course */
-/** @typedef {import('./state.js').Sign} Sign */
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('../landmarks.js').Course} Course */
+/** @typedef {import('../state.js').Sign} Sign */
+/** @typedef {import('../state.js').State} State */
 
 const READ_AFTER = 400;                   // ms at a signpost after which the player reads who holds its courses
 const TELL_EVERY = 2000;                  // ms between two messages to the server that the player has arrived
 const SHOWN = 9000;                       // ms for which it is shown how a race has ended
 
 export class Races {
-  /** @param {State} state @param {import('./session.js').Session} session
-   * @param {import('./hud/hud.js').Hud} hud @param {import('./sound.js').Sound} sound */
-  constructor(state, session, hud, sound) {
+  /** @param {State} state @param {import('../session.js').Session} session
+   * @param {import('../hud/hud.js').Hud} hud @param {import('../sound.js').Sound} sound
+   * @param {import('./echoes.js').Echoes} echoes @param {import('./note.js').RaceNote} note */
+  constructor(state, session, hud, sound, echoes, note) {
+    this.echoes = echoes;
+    this.note = note;
     this.state = state;
     this.session = session;
     this.hud = hud;
@@ -52,20 +55,23 @@ export class Races {
   /** Show what there is to do, and tell the server when the player has arrived; called in each frame.
    * @param {number} now  performance time, ms */
   look(now) {
-    const { state, hud } = this, race = ownRace(state);
+    const { state, note } = this, race = this.echoes.own();
     if (this.race?.over) this.#off('The race is off: the minute is up.');
     this.race = race;
     this.#read(state.sign, now);
+    if (state.sign !== null) {
+      state.sign.chosen = race === null ? -1 : state.sign.courses.findIndex((each) => isOne(each, race.course));
+    }
     if (race !== null) return this.#follow(race, now);
     if (this.result !== null && now < this.result.until) {
-      return hud.notes.race.show({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
+      return note.show({ clock: this.result.clock, text: this.result.text, button: '', stop: false });
     }
     const [first] = state.sign?.courses ?? [];
     // A newcomer first learns how to walk; and nothing covers the grid while it is shown.
     const idle = this.session.lasts && this.session.walked && !state.gridShown;
-    if (first === undefined || !idle) return hud.notes.race.show(null);
+    if (first === undefined || !idle) return note.show(null);
     const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
-    hud.notes.race.show({ clock: '', text, button: 'Race', stop: false });
+    note.show({ clock: '', text, button: 'Race', stop: false });
   }
 
   /** Begin a race at the signpost that is read: on the course at an `index` of its courses, or else on the one after
@@ -101,12 +107,12 @@ export class Races {
   /** Show the clock of the player's race.
    * @param {Race} race */
   #follow({ course, begunAt, endedAt, ms, name }, now) {
-    const { hud, state: { sign } } = this, to = `${course.name}: ${ms === 0 ? 'be the first' : `${name} ${secondsOf(ms)}`}`;
+    const { note, state: { sign } } = this, to = `${course.name}: ${ms === 0 ? 'be the first' : `${name} ${secondsOf(ms)}`}`;
     const begun = !Number.isNaN(begunAt), ended = !Number.isNaN(endedAt);
     const another = !begun && sign !== null && sign.courses.length > 1;
     const clock = (begun ? ((ended ? endedAt : now) - begunAt) / 1000 : 0).toFixed(1);
     const text = ended ? `${course.name}!` : begun ? `To ${to}` : `Go! To ${to}`;
-    hud.notes.race.show({ clock, text, button: another ? 'Another way' : '', stop: true });
+    note.show({ clock, text, button: another ? 'Another way' : '', stop: true });
     if (!ended || now < this.toldAt + TELL_EVERY) return;
     this.toldAt = now;
     this.#tell();
@@ -127,9 +133,9 @@ export class Races {
     const course = from && state.landmarks.courses(from).find(({ side }) => side === told.side);
     if (!course) return;
     if (id === state.ownId) this.#off(null);
-    takeRace(state, id, course, told);
+    this.echoes.take(id, course, told);
     if (id !== state.ownId) return;
-    this.race = ownRace(state);
+    this.race = this.echoes.own();
     this.toldAt = -Infinity;
     state.aim = { x: course.to.x + 0.5, y: course.to.y + 0.5, reach: RING / 2, label: course.name, quiet: true };
     hud.tell(`Race to ${course.name}, ${wayTo(course.to.x - from.x, course.to.y - from.y)}. `

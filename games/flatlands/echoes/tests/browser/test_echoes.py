@@ -11,7 +11,10 @@ from tests.inside import inside
 SEED = 151
 
 #: The place of the echo that a page shows, or nothing.
-ECHO = "(() => { const [echo] = flatlands.state.echoes; return echo && [echo.x, echo.y]; })()"
+ECHO = "(() => { const [echo] = flatlands.state.ghosts; return echo && [echo.x, echo.y]; })()"
+
+#: On which side the course of the player's race is.
+OWN_SIDE = "flatlands.parts.echoes.own().course.side"
 
 #: A place on the last row of the board, in css px, or nothing.
 ROW = """(() => {
@@ -45,7 +48,7 @@ def test_a_run_becomes_an_echo_that_players_race_against_and_others_see(near_pos
     ada.keyboard.press("r")
     note.get_by_text("Go! To").wait_for()
     label = ada.evaluate("flatlands.state.aim.label")
-    assert ada.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 0
+    assert ada.evaluate(OWN_SIDE) == 0
     # Not by the shortest way.
     go(ada, 7.5, -4.5)
     walk_to(ada, label)
@@ -62,18 +65,18 @@ def test_a_run_becomes_an_echo_that_players_race_against_and_others_see(near_pos
     wait_for(ada, f"{ECHO} !== undefined")
     begins = ada.evaluate(ECHO)
     # Others see it once it runs.
-    wait_for(ben, "flatlands.state.races.size === 1")
+    wait_for(ben, "flatlands.parts.echoes.races.size === 1")
     assert ben.evaluate(ECHO) is None
     walk_to(ada, label)
     for page in (ada, ben):
         wait_for(page, f"{ECHO}?.[1] > {begins[1] + 3}")
-    assert ben.evaluate("flatlands.state.echoes[0].name") == "Ada’s echo"
+    assert ben.evaluate("flatlands.state.ghosts[0].name") == "Ada’s echo"
     assert ben.locator(".race b").is_hidden()
     clock = float(note.locator("b").inner_text())
     eventually(lambda: float(note.locator("b").inner_text()) > clock, "the clock goes")
     note.get_by_text("faster than your own echo.").wait_for()
     # The echo stops where the run did, and is gone.
-    wait_for(ada, "flatlands.state.races.size === 0 && flatlands.state.echoes.length === 0")
+    wait_for(ada, "flatlands.parts.echoes.races.size === 0 && flatlands.state.ghosts.length === 0")
     assert ada.evaluate("flatlands.state.aim") is None
 
 
@@ -88,11 +91,11 @@ def test_on_a_phone_a_touch_of_the_board_begins_a_race_and_no_panel_is_covered(n
         wait_for(page, ROW)
         x, y = page.evaluate(ROW)
         page.touchscreen.tap(x, y)
-        wait_for(page, "flatlands.state.races.size")
-        assert page.evaluate("flatlands.state.races.get(flatlands.state.ownId).course.side") == 3
+        wait_for(page, "flatlands.parts.echoes.races.size")
+        assert page.evaluate(OWN_SIDE) == 3
         page.get_by_text("Go! To").wait_for()
         all_apart([*boxes(page, *panels), middle])
         if turn == 0:
             page.get_by_role("button", name="Stop the race").click()
-            wait_for(page, "flatlands.state.races.size", expected=False)
+            wait_for(page, "flatlands.parts.echoes.races.size", expected=False)
             page.get_by_role("button", name="Race").wait_for()

@@ -1,0 +1,6 @@
+"""What Flatlands takes of this folder: see game.py."""
+
+from flatlands.games.flatlands.cairns.cairns import Cairns
+
+PARTS = (Cairns,)
+PLACE = 20

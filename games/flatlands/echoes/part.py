@@ -1,0 +1,6 @@
+"""What Flatlands takes of this folder: see game.py."""
+
+from flatlands.games.flatlands.echoes.echoes import Echoes
+
+PARTS = (Echoes,)
+PLACE = 90

@@ -1,0 +1,1 @@
+"""Races in a real browser."""

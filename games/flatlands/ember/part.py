@@ -1,0 +1,6 @@
+"""What Flatlands takes of this folder: see game.py."""
+
+from flatlands.games.flatlands.ember.ember import Relay
+
+PARTS = (Relay,)
+PLACE = 50

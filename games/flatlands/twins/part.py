@@ -1,0 +1,6 @@
+"""What Flatlands takes of this folder: see game.py."""
+
+from flatlands.games.flatlands.twins.twins import Twins
+
+PARTS = (Twins,)
+PLACE = 30

@@ -1,0 +1,6 @@
+"""What Flatlands takes of this folder: see game.py."""
+
+from flatlands.games.flatlands.walkers.walkers import Walkers
+
+PARTS = (Walkers,)
+PLACE = 80

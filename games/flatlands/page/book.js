@@ -1,7 +1,6 @@
 // The book of this page's player and the almanac, in words: what each of their lines says, and what others
 // have done since the book was last read. It never touches the page.
 
-import { KINDS as GROWN } from './grown.js';
 import { forBrowser } from './keep.js';
 import { fromPlaza } from './near.js';
 import { placeAt } from './notes.js';
@@ -58,13 +57,6 @@ const KINDS = {
       return [`${hands} brought the ember to ${name}.`,
         { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name }];
     },
-  },
-  plant: {
-    at: 50,
-    sign: 'flower',
-    sum: ['garden', 'gardens'],
-    say: ([, , , n, x, y]) => [`You planted ${GROWN[n - 1]?.many ?? 'something'} ${fromPlaza(x, y)}.`,
-      placeAt(x, y, 'your garden')],
   },
   spark: {
     at: 70,

@@ -10,7 +10,6 @@ import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
 import { pickUp } from './lying.js';
 import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear } from './near.js';
-import { Planting } from './planting.js';
 import { Ordered } from './ordered.js';
 import * as P from './protocol.js';
 import { Relay } from './relay.js';
@@ -67,7 +66,6 @@ export class Controls {
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
     this.relay = new Relay(state, session.client, hud, sound);
-    this.garden = new Planting(state, session.client, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board and of the last stone, and those of
@@ -136,8 +134,7 @@ export class Controls {
     events.on('close cairn', () => this.closeCairn());
     events.on('book', () => this.openBook());
     events.on('almanac', () => this.openAlmanac());
-    events.on('sow', (kind) => this.garden.sow(kind));
-    events.on('purse', () => this.garden.ask());
+    events.on('purse', (gems, flies) => this.hud.board.have(gems, flies));
     this.hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true,
       at: 50, act: () => this.openCairn() });
   }
@@ -154,7 +151,6 @@ export class Controls {
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
-    this.garden.frame();
     this.events.emit('frame');
     this.#showCairn();
     this.hud.notes.waiting(this.state.lacks.first((lack) => lack(this.state)));

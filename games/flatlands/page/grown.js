@@ -1,85 +1,37 @@
-// What people have left on the ground, tile by tile, as it is drawn: how much feet have worn it, and what
-// somebody has planted there. It never touches the page and sends nothing.
+// What changes the looks of the ground, tile by tile, and which tiles are to be painted again. Parts of the game say what
+// that is. It never touches the page.
 
-import * as P from './protocol.js';
-
-/** The server's layers of cells that have it. */
-const WORN = 'Paths.worn', PLANTS = 'Gardens.plants';
-const FAINT = 2, ROAD = 6;                // values from which a tile looks worn, and is a road
-const PLANT = 4;                          // a look is PLANT times the plant, plus how worn the tile is
 const MOST = 4000;                        // changes that are kept
 const APART = 4;                          // tiles between those that stand for the change of a whole square
 
-/** What can be planted, from 1 on: its name, and the prop of view/props.js.
- * @type {{ name: string, many: string, prop: string }[]} */
-export const KINDS = [{ name: 'Flowers', many: 'flowers', prop: 'flowers' },
-  { name: 'Hedge', many: 'a hedge', prop: 'hedge' }, { name: 'Lantern', many: 'a lantern', prop: 'lantern' },
-  { name: 'Stone', many: 'a stone', prop: 'standingStone' }];
+/** What people have left on tiles: `any` says whether there is anything, `worn` how worn a tile is (0, 1 if that can be
+ * seen, or 2 if it is a road), and `prop` the number of the prop that somebody has put there, or 0.
+ * @typedef {{ any: () => boolean, worn: (x: number, y: number) => number, prop: (x: number, y: number) => number }} Looks */
 
 export class Grown {
   constructor() {
-    /** @type {Map<string, Uint8Array>} By 'col:row' of a square: the looks of its tiles, row by row. */
-    this.squares = new Map();
-    this.side = 1;                        // of a square, in tiles
     /** @type {{ x: number, y: number }[]} The tiles whose looks have changed, the latest last, and */
     this.changes = [];
     this.forgotten = 0;                   // how many came before these
+    /** @type {Looks | null} */
+    this.looks = null;
     /** @type {(x: number, y: number) => string} Returns '' for a tile, or, where flowers are strewn over the ground, what
      * decides how. */
     this.blooming = () => '';
   }
 
-  /** Take a message, once the client has: CELLS, and those after which the client knows less.
-   * @param {any[]} message @param {import('./client.js').Client} client */
-  take(message, client) {
-    if (message[0] === P.CELLS) this.#look(`${message[1]}:${message[2]}`, client);
-    else if ([P.WELCOME, P.HELD, P.RESYNC].includes(message[0])) {
-      // What is told of them later may be less, and of an empty square nothing is told.
-      for (const key of this.squares.keys()) {
-        if (this.#layers(key, client).every((known) => known === undefined)) this.#look(key, client);
-      }
-    }
-  }
-
-  #layers(key, client) {
-    return [WORN, PLANTS].map((name) => client.layers.squares.get(`${client.cells(name).number}:${key}`));
-  }
-
-  /** Look at a square, 'col:row', again. */
-  #look(key, client) {
-    const side = this.side = client.layers.side, looks = new Uint8Array(side * side), [worn, plants] = this.#layers(key, client);
-    const known = this.squares.get(key), [col, row] = key.split(':').map(Number);
-    for (let i = 0; i < looks.length; i++) {
-      const value = worn?.[i] ?? 0, plant = Math.min(plants?.[i] ?? 0, KINDS.length);
-      looks[i] = plant * PLANT + (value >= ROAD ? 2 : value >= FAINT ? 1 : 0);
-      if (looks[i] === (known?.[i] ?? 0)) continue;
-      this.changes.push({ x: col * side + i % side, y: row * side + Math.floor(i / side) });
-    }
-    if (worn === undefined && plants === undefined) this.squares.delete(key);
-    else this.squares.set(key, looks);
-    if (this.changes.length > MOST) this.forgotten += this.changes.splice(0, this.changes.length - MOST / 2).length;
+  /** Note that a tile looks different now. */
+  change(x, y) {
+    const { changes } = this;
+    changes.push({ x, y });
+    if (changes.length > MOST) this.forgotten += changes.splice(0, changes.length - MOST / 2).length;
   }
 
   /** Note that a whole square, 'col:row', looks different now. `side` is its length in tiles. */
-  change(key, side) {
+  changeSquare(key, side) {
     const [col, row] = key.split(':').map(Number);
     for (let y = 0; y < side; y += APART) {
-      for (let x = 0; x < side; x += APART) this.changes.push({ x: col * side + x, y: row * side + y });
+      for (let x = 0; x < side; x += APART) this.change(col * side + x, row * side + y);
     }
-  }
-
-  #at(x, y) {
-    const { side } = this, col = Math.floor(x / side), row = Math.floor(y / side);
-    return this.squares.get(`${col}:${row}`)?.[(y - row * side) * side + x - col * side] ?? 0;
-  }
-
-  /** Return how worn a tile is: 0, 1 if that can be seen, or 2 if it is a road. */
-  worn(x, y) {
-    return this.#at(x, y) % PLANT;
-  }
-
-  /** Return what grows on a tile: 0, or 1 more than its index in KINDS. */
-  plant(x, y) {
-    return Math.floor(this.#at(x, y) / PLANT);
   }
 }

@@ -20,7 +20,7 @@ import { State } from './state.js';
 import { stroll } from './strollers.js';
 import { AtlasView } from './view/atlas.js';
 import { Minimap } from './view/minimap.js';
-import { Portrait, propPicture, signOf } from './view/portrait.js';
+import { Portrait, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
 
 /**
@@ -53,8 +53,7 @@ const state = new State(client);
 const events = new Events();
 const view = new View(canvas, state.terrain);
 const minimap = new Minimap(document.getElementById('minimap'));
-const hud = new Hud(document.getElementById('hud'), events, { portraitOn: (own) => new Portrait(own), signOf, propPicture },
-  live);
+const hud = new Hud(document.getElementById('hud'), events, { portraitOn: (own) => new Portrait(own), signOf }, live);
 const session = new Session(client, state, hud, events);
 const sound = new Sound();
 const controls = new Controls(state, session, hud, view, sound, events);
@@ -70,10 +69,7 @@ addNotes(state);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, controls, sound };
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
-client.on.message((message) => {
-  lookout.message(message);
-  state.grown.take(message, client);
-});
+client.on.message((message) => lookout.message(message));
 const measures = new Measures(state, net);
 
 let resized = true;                       // whether the window may differ in size from the drawing,

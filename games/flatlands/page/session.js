@@ -16,8 +16,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. It sees for itself that a gem is gone or too far away.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'garden',
-  'full', 'failed', 'game', 'keys']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'full', 'failed',
+  'game', 'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
@@ -165,7 +165,6 @@ export class Session {
     events.emit('cleared');
     cutCamera(state);
     client.do.scores();
-    if (hud.board.left !== null) client.do.purse();
     if (first) this.askForBook();
     history.replaceState(null, '', location.pathname);
     this.#elsewhere();

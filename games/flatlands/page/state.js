@@ -140,10 +140,8 @@ export class State {
     this.plain = true;
     /** Ms by which this page's day is ahead of everybody's. */
     this.dayShift = 0;
-    /** What people have left on the ground. */
+    /** What changes the looks of the ground. */
     this.grown = new Grown();
-    /** @type {Place | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
-    this.bed = null;
     /** Whether the grid overlay is shown. */
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that this page's player muted. */

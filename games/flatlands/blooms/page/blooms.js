@@ -66,7 +66,7 @@ export class Blooms {
     const before = this.all.get(key)?.id;
     if (bloom === undefined) this.all.delete(key);
     else this.all.set(key, bloom);
-    if (before !== bloom?.id) this.grown.change(key, this.side);
+    if (before !== bloom?.id) this.grown.changeSquare(key, this.side);
   }
 
   /** Return the id of what makes the square of a tile bloom, which decides which flowers stand there, or ''. */

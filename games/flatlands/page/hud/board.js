@@ -73,6 +73,12 @@ export class Board extends Sheet {
     this.counter.tell(score.gems > 0 ? countOf(score.gems, this.left) : null, more);
   }
 
+  /** Show how many gems are left to plant, at once unless one `flies` to the counter, which then counts it. */
+  have(gems, flies) {
+    this.left = gems;
+    if (!flies) this.count(this.score);
+  }
+
   /** Count one more gem of the player, once its picture, `side` css px large, has flown from a place on
    * the page to the counter. null means that nothing flies.
    * @param {Score} score

@@ -12,7 +12,6 @@ import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
 import { EmberNote } from './ember.js';
 import { Effort, Sample } from './frames.js';
-import { Garden } from './garden.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
 import { Notes } from './notes.js';
@@ -32,7 +31,7 @@ const TOLD_MS = 10000;                    // for which a screen reader can still
 
 export class Hud {
   /** `root` holds canvas#minimap and the title; the panels are put around them. `pictures` has what
-   * Looks, Ring and Garden need: { portraitOn(canvas), signOf(emote, side), propPicture(name) }. With `live` only the map
+   * Looks and Ring need: { portraitOn(canvas), signOf(emote, side) }. With `live` only the map
    * of everybody is shown. What the player wants is an event, such as 'home'.
    * @param {import('../events.js').Events} events */
   constructor(root, events, pictures, live) {
@@ -92,9 +91,6 @@ export class Hud {
       ...notes.root.children]);
     this.board = new Board(says('scores'));
     this.#addAll();
-    this.garden = new Garden(this.sheet('Plant with a gem', { letter: 'p', sign: 'flower', label: 'Plant',
-      help: 'flowers, a hedge, a lantern or a stone, for a gem each', lasts: true, at: 70 }), pictures.propPicture,
-    { sow: says('sow'), purse: says('purse') });
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
     this.sample = null;

@@ -8,7 +8,6 @@
 // turns once in `turnMs` from `rest` on, swings by `swing` radians, or rises by `bob` tiles.
 
 import { board, cottage, hearth, lamp, lantern, planter, SEATS, signpost, waymark, well } from './furniture.js';
-import { GARDEN } from './garden.js';
 import { LANDMARKS } from './landmarks.js';
 import { AUTUMN_LEAVES, BIRCH_LEAVES, BLOSSOM, CACTUS, DRY, GORSE, HEATHER, LEAVES, PALM, RED_ROCK,
   ROCK_TONES, SNOWY, SNOWY_PINES, SNOWY_ROCK, TRUNK, TRUNK_LIGHT, WILLOW_LEAVES } from './palette.js';
@@ -341,9 +340,15 @@ export const PROPS = [
       [[-0.16, -0.14], [0.02, -0.25], [0.14, -0.14], [0, -0.06]], tones)]),
   cottage('cottage0', { dark: '#8c4a38', middle: '#b5634a', light: '#cc7d5f' }),
   cottage('cottage1', { dark: '#8a6a3a', middle: '#bd9653', light: '#d6b470' }),
-  signpost, hearth, well, board, ...SEATS, ...GARDEN, ...Object.values(LANDMARKS).flat(),
+  signpost, hearth, well, board, ...SEATS, ...Object.values(LANDMARKS).flat(),
 ];
 
 /** The number of each prop by its name: its index into PROPS plus 1.
  * @type {Record<string, number>} */
 export const NUMBERS = Object.fromEntries(PROPS.map(({ name }, i) => [name, i + 1]));
+
+/** Add more props.
+ * @param {any[]} more */
+export function addProps(more) {
+  for (const prop of more) NUMBERS[prop.name] = PROPS.push(prop);
+}

@@ -8,7 +8,6 @@
 // tiles where the first one stood. tests/vectors/standing.json shows such changes; `make vectors` makes
 // it again.
 
-import { KINDS } from '../grown.js';
 import { hearthOf, NOTICE_BOARD, PLAZA_HEARTH } from '../landmarks.js';
 import { AUTUMN, DESERT, HEATH, MARSH, MEADOWS, SNOW } from '../regions.js';
 import { GRASS, PLATEAU, PLAZA_WITHIN, ROCK, SAND, WATER, WOOD } from '../terrain.js';
@@ -114,7 +113,7 @@ export function standingOn(window, x, y, place) {
     if (Math.hypot((mark.foot - wx) / CLEAR_ACROSS, (mark.y - wy) / CLEAR_DOWN) < 1) return 0;
   }
   const plant = window.plant(x, y);
-  if (plant > 0) return NUMBERS[KINDS[plant - 1].prop];
+  if (plant > 0) return plant;
   const roll = rollAt(wx, wy, SALT), chance = part(roll, 0);
   place.x = 0.15 + 0.7 * part(roll, 8);
   place.y = 0.2 + 0.7 * part(roll, 16);

@@ -5,7 +5,6 @@ import { Ordered } from '../ordered.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
 import { drawFlag } from './flag.js';
-import { drawBed } from './garden.js';
 import { Ground } from './ground.js';
 import { LyingThings } from './lying.js';
 import { arrowAt, drawArrows, drawGoal, forgetArrows } from './marks.js';
@@ -167,7 +166,6 @@ export class View {
       lying.resize(scale.bodyTile);
     }
     for (const draw of this.flat.all) draw(ctx, state, screen);
-    drawBed(ctx, state, screen);
     if (state.goal !== null) drawGoal(ctx, state, screen);
     if (state.aim !== null) {
       drawFlag(ctx, screen.x(state.aim.x), screen.y(state.aim.y), 1.6 * wordDpr);

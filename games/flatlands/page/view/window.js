@@ -44,7 +44,7 @@ export class Window {
     this.posts = [];
     /** @type {{ x: number, y: number }[]} Places, in tiles, around which nothing grows. */
     this.cleared = [];
-    /** @type {import('../grown.js').Grown | null} What people have left. */
+    /** @type {import('../grown.js').Grown | null} */
     this.grown = null;
     this.worn = new Uint8Array(size);
     this.plants = new Uint8Array(size);
@@ -72,13 +72,13 @@ export class Window {
 
   /** Read what people have left. */
   #grow(left, top) {
-    const { side, grown } = this;
+    const { side } = this, looks = this.grown?.looks ?? null;
     this.worn.fill(0);
     this.plants.fill(0);
-    for (let i = 0; grown !== null && grown.squares.size > 0 && i < this.worn.length; i++) {
+    for (let i = 0; looks !== null && looks.any() && i < this.worn.length; i++) {
       const x = left + i % side, y = top + Math.floor(i / side);
-      this.worn[i] = grown.worn(x, y);
-      this.plants[i] = grown.plant(x, y);
+      this.worn[i] = looks.worn(x, y);
+      this.plants[i] = looks.prop(x, y);
     }
   }
 
@@ -115,6 +115,7 @@ export class Window {
     return this.paths[(y + PAD) * this.side + x + PAD];
   }
 
+  /** Return the number of the prop that somebody has put on a tile, or 0. */
   plant(x, y) {
     return this.plants[(y + PAD) * this.side + x + PAD];
   }

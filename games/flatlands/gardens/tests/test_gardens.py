@@ -311,5 +311,5 @@ def test_a_person_that_plays_twice_plants_a_gem_once(world, two):
 
 
 def test_the_page_draws_roads_where_they_are_and_all_that_is_planted():
-    page = (ROOT / "games/flatlands/page/grown.js").read_text()
+    page = (ROOT / "games/flatlands/gardens/page/looks.js").read_text()
     assert f"ROAD = {ROAD};" in page and page.count("prop: '") == KINDS

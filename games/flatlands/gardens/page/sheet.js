@@ -1,12 +1,12 @@
 // The sheet for planting: what can be planted, and how many gems the player has for it.
 
-import { KINDS } from '../grown.js';
-import { element } from './element.js';
+import { element } from '../hud/element.js';
+import { KINDS } from './looks.js';
 
-export class Garden {
+export class GardenSheet {
   /** `sheet` is an empty one, `pictureOf(prop)` returns the picture of a prop, and `on` has
    * { sow(kind), purse() }: plant, and ask how many gems are left.
-   * @param {import('./sheet.js').Sheet} sheet @param {(prop: string) => HTMLCanvasElement}
+   * @param {import('../hud/sheet.js').Sheet} sheet @param {(prop: string) => HTMLCanvasElement}
    * pictureOf @param {{ sow: (kind: number) => void, purse: () => void }} on */
   constructor(sheet, pictureOf, on) {
     this.sheet = sheet;

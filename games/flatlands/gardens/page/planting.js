@@ -1,24 +1,30 @@
 // What this page's player plants: on the tile in front of it, while it chooses what. The server decides; this module
 // asks, and says what becomes of it.
 
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('../state.js').State} State */
 
 const ASK_EVERY = 1200;                   // ms between two questions about the gems that are left
 
 export class Planting {
-  /** @param {State} state @param {import('./client.js').Client} client @param {import('./hud/hud.js').Hud} hud
-   * @param {import('./sound.js').Sound} sound */
-  constructor(state, client, hud, sound) {
+  /** @param {State} state @param {import('../client.js').Client} client @param {import('./sheet.js').GardenSheet} sheet
+   * @param {import('../sound.js').Sound} sound @param {import('../events.js').Events} events */
+  constructor(state, client, sheet, sound, events) {
     this.state = state;
     this.client = client;
-    this.hud = hud;
+    this.sheet = sheet;
+    this.events = events;
+    /** @type {number | null} How many gems are left, once that is known. */
+    this.left = null;
+    /** @type {{ x: number, y: number } | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
+    this.bed = null;
     this.askedAt = -Infinity;             // performance time, ms
     client.on.told('purse', (gems) => this.#have(gems));
     client.on.told('sown', (_kind, _column, _row, gems) => {
       sound.spark();
       this.#have(gems);
     });
-    client.on.told('found', () => hud.board.left !== null && this.#have(hud.board.left + 1, true));
+    client.on.told('found', () => this.left !== null && this.#have(this.left + 1, true));
+    client.on.begun(() => this.left !== null && client.do.purse());
   }
 
   /** Ask how many gems are left, but not so often that the server would refuse it. */
@@ -31,22 +37,21 @@ export class Planting {
 
   /** Show how many gems are left. The counter of those that were found waits for one that `flies` there. */
   #have(gems, flies = false) {
-    const { board, garden } = this.hud;
-    board.left = gems;
-    garden.tell(gems);
-    if (!flies) board.count(board.score);
+    this.left = gems;
+    this.sheet.tell(gems);
+    this.events.emit('purse', gems, flies);
   }
 
   /** Find the tile in front of the player; called in each frame. */
   frame() {
     const { state } = this, own = state.ownId === null ? undefined : state.drawn.get(state.ownId);
-    state.bed = own === undefined || !this.hud.garden.sheet.isOpen ? null
+    this.bed = own === undefined || !this.sheet.sheet.isOpen ? null
       : { x: Math.floor(own.x) + own.dx, y: Math.floor(own.y) + own.dy };
   }
 
   /** Plant one of the kinds, by its number. */
   sow(kind) {
-    const { bed } = this.state;
+    const { bed } = this;
     if (bed !== null) this.client.do.sow(kind, bed.x, bed.y);
   }
 }

@@ -1,9 +1,9 @@
-// The pictures of what people plant, except the lantern, as props like those of props.js; and the mark on the
+// The pictures of what people plant, except the lantern, as props like those of view/props.js; and the mark on the
 // tile where the next one would stand.
 
-import { LEAVES, ROCK_TONES } from './palette.js';
-import { crown, fill, lit } from './shapes.js';
-import { oval } from './sprite.js';
+import { LEAVES, ROCK_TONES } from '../view/palette.js';
+import { crown, fill, lit } from '../view/shapes.js';
+import { oval } from '../view/sprite.js';
 
 /** The heads of a bed of flowers. */
 const HEADS = [{ x: -0.3, y: -0.22, petals: '#ef6f8e' }, { x: -0.1, y: -0.34, petals: '#ffffff' },
@@ -52,9 +52,8 @@ export const GARDEN = [
 ];
 
 /** Mark the tile on which something would be planted.
- * @param {import('../state.js').State} state @param {import('./screen.js').Screen} screen */
-export function drawBed(ctx, state, screen) {
-  const { bed } = state;
+ * @param {{ x: number, y: number } | null} bed  its corner @param {import('../view/screen.js').Screen} screen */
+export function drawBed(ctx, bed, screen) {
   if (bed === null) return;
   const side = screen.tile, x = screen.x(bed.x), y = screen.y(bed.y);
   ctx.strokeStyle = 'rgba(255, 255, 255, 0.9)';

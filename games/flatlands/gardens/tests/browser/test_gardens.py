@@ -1,13 +1,13 @@
-"""Gardens: a gem becomes flowers that all see; and the notice board, which opens the almanac."""
+"""Gardens: a gem becomes flowers that all see."""
 
-from games.flatlands.tests.browser.acts import PAINTED, PHONE, click_tile, far, go
+from games.flatlands.tests.browser.acts import PAINTED, PHONE, far, go
 from games.flatlands.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
 from tests.browser.pages import use_tool, wait_for
 
 __all__ = ["garden"]
 
 #: What grows on the tile of a place, as a page knows it.
-GROWS = "([x, y]) => flatlands.state.grown.plant(Math.floor(x), Math.floor(y))"
+GROWS = "([x, y]) => flatlands.parts.gardens.looks.plant(Math.floor(x), Math.floor(y))"
 
 #: A free place on the meadow in this world.
 MEADOW = (-2.5, 12.6)
@@ -33,23 +33,16 @@ def test_a_player_that_has_found_a_gem_plants_it_and_another_player_sees_it(gard
     wait_for(ada, "flatlands.state.here.y < 2")
     go(ada, *MEADOW)
     had = sheet.get_by_role("status").inner_text()
-    bed = ada.evaluate("[flatlands.state.bed.x, flatlands.state.bed.y]")
+    bed = ada.evaluate("(({ bed: { x, y } }) => [x, y])(flatlands.parts.gardens.planting)")
     sheet.get_by_role("button", name="Hedge").click()
     for page in (ada, bob):
         wait_for(page, f"(at) => ({GROWS})(at) === 2", bed)
         wait_for(page, PAINTED)
     wait_for(ada, "(had) => document.querySelector('.garden p').textContent !== had", had)
     ada.keyboard.press("Escape")
-    wait_for(ada, "flatlands.state.bed === null")
+    wait_for(ada, "flatlands.parts.gardens.planting.bed === null")
     ada.keyboard.press("n")
     ada.get_by_text("You planted a hedge").wait_for()
     # By touch: the menu opens, and says what is missing.
     use_tool(bob, "Plant")
     bob.get_by_text("Each takes a gem: find one first.").wait_for()
-
-
-def test_the_notice_board_opens_the_almanac(garden, play):
-    ada = play("Ada", url=garden.url)
-    wait_for(ada, "flatlands.state.own !== undefined")
-    click_tile(ada, 4.5, -4.2, 310)
-    ada.get_by_role("dialog", name="Almanac").wait_for()

@@ -1,0 +1,1 @@
+"""Gardens in a real browser."""

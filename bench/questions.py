@@ -28,8 +28,8 @@ with packages("swarm"):
     from bench import command
     from bench.micro import Bench
     from flatlands import Records
-    from flatlands.games.flatlands.book.almanac import DAY, Almanac
-    from flatlands.games.flatlands.notes import Note, note
+    from flatlands.games.flatlands.book.almanac import Almanac
+    from flatlands.games.flatlands.notes import DAY, Note, note
     from flatlands.games.flatlands.search import Search
     from flatlands.loadtest.kit.terminal import Terminal
     from flatlands.server.kept.items import QUEUE

@@ -1,6 +1,8 @@
-"""Notes: the lines of people's books, as records. A part of Flatlands that writes some has
-`notes = Records(Note)`, and adds each with `self.notes.add(note(...), LINES)`. This module never
-tells anybody of them: the part book does."""
+"""Notes: the lines of people's books, and of the almanac, as records.
+
+A part of Flatlands that writes some has `notes = Records(Note)`, and adds each with
+`self.notes.add(note(...), LINES)`. This module never tells anybody of them: the part book does.
+"""
 
 import random
 from typing import Final
@@ -8,7 +10,10 @@ from typing import Final
 from flatlands import Record, number, text
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT
+from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
+
+#: ms of a day of the world, as in page/day.js.
+DAY: Final = 960_000
 
 #: How many characters of an owner its book is known by.
 MARK: Final = 16
@@ -30,6 +35,17 @@ class Note(Record, lasts=LASTS):
     n = number(-NUMBER, NUMBER)
     x = number(-NUMBER, NUMBER)
     y = number(-NUMBER, NUMBER)
+
+
+class Entry(Record, lasts=2 * 24 * 3600):
+    """An entry on the page that the almanac has for a day."""
+
+    kind = text(1, 12)
+    who = text(0, NAME_LIMIT)
+    n = number(0, NUMBER)
+    x = number(-NUMBER, NUMBER)
+    y = number(-NUMBER, NUMBER)
+    words = text(0, TEXT_LIMIT)
 
 
 def note(

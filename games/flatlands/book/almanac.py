@@ -12,16 +12,15 @@ from typing import Final
 import gevent
 from gevent.event import AsyncResult
 
-from flatlands import Me, Part, Record, Records, Refused, action, number, select, text
+from flatlands import Me, Part, Record, Records, Refused, action, select
+from flatlands.games.flatlands.notes import DAY, Entry
 from flatlands.games.flatlands.tables import TABLES, newest
 from flatlands.server.game import Game
-from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT
 from flatlands.server.query.tables import Row
 from flatlands.world.track import Tile
 
-#: ms of a day of the world, as in page/day.js, and ms for which something counts as new.
-DAY, NEW = 960_000, 24 * 3600 * 1000
+#: ms for which something counts as new.
+NEW: Final = 24 * 3600 * 1000
 
 #: Kind of entry -> the SQL that returns who, n, x, y and words of each; `now` is node time in ms.
 #: Of all the cairns that "loneliest" returns, `loneliest` finds the one of that name.
@@ -46,17 +45,6 @@ CLAIM: Final = 30
 #: How many places are looked at in one turn of the event loop, and seconds between two turns: with
 #: 0, other greenlets would run, but what comes from sockets would wait.
 PIECE, PAUSE = 1000, 0.001
-
-
-class Entry(Record, lasts=2 * 24 * 3600):
-    """An entry on the page of a day."""
-
-    kind = text(1, 12)
-    who = text(0, NAME_LIMIT)
-    n = number(0, NUMBER)
-    x = number(-NUMBER, NUMBER)
-    y = number(-NUMBER, NUMBER)
-    words = text(0, TEXT_LIMIT)
 
 
 class Writer(Record, lasts=CLAIM):

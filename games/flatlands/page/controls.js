@@ -88,7 +88,6 @@ export class Controls {
     this.targets = new Ordered();
     this.targets.add(10, (cssX, cssY) => this.#clickArrow(view.arrowAt(cssX, cssY)));
     this.targets.add(30, (cssX, cssY, byMouse) => this.#clickWalker(view.walkerAt(cssX, cssY, byMouse), cssX, cssY));
-    this.targets.add(50, (cssX, cssY) => view.boardAt(state, cssX, cssY) ? () => this.openAlmanac() : null);
     hud.setSound(sound.on, sound.sings);
     this.#listen();
     const { on } = session.client;
@@ -132,8 +131,6 @@ export class Controls {
     events.on('stone', () => this.stone());
     events.on('hide', () => this.hide());
     events.on('close cairn', () => this.closeCairn());
-    events.on('book', () => this.openBook());
-    events.on('almanac', () => this.openAlmanac());
     events.on('purse', (gems, flies) => this.hud.board.have(gems, flies));
     this.hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true,
       at: 50, act: () => this.openCairn() });
@@ -264,20 +261,6 @@ export class Controls {
     const waited = isWavedTo(this.state, performance.now());
     if (waited) this.emote(WAVE);
     return waited;
-  }
-
-  /** Open the player's book. */
-  openBook() {
-    if (!this.net.playing) return;
-    this.session.askForBook();
-    this.hud.openBook();
-  }
-
-  /** Open the almanac. */
-  openAlmanac() {
-    if (!this.net.playing) return;
-    this.session.askForAlmanac();
-    this.hud.openAlmanac();
   }
 
   /** Let the player change its name and its look. */

@@ -1,7 +1,6 @@
 // The game: makes the state, the drawing, the panels, the session and the controls, connects them, and installs the
 // parts of the game. Only this module knows all the others, and none knows the parts.
 
-import { addNotes } from './book.js';
 import { Client } from './client.js';
 import { Controls } from './controls.js';
 import { Events } from './events.js';
@@ -9,6 +8,7 @@ import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
 import { KINDS } from './kinds.js';
+import { addNotes } from './lines.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
 import { PARTS } from './parts.js';
@@ -116,6 +116,10 @@ function showReadings() {
   if (state.ownId === null || document.hidden) return;
   hud.readingsPanel.show(measures.take());
   minimap.render(state);
+}
+
+if (!hud.tools.has('n')) {
+  hud.deed({ letter: 'n', sign: 'people', label: 'You', help: 'your name and face', at: 30, act: () => controls.openYou() });
 }
 
 // For the browser's console and for tests: nothing in the page may depend on it.

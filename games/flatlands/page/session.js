@@ -1,7 +1,6 @@
 // The session of this page's player: joins under a name, and tells the player what the engine's client tells of
 // the connection and of who speaks. What the player does is in controls.js.
 
-import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { forgetFound } from './discoveries.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
@@ -21,12 +20,12 @@ const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'ca
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
-const BOOK_EVERY = 6000;                  // ms between two times that the book or the almanac is asked for
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
   /** Show the title. It says 'walk on' when a direction that is still held is to be sent again, 'heard' when a player says
-   * something (emote 0) or makes an emote, and 'spark' when somebody has returned a wave of this page's player, or it has
+   * something (emote 0) or makes an emote, 'first' when a player begins that did not play here before, 'walked' when it walks,
+   * 'cleared' when nothing is drawn any more, and 'spark' when somebody has returned a wave of this page's player, or it has
    * returned somebody's.
    * @param {Client} client @param {State} state @param {Hud} hud @param {import('./events.js').Events} events */
   constructor(client, state, hud, events) {
@@ -41,9 +40,6 @@ export class Session {
     this.walked = false;                  // true once the player has walked in this window
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
-    // Performance times, ms, at which the book and the almanac were asked for.
-    this.bookAt = this.almanacAt = -Infinity;
-    this.read = false;                    // true once the book has come
     /** @type {Set<string>} Those of ONCE that the player was told of. */
     this.toldOnce = new Set();
     const { on, net, identity } = client;
@@ -55,8 +51,6 @@ export class Session {
       this.#showLasting();
       hud.board.show({ gems, place, of }, top);
     });
-    on.told('book', (rows) => this.#showBook(rows));
-    on.told('almanac', (_, entries) => hud.book.fillAlmanac(almanacOf(entries, state.landmarks)));
     on.error((code, sentence) => this.#refused(code, sentence));
     on.leapt(() => cutCamera(state));
     on.moved(() => this.#elsewhere());
@@ -97,7 +91,7 @@ export class Session {
   hasWalked() {
     if (!this.walked) forBrowser.set(WALKED_KEY, 'yes');
     this.walked = true;
-    this.hud.book.closeCard();
+    this.events.emit('walked');
   }
 
   /** Change the player's name or look. */
@@ -165,7 +159,7 @@ export class Session {
     events.emit('cleared');
     cutCamera(state);
     client.do.scores();
-    if (first) this.askForBook();
+    if (first) events.emit('first');
     history.replaceState(null, '', location.pathname);
     this.#elsewhere();
     hud.play();
@@ -240,31 +234,6 @@ export class Session {
       this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
         `Here you are, beside ${name}. Touch the hand to wave.`);
     }
-  }
-
-  /** Ask for the book of the player, but not so often that the server would refuse it. */
-  askForBook() {
-    const now = performance.now();
-    if (now < this.bookAt + BOOK_EVERY) return;
-    this.bookAt = now;
-    this.client.do.book();
-  }
-
-  /** Ask for today's page of the almanac, as rarely as for the book. */
-  askForAlmanac() {
-    const now = performance.now();
-    if (now < this.almanacAt + BOOK_EVERY) return;
-    this.almanacAt = now;
-    this.client.do.almanac();
-  }
-
-  #showBook(rows) {
-    const { state, hud, client: { identity } } = this, lines = linesOf(rows, state);
-    hud.book.fill(identity.name, lines, sumsOf(lines, state), Date.now());
-    // What comes while the player plays, it is told of anyway.
-    if (!this.read) hud.book.since(sinceSeen(lines, state));
-    else sinceSeen(lines, state);
-    this.read = true;
   }
 
   #showLasting() {

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from flatlands.games.flatlands.book.almanac import Entry
 from flatlands.games.flatlands.ground.landmarks import PART
+from flatlands.games.flatlands.notes import Entry
 from flatlands.server.players.spots import Place
 from flatlands.world.track import UNIT
 

@@ -6,7 +6,7 @@ This module never decides what they do: herd.py has them.
 from typing import Any
 
 from flatlands import Part, Records, every
-from flatlands.games.flatlands.book.almanac import DAY, Entry
+from flatlands.games.flatlands.notes import DAY, Entry
 from flatlands.games.flatlands.walkers.herd import NOBODY, Herd, Sizes
 from flatlands.games.flatlands.walkers.talk import quotes
 

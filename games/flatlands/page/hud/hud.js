@@ -5,7 +5,6 @@
 
 import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
-import { Book } from './book.js';
 import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { Chip } from './chip.js';
@@ -55,10 +54,8 @@ export class Hud {
       () => this.room.moved());
     this.cairnDialog = new CairnDialog(says('build'));
     this.youDialog = new YouDialog(events, pictures.portraitOn);
-    this.book = new Book({ you: says('you'), book: says('book'), almanac: says('almanac'), goToPlace: says('go') });
     this.ember = new EmberNote();
     this.notes.add(10, this.ember.root);
-    this.notes.add(20, this.book.card);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
@@ -86,7 +83,7 @@ export class Hud {
       element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.told,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
     root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.cairnDialog.root,
-      this.youDialog.root, this.book.root, this.book.almanac);
+      this.youDialog.root);
     this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick, this.cairnCard.root,
       ...notes.root.children]);
     this.board = new Board(says('scores'));
@@ -112,7 +109,6 @@ export class Hud {
     add(2, 'm', 'people', 'Near', 'who and what is near', says('near'), { elsewhere: true });
     add(10, 'h', 'home', 'Home', 'to the plaza, and back again', says('home'));
     add(20, 'i', 'invite', 'Invite', 'a link for a friend', says('invite'));
-    add(30, 'n', 'book', 'Book', 'what you found and did, and your name and face', says('book'));
     this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
       lasts: true, at: 60 });
     this.readingsPanel.strip.append(this.board.counter.root);
@@ -236,17 +232,12 @@ export class Hud {
     this.youDialog.opened();
   }
 
-  /** Open the book of the player. */
-  openBook() {
+  /** Open a dialog of a part of the game, which is in the page from then on.
+   * @param {HTMLDialogElement} dialog */
+  openDialog(dialog) {
+    if (!dialog.isConnected) this.root.append(dialog);
     this.typing();
-    this.book.closeCard();
-    this.#showDialog(this.book.root);
-  }
-
-  /** Open the almanac. */
-  openAlmanac() {
-    this.typing();
-    this.#showDialog(this.book.almanac);
+    this.#showDialog(dialog);
   }
 
   /** Show a link to be shared, or copied by hand; `local` if it leads to this machine only. */

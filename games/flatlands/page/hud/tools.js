@@ -67,6 +67,11 @@ export class Tools {
     return entry;
   }
 
+  /** Return whether there is a deed with this letter. */
+  has(letter) {
+    return this.deeds.some((each) => each.letter === letter);
+  }
+
   /** Handle the key of a letter; return whether it does anything. */
   press(letter) {
     const deed = this.deeds.find((each) => each.letter === letter);

@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { linesOf } from '../../../page/book.js';
 import { Blooms, NOTE } from '../../page/blooms.js';
 import { DANCE, showEmote } from '../../../page/emotes.js';
 import { advanceScene } from '../../../page/scene.js';
 import { Terrain } from '../../../../../static/terrain.js';
 import { UNIT } from '../../../../../static/track.js';
-import { among, comes, nothing } from '../../../tests/js/people.js';
+import { among, comes } from '../../../tests/js/people.js';
 
 const ADA = 70_001, BOB = 70_002, CID = 70_003, COG = 5, DAY = 86_400_000;
 
@@ -77,9 +76,7 @@ test('a player who dances with others is told what is missing', () => {
 });
 
 test('the book lists who danced', () => {
-  const state = nothing();
-  state.notes.add(0, NOTE);
-  const [line] = linesOf([['bloom', 1, 'Ben', 3, 20, 0]], state);
-  assert.equal(line.text, 'You, Ben and a third danced until a square bloomed 20 tiles east of the plaza.');
-  assert.deepEqual(line.place, { x: 20.5, y: 0.5, name: 'where you danced' });
+  const [text, place] = NOTE.say(['bloom', 1, 'Ben', 3, 20, 0], /** @type {any} */ (null));
+  assert.equal(text, 'You, Ben and a third danced until a square bloomed 20 tiles east of the plaza.');
+  assert.deepEqual(place, { x: 20.5, y: 0.5, name: 'where you danced' });
 });

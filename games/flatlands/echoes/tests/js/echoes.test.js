@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { linesOf } from '../../../page/book.js';
 import { Landmarks } from '../../../page/landmarks.js';
 import { Echoes, NOTES, placeAt, resultOf } from '../../page/echoes.js';
 import { Races } from '../../page/races.js';
 import { advanceScene } from '../../../page/scene.js';
 import { Terrain } from '../../../../../static/terrain.js';
 import { stand } from '../../../../../static/track.js';
-import { among, nothing } from '../../../tests/js/people.js';
+import { among } from '../../../tests/js/people.js';
 
 const ADA = 70_001, BOB = 70_002;
 const PLAZA = [-1, 0, 0];                 // the course from the first signpost in the west to the plaza
@@ -232,18 +231,14 @@ test('a player is told who was faster, by how much, and who holds the way', () =
   assert.equal(told(9000, false, 8600, 'Ben', true), '0.40 s slower than your own echo, which took 8.60 s.');
 });
 
-test('a course that was won or lost is named by its signposts', () => {
-  const state = nothing(), n = 4 * 12345 + 2, NOON = 1;
-  state.landmarks = new Landmarks(new Terrain(2013));
-  for (const each of NOTES) state.notes.add(0, each);
-  const lines = linesOf([['beaten', NOON, 'Ben', n, 0, 0], ['echo', NOON, 'Ben', n, 0, 0], ['echo', NOON, '', n, 0, 0],
-    ['echo', NOON, '', 4 * 9000 + 3, 0, 0]], state);
-  assert.deepEqual(lines.map(({ text }) => text), [
-    'Ben was faster than you on the way to Fern Corner: 12.35 s.',
-    'You beat Ben on the way to Fern Corner: 12.35 s.',
-    'You were the first on the way to Fern Corner: 12.35 s.',
-    // On another ground, no path leads there any more.
-    'You were the first on the way to a signpost: 9.00 s.',
-  ]);
-  assert.deepEqual(lines[0].place, { x: 0.5, y: 0.5, name: 'the signpost where it begins' });
+test('in the book, a course that was won or lost is named by its signposts', () => {
+  const landmarks = new Landmarks(new Terrain(2013)), n = 4 * 12345 + 2, [won, lost] = NOTES;
+  const [text, place] = lost.say(['beaten', 1, 'Ben', n, 0, 0], landmarks);
+  assert.equal(text, 'Ben was faster than you on the way to Fern Corner: 12.35 s.');
+  assert.deepEqual(place, { x: 0.5, y: 0.5, name: 'the signpost where it begins' });
+  const said = (who, ms) => won.say(['echo', 1, who, ms, 0, 0], landmarks)[0];
+  assert.equal(said('Ben', n), 'You beat Ben on the way to Fern Corner: 12.35 s.');
+  assert.equal(said('', n), 'You were the first on the way to Fern Corner: 12.35 s.');
+  // On another ground, no path leads there any more.
+  assert.equal(said('', 4 * 9000 + 3), 'You were the first on the way to a signpost: 9.00 s.');
 });

@@ -14,16 +14,19 @@ from flatlands.games.flatlands import emotes
 from flatlands.games.flatlands.book import almanac, book
 from flatlands.games.flatlands.emotes import WITHIN
 from flatlands.games.flatlands.events import WAVE
-from flatlands.games.flatlands.notes import LASTS, MARK, Note, note
+from flatlands.games.flatlands.notes import DAY, LASTS, MARK, Note, note
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.games.flatlands.walkers.company import QUIET
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.query import tables as query_tables
 from flatlands.world.track import UNIT
+from games.flatlands.tests.conftest import world
 from games.flatlands.tests.test_cairns import build, keyed
 from games.flatlands.tests.test_finders import PLACE, come, find
 from tests.processes import PATIENCE
 from tests.server.things import KEY, Broken
+
+__all__ = ["world"]
 
 
 def read(client):
@@ -155,7 +158,7 @@ def test_everybody_reads_the_same_page_of_a_day_whatever_happens_meanwhile(world
     assert (x, y) != PLACE and max(abs(x), abs(y)) <= 3
     build(harness, keyed(harness, "Dan", (90, 0), key=KEY + "d"), "later")
     assert page(bob) == (day, entries)
-    harness.run(almanac.DAY)
+    harness.run(DAY)
     after, others = page(cid)
     assert after == day + 1 and others["loneliest"][0] == "Dan"
 
@@ -206,7 +209,7 @@ def test_a_page_whose_writer_has_died_is_written_by_another_node_later(world):
     harness = world(nodes=2)
     ada = come(harness, "Ada", host=harness.hosts[1])
     harness.run(2000)
-    day = part_of(harness.hosts[0]).now() // almanac.DAY
+    day = part_of(harness.hosts[0]).now() // DAY
     dead, part = part_of(harness.hosts[0]), part_of(harness.hosts[1])
     assert dead.writers.add(almanac.Writer(str(day)))
     harness.kill(harness.hosts[0])

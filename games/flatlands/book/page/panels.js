@@ -1,14 +1,14 @@
 // The book: what the player has found and done, and a card with what others did for it meanwhile; and the
 // almanac, which tells of the world.
 
-import { byTouch, element, icon, show } from './element.js';
+import { byTouch, element, icon, show } from '../hud/element.js';
 
-/** @typedef {import('../book.js').Line} Line */
+/** @typedef {import('./book.js').Line} Line */
 
 const ON_CARD = 3, ON_SMALL_CARD = 1;     // lines
 const CARD_MS = 20000;
 
-export class Book {
+export class BookPanels {
   /** `on` has { you(), book(), almanac(), goToPlace(x, y, name) }. */
   constructor(on) {
     this.on = on;

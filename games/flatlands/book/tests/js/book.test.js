@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { addNotes, almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
-import { dayOf } from '../../page/hud/book.js';
-import { storageOf } from '../../../../tests/js/storage.js';
-import { nothing } from './people.js';
+import { addNotes } from '../../../page/lines.js';
+import { almanacOf, linesOf, sinceSeen, sumsOf } from '../../page/book.js';
+import { dayOf } from '../../page/panels.js';
+import { storageOf } from '../../../../../tests/js/storage.js';
+import { nothing } from '../../../tests/js/people.js';
 
 const LANDMARKS = { of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) };
 const NOON = new Date(2026, 4, 20, 12).getTime(), HOUR = 3_600_000;

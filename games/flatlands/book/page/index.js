@@ -1,0 +1,52 @@
+// The book of this page's player, and the almanac: when they are asked for, and shown.
+
+import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
+import { BookPanels } from './panels.js';
+
+const ASKS_EVERY = 6000;                  // ms between two times that either is asked for
+
+/** @param {import('../main.js').Game} game */
+export function install({ client, state, view, hud, controls, events }) {
+  const { on, identity, net } = client;
+  const panels = new BookPanels({ you: events.emitter('you'), book: () => openBook(), almanac: () => openAlmanac(),
+    goToPlace: events.emitter('go') });
+  let read = false;                       // true once the book has come
+  /** @type {Record<string, number>} When each was asked for, performance time, ms. */
+  const askedAt = {};
+
+  /** Ask for the book or the almanac, but not so often that the server would refuse it. */
+  function ask(what) {
+    const now = performance.now();
+    if (now < (askedAt[what] ?? -Infinity) + ASKS_EVERY) return;
+    askedAt[what] = now;
+    client.do[what]();
+  }
+
+  function openBook() {
+    if (!net.playing) return;
+    ask('book');
+    panels.closeCard();
+    hud.openDialog(panels.root);
+  }
+
+  function openAlmanac() {
+    if (!net.playing) return;
+    ask('almanac');
+    hud.openDialog(panels.almanac);
+  }
+
+  hud.note(20, panels.card);
+  hud.deed({ letter: 'n', sign: 'book', label: 'Book', help: 'what you found and did, and your name and face', at: 30,
+    act: openBook });
+  controls.targets.add(50, (cssX, cssY) => view.boardAt(state, cssX, cssY) ? openAlmanac : null);
+  on.told('book', (rows) => {
+    const lines = linesOf(rows, state), since = sinceSeen(lines, state);
+    panels.fill(identity.name, lines, sumsOf(lines, state), Date.now());
+    // What comes while the player plays, it is told of anyway.
+    if (!read) panels.since(since);
+    read = true;
+  });
+  on.told('almanac', (_, entries) => panels.fillAlmanac(almanacOf(entries, state.landmarks)));
+  events.on('first', () => ask('book'));
+  events.on('walked', () => panels.closeCard());
+}

@@ -1,0 +1,1 @@
+"""The book and the almanac in a real browser."""

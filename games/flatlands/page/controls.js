@@ -15,7 +15,7 @@ import * as P from './protocol.js';
 import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
 import { Singing } from './singing.js';
-import { PLAZA, ROCK } from './terrain.js';
+import { ROCK } from './terrain.js';
 import { sayable } from './texts.js';
 import { UNIT } from './track.js';
 
@@ -25,13 +25,11 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
-const SCORES_EVERY = 1000, STONE_EVERY = 2000;  // ms
+const SCORES_EVERY = 1000;                // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // the most emotes, and within how many ms
 // The names by which only this machine itself reaches the server.
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
-// Tiles from the foot of a cairn to the tip of its card.
-const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
 const SEEKS_AFTER = 250;                  // ms after a letter: the server allows four questions a second
 const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
 const AT_LANDMARK = 2;                    // tiles: this near, the player has arrived
@@ -68,19 +66,15 @@ export class Controls {
     this.relay = new Relay(state, session.client, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
-    // Performance times, in ms, of the last question for the board and of the last stone, and those of
-    // the last emotes.
-    this.scoresAt = this.stoneAt = -Infinity;
-    /** @type {Map<string, number>} Id of a cairn -> its stones when this window added one. */
-    this.stoned = new Map();
+    // Performance times, in ms, of the last question for the board, and those of the last emotes.
+    this.scoresAt = -Infinity;
     this.emotesAt = Array(EMOTES).fill(-Infinity);
-    /** What the server has found last: people, cairns, and landmarks. @type {[any[], any[], any[]]} */
+    /** What the server has found last: people, and two lists of places. @type {[any[], any[], any[]]} */
     this.sought = [[], [], []];
     this.seeking = 0;                     // the timer until the server is asked
     /** @type {Ordered<() => boolean>} What the key Escape ends: the first that returns true. */
     this.escapes = new Ordered();
     this.escapes.add(10, () => hud.closeSheet());
-    this.escapes.add(20, () => this.closeCairn());
     this.escapes.add(30, () => this.unfollow());
     this.escapes.add(50, () => this.endAim());
     /** @type {Ordered<(cssX: number, cssY: number, byMouse: boolean) => (() => void) | null>} What can be
@@ -91,8 +85,8 @@ export class Controls {
     hud.setSound(sound.on, sound.sings);
     this.#listen();
     const { on } = session.client;
-    on.told('sought', (text, people, cairns, marks = []) => {
-      this.sought = [people.filter(([id]) => id !== state.own?.id), cairns, marks];
+    on.told('sought', (text, people, ...places) => {
+      this.sought = [people.filter(([id]) => id !== state.own?.id), places[0], places[1] ?? []];
       if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
     });
     on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
@@ -127,16 +121,10 @@ export class Controls {
       if (!isComputer(other)) this.client.do.spark(other);
     });
     events.on('scores', () => this.scores());
-    events.on('build', (text) => this.build(text));
-    events.on('stone', () => this.stone());
-    events.on('hide', () => this.hide());
-    events.on('close cairn', () => this.closeCairn());
     events.on('purse', (gems, flies) => this.hud.board.have(gems, flies));
-    this.hud.deed({ letter: 'c', sign: 'cairn', label: 'Leave a cairn', help: 'a heap of stones with one line', lasts: true,
-      at: 50, act: () => this.openCairn() });
   }
 
-  /** Follow what the player does, and show the cairn that it reads; called in each frame. */
+  /** Follow what the player does; called in each frame. */
   frame() {
     if (!this.net.playing) return;
     this.footsteps.follow(this.state);
@@ -149,7 +137,6 @@ export class Controls {
     this.discoveries.look(this.state, performance.now());
     this.relay.frame();
     this.events.emit('frame');
-    this.#showCairn();
     this.hud.notes.waiting(this.state.lacks.first((lack) => lack(this.state)));
   }
 
@@ -159,7 +146,7 @@ export class Controls {
     if (!this.net.playing) return;
     this.hud.hint(null);
     this.unfollow();
-    this.state.cairnMeant = null;
+    this.events.emit('steer');
     this.#walk(dx === 0 && dy === 0 ? null : { heading: [dx, dy] });
   }
 
@@ -179,8 +166,8 @@ export class Controls {
 
   /** Return whether a click on a css px of the world, which the mouse is over, does more than walk there. */
   canClick(cssX, cssY) {
-    const { view } = this, act = this.targets.first((target) => target(cssX, cssY, true));
-    return this.net.playing && ((act !== null && act !== STAY) || view.cairnAt(cssX, cssY) !== null);
+    const act = this.targets.first((target) => target(cssX, cssY, true));
+    return this.net.playing && act !== null && act !== STAY;
   }
 
   /** Take a click or touch on a css px of the world. */
@@ -190,8 +177,7 @@ export class Controls {
     hud.focusWorld();
     const act = this.targets.first((target) => target(cssX, cssY, byMouse));
     if (act !== null) return act();
-    state.cairnMeant = view.cairnAt(cssX, cssY);
-    if (state.cairnMeant !== null) return;
+    this.events.emit('steer');
     const { x, y } = view.tileAt(state, cssX, cssY);
     this.goTo(x, y);
   }
@@ -236,13 +222,13 @@ export class Controls {
 
   /** Say something; return whether it was sent. */
   say(text) {
-    const connected = this.#connected();
+    const connected = this.connected();
     if (connected) this.client.say(text);
     return connected;
   }
 
   /** Return whether the server hears the player, and tell the player if not. */
-  #connected() {
+  connected() {
     if (!this.net.playing) this.hud.toast('Not connected: try again in a moment.');
     return this.net.playing;
   }
@@ -271,50 +257,8 @@ export class Controls {
 
   /** Change the player's name and look. */
   appear(name, look) {
-    if (!this.#connected()) return;
+    if (!this.connected()) return;
     this.session.appear(sayable(name, P.NAME_LIMIT) || name || this.client.identity.name, look);
-  }
-
-  /** Ask the player for the line of a cairn, where one can be left. */
-  openCairn() {
-    const { here, terrain } = this.state;
-    if (!this.net.playing || !this.session.lasts) return;
-    if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== PLAZA) this.hud.openCairn();
-    else this.hud.toast('You cannot leave a cairn on the plaza: walk on a little.');
-  }
-
-  /** Leave a cairn with a line. */
-  build(text) {
-    const line = sayable(text);
-    if (!this.#connected()) this.hud.cairnDialog.keep();
-    else if (line !== '') this.client.do.build(line);
-  }
-
-  /** Add a stone to the cairn that is read, but not twice by a double click. */
-  stone() {
-    const { cairn } = this.state, now = performance.now();
-    this.hud.focusWorld();
-    if (cairn === null || now - this.stoneAt < STONE_EVERY) return;
-    this.stoneAt = now;
-    this.stoned.set(cairn.thing.id, cairn.thing.values.stones);
-    this.client.do.stone(...cairn.thing.square);
-  }
-
-  /** Mute the player who built the cairn that is read. */
-  hide() {
-    const { cairn } = this.state;
-    this.hud.focusWorld();
-    if (cairn === null) return;
-    this.mute(cairn.thing.values.player, true);
-    this.hud.toast(`You will see nothing more that ${cairn.thing.values.name} leaves or says.`);
-  }
-
-  /** Close the card of the cairn that is read; return whether there was one. */
-  closeCairn() {
-    const { state } = this, was = state.cairn;
-    state.cairnMeant = null;
-    if (was !== null) state.cairnClosed = was;
-    return was !== null;
   }
 
   /** Remove the arrow to the place that was chosen on the map; return whether there was one. */
@@ -407,18 +351,6 @@ export class Controls {
   mute(id, muted) {
     if (muted) this.state.muted.add(id);
     else this.state.muted.delete(id);
-  }
-
-  #showCairn() {
-    const { state } = this, { cairn } = state;
-    if (cairn === null) return this.hud.cairnCard.close();
-    const { id, values: { player, stones } } = cairn.thing, others = player !== state.ownId;
-    const may = { stone: others && state.cairnNear && stones <= (this.stoned.get(id) ?? Infinity), hide: others };
-    // The card must not cover this page's player.
-    const below = state.here.y < cairn.y - 0.5;
-    const foot = below ? cairn.y + CARD_BELOW : Math.min(cairn.y, state.here.y) - CARD_ABOVE;
-    const tip = this.view.pointOf(state, cairn.x, foot);
-    this.hud.cairnCard.show(cairn.thing, may, { ...tip, below });
   }
 
   /** Note that this page's player has taken a gem.

@@ -1,7 +1,7 @@
 // What is said of lines in people's books that no folder of a part has.
 
 import { fromPlaza } from './near.js';
-import { landmarkAt, placeAt } from './notes.js';
+import { landmarkAt } from './notes.js';
 import { ordinalOf } from './places.js';
 import { PART } from './landmarks.js';
 
@@ -19,20 +19,6 @@ const KINDS = {
       return [n === 1 ? `You were the first to find ${name}: your name is carved there.`
         : `You were the ${ordinalOf(n)} to find ${name}.`, place];
     },
-  },
-  cairn: {
-    at: 20,
-    sign: 'cairn',
-    sum: ['cairn', 'cairns'],
-    say: ([, , , , x, y]) => [`You left a cairn ${fromPlaza(x, y)}.`, placeAt(x, y, 'your cairn')],
-  },
-  stone: {
-    at: 30,
-    sign: 'cairn',
-    sum: ['stone from others', 'stones from others'],
-    others: true,
-    say: ([, , who, n, x, y]) => [`${who} put a stone on your cairn ${fromPlaza(x, y)}: it has ${n} now.`,
-      placeAt(x, y, 'your cairn')],
   },
   hand: {
     at: 40,

@@ -7,7 +7,6 @@ import { tilesFound } from './discoveries.js';
 import { placeOf } from './ember.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
-import { CAIRN } from './lying.js';
 import { wayTo } from './near.js';
 import * as P from './protocol.js';
 import { Terrain } from './terrain.js';
@@ -205,7 +204,6 @@ export class Lookout {
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown, named,
       found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null,
-      cairns: [...state.lying.values()].filter(({ thing }) => thing.type === CAIRN),
       ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
   }
 

@@ -1,4 +1,4 @@
-// What lies in the world, as it is drawn: things appear and fade, and this page's player reads the cairns.
+// What lies in the world, as it is drawn: things appear and fade.
 // It never touches the page and sends nothing.
 
 import { UNIT } from './track.js';
@@ -7,13 +7,11 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').Lying} Lying */
 /** @typedef {import('./state.js').State} State */
 
-/** The names of kinds of things. */
-export const GEM = 'Gem', CAIRN = 'Cairn';
+/** The name of a kind of things. */
+export const GEM = 'Gem';
 
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 1600;                  // ms for which a thing that is gone is kept
-const READ_WITHIN = 2.5;                  // tiles: from there the line of a cairn is read
-const READ_OUT = 3;                       // tiles: farther away than this it is not read any more
 
 /** Return the key of a thing. If it lies elsewhere it is another thing, such as the gem that comes after one
  * was picked up. While it stays where it lies it is the same, even if something about it changes.
@@ -40,40 +38,6 @@ export function advanceLying(state) {
       each.alpha = Math.max(each.alpha - step, 0);
     } else each.alpha = Math.min(each.alpha + step, 1);
   }
-}
-
-/** Find out which cairn is read: the one that was clicked, or else the nearest one.
- * @param {State} state */
-export function readCairns(state) {
-  const { lying, here, cairn } = state;
-  if (!isThere(state.cairnMeant)) state.cairnMeant = null;
-  if (state.cairnClosed !== null && away(state.cairnClosed, here) > READ_OUT) {
-    state.cairnClosed = null;
-  }
-  let best = state.cairnMeant, least = READ_WITHIN;
-  if (best === null) {
-    for (const each of lying.values()) {
-      if (each.thing.type !== CAIRN || !isThere(each) || each === state.cairnClosed) continue;
-      if (away(each, here) <= least) {
-        least = away(each, here);
-        best = each;
-      }
-    }
-    const stays = cairn !== null && isThere(cairn) && cairn !== state.cairnClosed;
-    if (best === null && stays && away(cairn, here) <= READ_OUT) best = cairn;
-  }
-  state.cairn = best;
-  state.cairnNear = best !== null && away(best, here) <= READ_WITHIN;
-}
-
-/** @param {Lying | null} each */
-function isThere(each) {
-  return each !== null && each.goneAt === null && each.alpha > 0;
-}
-
-/** @param {Lying} each @param {import('./state.js').Place} here */
-function away(each, here) {
-  return Math.hypot(each.x - here.x, each.y - here.y);
 }
 
 /** Compare what is drawn with what is known.

@@ -3,7 +3,7 @@
 
 import { skyAt } from './day.js';
 import { isClockwork, isComputer, isDeer } from './faces.js';
-import { advanceLying, readCairns } from './lying.js';
+import { advanceLying } from './lying.js';
 import { isAddressed, tellApart } from './names.js';
 import { advancePlaces } from './places.js';
 import { drawnAt } from './track.js';
@@ -33,7 +33,6 @@ const PLAZA = { x: 0.5, y: 0.5 };         // tiles
 export function clearScene(state) {
   state.drawn.clear();
   state.lying.clear();
-  state.cairn = state.cairnMeant = state.cairnClosed = null;
   state.followed = null;
   state.lyingOf = -1;
   state.namesOf = -1;
@@ -97,7 +96,6 @@ export function advanceScene(state, at) {
   chooseBubbles(state);
   state.carried = state.ember.carried(now);
   advanceLying(state);
-  readCairns(state);
   state.ghosts.length = 0;
   for (const step of state.steps.all) step(state);
   moveCamera(state);

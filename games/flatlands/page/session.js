@@ -15,8 +15,8 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. It sees for itself that a gem is gone or too far away.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'cairn', 'ember', 'name', 'full', 'failed',
-  'game', 'keys']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'ember', 'name', 'full', 'failed', 'game',
+  'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown
@@ -200,7 +200,7 @@ export class Session {
     // On a server without a store there is nothing to take.
     if (code === 'store' && !this.lasts) return;
     this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);
-    this.hud.cairnDialog.keep();
+    this.events.emit('refused', code);
   }
 
   /** Nobody plays in this window any more: `sentence` says why, or is null if another window does. */

@@ -146,10 +146,6 @@ export class State {
     this.gridShown = false;
     /** @type {Set<number>} Ids of the players that this page's player muted. */
     this.muted = new Set();
-    /** @type {Lying | null} The cairn that was clicked, until the player clicks elsewhere, walks by keys, or closes its card. */
-    this.cairnMeant = null;
-    /** @type {Lying | null} The cairn whose line was closed, as long as the player is near it. */
-    this.cairnClosed = null;
     /** @type {number | null} Id of the player who is followed. */
     this.followed = null;
     /** Whether Home leads back to where the player was when it last went home. */
@@ -202,10 +198,6 @@ export class State {
     /** @type {Map<string, Lying>} All things that are drawn, including those that fade out; made by
      * lying.js. */
     this.lying = new Map();
-    /** @type {Lying | null} The cairn whose line is shown. */
-    this.cairn = null;
-    /** True if this page's player is close enough to that cairn to add a stone. */
-    this.cairnNear = false;
     /** @type {Walker[]} What is drawn like a walker, and is no player. */
     this.ghosts = [];
     /** @type {Map<number, string>} Names as shown, by player id. */

@@ -5,7 +5,6 @@
 
 import { AtlasPanel } from './atlas.js';
 import { Board } from './board.js';
-import { CairnCard, CairnDialog } from './cairns.js';
 import { Chat } from './chat.js';
 import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
@@ -50,9 +49,6 @@ export class Hud {
     this.menu = new Menu(events, focusWorld);
     this.nearDialog = new NearDialog();
     this.typing = says('typing');
-    this.cairnCard = new CairnCard({ stone: says('stone'), hide: says('hide'), closeCairn: says('close cairn') }, focusWorld,
-      () => this.room.moved());
-    this.cairnDialog = new CairnDialog(says('build'));
     this.youDialog = new YouDialog(events, pictures.portraitOn);
     this.ember = new EmberNote();
     this.notes.add(10, this.ember.root);
@@ -73,18 +69,19 @@ export class Hud {
       unaim: then('unaim') }, live);
     const { root: readings, strip, list } = this.readingsPanel;
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
+    /** Where parts of the game put what has a place in the world. */
+    this.over = element('div', { class: 'playing' });
     /** Where sheets are opened. */
     this.beside = element('div', { class: 'beside playing' }, this.map);
     this.dock = element('div', { class: 'dock panel' }, this.chat.root, this.tools.root);
     // The title stays where it is: the player may be typing there.
     this.titleScreen.root.before(
-      element('div', { class: 'playing' }, this.cairnCard.root, this.cairnCard.told),
+      this.over,
       element('div', { class: 'top' }, readings, this.beside, notes.root),
       element('div', { class: 'bottom playing' }, this.dock, legend, stick), this.told,
       element('div', { class: 'playing' }, this.menu.root, this.ring.root), this.atlas.root);
-    root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.cairnDialog.root,
-      this.youDialog.root);
-    this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick, this.cairnCard.root,
+    root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.youDialog.root);
+    this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick,
       ...notes.root.children]);
     this.board = new Board(says('scores'));
     this.#addAll();
@@ -283,12 +280,6 @@ export class Hud {
     this.nearDialog.fill(walkers, places, onChoose);
     this.#showDialog(this.nearDialog.root);
     if (text !== '') onSeek(text);
-  }
-
-  /** Ask for the line of a new cairn. */
-  openCairn() {
-    this.typing();
-    this.#showDialog(this.cairnDialog.root);
   }
 
   /** Close the sheet that is open; return whether there was one. */

@@ -8,7 +8,6 @@ import { Ordered } from '../ordered.js';
 import { drawFlame } from './ember.js';
 import { drawFlag } from './flag.js';
 import { miniatureOf } from './miniature.js';
-import { CAIRN_TONES } from './palette.js';
 import { BACKDROP, Relief } from './relief.js';
 import { canvasOf, contextOf } from './sprite.js';
 import { textOf } from './text.js';
@@ -24,9 +23,9 @@ const LEAST = 3.5;                        // css px: no dot is drawn smaller tha
 const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
 const LINES_FROM = 7, LINES_FULL = 40;    // css px between two lines of the grid
 const FLAGS_FROM = 12, TITLES_FROM = 90;  // css px between two landmarks, about
-const CAIRNS_FROM = 1.2;                  // css px per tile
 const LANDMARK = 30, FLAME = 14;          // css px: the heights of the picture of one, and of a flame
-const GOLD = '#ffd166', INK = '#0e1826', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
+export const INK = '#0e1826';
+const GOLD = '#ffd166', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
 
@@ -36,7 +35,7 @@ const TAU = Math.PI * 2;
  * terrain: import('../terrain.js').Terrain, side: number, now: number, still: boolean,
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
- * found: import('../landmarks.js').Landmark[], cairns: import('../lying.js').Lying[], named: Named[],
+ * found: import('../landmarks.js').Landmark[], named: Named[],
  * ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
  * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
  * What is drawn. `here` is this page's player, `aim` where an arrow leads, and `ember` its carrier,
@@ -50,7 +49,9 @@ export class AtlasView {
     this.relief = new Relief();
     this.glows = new Map();
     this.dpr = 1;
-    /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} What else is drawn, under this page's player. */
+    /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} What else is drawn, under the landmarks, */
+    this.under = new Ordered();
+    /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} and over everybody, but under this page's player. */
     this.layers = new Ordered();
   }
 
@@ -74,6 +75,7 @@ export class AtlasView {
     const dots = [...atlas.dots.values()].map((dot) => placed(dot, gaze))
       .filter(({ x, y, reach }) => x > -reach && y > -reach && x < gaze.width + reach
         && y < gaze.height + reach);
+    for (const layer of this.under.all) layer(ctx, picture, dpr);
     drawFound(ctx, picture, dpr);
     for (const at of dots) this.#drawGlow(at, picture);
     for (const at of dots) drawCore(ctx, at, picture);
@@ -206,22 +208,10 @@ function colourOf({ node }, channels) {
   return channels ? hueOf(node) : SOMEBODY;
 }
 
-/** Draw the landmarks that this page's player has found, with names, and the cairns that it knows. A name is below the
+/** Draw the landmarks that this page's player has found, with names. A name is below the
  * picture, or above it if the player is below. */
-function drawFound(ctx, { gaze, side, found, cairns, goal, here, named }, dpr) {
+function drawFound(ctx, { gaze, side, found, goal, here, named }, dpr) {
   const tile = gaze.scale / side, own = here === null ? null : gaze.toScreen(here.x / side, here.y / side);
-  for (const { x, y, thing } of tile < CAIRNS_FROM ? [] : cairns) {
-    const at = gaze.toScreen(x / side, y / side);
-    named.push({ x, y, label: `${thing.values.name}’s cairn`, px: at.x, py: at.y, w: 4, h: 4 });
-    ctx.fillStyle = INK;
-    ctx.beginPath();
-    ctx.arc(at.x, at.y, 4.2, 0, TAU);
-    ctx.fill();
-    ctx.fillStyle = CAIRN_TONES[0].light;
-    ctx.beginPath();
-    ctx.arc(at.x, at.y, 2.8, 0, TAU);
-    ctx.fill();
-  }
   for (const { x, y, kind, name } of PART * tile < FLAGS_FROM ? [] : found) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
     const picture = miniatureOf(kind, Math.round(LANDMARK * dpr)), wide = picture.width / dpr, high = picture.height / dpr;

@@ -2,7 +2,6 @@
 // walker behind a thing is covered by it. Props in front of a thing cover it too, and it shows through
 // faintly.
 
-import { CAIRN } from '../lying.js';
 import { XRAY } from './body.js';
 import { FIRE, Fires, firesOf } from './fire.js';
 
@@ -143,13 +142,13 @@ export class LyingThings {
     ctx.globalAlpha = lit;
   }
 
-  /** Return the cairn nearest to a device px and at most `reach` px away, or null.
+  /** Return the thing of a kind nearest to a device px and at most `reach` px away, or null.
    * @returns {import('../state.js').Lying | null} */
-  cairnAt(px, py, reach) {
+  at(type, px, py, reach) {
     let best = null, least = Infinity;
     for (let i = 0; i < this.count; i++) {
       const { lying, px: x, py: y } = this.order[i];
-      if (lying.thing.type !== CAIRN || lying.alpha === 0) continue;
+      if (lying.thing.type !== type || lying.alpha === 0) continue;
       const dx = Math.max(0, Math.abs(px - x) - 0.4 * this.tile);
       const dy = Math.max(0, Math.abs(py - y + 0.4 * this.tile) - 0.4 * this.tile);
       const away = Math.hypot(dx, dy);

@@ -2,14 +2,14 @@
 
 import { faceOf, isDeer } from '../faces.js';
 import { keyOf } from '../ember.js';
-import { CAIRN, GEM } from '../lying.js';
+import { GEM } from '../lying.js';
 import { Ordered } from '../ordered.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
 import { drawFlame } from './ember.js';
 import { gemOf } from './gems.js';
 import { miniatureOf } from './miniature.js';
-import { CAIRN_TONES, COATS, GEMS, MAP_COLOURS } from './palette.js';
+import { COATS, GEMS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -78,8 +78,8 @@ export class Minimap {
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
-      if (isDeer(walker.id)) this.#dot(px, py, 1.7 * this.dpr, COATS[0].light);
-      else this.#dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
+      if (isDeer(walker.id)) this.dot(px, py, 1.7 * this.dpr, COATS[0].light);
+      else this.dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
       if (walker.id === carried?.id) drawFlame(ctx, px, py, FLAME * this.dpr);
     }
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
@@ -90,7 +90,7 @@ export class Minimap {
     ctx.lineWidth = 1.4 * this.dpr;
     ctx.strokeRect(size / 2 - w / 2, size / 2 - h / 2, w, h);
     for (const { own, id, look } of walkers) {
-      if (own) this.#dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(id, look).colour, '#ffffff');
+      if (own) this.dot(size / 2, size / 2, 3.4 * this.dpr, faceOf(id, look).colour, '#ffffff');
     }
   }
 
@@ -163,7 +163,7 @@ export class Minimap {
   #drawPlaza(px, py, now) {
     const { ctx, size, dpr } = this, edge = 9 * dpr;
     if (px > edge && py > edge && px < size - edge && py < size - edge) {
-      this.#dot(px, py, 5 * dpr, '#ffd166', '#5d4128');
+      this.dot(px, py, 5 * dpr, '#ffd166', '#5d4128');
       return;
     }
     const dx = px - size / 2, dy = py - size / 2, turn = Math.atan2(dy, dx);
@@ -188,9 +188,8 @@ export class Minimap {
     ctx.restore();
   }
 
-  /** Draw a gem as a small diamond, and a cairn as a dot of stone. */
+  /** Draw a thing. */
   #drawThing({ type, id }, px, py) {
-    if (type === CAIRN) this.#dot(px, py, 1.7 * this.dpr, CAIRN_TONES[0].light);
     this.kinds.get(type)?.(this, px, py, id);
     if (type === GEM) this.diamond(px, py, id);
   }
@@ -220,7 +219,8 @@ export class Minimap {
     ctx.stroke();
   }
 
-  #dot(x, y, radius, colour, edge = 'rgba(20, 26, 36, 0.75)') {
+  /** Draw a dot, with an edge. */
+  dot(x, y, radius, colour, edge = 'rgba(20, 26, 36, 0.75)') {
     const { ctx, dpr } = this;
     ctx.fillStyle = edge;
     ctx.beginPath();

@@ -229,9 +229,9 @@ export class View {
     return Math.abs(x - NOTICE_BOARD.x - 0.5) < BOARD_HALF && y > NOTICE_BOARD.y - BOARD_HIGH && y < NOTICE_BOARD.y + 1;
   }
 
-  /** Return the cairn under a css px, or null. */
-  cairnAt(cssX, cssY) {
-    return this.lying.cairnAt(cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
+  /** Return the thing of a kind, by its name, under a css px, or null. */
+  thingAt(type, cssX, cssY) {
+    return this.lying.at(type, cssX * this.dpr, cssY * this.dpr, TOUCH_REACH * this.dpr);
   }
 
   /** Return the id of the walker under a css px of the mouse or of a finger, or null. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying, pickUp, readCairns } from '../../page/lying.js';
+import { advanceLying, pickUp } from '../../page/lying.js';
 import * as P from '../../../../static/protocol.js';
 import { nothing } from './people.js';
 
@@ -73,13 +73,11 @@ test('a gem that lies elsewhere is another one, and a cairn that grows the same'
   assert.equal(find(state, '0:0').thing.values.stones, 4);
 });
 
-test('the cairns of players who are muted are not shown, and nobody reads them', () => {
+test('what players who are muted have left is not shown', () => {
   const state = lyingThere(cairnAt('a', 3, 'left'), gem('a', 1, 3, 4));
-  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
   state.muted.add(7);
   frame(state, 1400);
   assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [0, 1]);
-  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
   state.muted.delete(7);
   frame(state, 1800);
   assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [1, 1]);
@@ -97,42 +95,8 @@ test('a gem that was found is no longer drawn, though it is still known', () => 
   assert.equal(state.lying.size, 0);
 });
 
-/** What is read from a place: the text of the cairn, and whether a stone could be added. */
-function readFrom(state, x, y) {
-  state.here = { x, y };
-  readCairns(state);
-  return [state.cairn?.thing.values.text ?? null, state.cairnNear];
-}
-
 const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
-
-test('the nearest cairn is read within two and a half tiles, until it is three away', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
-  assert.deepEqual(readFrom(state, 0.4, 4), [null, false]);
-  assert.deepEqual(readFrom(state, 0.5, 4), ['left', true]);
-  assert.deepEqual(readFrom(state, 0.1, 4), ['left', false]);
-  assert.deepEqual(readFrom(state, 5.6, 4), ['right', true]);
-  assert.deepEqual(readFrom(state, 11.1, 4), [null, false]);
-});
-
-test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
-  state.cairnMeant = find(state, 'b');
-  assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
-  tell(state, [cairnAt('a', 3, 'left')], 1000);
-  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
-  assert.equal(state.cairnMeant, null);
-});
-
-test('a cairn whose line was closed is read again only when the player comes back', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'));
-  readFrom(state, 2, 4);
-  state.cairnClosed = state.cairn;
-  assert.deepEqual(readFrom(state, 2, 4), [null, false]);
-  assert.deepEqual(readFrom(state, 6.1, 4), [null, false]);
-  assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
-});
 
 test('a cairn in the place of one that crumbled is drawn where it stands', () => {
   const state = lyingThere(cairnAt('a', 3, 'old'));

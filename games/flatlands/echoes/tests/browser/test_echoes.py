@@ -2,8 +2,7 @@
 
 import pytest
 
-from games.flatlands.tests.browser.acts import PHONE, all_apart, boxes, go, walk_to
-from games.flatlands.tests.browser.test_cairns import LASTING
+from games.flatlands.tests.browser.acts import LASTING, PHONE, all_apart, boxes, go, walk_to
 from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 

@@ -1,9 +1,9 @@
 // The pictures of cairns: heaps of flat stones, which grow when somebody adds one. They are drawn in
 // tiles, with the origin in the middle of the lowest row's foot.
 
-import { part, rollAt, rollOf } from './dice.js';
-import { CAIRN_TONES, SHADOW } from './palette.js';
-import { oval, spriteOf } from './sprite.js';
+import { part, rollAt, rollOf } from '../view/dice.js';
+import { CAIRN_TONES, SHADOW } from '../view/palette.js';
+import { oval, spriteOf } from '../view/sprite.js';
 
 const LEAST = 3, MOST = 9;                // stones that are drawn
 const VARIANTS = 4;                       // heaps with the same number of stones that look different
@@ -51,12 +51,12 @@ function paintCairn(ctx, count, variant) {
 }
 
 /** The pictures of cairns at `tile` device px per tile. */
-export class Cairns {
+export class Heaps {
   constructor(tile) {
     this.tile = tile;
     this.half = 1;
     this.top = TOP * SIZE;
-    /** @type {import('./sprite.js').Sprite[]} */
+    /** @type {import('../view/sprite.js').Sprite[]} */
     this.sprites = [];
   }
 

@@ -7,7 +7,10 @@ from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.track import UNIT
+from games.flatlands.tests.conftest import world
 from tests.server.things import KEY
+
+__all__ = ["world"]
 
 #: ms after which the place of a cairn that has crumbled is looked at.
 LATER = LOOK_AFTER + GROW_EVERY

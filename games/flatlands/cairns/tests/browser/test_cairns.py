@@ -3,6 +3,7 @@
 import re
 
 from games.flatlands.tests.browser.acts import (
+    LASTING,
     MAY_NOT_COPY,
     click_tile,
     enter,
@@ -17,9 +18,6 @@ from tests.browser.pages import eventually, wait_for
 CAIRNS = """() => [...flatlands.state.lying.values()]
   .filter(({ thing, alpha, goneAt }) => thing.type === 'Cairn' && alpha > 0 && goneAt === null)
   .map(({ thing, x, y }) => [thing.values.text, thing.values.stones, x, y])"""
-
-#: Whether the page knows that the server keeps what lasts.
-LASTING = "!document.querySelector('[aria-keyshortcuts=c]').hidden"
 
 
 def leave(page, text):

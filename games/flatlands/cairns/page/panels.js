@@ -2,7 +2,7 @@
 
 import { faceOf } from '../faces.js';
 import { TEXT_LIMIT } from '../protocol.js';
-import { element, show } from './element.js';
+import { element, show } from '../hud/element.js';
 
 const ANSWERED_WITHIN = 5000;             // ms in which the server may refuse a cairn
 const EDGE = 8;                           // css px between the card and the screen's edge

@@ -1,0 +1,1 @@
+"""Cairns in a real browser."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from flatlands import Me, Part, Record, Records, Refused, action, number, text
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
-from flatlands.games.flatlands.landmarks import finders
+from flatlands.games.flatlands.ground.landmarks import REACH as AT_LANDMARK
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.pace import FASTER
 from flatlands.server.game import Game
@@ -195,7 +195,7 @@ class Relay(Part):
         """Return the tile of the landmark that a player is close to, dark or not, or None. No
         landmark is near the border of its part. Looking for one takes a moment, once."""
         tile = self._landmarks.of(me.tile[0] // PART, me.tile[1] // PART)
-        return tile if tile is not None and me.near(tile, finders.REACH) else None
+        return tile if tile is not None and me.near(tile, AT_LANDMARK) else None
 
     def _fires(self, tile: Tile) -> list[Fire]:
         return [fire for fire in self.lit.all(FIRES) if (fire.x, fire.y) == tile]

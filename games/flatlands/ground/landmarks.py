@@ -12,6 +12,10 @@ from typing import Final
 from flatlands.world.recent import Recent
 from flatlands.world.terrain import GRASS, PATH_FAR, SAND, WATER, WOOD, Terrain, hash32
 
+#: Tiles from the middle of a landmark's tile within which a player is there. A page asks from
+#: within six.
+REACH = 7
+
 #: Tiles across a part of the world, and the fewest from a landmark to the border of its part.
 PART: Final = 160
 EDGE: Final = 12

@@ -8,7 +8,7 @@ published: only the player that finds a landmark is told.
 """
 
 from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
-from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
+from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
@@ -20,9 +20,6 @@ QUEUE = "finders"
 
 #: The bytes of a mark, and the most marks of a landmark.
 MARK, MOST = 8, 1000
-
-#: Tiles from the middle of a landmark's tile within which it is found. A page asks from within six.
-REACH = 7
 
 
 class Carved(Record):

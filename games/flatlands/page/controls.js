@@ -12,7 +12,6 @@ import { pickUp } from './lying.js';
 import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import { Ordered } from './ordered.js';
 import * as P from './protocol.js';
-import { Relay } from './relay.js';
 import { endOf, Route } from './route.js';
 import { Singing } from './singing.js';
 import { ROCK } from './terrain.js';
@@ -63,7 +62,6 @@ export class Controls {
     this.routed = 0;                      // the number of its last intent: any other intent ends it
     this.goalName = '';                   // what the goal is called
     this.discoveries = new Discoveries(session, hud, sound);
-    this.relay = new Relay(state, session.client, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last question for the board, and those of the last emotes.
@@ -135,7 +133,6 @@ export class Controls {
     const told = this.guide.look(this.state, this.route !== null || this.following !== null);
     if (told !== null) this.hud.tell(told);
     this.discoveries.look(this.state, performance.now());
-    this.relay.frame();
     this.events.emit('frame');
     this.hud.notes.waiting(this.state.lacks.first((lack) => lack(this.state)));
   }
@@ -334,7 +331,7 @@ export class Controls {
     const { state } = this, name = state.names.get(id);
     if (!this.net.playing || name === undefined) return;
     this.following = new Following(id, name);
-    this.relay.grasp(id);
+    this.events.emit('followed', id);
     state.followed = id;
     this.hud.hint(null);
     this.hud.notes.following(name);

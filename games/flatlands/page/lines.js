@@ -3,7 +3,6 @@
 import { fromPlaza } from './near.js';
 import { landmarkAt } from './notes.js';
 import { ordinalOf } from './places.js';
-import { PART } from './landmarks.js';
 
 /** @typedef {import('./notes.js').Note} Note */
 
@@ -18,17 +17,6 @@ const KINDS = {
       const place = landmarkAt(i, j, landmarks), { name } = place;
       return [n === 1 ? `You were the first to find ${name}: your name is carved there.`
         : `You were the ${ordinalOf(n)} to find ${name}.`, place];
-    },
-  },
-  hand: {
-    at: 40,
-    sign: 'flame',
-    sum: ['landmark lit', 'landmarks lit'],
-    say: ([, , who, n, i, j], landmarks) => {
-      const mark = landmarks.of(i, j), name = mark === null ? 'a landmark' : mark.name;
-      const hands = ['You', `You and ${who}`, `You, ${who} and another`][n - 1] ?? `You, ${who} and ${n - 2} others`;
-      return [`${hands} brought the ember to ${name}.`,
-        { x: (mark?.x ?? i * PART) + 0.5, y: (mark?.y ?? j * PART) + 0.5, name }];
     },
   },
   spark: {

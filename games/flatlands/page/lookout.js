@@ -4,7 +4,6 @@
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
 import { tilesFound } from './discoveries.js';
-import { placeOf } from './ember.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import { wayTo } from './near.js';
@@ -30,7 +29,7 @@ const THERE = 2;                          // tiles: this near, the player has ar
 const FLAG = 'The flag';                  // what a place without a name is called
 const STEP = 0.18;                        // share of the screen that an arrow key moves
 const WHEEL = 0.0016, PINCH_WHEEL = 0.01; // of a zoom, per px of the wheel
-const FLAG_WITHIN = 400;                  // tiles: the place of the next fire is kept in sight, too, if nearer
+const SIGHT_WITHIN = 400;                 // tiles: what is nearer may be kept in sight, too
 const NEAR_MAP = 24;                      // squares around the player while nobody else is known
 
 const PANS = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
@@ -203,8 +202,7 @@ export class Lookout {
       still: state.still, here: state.ownId === null ? null : state.here, ownId: state.ownId,
       ownLook: state.own?.look ?? 0,
       aim: state.aim, marked: this.marked, cross: this.cross, shown, named,
-      found: this.found, fires: state.ember.fires, goal: state.ember.goal?.mark ?? null,
-      ember: state.carried && (state.drawn.get(state.carried.id) ?? null), channels: this.#channels() });
+      found: this.found, channels: this.#channels() });
   }
 
   /** Look up one of the landmarks that were found, the latest first: each takes some ms. */
@@ -244,9 +242,9 @@ export class Lookout {
     const x = state.here.x / side, y = state.here.y / side;
     const area = known ?? { left: x - NEAR_MAP, top: y - NEAR_MAP, right: x + NEAR_MAP,
       bottom: y + NEAR_MAP };
-    const { goal } = state.ember, flag = goal === null ? state.here : placeOf(goal.mark);
-    const shown = Math.hypot(flag.x - state.here.x, flag.y - state.here.y) < FLAG_WITHIN ? flag : state.here;
-    for (const at of this.live ? [] : [state.here, shown]) {
+    const sights = this.drawing.sights.all.flatMap((sight) => sight() ?? [])
+      .filter((place) => Math.hypot(place.x - state.here.x, place.y - state.here.y) < SIGHT_WITHIN);
+    for (const at of this.live ? [] : [state.here, ...sights]) {
       area.left = Math.min(area.left, at.x / side);
       area.top = Math.min(area.top, at.y / side);
       area.right = Math.max(area.right, at.x / side);

@@ -94,15 +94,11 @@ export function advanceScene(state, at) {
   for (const player of replica.players.values()) moveWalker(state, player, now);
   fadeWalkers(state);
   chooseBubbles(state);
-  state.carried = state.ember.carried(now);
   advanceLying(state);
   state.ghosts.length = 0;
   for (const step of state.steps.all) step(state);
   moveCamera(state);
-  if (ownId !== null) {
-    advancePlaces(state);
-    state.ember.advance(state.landmarks, now);
-  }
+  if (ownId !== null) advancePlaces(state);
   const { goal } = state;
   if (goal !== null && (walk.arrived || at - goal.at > GOAL_SHOWN)) state.goal = null;
   state.overlay = state.gridShown && ownId !== null ? overlayOf(state, now) : null;

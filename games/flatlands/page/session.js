@@ -15,8 +15,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 
 // Errors that the player is told of. It sees for itself that a gem is gone or too far away.
-const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'ember', 'name', 'full', 'failed', 'game',
-  'keys']);
+const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'name', 'full', 'failed', 'game', 'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
 const NOTICE_MS = 15000;                  // for which a notice of an operator is shown

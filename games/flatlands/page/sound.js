@@ -1,5 +1,5 @@
-// The sounds of the page, all of them made by oscillators and noise: gems, steps, bubbles, emotes, the
-// ember. Browsers let a page sound only after it was touched, so before that it is silent.
+// The sounds of the page, all of them made by oscillators and noise: gems, steps, bubbles, emotes, what
+// parts of the game let ring. Browsers let a page sound only after it was touched, so before that it is silent.
 
 import { ASK, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
 import { forBrowser } from './keep.js';
@@ -19,10 +19,6 @@ const NOISE = 0.25;                       // s of noise that is kept
 const GEM = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
 /** @type {Notes} */
 const SPARK = [[1318.5, 0, 0.3, 1], [1760, 0.08, 0.35, 1], [2637, 0.16, 0.7, 1]];
-/** The ember flares up, and goes out. @type {Notes} */
-const FLARE = [[196, 0, 0.3, 1.5], [392, 0.1, 0.5, 1.25]];
-/** @type {Notes} */
-const OUT = [[587.3, 0, 0.2, 0.75], [293.7, 0.12, 0.5, 0.75]];
 /** @type {Notes} */
 const POP = [[340, 0, 0.09, 1.9]];
 /** By the numbers of emotes. @type {Record<number, Notes>} */
@@ -90,11 +86,6 @@ export class Sound {
    * @param {Notes} notes */
   ring(notes, loud) {
     this.#play((context) => ringAll(context, notes, loud));
-  }
-
-  /** This page's player has got the ember, or no longer has it. */
-  ember(has) {
-    this.#play((context) => ringAll(context, has ? FLARE : OUT, 0.9));
   }
 
   /** Squares sing: the frequency of each in Hz, and how loud it is.

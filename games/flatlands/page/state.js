@@ -3,7 +3,6 @@
 
 import { Atlas } from './atlas.js';
 import { skyAt } from './day.js';
-import { Ember } from './ember.js';
 import { Grown } from './grown.js';
 import { Landmarks } from './landmarks.js';
 import { Ordered } from './ordered.js';
@@ -124,8 +123,6 @@ export class State {
     this.margins = { lead: 4, drop: 8 };
     /** False while the server may miss what other nodes publish. */
     this.linked = true;
-    /** The ember, and the fires that burn. */
-    this.ember = new Ember();
 
     // The page, and what its player chose.
     /** Tiles that the screen shows. */
@@ -172,6 +169,8 @@ export class State {
     /** @type {(post: import('./landmarks.js').Post) => import('./landmarks.js').Course[]} Returns the courses that a signpost
      * offers. */
     this.coursesOf = () => [];
+    /** @type {(mark: import('./landmarks.js').Landmark) => boolean} Returns whether a landmark burns. */
+    this.burns = () => false;
     /** @type {Ordered<import('./notes.js').Note>} What is said of each kind of line in books. */
     this.notes = new Ordered();
 
@@ -180,9 +179,6 @@ export class State {
     this.now = 0;
     /** The light of the day. */
     this.sky = skyAt(0);
-    /** @type {{ id: number, name: string, left: number } | null} Who carries the ember, and how much of it is
-     * left (1 .. 0). */
-    this.carried = null;
     /** @type {Place} Where this page's player is; the plaza while nobody plays. */
     this.here = { x: 0.5, y: 0.5 };
     /** @type {Place} The middle of the screen. */

@@ -31,8 +31,6 @@ export class Help {
     this.texts = new Ordered();
     this.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
       + 'another then appears somewhere else.');
-    this.texts.add(20, 'A fire burns on the plaza. Walk into it, and carry its ember to a dark landmark, which then '
-      + 'burns for a day. In one hand it soon goes out: whoever touches you takes it, and it burns afresh.');
     if (document.querySelector('meta[name=forgets]') !== null) this.texts.add(90, FORGETS);
     this.texts.add(100, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.');

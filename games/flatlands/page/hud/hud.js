@@ -8,7 +8,6 @@ import { Board } from './board.js';
 import { Chat } from './chat.js';
 import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
-import { EmberNote } from './ember.js';
 import { Effort, Sample } from './frames.js';
 import { Menu } from './menu.js';
 import { NearDialog } from './near.js';
@@ -50,8 +49,6 @@ export class Hud {
     this.nearDialog = new NearDialog();
     this.typing = says('typing');
     this.youDialog = new YouDialog(events, pictures.portraitOn);
-    this.ember = new EmberNote();
-    this.notes.add(10, this.ember.root);
     this.ring = new Ring(says('emote'), pictures.signOf, focusWorld);
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });

@@ -5,7 +5,6 @@ import { DOT_FADES, firstOf, hueOf } from '../atlas.js';
 import { faceOf } from '../faces.js';
 import { PART } from '../landmarks.js';
 import { Ordered } from '../ordered.js';
-import { drawFlame } from './ember.js';
 import { drawFlag } from './flag.js';
 import { miniatureOf } from './miniature.js';
 import { BACKDROP, Relief } from './relief.js';
@@ -22,10 +21,11 @@ const WIDE = 46;                          // css px: the light of wider dots is 
 const LEAST = 3.5;                        // css px: no dot is drawn smaller than this
 const NUMBERS_FROM = 30, NAMES_FROM = 92; // css px of a dot's side
 const LINES_FROM = 7, LINES_FULL = 40;    // css px between two lines of the grid
-const FLAGS_FROM = 12, TITLES_FROM = 90;  // css px between two landmarks, about
-const LANDMARK = 30, FLAME = 14;          // css px: the heights of the picture of one, and of a flame
+const FLAGS_FROM = 12;                    // css px between two landmarks, about
+export const TITLES_FROM = 90;            // and from which on they have names
+const LANDMARK = 30;                      // css px: the height of the picture of one
 export const INK = '#0e1826';
-const GOLD = '#ffd166', EMBER = '#ff8a3c', SOMEBODY = '#5fd3ff';
+const GOLD = '#ffd166', SOMEBODY = '#5fd3ff';
 const MOST_DPR = 2;
 const TAU = Math.PI * 2;
 
@@ -36,10 +36,9 @@ const TAU = Math.PI * 2;
  * here: { x: number, y: number } | null, ownId: number | null, ownLook: number,
  * aim: { x: number, y: number } | null, marked: Dot | null, cross: boolean, shown: number,
  * found: import('../landmarks.js').Landmark[], named: Named[],
- * ember: { x: number, y: number } | null, fires: Map<string, import('../ember.js').Fire>,
- * goal: import('../landmarks.js').Landmark | null, channels: boolean }} Picture
- * What is drawn. `here` is this page's player, `aim` where an arrow leads, and `ember` its carrier,
- * all in tiles; `goal` is the landmark that is to burn next; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
+ * channels: boolean }} Picture
+ * What is drawn. `here` is this page's player, `aim` where an arrow leads,
+ * both in tiles; `marked` is the dot under the pointer; `cross` shows the middle, which the keys move;
  * `shown` is 0 .. 1; what has a name is added to `named`; `channels` shows the grid, and which server has most players of a square. */
 
 export class AtlasView {
@@ -49,6 +48,10 @@ export class AtlasView {
     this.relief = new Relief();
     this.glows = new Map();
     this.dpr = 1;
+    /** @type {Ordered<() => string | null>} The names of landmarks that other words on the map contain. */
+    this.said = new Ordered();
+    /** @type {Ordered<() => { x: number, y: number } | null>} Places, in tiles, that are kept in sight if they are not far away. */
+    this.sights = new Ordered();
     /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} What else is drawn, under the landmarks, */
     this.under = new Ordered();
     /** @type {Ordered<(ctx: any, picture: Picture, dpr: number) => void>} and over everybody, but under this page's player. */
@@ -76,12 +79,11 @@ export class AtlasView {
       .filter(({ x, y, reach }) => x > -reach && y > -reach && x < gaze.width + reach
         && y < gaze.height + reach);
     for (const layer of this.under.all) layer(ctx, picture, dpr);
-    drawFound(ctx, picture, dpr);
+    drawFound(ctx, picture, dpr, this.said.all.map((say) => say()));
     for (const at of dots) this.#drawGlow(at, picture);
     for (const at of dots) drawCore(ctx, at, picture);
     for (const at of dots) drawWords(ctx, at, picture, dpr);
     drawPlaza(ctx, picture);
-    drawFires(ctx, picture, dpr);
     for (const layer of this.layers.all) layer(ctx, picture, dpr);
     if (picture.here !== null) drawOwn(ctx, picture);
     if (picture.aim !== null) drawAim(ctx, picture);
@@ -210,7 +212,7 @@ function colourOf({ node }, channels) {
 
 /** Draw the landmarks that this page's player has found, with names. A name is below the
  * picture, or above it if the player is below. */
-function drawFound(ctx, { gaze, side, found, goal, here, named }, dpr) {
+function drawFound(ctx, { gaze, side, found, here, named }, dpr, said) {
   const tile = gaze.scale / side, own = here === null ? null : gaze.toScreen(here.x / side, here.y / side);
   for (const { x, y, kind, name } of PART * tile < FLAGS_FROM ? [] : found) {
     const at = gaze.toScreen((x + 0.5) / side, (y + 0.5) / side);
@@ -218,8 +220,7 @@ function drawFound(ctx, { gaze, side, found, goal, here, named }, dpr) {
     const place = { x: x + 0.5, y: y + 0.5, label: name };
     ctx.drawImage(picture, at.x - wide / 2, at.y + 4 - high, wide, high);
     named.push({ ...place, px: at.x, py: at.y + 4 - high / 2, w: wide / 2, h: high / 2 });
-    // The words about the next fire contain its name.
-    if (PART * tile < TITLES_FROM || name === goal?.name) continue;
+    if (PART * tile < TITLES_FROM || said.includes(name)) continue;
     const title = textOf(name, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
     const covered = own !== null && Math.abs(own.x - at.x) < title.w / dpr / 2 + 12 && Math.abs(own.y - at.y - 13) < 20;
     named.push({ ...place, ...put(ctx, title, at.x, covered ? at.y - high - 6 : at.y + 13, dpr) });
@@ -229,26 +230,6 @@ function drawFound(ctx, { gaze, side, found, goal, here, named }, dpr) {
 /** Write the name of a place around (x, y); return how far to each side, in css px. */
 export function nameAt(ctx, name, x, y, size, dpr) {
   return put(ctx, textOf(name, { size, weight: 600, colour: '#ffffff', outline: INK, dpr }), x, y, dpr);
-}
-
-/** Draw the fires, who carries the ember if that is in view, and the landmark that is to burn next. */
-function drawFires(ctx, { gaze, fires, ember, goal, side, now, still, named }, dpr) {
-  for (const fire of [...fires.values(), ...(ember === null ? [] : [ember])]) {
-    const { x, y } = gaze.toScreen(fire.x / side, fire.y / side);
-    drawFlame(ctx, x, y, FLAME);
-  }
-  if (goal === null) return;
-  const place = { x: goal.x + 0.5, y: goal.y + 0.5, label: goal.name };
-  const { x, y } = gaze.toScreen(place.x / side, place.y / side);
-  named.push({ ...place, px: x, py: y, w: 13, h: 13 });
-  ctx.strokeStyle = EMBER;
-  ctx.lineWidth = 2.5;
-  ctx.beginPath();
-  ctx.arc(x, y, 13 + (still ? 0 : 2 * Math.sin(now / 320)), 0, TAU);
-  ctx.stroke();
-  if (PART * gaze.scale / side < TITLES_FROM) return;
-  const title = textOf(`${goal.name} is dark`, { size: 14, weight: 600, colour: '#ffffff', outline: INK, dpr });
-  named.push({ ...place, ...put(ctx, title, x, y + 24, dpr) });
 }
 
 /** Draw the borders of squares, and of the sheets of each level, faint where they are dense. */

@@ -1,6 +1,5 @@
 // The light by night of landmarks that are out of sight: it is seen over the horizon, at the screen's edge.
 
-import { keyOf } from '../ember.js';
 import { LANDMARKS } from './landmarks.js';
 import { discOf } from './sprite.js';
 
@@ -40,7 +39,7 @@ export function drawBeacons(ctx, state, screen, lit) {
   for (const mark of state.marks) {
     const at = beaconAt(screen, screen.x(mark.foot + 0.5), screen.y(mark.y + 0.5 - HIGH));
     if (at === null) continue;
-    const burns = state.ember.fires.has(keyOf(mark)), disc = discFor(screen.tile, burns ? FIRE : colourOf(mark.kind));
+    const burns = state.burns(mark), disc = discFor(screen.tile, burns ? FIRE : colourOf(mark.kind));
     const pulse = mark.kind === 'lighthouse' && !state.still ? 0.6 + 0.4 * Math.sin(state.now / PULSE_MS * 2 * Math.PI) : 0.8;
     ctx.globalAlpha = lit * at.bright * pulse;
     ctx.drawImage(disc.canvas, at.x - disc.ax, at.y - disc.ay);

@@ -2,8 +2,8 @@
 // walker behind a thing is covered by it. Props in front of a thing cover it too, and it shows through
 // faintly.
 
+import { Ordered } from '../ordered.js';
 import { XRAY } from './body.js';
-import { FIRE, Fires, firesOf } from './fire.js';
 
 const MARGIN = 5;                         // tiles beyond the screen in which things are drawn, and their light
 
@@ -38,7 +38,9 @@ export class LyingThings {
   /** `tile` is device px per tile. */
   constructor(tile) {
     /** @type {Kind[]} What may lie in the world. */
-    this.kinds = [{ type: FIRE, Pictures: Fires }];
+    this.kinds = [];
+    /** @type {Ordered<(state: any) => import('../state.js').Lying[]>} What stands among the things, and is none. */
+    this.others = new Ordered();
     /** @type {Placed[]} The first `count` are in view. The objects are used again. */
     this.order = [];
     this.count = 0;
@@ -69,7 +71,7 @@ export class LyingThings {
   follow(state, screen) {
     const margin = MARGIN * this.tile;
     this.count = this.next = 0;
-    for (const lying of [...state.lying.values(), ...firesOf(state)]) {
+    for (const lying of [...state.lying.values(), ...this.others.all.flatMap((some) => some(state))]) {
       const px = screen.x(lying.x), py = screen.y(lying.y);
       if (px < -margin || py < -margin || px > screen.width + margin
         || py > screen.height + margin || lying.own || !this.pictures.has(lying.thing.type)) continue;

@@ -1,12 +1,10 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf, isDeer } from '../faces.js';
-import { keyOf } from '../ember.js';
 import { GEM } from '../lying.js';
 import { Ordered } from '../ordered.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
-import { drawFlame } from './ember.js';
 import { gemOf } from './gems.js';
 import { miniatureOf } from './miniature.js';
 import { COATS, GEMS, MAP_COLOURS } from './palette.js';
@@ -17,8 +15,11 @@ const KEPT = 16;                          // chunks of ground that are cached, e
 const BUILD_MS = 4;                       // ms that one call may spend on new ground
 const FIRST_BUILD_MS = 30;
 const HOME = 0.5;                         // tiles, both ways
-const LANDMARK = 20, FLAME = 8;           // css px: the heights of the picture of one, and of a flame
+const LANDMARK = 20;                      // css px: the height of the picture of one
 const TAU = Math.PI * 2;
+
+/** Draws something on the map: `toX` and `toY` return the px of a place in tiles, and `now` is 0 if nothing is to move.
+ * @typedef {(map: Minimap, toX: (tile: number) => number, toY: (tile: number) => number, now: number) => void} Layer */
 
 export class Minimap {
   constructor(canvas) {
@@ -37,9 +38,13 @@ export class Minimap {
     this.dpr = 1;
     /** @type {Map<string, (map: Minimap, px: number, py: number, id: string) => void>} By the name of a kind of thing: draws one. */
     this.kinds = new Map();
-    /** @type {Ordered<(map: Minimap, toX: (tile: number) => number, toY: (tile: number) => number, now: number) => void>} What
-     * else is drawn, under the walkers; `now` is 0 if nothing is to move. */
+    // What else is drawn: under the things, under the walkers, and over both.
+    /** @type {Ordered<Layer>} */
+    this.under = new Ordered();
+    /** @type {Ordered<Layer>} */
     this.layers = new Ordered();
+    /** @type {Ordered<Layer>} */
+    this.over = new Ordered();
     this.resize(160, 1);
   }
 
@@ -52,7 +57,7 @@ export class Minimap {
   }
 
   /** @param {import('../state.js').State} state */
-  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, ember: { fires, goal }, carried, now, still }) {
+  render({ terrain, here: { x, y }, viewport, walkers, lying, marks, now, still }) {
     const { ctx, size } = this, scale = size / SHOWN;
     if (terrain !== this.terrain) {
       this.terrain = terrain;
@@ -68,20 +73,20 @@ export class Minimap {
       const picture = miniatureOf(mark.kind, Math.round(LANDMARK * this.dpr));
       const px = toX(mark.foot + HOME), py = toY(mark.y + HOME);
       ctx.drawImage(picture, Math.round(px - picture.width / 2), Math.round(py - picture.height * 0.8));
-      if (fires.has(keyOf(mark))) drawFlame(ctx, px, py, FLAME * this.dpr);
-      if (mark === goal?.mark) this.#ring(px, py, still ? 0 : now);
     }
+    const draw = (layers) => layers.all.forEach((layer) => layer(this, toX, toY, still ? 0 : now));
+    draw(this.under);
     for (const { thing, x: atX, y: atY, alpha } of lying.values()) {
       if (alpha > 0) this.#drawThing(thing, toX(atX), toY(atY));
     }
-    for (const layer of this.layers.all) layer(this, toX, toY, still ? 0 : now);
+    draw(this.layers);
     for (const walker of walkers) {
       const px = toX(walker.x), py = toY(walker.y);
       if (walker.own || px < 0 || py < 0 || px > size || py > size) continue;
       if (isDeer(walker.id)) this.dot(px, py, 1.7 * this.dpr, COATS[0].light);
       else this.dot(px, py, 2.4 * this.dpr, faceOf(walker.id, walker.look).colour);
-      if (walker.id === carried?.id) drawFlame(ctx, px, py, FLAME * this.dpr);
     }
+    draw(this.over);
     ctx.strokeStyle = 'rgba(20, 26, 36, 0.6)';
     ctx.lineWidth = 3 * this.dpr;
     const w = viewport.w * scale, h = viewport.h * scale;
@@ -207,16 +212,6 @@ export class Minimap {
       ctx.lineTo(px, py + reach * dpr);
       ctx.fill();
     }
-  }
-
-  /** Draw a ring around the landmark that is to burn next. */
-  #ring(x, y, now) {
-    const { ctx, dpr } = this;
-    ctx.strokeStyle = '#ff8a3c';
-    ctx.lineWidth = 2 * dpr;
-    ctx.beginPath();
-    ctx.arc(x, y, (8 + Math.sin(now / 320)) * dpr, 0, TAU);
-    ctx.stroke();
   }
 
   /** Draw a dot, with an edge. */

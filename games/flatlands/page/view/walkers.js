@@ -6,7 +6,6 @@ import { Bodies, STEPS, XRAY } from './body.js';
 import { Deer, DEER_HALF, DEER_TOP } from './deer.js';
 import { GhostLight } from './ghosts.js';
 import { drawArms, drawSparks, motionOf } from './emotes.js';
-import { EmberPicture } from './ember.js';
 import { Keys } from './key.js';
 
 const TURN_MS = 90;                       // ms: the time constant with which eyes turn
@@ -65,6 +64,11 @@ function newMemory(walker) {
   };
 }
 
+/** The picture of what a walker carries: it is drawn over the walker whose feet are at the device px (px, py), and lights the
+ * ground around in the dark, where the canvas adds what is drawn.
+ * @typedef {{ draw: (ctx: any, state: any, px: number, py: number) => void,
+ * drawLight: (ctx: any, px: number, py: number) => void }} Burden */
+
 export class Walkers {
   /** `tile` is device px per tile. */
   constructor(tile) {
@@ -77,8 +81,15 @@ export class Walkers {
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
-    this.ember = new EmberPicture(tile);
     this.ghosts = new GhostLight(tile);
+    /** @type {{ carrier: () => number | null, Picture: new (tile: number) => Burden, picture: Burden }[]} */
+    this.burdens = [];
+  }
+
+  /** Draw what somebody carries, too: `carrier` returns the id of who does, or null.
+   * @param {() => number | null} carrier @param {new (tile: number) => Burden} Picture */
+  add(carrier, Picture) {
+    this.burdens.push({ carrier, Picture, picture: new Picture(this.tile) });
   }
 
   resize(tile) {
@@ -86,7 +97,7 @@ export class Walkers {
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
-    this.ember = new EmberPicture(tile);
+    for (const burden of this.burdens) burden.picture = new burden.Picture(tile);
     this.ghosts = new GhostLight(tile);
   }
 
@@ -194,13 +205,13 @@ export class Walkers {
       this.#drawWalker(ctx, state, memory, body, alpha, true);
     }
     ctx.globalAlpha = walker.alpha;
-    if (walker.id === state.carried?.id) this.ember.draw(ctx, state, px, py, state.carried.left);
+    for (const { carrier, picture } of this.burdens) if (carrier() === walker.id) picture.draw(ctx, state, px, py);
     ctx.globalAlpha = 1;
     if (walker.dimmed) drawSleep(ctx, state, memory, this.tile);
     drawSparks(ctx, state, memory, this.tile);
   }
 
-  /** Let people be lighter than the night, as much as lamps are `lit`, and the ember light what is around its carrier;
+  /** Let people be lighter than the night, as much as lamps are `lit`, and what they carry light what is around;
    * the canvas adds what is drawn. */
   drawLight(ctx, state, lit) {
     for (const memory of this.order) {
@@ -214,8 +225,10 @@ export class Walkers {
       if (motion !== null) ctx.restore();
     }
     ctx.globalAlpha = lit;
-    const memory = state.carried && this.order.find(({ walker }) => walker.id === state.carried.id);
-    if (memory) this.ember.drawLight(ctx, memory.px, memory.py);
+    for (const { carrier, picture } of this.burdens) {
+      const id = carrier(), memory = id === null ? undefined : this.order.find(({ walker }) => walker.id === id);
+      if (memory !== undefined) picture.drawLight(ctx, memory.px, memory.py);
+    }
   }
 
   #drawDeer(ctx, state, memory, screen, ground) {

@@ -62,7 +62,7 @@ def test_the_hearth_of_the_plaza_burns_while_the_state_says_so(alone, play):
     page.evaluate(TURN_TO, 3)
     flame = (255, 138, 43)
     eventually(lambda: count_colour(page, flame) > 50, "it burns")
-    page.evaluate("flatlands.state.ember.fires.clear()")
+    page.evaluate("flatlands.parts.ember.fires.clear()")
     eventually(lambda: count_colour(page, flame) == 0, "it is dark")
 
 

@@ -7,14 +7,14 @@ import { hearthOf, Landmarks, NOTICE_BOARD, NOUNS, PLAZA_HEARTH } from '../../pa
 import { advanceScene } from '../../page/scene.js';
 import { GRASS, PLAZA, SAND, Terrain, WATER, WOOD } from '../../../../static/terrain.js';
 import { canvas, draw } from '../../../../tests/js/drawing.js';
-import { among, nothing } from './people.js';
+import { among } from './people.js';
 import { standingIn } from '../../../../tests/js/standing.js';
 
 draw();
 const VIEW = '../../page/view/';
-const [{ beaconAt, colourOf }, { FIRE, firesOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
+const [{ beaconAt, colourOf }, { Ground }, { GROUND_REACH, GROUNDS }, { LANDMARKS }, { EXTENTS, miniatureOf },
   { motionAt, MovingParts }, { NUMBERS, PROPS }, { Screen }, shore, { boatAt }, { tuftsOf, windAt }, { Window }] = await Promise.all(
-  ['beacons', 'fire', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen', 'shore', 'water', 'wind', 'window']
+  ['beacons', 'ground', 'grounds', 'landmarks', 'miniature', 'moving', 'props', 'screen', 'shore', 'water', 'wind', 'window']
     .map((name) => import(`${VIEW}${name}.js`)));
 
 const KINDS = Object.keys(NOUNS), TILE = 10;
@@ -115,15 +115,6 @@ test('parts that move do so with time, and never far', () => {
     assert.ok(new Set(seen.map(({ turn, up }) => turn.toFixed(3) + up.toFixed(3))).size > 10);
     assert.ok(seen.every(({ up }) => Math.abs(up) < 0.5));
   }
-});
-
-test('hearths burn where the state says so', () => {
-  const state = nothing(), [mark, other] = marks;
-  state.marks = [mark, other];
-  const burning = () => firesOf(state).map(({ x, y, thing }) => [Math.floor(x), Math.floor(y), thing.type]);
-  assert.deepEqual(burning(), [], 'where nothing is kept, nothing burns');
-  state.ember.light([[other.x, other.y, 1, []]]);
-  assert.deepEqual(burning(), [[other.foot, other.y + 2, FIRE], [PLAZA_HEARTH.x, PLAZA_HEARTH.y, FIRE]]);
 });
 
 test('on the plaza high things stand in the north, and nothing stands where people begin', () => {

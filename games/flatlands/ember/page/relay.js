@@ -1,12 +1,12 @@
 // What this page's player does about the ember: takes it from a carrier that it touches, or from a fire that it walks
 // into, and lights a dark landmark. The server decides; this module asks, and says what becomes of it.
 
+import { listOf, wayTo } from '../near.js';
+import * as P from '../protocol.js';
 import { BURNS, keyOf, placeOf, PLAZA_KEY } from './ember.js';
-import { listOf, wayTo } from './near.js';
-import * as P from './protocol.js';
 
-/** @typedef {import('./landmarks.js').Landmark} Landmark */
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('../landmarks.js').Landmark} Landmark */
+/** @typedef {import('../state.js').State} State */
 /** @typedef {{ key: string, ask: () => void }} Deed  What can be done now; `key` stays the same while that can be done. */
 
 const TOUCH = 1.8, APART = 3;             // tiles: near enough to touch the carrier, if that was farther than
@@ -18,10 +18,18 @@ const BESIDE = 3.5;                       // tiles: this near a fire, its stone 
 const ASKS_EVERY = 1300;                  // ms: the server allows it no more often
 const FORGETS = 90000;                    // ms after which all is asked for again, in case something was missed
 
+/** @typedef {import('../sound.js').Notes} Notes */
+/** It flares up, and goes out. @type {Notes} */
+const FLARE = [[196, 0, 0.3, 1.5], [392, 0.1, 0.5, 1.25]];
+/** @type {Notes} */
+const OUT = [[587.3, 0, 0.2, 0.75], [293.7, 0.12, 0.5, 0.75]];
+
 export class Relay {
-  /** @param {State} state @param {import('./client.js').Client} client @param {import('./hud/hud.js').Hud} hud
-   * @param {import('./sound.js').Sound} sound */
-  constructor(state, client, hud, sound) {
+  /** @param {State} state @param {import('../client.js').Client} client @param {import('../hud/hud.js').Hud} hud
+   * @param {import('../sound.js').Sound} sound @param {import('./ember.js').Ember} ember @param {import('./note.js').EmberNote} note */
+  constructor(state, client, hud, sound, ember, note) {
+    this.ember = ember;
+    this.note = note;
     this.state = state;
     this.client = client;
     this.hud = hud;
@@ -33,7 +41,7 @@ export class Relay {
     this.apart = 0;                       // `until` of the ember whose carrier was seen farther away
     /** @type {number | null} Who carried it in the last frame. */
     this.before = null;
-    const { on } = client, { ember } = state;
+    const { on } = client;
     on.begun(() => {
       ember.clear();
       this.before = null;
@@ -55,7 +63,7 @@ export class Relay {
     if (state.own === undefined) return;
     if (now > this.knownAt + FORGETS) this.#know();
     this.#tellChange();
-    this.hud.ember.tell(this.#sentence(), state.carried?.left ?? null);
+    this.note.tell(this.#sentence(), this.ember.held?.left ?? null);
     const deed = this.#deed();
     if (deed?.key !== this.refused) this.refused = '';
     if (deed === null || this.refused !== '' || now < this.askedAt + ASKS_EVERY) return;
@@ -66,7 +74,7 @@ export class Relay {
 
   /** Take the ember from the player `id`, which was clicked, if it carries it and is near. */
   grasp(id) {
-    const { state: { carried, drawn, here }, client } = this, walker = drawn.get(id);
+    const { state: { drawn, here }, client } = this, carried = this.ember.held, walker = drawn.get(id);
     if (carried?.id !== id || walker === undefined || away(walker, here) > GRASP) return;
     client.do.take(id);
   }
@@ -78,7 +86,7 @@ export class Relay {
 
   /** @returns {Deed | null} */
   #deed() {
-    const { state, client } = this, { carried, ember, here, drawn, marks, ownId } = state;
+    const { state, client, ember } = this, { here, drawn, marks, ownId } = state, carried = ember.held;
     if (ember.fires.size === 0) return null;
     if (carried?.id === ownId) {
       const mark = marks.find((each) => !ember.fires.has(keyOf(each)) && away(placeOf(each), here) < LIGHTS);
@@ -96,7 +104,7 @@ export class Relay {
 
   /** Return the key of a fire that burns within `reach` tiles, or null. */
   #fireWithin(reach, here = this.state.here) {
-    const { ember: { fires }, marks } = this.state;
+    const { marks } = this.state, { fires } = this.ember;
     if (fires.has(PLAZA_KEY) && away(placeOf(null), here) <= reach) return PLAZA_KEY;
     const mark = marks.find((each) => fires.has(keyOf(each)) && away(placeOf(each), here) <= reach);
     return mark === undefined ? null : keyOf(mark);
@@ -104,7 +112,7 @@ export class Relay {
 
   /** Tell the player, if it has got or lost the ember, who carries it now. */
   #tellChange() {
-    const { state, hud, sound, before } = this, { carried, ember, ownId } = state, id = carried?.id ?? null;
+    const { state, hud, sound, before, ember } = this, { ownId } = state, carried = ember.held, id = carried?.id ?? null;
     if (id === before) return;
     this.before = id;
     if (carried !== null && id === ownId) {
@@ -112,19 +120,19 @@ export class Relay {
       this.#lead();
     } else if (carried !== null && before === ownId) hud.toast(`${carried.name} took the ember from you.`);
     else if (before === ownId && ember.id === ownId) hud.toast('The ember has burnt out. You can take a new one from a fire.');
-    if (id === ownId || before === ownId) sound.ember(id === ownId);
+    if (id === ownId || before === ownId) sound.ring(id === ownId ? FLARE : OUT, 0.9);
   }
 
   /** Let an arrow lead to the goal, unless one already leads elsewhere. */
   #lead() {
-    const { state } = this, { goal } = state.ember;
+    const { state, ember: { goal } } = this;
     if (state.aim !== null || goal === null) return;
     state.aim = { ...placeOf(goal.mark), reach: LIGHTS, label: goal.mark.name, quiet: true };
   }
 
   /** Take which landmarks burn, and tell of one that was dark. */
   #lit(rows) {
-    const { state, hud } = this, { ember } = state, known = new Set(ember.fires.keys());
+    const { state, hud, ember } = this, known = new Set(ember.fires.keys());
     ember.light(rows);
     // A player that stands there already has not walked into it, even before the first frame.
     const [x, y] = state.walk.drawn(state.clock.now()), into = this.#fireWithin(INTO, { x, y });
@@ -138,7 +146,7 @@ export class Relay {
 
   /** Return what is said of the ember here and now, or null. */
   #sentence() {
-    const { carried, ember, here, drawn, ownId, landmarks } = this.state, { goal } = ember;
+    const { here, drawn, ownId, landmarks } = this.state, { ember } = this, { goal, held: carried } = ember;
     if (goal === null) return null;
     const { x, y } = placeOf(goal.mark), way = `${goal.mark.name}, ${wayTo(x - here.x, y - here.y)}`;
     if (carried?.id === ownId) return `Carry the ember to ${way}.`;

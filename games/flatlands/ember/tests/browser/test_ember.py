@@ -7,10 +7,10 @@ from tests.browser.pages import eventually, wait_for
 from tests.inside import inside
 
 #: Who carries the ember, as a page knows it: the name, or null.
-CARRIER = "flatlands.state.carried?.name"
+CARRIER = "flatlands.parts.ember.held?.name"
 
 #: The name of the landmark that is to burn next, in a world where it stands near the plaza.
-GOAL, SEED = "flatlands.state.ember.goal?.mark.name", "1"
+GOAL, SEED = "flatlands.parts.ember.goal?.mark.name", "1"
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_two_players_bring_the_ember_to_a_landmark_that_burns_for_both(quiet, pl
     choose(bob, goal)
     for page in (ada, bob):
         eventually(
-            lambda page=page: page.evaluate("flatlands.state.ember.fires.size") == 2, "lit", 40
+            lambda page=page: page.evaluate("flatlands.parts.ember.fires.size") == 2, "lit", 40
         )
     ada.get_by_text(f"{goal} burns! Ada and Bob brought the ember.").wait_for()
     bob.get_by_text("Ada and Bob lit this fire").wait_for()
@@ -55,4 +55,4 @@ def test_two_players_bring_the_ember_to_a_landmark_that_burns_for_both(quiet, pl
     ada.get_by_text(f"You and Bob brought the ember to {goal}.").wait_for()
     # A player that comes later knows of it too.
     cid = play("Cid", url=quiet.url)
-    wait_for(cid, "flatlands.state.ember.fires.size === 2")
+    wait_for(cid, "flatlands.parts.ember.fires.size === 2")

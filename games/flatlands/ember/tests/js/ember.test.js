@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { BURNS, Ember, placeOf } from '../../page/ember.js';
-import { listOf } from '../../page/near.js';
+import { BURNS, Ember, NOTE, placeOf } from '../../page/ember.js';
+import { listOf } from '../../../page/near.js';
 import { Relay } from '../../page/relay.js';
-import * as P from '../../../../static/protocol.js';
+import * as P from '../../../../../static/protocol.js';
 
 const ME = 70_000, ADA = 70_001, BOB = 70_002;
 const NEAR = { x: 60, y: 10, foot: 61, name: 'Gull Light' }, FAR = { x: -100, y: 10, foot: -100, name: 'Amber Mill' };
@@ -55,18 +55,18 @@ test('the dark landmark nearest to a fire is the goal, and what burns out is dar
 function playing(begins = { x: 20, y: 20 }) {
   const did = [], toasts = [], said = [], hears = {}, ember = new Ember();
   const state = { now: 0, ownId: ME, own: {}, here: { x: 0.5, y: 0.5 }, drawn: new Map(), marks: [NEAR, FAR], aim: null,
-    carried: null, landmarks, ember, clock: { now: () => state.now },
+    landmarks, clock: { now: () => state.now },
     walk: { drawn: () => Object.values(state.now > 0 ? state.here : begins) } };
   const on = { told: (name, hear) => (hears[name] = hear), begun: (hear) => (hears.begun = hear),
     message: (hear) => (hears.message = hear), error: (hear) => (hears.error = hear) };
   const does = (name) => (...fields) => did.push([name, ...fields]);
   const client = { on, do: { take: does('take'), light: does('light'), fires: does('fires') } };
-  const hud = { toast: (text) => toasts.push(text), ember: { tell: (text) => said.push(text) } };
-  const relay = new Relay(state, client, hud, { ember: () => {} });
+  const hud = { toast: (text) => toasts.push(text) }, note = { tell: (text) => said.push(text) };
+  const relay = new Relay(state, client, hud, { ring: () => {} }, ember, note);
   const frame = () => {
     state.now += 1500;
     ember.advance(landmarks, state.now);
-    state.carried = ember.carried(state.now);
+    ember.held = ember.carried(state.now);
     relay.frame();
   };
   hears.begun();
@@ -125,7 +125,7 @@ test('a carrier who is touched hands it over, but only by a click to one who sto
 });
 
 test('a dark landmark is lit by the player who brings the ember, and all are told who did', () => {
-  const { did, toasts, said, hears, state, frame } = playing();
+  const { did, toasts, said, hears, state, ember, frame } = playing();
   hears.ember(ME, BURNS, 'Me');
   frame();
   assert.equal(toasts.at(-1), 'You have the ember! It burns for 30 s in one hand.');
@@ -138,7 +138,7 @@ test('a dark landmark is lit by the player who brings the ember, and all are tol
   hears.fires([[NEAR.x, NEAR.y, DAY, ['Ada', 'Me']]]);
   frame();
   assert.equal(toasts.at(-1), 'Gull Light burns! Ada and Me brought the ember.');
-  assert.deepEqual([did.length, state.aim, state.carried], [1, null, null], 'she has not walked into it');
+  assert.deepEqual([did.length, state.aim, ember.held], [1, null, null], 'she has not walked into it');
   assert.match(said.at(-1), /^Ada and Me lit this fire\. Amber Mill is dark: bring it an ember from the plaza\.$/);
 });
 
@@ -170,4 +170,10 @@ test('everything is asked for again when nodes hear each other again, and now an
 test('names are listed as in a sentence', () => {
   assert.deepEqual([[], ['Ada'], ['Ada', 'Bob'], ['Ada', 'Bob', 'Cid']].map(listOf),
     ['', 'Ada', 'Ada and Bob', 'Ada, Bob and Cid']);
+});
+
+test('the book tells of a landmark that was lit, and by how many hands', () => {
+  const say = (n) => NOTE.say(['hand', 1, 'Ben', n, 0, 0], /** @type {any} */ (landmarks))[0];
+  assert.deepEqual([1, 2, 3, 4].map(say), ['You', 'You and Ben', 'You, Ben and another', 'You, Ben and 2 others']
+    .map((hands) => `${hands} brought the ember to Gull Light.`));
 });

@@ -1,6 +1,6 @@
 // What is said of the ember: a note with a flame, and a line that shrinks as it burns down.
 
-import { element, icon, show } from './element.js';
+import { element, icon, show } from '../hud/element.js';
 
 export class EmberNote {
   constructor() {

@@ -1,10 +1,10 @@
 // Fires that burn in hearths: on the plaza, and before landmarks. They are drawn among the things of the world,
 // so that walkers stand before and behind them, and they give light by night.
 
-import { keyOf, PLAZA_KEY } from '../ember.js';
 import { hearthOf, PLAZA_HEARTH } from '../landmarks.js';
-import { fill } from './shapes.js';
-import { discOf, oval, spriteOf } from './sprite.js';
+import { fill } from '../view/shapes.js';
+import { discOf, oval, spriteOf } from '../view/sprite.js';
+import { keyOf, PLAZA_KEY } from './ember.js';
 
 /** The kind of these pictures among the things. */
 export const FIRE = 'Fire';
@@ -18,8 +18,8 @@ const TONES = ['#e2502a', '#ff8a2b', '#ffd166'];
 const TAU = Math.PI * 2;
 
 /** Return the fires that burn near, in the form of things.
- * @param {import('../state.js').State} state */
-export function firesOf({ ember: { fires }, marks }) {
+ * @param {import('./ember.js').Ember} ember @param {import('../state.js').State} state @returns {any[]} */
+export function firesOf({ fires }, { marks }) {
   const places = marks.filter((mark) => fires.has(keyOf(mark))).map(hearthOf);
   if (fires.has(PLAZA_KEY)) places.push(PLAZA_HEARTH);
   return places.map(({ x, y }) => ({ thing: { type: FIRE, id: x + ',' + y, x, y, values: {} }, x: x + 0.5, y: y + 0.52,
@@ -38,14 +38,14 @@ function paintFlame(ctx, frame) {
 }
 
 /** Return the pictures of a flame that flickers, at `tile` px per tile.
- * @returns {import('./sprite.js').Sprite[]} */
+ * @returns {import('../view/sprite.js').Sprite[]} */
 export function flamesOf(tile, frames = FRAMES) {
   const box = { left: -0.8, top: -1.3, right: 0.8, bottom: 0.2 };
   return Array.from({ length: frames }, (_, frame) => spriteOf(tile, box, (ctx) => paintFlame(ctx, frame)));
 }
 
 /** Return the picture of a flame that is shown now.
- * @param {import('./sprite.js').Sprite[]} flames */
+ * @param {import('../view/sprite.js').Sprite[]} flames */
 export function flameAt(flames, { now, still }) {
   return flames[still ? 0 : Math.floor(now / FRAME_MS) % flames.length];
 }
@@ -59,7 +59,7 @@ export class Fires {
     this.now = 0;                         // of the frame that is drawn; 0 if nothing is to move
     this.flames = flamesOf(tile);
     this.halo = discOf(tile, HALO, HALO, WARM, 0.7);
-    /** @type {import('./sprite.js').Sprite | null} */
+    /** @type {import('../view/sprite.js').Sprite | null} */
     this.pool = null;
   }
 

@@ -1,9 +1,10 @@
 // Who carries the ember, and which fires burn, as the server tells: games/flatlands/ember/ember.py decides. It
 // never touches the page and sends nothing.
 
-import { hearthOf, PART, PLAZA_HEARTH } from './landmarks.js';
+import { hearthOf, PART, PLAZA_HEARTH } from '../landmarks.js';
+import { landmarkAt } from '../notes.js';
 
-/** @typedef {import('./landmarks.js').Landmark} Landmark */
+/** @typedef {import('../landmarks.js').Landmark} Landmark */
 /** A fire: the tile of its landmark, until when it burns (node time, ms), and the names of the hands that brought it.
  * @typedef {{ x: number, y: number, until: number, hands: string[] }} Fire */
 
@@ -27,6 +28,18 @@ export function placeOf(mark) {
   return { x: x + 0.5, y: y + 0.5 };
 }
 
+/** What the book says of a landmark that was lit. @type {import('../notes.js').Note} */
+export const NOTE = {
+  kind: 'hand',
+  sign: 'flame',
+  sum: ['landmark lit', 'landmarks lit'],
+  say: ([, , who, n, i, j], landmarks) => {
+    const hands = ['You', `You and ${who}`, `You, ${who} and another`][n - 1] ?? `You, ${who} and ${n - 2} others`;
+    const place = landmarkAt(i, j, landmarks);
+    return [`${hands} brought the ember to ${place.name}.`, place];
+  },
+};
+
 export class Ember {
   constructor() {
     this.id = 0;                          // the player that had it last
@@ -38,6 +51,9 @@ export class Ember {
      * the fire nearest to it. */
     this.goal = null;
     this.looked = false;                  // whether it was looked for since the fires changed
+    /** @type {{ id: number, name: string, left: number } | null} Who carries it in this frame, and how much of it is left
+     * (1 .. 0). */
+    this.held = null;
   }
 
   /** Return who carries it at a node time, and how much of it is left (1 .. 0); null if nobody does.
@@ -65,7 +81,7 @@ export class Ember {
   /** Forget the fires that have burnt out by a node time, and go on looking for the goal: the dark landmark that is
    * nearest to one of the newest fires, or to the plaza. Each part of the world that is looked at for the first
    * time takes some ms.
-   * @param {import('./landmarks.js').Landmarks} landmarks */
+   * @param {import('../landmarks.js').Landmarks} landmarks */
   advance(landmarks, now) {
     for (const [key, { until }] of this.fires) {
       if (until > now) continue;
@@ -93,7 +109,7 @@ export class Ember {
   }
 
   /** Return what the place of a fire is called, by its key.
-   * @param {import('./landmarks.js').Landmarks} landmarks */
+   * @param {import('../landmarks.js').Landmarks} landmarks */
   nameOf(landmarks, key) {
     const { x, y } = this.fires.get(key) ?? { x: 0, y: 0 };
     return key === PLAZA_KEY ? 'the plaza' : landmarks.of(Math.floor(x / PART), Math.floor(y / PART))?.name ?? 'a landmark';

@@ -262,10 +262,13 @@ def test_where_clocks_differ_a_later_hand_has_it_for_longer_and_nobody_for_very_
 
 
 def test_the_page_has_the_same_places_and_times():
-    page = Path(__file__).parents[1] / "page"
-    assert f"BURNS = {BURNS};" in (page / "ember.js").read_text()
+    part = Path(__file__).parents[1]
+    assert f"BURNS = {BURNS};" in (part / "page" / "ember.js").read_text()
     x, y = HEARTH
-    assert f"PLAZA_HEARTH = {{ x: {x}, y: {y} }}" in (page / "landmarks.js").read_text()
+    assert (
+        f"PLAZA_HEARTH = {{ x: {x}, y: {y} }}"
+        in (part.parent / "page" / "landmarks.js").read_text()
+    )
 
 
 def check_deed(before, after, lit, now):

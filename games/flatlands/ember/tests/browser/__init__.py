@@ -1,0 +1,1 @@
+"""The ember in a real browser."""

@@ -8,7 +8,6 @@ import { isComputer } from './faces.js';
 import { Footsteps } from './footsteps.js';
 import { letterOf } from './keys.js';
 import { BESIDE, Following, Leading } from './leading.js';
-import { pickUp } from './lying.js';
 import { farFrom, foundIn, Guide, placesNear, standsBeside, walkersNear } from './near.js';
 import { Ordered } from './ordered.js';
 import * as P from './protocol.js';
@@ -24,7 +23,6 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').State} State */
 /** @typedef {import('./view/view.js').View} View */
 
-const SCORES_EVERY = 1000;                // ms
 const EMOTES = 4, EMOTES_WITHIN = 5000;   // the most emotes, and within how many ms
 // The names by which only this machine itself reaches the server.
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -64,8 +62,7 @@ export class Controls {
     this.discoveries = new Discoveries(session, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
-    // Performance times, in ms, of the last question for the board, and those of the last emotes.
-    this.scoresAt = -Infinity;
+    // Performance times, in ms, of the last emotes.
     this.emotesAt = Array(EMOTES).fill(-Infinity);
     /** What the server has found last: people, and two lists of places. @type {[any[], any[], any[]]} */
     this.sought = [[], [], []];
@@ -87,7 +84,6 @@ export class Controls {
       this.sought = [people.filter(([id]) => id !== state.own?.id), places[0], places[1] ?? []];
       if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
     });
-    on.told('found', (id, version, gems, place, of) => this.#found(id, version, { gems, place, of }));
     on.told('finders', (column, row, place, of, first) =>
       this.discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
   }
@@ -118,8 +114,6 @@ export class Controls {
       sound.spark();
       if (!isComputer(other)) this.client.do.spark(other);
     });
-    events.on('scores', () => this.scores());
-    events.on('purse', (gems, flies) => this.hud.board.have(gems, flies));
   }
 
   /** Follow what the player does; called in each frame. */
@@ -318,14 +312,6 @@ export class Controls {
     this.sound.chime();
   }
 
-  /** Ask for the board, but not so often that the server would refuse it. */
-  scores() {
-    const now = performance.now();
-    if (!this.net.playing || now - this.scoresAt < SCORES_EVERY) return;
-    this.scoresAt = now;
-    this.client.do.scores();
-  }
-
   /** Follow the player `id`, until it is out of sight or this page's player goes elsewhere. */
   follow(id) {
     const { state } = this, name = state.names.get(id);
@@ -348,15 +334,6 @@ export class Controls {
   mute(id, muted) {
     if (muted) this.state.muted.add(id);
     else this.state.muted.delete(id);
-  }
-
-  /** Note that this page's player has taken a gem.
-   * @param {import('./hud/board.js').Score} score */
-  #found(id, version, score) {
-    const { state, view } = this, gem = pickUp(state, id, version);
-    this.sound.chime();
-    const { x, y } = gem ?? state.here, flies = (gem !== null || view.lying.isUnseen(id)) && !state.still && !document.hidden;
-    this.hud.board.won(score, flies ? { ...view.gemPicture(id), ...view.pointOf(state, x, y) } : null);
   }
 
   /** Walk to a place in tiles, which may have a name. */

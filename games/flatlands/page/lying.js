@@ -7,9 +7,6 @@ import { UNIT } from './track.js';
 /** @typedef {import('./state.js').Lying} Lying */
 /** @typedef {import('./state.js').State} State */
 
-/** The name of a kind of things. */
-export const GEM = 'Gem';
-
 const FADE = 300;                         // ms to fade in or out
 const GONE_SHOWN = 1600;                  // ms for which a thing that is gone is kept
 
@@ -62,13 +59,13 @@ function compare({ replica, lying, now }) {
   }
 }
 
-/** Stop drawing a gem, or a half of one, that the server gave this page's player. Returns it, or null if it
+/** Stop drawing a thing that the server gave this page's player. Returns it, or null if it
  * was forgotten in the meantime.
  * @param {State} state @returns {Lying | null} */
 export function pickUp({ lying }, id, version) {
-  const gem = [...lying.values()].find(({ thing }) =>
+  const given = [...lying.values()].find(({ thing }) =>
     thing.id === id && thing.version === version);
-  if (gem === undefined) return null;
-  gem.own = true;
-  return gem;
+  if (given === undefined) return null;
+  given.own = true;
+  return given;
 }

@@ -7,7 +7,6 @@ import { Events } from './events.js';
 import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
-import { KINDS } from './kinds.js';
 import { addNotes } from './lines.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
@@ -64,7 +63,6 @@ events.on('walk on', () => input.repeat());
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const map = new AtlasView(document.getElementById('atlas'));
 const lookout = new Lookout(state, hud, map, net, spectator, live, events);
-for (const kind of KINDS) view.lying.add(kind);
 addNotes(state);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, controls, sound };

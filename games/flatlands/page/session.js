@@ -14,7 +14,7 @@ import { UNIT } from './track.js';
 /** @typedef {import('./hud/hud.js').Hud} Hud */
 /** @typedef {import('./state.js').State} State */
 
-// Errors that the player is told of. It sees for itself that a gem is gone or too far away.
+// Errors that the player is told of. It sees for itself that something is gone or too far away.
 const TOLD = new Set(['flood', 'say', 'crowded', 'muted', 'notice', 'store', 'name', 'full', 'failed', 'game', 'keys']);
 const ONCE = new Set(['failed', 'keys']); // the page itself asks again and again: it tells of each only once
 const INVITATION_LIMIT = 512;             // characters
@@ -46,10 +46,6 @@ export class Session {
     on.message((message) => this.#take(message));
     on.said((player, text) => this.#said(player, text));
     on.event('Emote', (player, { emote }, id) => player !== null && this.#emoted(id, emote));
-    on.told('board', (gems, place, of, top) => {
-      this.#showLasting();
-      hud.board.show({ gems, place, of }, top);
-    });
     on.error((code, sentence) => this.#refused(code, sentence));
     on.leapt(() => cutCamera(state));
     on.moved(() => this.#elsewhere());
@@ -157,7 +153,6 @@ export class Session {
     clearScene(state);
     events.emit('cleared');
     cutCamera(state);
-    client.do.scores();
     if (first) events.emit('first');
     history.replaceState(null, '', location.pathname);
     this.#elsewhere();
@@ -184,7 +179,7 @@ export class Session {
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.HOST) this.#hosted(message);
-    else if (message[0] === P.THINGS) this.#showLasting();
+    else if (message[0] === P.THINGS) this.showLasting();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
       this.#tellLine();
@@ -235,7 +230,8 @@ export class Session {
     }
   }
 
-  #showLasting() {
+  /** Note that the server keeps what lasts. */
+  showLasting() {
     this.lasts = true;
     this.hud.tools.showLasting();
   }

@@ -1,4 +1,4 @@
-// The sounds of the page, all of them made by oscillators and noise: gems, steps, bubbles, emotes, what
+// The sounds of the page, all of them made by oscillators and noise: finds, steps, bubbles, emotes, what
 // parts of the game let ring. Browsers let a page sound only after it was touched, so before that it is silent.
 
 import { ASK, DANCE, EXCLAIM, HEART, LAUGH, WAVE } from './emotes.js';
@@ -16,7 +16,7 @@ const NOISE = 0.25;                       // s of noise that is kept
  * frequency it slides (1: it does not). @typedef {[number, number, number, number][]} Notes */
 
 /** @type {Notes} */
-const GEM = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
+const CHIME = [[1046.5, 0, 0.5, 1], [1568, 0.07, 0.7, 1]];
 /** @type {Notes} */
 const SPARK = [[1318.5, 0, 0.3, 1], [1760, 0.08, 0.35, 1], [2637, 0.16, 0.7, 1]];
 /** @type {Notes} */
@@ -72,9 +72,9 @@ export class Sound {
     forBrowser.set(SOUND_KEY, sings ? 'sing' : on ? 'on' : 'off');
   }
 
-  /** A gem was found. */
+  /** Something was found. */
   chime() {
-    this.#play((context) => ringAll(context, GEM, 1));
+    this.#play((context) => ringAll(context, CHIME, 1));
   }
 
   /** A wave was returned. */

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from flatlands.games.flatlands.events import WAVE, WONDER, Emote
-from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.walkers.errands import COMPANY, Errands
 from flatlands.games.flatlands.walkers.people import Errand, Person
@@ -35,6 +34,9 @@ from flatlands.world.track import UNIT
 GREETS_WITHIN: Final = 24 * UNIT
 HEARS_WITHIN: Final = 8 * UNIT
 WAVES_WITHIN: Final = 10 * UNIT
+
+#: The name of the kind of things that are gems, if the game has them.
+GEM: Final = "Gem"
 
 #: How far they look for a gem that they tell of, in units.
 SEES: Final = 24 * UNIT
@@ -334,6 +336,6 @@ class Company:
                 gems += [
                     (column * grid.span + thing.x, row * grid.span + thing.y)
                     for thing in heard.things.all()
-                    if isinstance(thing, Gem.row)
+                    if type(thing).__name__ == GEM
                 ]
         return min(gems, key=lambda place: math.dist(place, (x, y)), default=None)

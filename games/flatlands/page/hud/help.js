@@ -29,8 +29,6 @@ export class Help {
     this.touches = element('dl', { class: 'coarse' });
     /** @type {Ordered<string>} What is said below. */
     this.texts = new Ordered();
-    this.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
-      + 'another then appears somewhere else.');
     if (document.querySelector('meta[name=forgets]') !== null) this.texts.add(90, FORGETS);
     this.texts.add(100, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.');

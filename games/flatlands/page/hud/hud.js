@@ -4,7 +4,6 @@
 // there (`deed`). A new panel is one of these, made by its own module: it needs no CSS.
 
 import { AtlasPanel } from './atlas.js';
-import { Board } from './board.js';
 import { Chat } from './chat.js';
 import { Chip } from './chip.js';
 import { byTouch, element, icon, show } from './element.js';
@@ -80,7 +79,6 @@ export class Hud {
     root.append(this.tools.help.root, this.tools.link.root, this.nearDialog.root, this.youDialog.root);
     this.room = new Panels(root, [strip, list, this.map, this.dock, legend, stick,
       ...notes.root.children]);
-    this.board = new Board(says('scores'));
     this.#addAll();
     this.effort = new Effort();
     /** @type {Sample | null} The frames that are measured now, or were last. */
@@ -103,10 +101,6 @@ export class Hud {
     add(2, 'm', 'people', 'Near', 'who and what is near', says('near'), { elsewhere: true });
     add(10, 'h', 'home', 'Home', 'to the plaza, and back again', says('home'));
     add(20, 'i', 'invite', 'Invite', 'a link for a friend', says('invite'));
-    this.#putSheet(this.board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems',
-      lasts: true, at: 60 });
-    this.readingsPanel.strip.append(this.board.counter.root);
-    this.root.append(this.board.told);
     this.sound = add(100, 'v', 'sound', 'Sounds', 'on or off', says('sound'));
     this.grid = add(101, 'g', 'grid', 'Grid', 'squares, channels, margins', says('grid'));
     add(102, '', 'help', 'Help', 'how to play', () => {
@@ -135,12 +129,13 @@ export class Hud {
    * @param {string} heading @param {Omit<Deed, 'act'>} deed */
   sheet(heading, deed) {
     const sheet = new Sheet(deed.label, heading);
-    this.#putSheet(sheet, deed);
+    this.putSheet(sheet, deed);
     return sheet;
   }
 
-  /** @param {Sheet} sheet @param {Omit<Deed, 'act'>} deed */
-  #putSheet(sheet, deed) {
+  /** Let the key and the menu entry of a deed open and close a sheet.
+   * @param {Sheet} sheet @param {Omit<Deed, 'act'>} deed */
+  putSheet(sheet, deed) {
     sheet.giveFocusBack = () => this.focusWorld();
     this.beside.append(sheet.root);
     this.room.watch(sheet.root);

@@ -1,7 +1,6 @@
 // The map in the corner: the ground around the player with one pixel per tile, north up.
 
 import { faceOf, isDeer } from '../faces.js';
-import { GEM } from '../lying.js';
 import { Ordered } from '../ordered.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
@@ -196,7 +195,6 @@ export class Minimap {
   /** Draw a thing. */
   #drawThing({ type, id }, px, py) {
     this.kinds.get(type)?.(this, px, py, id);
-    if (type === GEM) this.diamond(px, py, id);
   }
 
   /** Draw the diamond of a gem, by its id. */

@@ -22,9 +22,9 @@ export class Night {
     this.flies = (piece, x, y) => this.#drawFlies(piece, x, y);
   }
 
-  /** Draw the light of state.sky. `share` is 1, or less to weaken it. `gems` draws what gleams by
+  /** Draw the light of state.sky. `share` is 1, or less to weaken it. `others` draws what gleams by
    * itself. */
-  draw(ctx, state, screen, ground, share, gems) {
+  draw(ctx, state, screen, ground, share, others) {
     const { style, dark, lit } = state.sky;
     if (dark * share < 0.005) return;
     ctx.globalAlpha = dark * share;
@@ -33,12 +33,12 @@ export class Night {
     this.ctx = ctx;
     this.lit = lit * share;
     this.now = state.now;
-    if (this.lit > 0.01) this.#drawLights(state, screen, ground, gems);
+    if (this.lit > 0.01) this.#drawLights(state, screen, ground, others);
     ctx.globalAlpha = 1;
     ctx.globalCompositeOperation = 'source-over';
   }
 
-  #drawLights(state, screen, ground, gems) {
+  #drawLights(state, screen, ground, others) {
     const { ctx, tile } = this;
     if (!state.plain) {
       ctx.globalAlpha = this.lit;
@@ -51,7 +51,7 @@ export class Night {
     ctx.globalCompositeOperation = 'lighter';
     ctx.globalAlpha = this.lit;
     ground.eachPiece(screen, this.glows, REACH * tile);
-    gems(this.lit);
+    others(this.lit);
     if (!state.plain && !state.still) ground.eachPiece(screen, this.flies, FLY_RANGE * tile);
   }
 

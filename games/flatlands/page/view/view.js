@@ -207,8 +207,8 @@ export class View {
     return this.normal.tile * (this.wide.tile / this.normal.tile) ** ease;
   }
 
-  /** Return a picture of the gem, or the half, with the id `id` for the page, and its side in css px. */
-  gemPicture(id) {
+  /** Return a picture of the thing with the id `id` for the page, and its side in css px. */
+  pictureOf(id) {
     const canvas = /** @type {HTMLCanvasElement} */ (this.lying.pictures.get(id.split(':')[0])?.picture?.(id));
     return { canvas, side: canvas.width / this.dpr };
   }

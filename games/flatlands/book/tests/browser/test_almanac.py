@@ -1,7 +1,7 @@
 """The notice board, which opens the almanac."""
 
+from games.flatlands.gems.tests.browser.test_gems import garden
 from games.flatlands.tests.browser.acts import click_tile
-from games.flatlands.tests.browser.test_gems import garden
 from tests.browser.pages import wait_for
 
 __all__ = ["garden"]

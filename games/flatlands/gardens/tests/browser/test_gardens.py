@@ -1,7 +1,7 @@
 """Gardens: a gem becomes flowers that all see."""
 
+from games.flatlands.gems.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
 from games.flatlands.tests.browser.acts import PAINTED, PHONE, far, go
-from games.flatlands.tests.browser.test_gems import GEMS, find_gem, garden, gems_lie
 from tests.browser.pages import use_tool, wait_for
 
 __all__ = ["garden"]

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 
 import { Cells } from '../../../../../static/cells.js';
 import * as P from '../../../../../static/protocol.js';
-import { countOf } from '../../../page/hud/board.js';
 import { Events } from '../../../page/events.js';
 import { Grown } from '../../../page/grown.js';
 import { Looks } from '../../page/looks.js';
@@ -83,14 +82,16 @@ test('a plant stands where it was planted, and nothing else does', () => {
   assert.equal(standingOn(window, x, y, place), NUMBERS.hedge);
 });
 
-test('the counter tells how many gems are left to plant, once that is known, and once a new one has come', () => {
+test('how many gems are left to plant is told once that is known, and once a new one has come', () => {
   const told = {}, shown = [], left = [], on = { told: (name, call) => { told[name] = call; }, begun() {} };
-  const events = new Events(), planting = new Planting(null, { on }, { tell: (gems) => left.push(gems) }, { spark() {} }, events);
-  events.on('purse', (gems, flies) => flies || shown.push(countOf(2, gems)));
+  const events = new Events();
+  new Planting(null, { on }, { tell: (gems) => left.push(gems) }, { spark() {} }, events);
+  events.on('purse', (gems, flies) => {
+    shown.push([gems, flies]);
+  });
   told.found();
   told.purse(2);
   told.sown(1, 0, 0, 1);
   told.found();
-  assert.deepEqual([shown, left], [['2 · 2 to plant', '2 · 1 to plant'], [2, 1, 2]]);
-  assert.deepEqual([countOf(3, planting.left), countOf(3, null)], ['3 · 2 to plant', '3']);
+  assert.deepEqual([shown, left], [[[2, false], [1, false], [2, true]], [2, 1, 2]]);
 });

@@ -17,8 +17,11 @@ from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from flatlands.world.track import UNIT
+from games.flatlands.tests.conftest import world
 from tests.server.harness import Harness
 from tests.server.things import KEY, QUICK, SLOW, Broken
+
+__all__ = ["world"]
 
 THINGS = f"{QUEUE} flatlands 2013-16"
 

@@ -1,9 +1,9 @@
 // How many gems the player has found, in a chip that appears with the first one, and the board of those who
 // have found the most. Touching the chip opens the board.
 
-import { Chip } from './chip.js';
-import { element, show } from './element.js';
-import { Sheet } from './sheet.js';
+import { Chip } from '../hud/chip.js';
+import { element, show } from '../hud/element.js';
+import { Sheet } from '../hud/sheet.js';
 
 const REFRESH_EVERY = 10000;              // ms between questions while the board is open
 const TELL_AFTER = 1500;                  // ms without another gem after which the number is read out

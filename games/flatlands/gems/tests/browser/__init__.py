@@ -1,0 +1,1 @@
+"""Gems in a real browser."""

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from flatlands import Me, Part
 from flatlands.games.flatlands.emotes import Emotes
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
-from flatlands.games.flatlands.walkers.herd import Herd
-from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.server import game
 from flatlands.server.game import Walked
 from flatlands.server.node import Node
@@ -35,8 +34,6 @@ class Game(game.Game):
     page = "page"
     parts = (Emotes, *_found(), Search)
     wild_from = DEER_FROM
-    #: All computer players, some of which this node may keep; set by the part Walkers.
-    herd: Herd
 
     def __init__(self, node: Node, options: Options, alone: bool) -> None:
         super().__init__(node, options, alone)

@@ -12,8 +12,8 @@ from itertools import accumulate, islice
 import gevent
 
 from flatlands import Away, Me, Part, action, select, text
+from flatlands.games.flatlands.finds import QUEUE
 from flatlands.games.flatlands.ground.landmarks import Landmarks
-from flatlands.games.flatlands.landmarks.finders import QUEUE
 from flatlands.games.flatlands.tables import TABLES
 from flatlands.server.game import Game
 from flatlands.server.players.names import folded

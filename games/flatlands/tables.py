@@ -7,9 +7,9 @@ from typing import Any
 import gevent
 import msgpack
 
+from flatlands.games.flatlands.finds import MARK, Carved
+from flatlands.games.flatlands.finds import QUEUE as FINDERS
 from flatlands.games.flatlands.ground.landmarks import Landmarks
-from flatlands.games.flatlands.landmarks.finders import MARK, Carved
-from flatlands.games.flatlands.landmarks.finders import QUEUE as FINDERS
 from flatlands.games.flatlands.notes import LASTS, Note
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.kept.boards import NAMES, board_name, read_entry

@@ -5,7 +5,7 @@ import random
 import msgpack
 import pytest
 
-from flatlands.games.flatlands.walkers.stage import DEER_FROM
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.server.atlas import census, counts, views
 from flatlands.server.atlas.dots import SQUARES, TOTALS, WORLD, dot_at, parts_around, patches_within
 from flatlands.server.clients import session

@@ -7,25 +7,16 @@ finder. The name of the first finder is carved into the landmark for good. None 
 published: only the player that finds a landmark is told.
 """
 
-from flatlands import Away, Me, Part, Record, Records, Refused, action, number, text
+from flatlands import Away, Me, Part, Records, Refused, action, number
+from flatlands.games.flatlands.finds import MARK, QUEUE, Carved
 from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.server.game import Game
 from flatlands.server.messages.table import NUMBER
-from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.stores.base import NEVER, Item, Store
 
-#: The name of the queue in the store begins with it, and that of the ground follows.
-QUEUE = "finders"
-
-#: The bytes of a mark, and the most marks of a landmark.
-MARK, MOST = 8, 1000
-
-
-class Carved(Record):
-    """The name that is carved into a landmark."""
-
-    name = text(0, NAME_LIMIT)
+#: The most marks of a landmark.
+MOST = 1000
 
 
 class Finders(Part):

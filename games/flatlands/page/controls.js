@@ -2,7 +2,6 @@
 // sent to the server. The server's answers are in session.js.
 
 import { unitsAt } from './client.js';
-import { Discoveries } from './discoveries.js';
 import { isWavedTo, WAVE } from './emotes.js';
 import { isComputer } from './faces.js';
 import { Footsteps } from './footsteps.js';
@@ -59,7 +58,6 @@ export class Controls {
     this.route = null;
     this.routed = 0;                      // the number of its last intent: any other intent ends it
     this.goalName = '';                   // what the goal is called
-    this.discoveries = new Discoveries(session, hud, sound);
     this.singing = new Singing();
     this.footsteps = new Footsteps((ground) => sound.step(ground));
     // Performance times, in ms, of the last emotes.
@@ -84,8 +82,6 @@ export class Controls {
       this.sought = [people.filter(([id]) => id !== state.own?.id), places[0], places[1] ?? []];
       if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
     });
-    on.told('finders', (column, row, place, of, first) =>
-      this.discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
   }
 
   /** Do what the player wants by the panels, and what happens. */
@@ -126,7 +122,6 @@ export class Controls {
     this.#goOn();
     const told = this.guide.look(this.state, this.route !== null || this.following !== null);
     if (told !== null) this.hud.tell(told);
-    this.discoveries.look(this.state, performance.now());
     this.events.emit('frame');
     this.hud.notes.waiting(this.state.lacks.first((lack) => lack(this.state)));
   }

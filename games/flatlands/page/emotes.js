@@ -2,6 +2,7 @@
 // the page.
 
 import { isClockwork, isComputer } from './faces.js';
+import { fromPlaza } from './near.js';
 import { walkerInSight } from './scene.js';
 
 /** @typedef {import('./state.js').State} State */
@@ -17,6 +18,14 @@ export const EMOTES = [{ name: '', others: '' },
   { name: 'Dance', others: 'danced' },
   { name: 'Hey!', others: 'called hey' },
   { name: 'Huh?', others: 'wondered' }];
+
+/** What the book says of a wave that was returned. @type {import('./notes.js').Note} */
+export const SPARK = {
+  kind: 'spark',
+  sign: 'emote',
+  sum: ['spark', 'sparks'],
+  say: ([, , who, , x, y]) => [`You and ${who} waved to each other ${fromPlaza(x, y)}.`, null],
+};
 
 /** Return whether an emote has a number that is known here. */
 export function isEmote(emote) {

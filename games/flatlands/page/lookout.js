@@ -3,7 +3,6 @@
 
 import { dotLine, firstOf, Gaze, lineOf, invitingLine, nextWatch, TOTALS_ONLY, WHOLE_WORLD }
   from './atlas.js';
-import { tilesFound } from './discoveries.js';
 import { letterOf } from './keys.js';
 import { PART } from './landmarks.js';
 import { wayTo } from './near.js';
@@ -96,7 +95,7 @@ export class Lookout {
     this.openedAt = performance.now();
     this.asked = this.fitted = null;
     this.found = [];
-    this.toLookUp = this.live ? [] : tilesFound();
+    this.toLookUp = this.live ? [] : this.drawing.tilesFound();
     state.atlas.clear();
     gaze.whole = true;
     const side = this.#side(), scale = side * innerWidth / Math.max(state.viewport.w, 1);

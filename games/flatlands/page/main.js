@@ -3,11 +3,11 @@
 
 import { Client } from './client.js';
 import { Controls } from './controls.js';
+import { SPARK } from './emotes.js';
 import { Events } from './events.js';
 import { randomLook } from './faces.js';
 import { Hud } from './hud/hud.js';
 import { Input } from './input.js';
-import { addNotes } from './lines.js';
 import { Lookout } from './lookout.js';
 import { Measures } from './measures.js';
 import { PARTS } from './parts.js';
@@ -63,7 +63,7 @@ events.on('walk on', () => input.repeat());
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const map = new AtlasView(document.getElementById('atlas'));
 const lookout = new Lookout(state, hud, map, net, spectator, live, events);
-addNotes(state);
+state.notes.add(70, SPARK);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, controls, sound };
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));

@@ -1,7 +1,6 @@
 // The session of this page's player: joins under a name, and tells the player what the engine's client tells of
 // the connection and of who speaks. What the player does is in controls.js.
 
-import { forgetFound } from './discoveries.js';
 import { EMOTES, isEmote, showEmote } from './emotes.js';
 import { isComputer, isDeer } from './faces.js';
 import { forBrowser } from './keep.js';
@@ -101,7 +100,6 @@ export class Session {
   /** Leave the world for good, and begin as somebody else. */
   startAnew() {
     this.client.leave();
-    forgetFound();
     this.#left();
   }
 

@@ -14,8 +14,8 @@ from tests.processes import ROOT
 
 FLATLANDS = ROOT / "games" / "flatlands"
 
-#: The parts that can be left out: each has its page, too.
-PARTS = [index.parent.parent.name for index in sorted(FLATLANDS.glob("*/page/index.js"))]
+#: The parts, each of which can be left out.
+PARTS = [path.parent.name for path in sorted(FLATLANDS.glob("*/part.py"))]
 
 #: The names of the modules of the game.
 MODULES = "flatlands.games.flatlands."

@@ -14,11 +14,12 @@ from typing import NamedTuple, Protocol
 
 import msgpack
 
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer, people
 from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
-from flatlands.games.flatlands.walkers.stage import DEER_FROM, Stage
+from flatlands.games.flatlands.walkers.stage import Stage
 from flatlands.server.agenda import Agenda
 from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from flatlands import Event
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident
@@ -18,9 +19,6 @@ from flatlands.server.players.spots import Place
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
 from flatlands.world.track import Goal
-
-#: Computer players with ids from this one on are deer.
-DEER_FROM: Final = 2**15
 
 #: The most players around it that one of them looks at: of a crowd that is close, some are enough.
 LOOKS_AT: Final = 400

@@ -21,8 +21,8 @@ from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.query import tables as query_tables
 from flatlands.world.track import UNIT
 from games.flatlands.cairns.tests.test_cairns import build, keyed
+from games.flatlands.landmarks.tests.test_finders import PLACE, come, find
 from games.flatlands.tests.conftest import world
-from games.flatlands.tests.test_finders import PLACE, come, find
 from tests.processes import PATIENCE
 from tests.server.things import KEY, Broken
 

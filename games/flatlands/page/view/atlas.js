@@ -48,6 +48,8 @@ export class AtlasView {
     this.relief = new Relief();
     this.glows = new Map();
     this.dpr = 1;
+    /** @type {() => { x: number, y: number }[]} Returns the tiles of the landmarks that are shown. */
+    this.tilesFound = () => [];
     /** @type {Ordered<() => string | null>} The names of landmarks that other words on the map contain. */
     this.said = new Ordered();
     /** @type {Ordered<() => { x: number, y: number } | null>} Places, in tiles, that are kept in sight if they are not far away. */

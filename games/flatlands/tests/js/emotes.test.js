@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { DANCE, EMOTES, isWavedTo, showEmote, WAVE } from '../../page/emotes.js';
+import { DANCE, EMOTES, isWavedTo, showEmote, SPARK, WAVE } from '../../page/emotes.js';
 import { advanceScene, showSaying } from '../../page/scene.js';
 import { strollersAt } from '../../page/strollers.js';
 import { motionOf } from '../../page/view/emotes.js';
@@ -131,4 +131,9 @@ test('a player who strolls behind the title goes round the plaza without a jump,
       assert.ok(Math.hypot(x - before[i].x, y - before[i].y) < 0.1);
     });
   }
+});
+
+test('the book tells of a wave that was returned', () => {
+  assert.deepEqual(SPARK.say(['spark', 1, 'Mira', 0, 0, -7], /** @type {any} */ (null)),
+    ['You and Mira waved to each other 7 tiles north of the plaza.', null]);
 });

@@ -8,8 +8,11 @@ from flatlands.games.flatlands.landmarks.finders import MARK, QUEUE
 from flatlands.stores.base import NEVER, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
+from games.flatlands.tests.conftest import world
 from tests.server.harness import Harness
 from tests.server.things import KEY, Broken
+
+__all__ = ["world"]
 
 QUEUE_HERE = f"{QUEUE} 2013-16"
 

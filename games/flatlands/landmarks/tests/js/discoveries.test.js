@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Discoveries, forgetFound } from '../../page/discoveries.js';
-import { storageOf } from '../../../../tests/js/storage.js';
+import { Discoveries, forgetFound, NOTE } from '../../page/discoveries.js';
+import { storageOf } from '../../../../../tests/js/storage.js';
 
 const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, name: 'Long Knoll' };
 
@@ -53,4 +53,13 @@ test('the server is asked once about a landmark that the browser knows, and its 
   seen.look({ found: OAK }, 30_000);
   seen.tellFinders(OAK, 2, 2);
   assert.equal(told.at(-1), 'You are the second to find Kettle Oak. Landmarks found: 1.');
+});
+
+test('the book tells of a landmark that was found, and of how many had found it before', () => {
+  const known = /** @type {any} */ ({ of: (i, j) => (i === 3 && j === -2 ? { x: 500, y: -170, name: 'Kettle Oak' } : null) });
+  const say = (n, i, j) => NOTE.say(['landmark', 1, '', n, i, j], known);
+  const [text, place] = say(1, 3, -2);
+  assert.equal(text, 'You were the first to find Kettle Oak: your name is carved there.');
+  assert.deepEqual(place, { x: 500.5, y: -169.5, name: 'Kettle Oak' });
+  assert.equal(say(12, 9, 9)[0], 'You were the 12th to find a landmark.');
 });

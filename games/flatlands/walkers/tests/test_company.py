@@ -6,14 +6,14 @@ import re
 import pytest
 
 from flatlands.games.flatlands.ground.landmarks import Landmarks
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import company, errands, sight, talk
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.games.flatlands.walkers.people import NAMES
-from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
-from games.flatlands.tests.test_herd import herding, others
+from games.flatlands.walkers.tests.test_herd import herding, others
 from tests.processes import ROOT
 from tests.server.harness import Clock, Harness, clock_stores
 

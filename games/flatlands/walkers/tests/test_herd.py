@@ -2,8 +2,8 @@
 
 import pytest
 
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
-from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM

@@ -1,15 +1,28 @@
 // The landmarks that the player finds: their names, how many they are, and how many others found them
 // before. What was found is kept in the browser. It never touches the page itself.
 
-import { forBrowser } from './keep.js';
-import { PART } from './landmarks.js';
-import { ordinalOf } from './places.js';
+import { forBrowser } from '../keep.js';
+import { PART } from '../landmarks.js';
+import { landmarkAt } from '../notes.js';
+import { ordinalOf } from '../places.js';
 
-/** @typedef {import('./landmarks.js').Landmark} Landmark */
+/** @typedef {import('../landmarks.js').Landmark} Landmark */
 
 const FOUND_KEY = 'flatlands.found', FOUND_KEPT = 500;  // landmarks
 // A server that does not see the player there yet, or whose store is away, says nothing of finders.
 const ASKED_EVERY = 3000, ASKS = 5;       // ms, times
+
+/** What the book says of a landmark that was found. @type {import('../notes.js').Note} */
+export const NOTE = {
+  kind: 'landmark',
+  sign: 'flag',
+  sum: ['landmark', 'landmarks'],
+  say: ([, , , n, i, j], landmarks) => {
+    const place = landmarkAt(i, j, landmarks), { name } = place;
+    return [n === 1 ? `You were the first to find ${name}: your name is carved there.`
+      : `You were the ${ordinalOf(n)} to find ${name}.`, place];
+  },
+};
 
 /** Return the tiles of the landmarks that this browser's player has found, the latest one last.
  * @returns {{ x: number, y: number }[]} */
@@ -30,8 +43,8 @@ function known() {
 }
 
 export class Discoveries {
-  /** @param {import('./session.js').Session} session @param {import('./hud/hud.js').Hud} hud
-   * @param {import('./sound.js').Sound} sound */
+  /** @param {import('../session.js').Session} session @param {import('../hud/hud.js').Hud} hud
+   * @param {import('../sound.js').Sound} sound */
   constructor(session, hud, sound) {
     this.session = session;
     this.hud = hud;
@@ -47,7 +60,7 @@ export class Discoveries {
   }
 
   /** Tell the name of a landmark that the player comes to, and how many it has found if this one is new.
-   * @param {import('./state.js').State} state @param {number} now performance.now() in ms */
+   * @param {import('../state.js').State} state @param {number} now performance.now() in ms */
   look({ found }, now) {
     if (found !== this.toldOf) this.#tell(found);
     // Once the server is known to keep what lasts, it is asked who else has found it.

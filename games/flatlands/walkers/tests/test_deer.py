@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer
 from flatlands.games.flatlands.walkers.deer import CALM_AFTER, FLIGHT, SHY, TOGETHER, WIDTH, meadow
 from flatlands.games.flatlands.walkers.herd import Sizes
-from flatlands.games.flatlands.walkers.stage import DEER_FROM
 from flatlands.testkit.ground import Ground
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT

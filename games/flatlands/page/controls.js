@@ -28,7 +28,7 @@ const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]']);
 const EARSHOT = 16;                       // tiles: from farther away nothing is heard
 const SEEKS_AFTER = 250;                  // ms after a letter: the server allows four questions a second
 const ROUTE_MS = 3;                       // that a frame may spend on looking for a way
-const AT_LANDMARK = 2;                    // tiles: this near, the player has arrived
+const ARRIVED = 2;                        // tiles: this near, the player is there
 const DIGIT = /^(Digit|Numpad)[1-6]$/;
 const HOME_WALKS = 39;                    // tiles along each axis: nearer than this the player walks home,
                                           // or goes back; from farther away it is put there
@@ -474,7 +474,7 @@ export class Controls {
   /** Walk to a place that has a name; an arrow leads there until the player has arrived. */
   goToPlace(x, y, name) {
     if (!this.net.playing) return;
-    this.state.aim = { x, y, reach: AT_LANDMARK, label: name };
+    this.state.aim = { x, y, reach: ARRIVED, label: name };
     this.goTo(x, y, name);
   }
 

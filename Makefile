@@ -94,7 +94,7 @@ fast: .venv/testable
 .PHONY: in-process-compiled
 in-process-compiled: fast
 	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \
-	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate $(wildcard games/*/tests/test_*.py)
+	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate $(wildcard games/*/tests/test_*.py games/*/*/tests/test_*.py)
 
 .PHONY: in-process
 in-process: .venv/testable

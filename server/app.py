@@ -151,7 +151,7 @@ class Server:
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
                 faults=faults.collect() if settings.author else None,
-                machines=lambda: self.node.router.machines,
+                machines=lambda: self.node.router.takes,
             ),
             self.accept,
             protocol=protocol.SUBPROTOCOL,
@@ -160,7 +160,7 @@ class Server:
                 settings.allowed_origins,
                 settings.allowed_hosts,
                 local=is_local(self._listener.getsockname()[0]),
-                machines=lambda: self.node.router.machines,
+                machines=lambda: self.node.router.takes,
             ),
             share=settings.http_share / 100,
             full=lambda: settings.worker is not None and self._admission.full,
@@ -180,8 +180,6 @@ class Server:
         loop.keep_running("the watch", self._watch)
         loop.keep_running("the round", self._go_round)
         loop.keep_running("the reports", self._reports.keep_writing)
-        if self.migration is not None:
-            loop.keep_running("the districts", self.migration.keep_following)
         self.node.orders.start()
         self.node.peers.start()
         self.node.router.start()
@@ -237,7 +235,7 @@ class Server:
         self.node.play.stop()
         self.node.peers.publish(DRAINING)
         router = self.node.router
-        if over and router.machines - {router.address}:
+        if over and router.another() is not None:
             until = time.monotonic() + SENT_WITHIN
             while self.sessions and time.monotonic() < until:
                 residents = list(self.node.residents.by_id.values())
@@ -393,9 +391,8 @@ class Server:
         if session.resident is not None:
             session.renew_token()
             if self.migration is not None:
-                self.migration.look_after(session)
-            if session.resident is not None:
-                self.node.router.look_after(session.resident)
+                self.migration.look_after(session.resident)
+            self.node.router.look_after(session.resident)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""

@@ -7,9 +7,9 @@ as many districts as are needed. The district of a busy worker is divided in two
 its players go to a worker without a district; two quiet districts on either side of a line become
 one again. Players in the same square are divided by their ids.
 
-These are pure rules: nothing here reads a clock, knows a socket, or moves a player. The supervisor
-makes the plan of its workers, and tells them; one node makes that of all machines (router.py). All
-that is said here of workers is true of machines.
+These are pure rules: nothing here reads a clock, knows a socket, or moves a player (placement.py
+does). The supervisor makes the plan of its workers, and tells them; one node makes that of all
+machines (router.py). All that is said here of workers is true of machines.
 """
 
 from bisect import bisect_left
@@ -31,10 +31,6 @@ Slot: TypeAlias = int | str
 #: A slot, or a line with the plans of its two sides: (axis, at, below, from `at` on). For PLAYERS,
 #: `at` is the number of the bit.
 Plan: TypeAlias = "Slot | tuple[int, int, Plan, Plan]"
-
-#: The squares around a player. The player stays while one of them is still this worker's, so that a
-#: player that walks back and forth across a line is not passed back and forth.
-BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
 #: Seconds after a change of the plan until its effect can be judged.
 SETTLED_AFTER: Final = 6.0
@@ -84,8 +80,8 @@ def read_plan(message: bytes) -> tuple[Plan, frozenset[int], int]:
     return plan, frozenset(takes), workers
 
 
-def owner(plan: Plan, square: Square, id: int) -> Slot:
-    """Return the slot that serves a player in a square."""
+def owner(plan: "Plan | None", square: Square, id: int) -> Slot | None:
+    """Return the slot that serves a player in a square; None if there is no plan."""
     while isinstance(plan, tuple):
         axis, at, low, high = plan
         beyond = id >> at & 1 if axis == PLAYERS else square[axis] >= at

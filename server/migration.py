@@ -1,7 +1,7 @@
 """Passes players to the worker of this machine that serves their part of the world, so that
 neighbours are together, and takes in those that other workers send.
 
-The plan says which worker that is (districts.py); the supervisor sends it once a second. A client
+The plan says which worker that is (placement.py); the supervisor sends it once a second. A client
 is passed on when it says hello, before anything of its player exists, or later, as a takeover in
 which the connection moves too: the worker that has the player gives it up (players/takeovers.py),
 and the other one goes on with all that there was of it (clients/traveller.py). Socket and state are
@@ -10,30 +10,25 @@ decides who may play.
 """
 
 import logging
-import random
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
-
-import gevent
-from gevent.event import Event
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.burden import Burden
 from flatlands.server.clients.admission import Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.districts import BESIDE, Load, Plan, owner, read_plan, slot_name
+from flatlands.server.districts import Load, read_plan, slot_name
 from flatlands.server.limits import Limits
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
+from flatlands.server.placement import Placement
 from flatlands.server.players.recording import aged
-from flatlands.server.players.resident import ms_left, next_incarnation
-from flatlands.server.players.spots import Place
+from flatlands.server.players.resident import Resident, ms_left, next_incarnation
 from flatlands.server.websocket.connection import Connection
 from flatlands.server.websocket.frames import close_frame
 from flatlands.server.websocket.socket_passing import Passage
-from flatlands.world.grid import Square
 
 log = logging.getLogger("flatlands")
 
@@ -48,9 +43,8 @@ NOT_TAKEN = "the server was late; come back"
 #: most ms that the player waits for them.
 LOOK_EVERY, SHOW_WITHIN = 20, 400
 
-#: Seconds within which all players are sent where a new plan wants them, and the number of turns in
-#: which they are looked at.
-FOLLOWED_WITHIN, TURNS = 3.0, 60
+#: ms within which all players are passed to where a new plan wants them.
+FOLLOWED_WITHIN = 3000
 
 #: ms after which what was last published of a player is back from the broker, as a rule. The player
 #: is not passed on before, or others would hear of its last steps here after its first ones there.
@@ -60,8 +54,6 @@ HEARD_WITHIN = 60
 class Server(Protocol):
     """The server, as far as this module knows it."""
 
-    sessions: set[Session]
-
     def begin(self, connection: Connection) -> Session:
         """Begin a session on a connection."""
 
@@ -69,7 +61,7 @@ class Server(Protocol):
         """Forget a session that goes on at another worker."""
 
 
-class Migration:
+class Migration(Placement):
     """Passes players to the worker of this machine that serves their part of the world, so that
     neighbours are together, and takes in those that other workers send. `slot` is this worker's,
     from 0. It implements `Passing` for admission. `burden` says how busy this worker is. `connect`
@@ -85,20 +77,16 @@ class Migration:
         server: Server,
         connect: Callable[..., Connection] = Connection,
     ) -> None:
-        self._slot = slot
+        super().__init__(slot, FOLLOWED_WITHIN, node.residents, node.loop)
+        self._name = slot_name(slot)
         self._passage = passage
         self._node = node
-        self._loop = node.loop
         self._burden = burden
         self._limits = limits
         self._server = server
         self._connect = connect
-        #: The plan, the slots that take players, and how many workers there are.
-        self._plan: Plan = slot
-        self._takes: frozenset[int] = frozenset()
+        #: How many workers there are.
         self._workers = 1
-        #: Set while some players here may not be where the plan wants them.
-        self._unfollowed = Event()
         #: Those that are about to be passed on; see `_leave`.
         self._leaving = Agenda(self._loop, self._leave)
         self._arriving = Agenda(self._loop, self._show)
@@ -106,57 +94,18 @@ class Migration:
     def open(self) -> None:
         """Take in those that others pass on."""
         try:
-            self._passage.open(slot_name(self._slot), self._arrived)
+            self._passage.open(self._name, self._arrived)
         except OSError as error:
             log.warning("no other worker can pass players to this one: %s", error)
 
     def close(self) -> None:
         """Take nobody in any more, and pass nobody on."""
         self._passage.close()
-        self._takes = frozenset()
-
-    # Who belongs where.
-
-    def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return the other worker that serves a player at a place and takes it, or None."""
-        return self._elsewhere(self._node.grid.square(*place), id)
-
-    def another(self) -> int | None:
-        """Return any other worker that takes players, or None."""
-        others = sorted(self._takes - {self._slot})
-        return random.choice(others) if others else None
-
-    def _elsewhere(self, square: Square, id: int) -> int | None:
-        slot = owner(self._plan, square, id)
-        if isinstance(slot, int) and slot != self._slot and slot in self._takes:
-            return slot
-        return None
-
-    def look_after(self, session: Session) -> None:
-        """Pass on a player that has walked well into another worker's district."""
-        resident = session.resident
-        if resident is not None:
-            column, row = resident.square
-            if all(
-                self._elsewhere((column + c, row + r), resident.id) is not None for c, r in BESIDE
-            ):
-                self.compare(session)
-
-    def keep_following(self) -> None:
-        """After each change of the plan, pass on players that belong elsewhere; never returns."""
-        while True:
-            self._unfollowed.wait()
-            self._unfollowed.clear()
-            sessions = list(self._server.sessions)
-            for turn in range(TURNS):
-                for session in sessions[turn::TURNS]:
-                    self.compare(session)
-                gevent.sleep(FOLLOWED_WITHIN / TURNS)
+        self.takes = frozenset()
 
     def load(self) -> Load:
         """Return how busy this worker is."""
-        line = self._burden.line(lambda r: owner(self._plan, r.square, r.id) == self._slot)
-        return Load(self._burden.busy, line)
+        return Load(self._burden.busy, self._burden.line(self.belongs))
 
     # Passing on.
 
@@ -176,17 +125,15 @@ class Migration:
         self._node.stats["passed_over"] += begin.hops
         return True
 
-    def compare(self, session: Session) -> None:
-        """Pass a player on, a moment later, if it is in another worker's district."""
-        resident = session.resident
-        if resident is not None and self._elsewhere(resident.square, resident.id) is not None:
-            outbox, square = self._node.outbox, resident.square
-            outbox.publish_of(resident.id)
-            candidate = session, resident.seq, outbox.numbers.get(square, 0)
-            self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
+    def move(self, resident: Resident, to: int) -> None:
+        """Pass a player on, a moment later; see Placement."""
+        outbox, session = self._node.outbox, resident.screen
+        outbox.publish_of(resident.id)
+        candidate = session, resident.seq, outbox.numbers.get(resident.square, 0)
+        self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
 
     def _leave(self, candidate: tuple[Session, int, int], _due: int) -> None:
-        """Pass a player on, unless it has done something since `compare`.
+        """Pass a player on, unless it has done something since `move`.
 
         `candidate` also has the number of the last batch in its square at that time.
         """
@@ -194,7 +141,7 @@ class Migration:
         resident = session.resident
         if resident is None:
             return
-        slot = self._elsewhere(resident.square, resident.id)
+        slot = self.elsewhere(resident.square, resident.id)
         if slot is None:
             return
         heard = self._node.replicas.squares[resident.square].echoed(number)
@@ -210,8 +157,7 @@ class Migration:
                 session.leave()
                 self._node.takeovers.hand_over(resident)
                 return
-        # It is tried again in the next round.
-        self._unfollowed.set()
+        self.try_again(resident)
 
     def _send(self, session: Session, slot: int, what: Greeting | Traveller) -> bool:
         """Send a client to another worker, and forget it; return False if that is impossible."""
@@ -235,9 +181,7 @@ class Migration:
             self._take(sock, *unpack(message))
             return
         plan, takes, self._workers = read_plan(message)
-        if (plan, takes) != (self._plan, self._takes):
-            self._plan, self._takes = plan, takes
-            self._unfollowed.set()
+        self.learn(plan, takes)
 
     def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
         """Take in a client that another worker has sent at the node time `sent`."""

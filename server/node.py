@@ -115,7 +115,7 @@ class Node:
         )
         self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
 
-        self.router = Router(address, bus, self.peers, self.keeper)
+        self.router = Router(address, bus, self.residents, self.peers, self.keeper)
         self.names = Names(bus, grid, self.residents, self.peers, self.orders)
 
         # The map of everybody.

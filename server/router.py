@@ -1,29 +1,29 @@
 """Sends players to the machine that serves their part of the world, so that neighbours meet there.
 
 A machine is all nodes that have the same address. The plan says which machine has which part
-(districts.py). The node that has the lease of the plan makes it, and tells all others once a
+(placement.py). The node that has the lease of the plan makes it, and tells all others once a
 second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
 client of a player that belongs elsewhere to go on there. The client comes there with its token, as
 after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
-address has no part in this. This module never moves a player, and never closes a connection.
+address has no part in this. This module only asks, and never closes a connection.
 """
 
-import random
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.districts import BESIDE, Districts, Line, Load, Plan, owner, slots
+from flatlands.server.districts import Districts, Line, Load, Plan, slots
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, MACHINES
 from flatlands.server.messages.protocol import moved
+from flatlands.server.placement import Placement
 from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
 from flatlands.server.squares.peers import Peers
-from flatlands.world.grid import Square
 
 #: The ms between two looks at how busy the machines are, after each of which all are told the plan;
 #: the ms for which a plan holds if nobody repeats it; and the ms after which a machine that is
@@ -32,8 +32,9 @@ EVERY: Final = 1000
 HOLDS: Final = 10_000
 GONE_AFTER: Final = 10_000
 
-#: Seconds after a change of the plan until its effect can be judged: players go within ten seconds,
-#: in which each of them is looked at once.
+#: ms within which all clients are asked to go where a new plan wants them, and seconds after a
+#: change of the plan until its effect can be judged.
+FOLLOWED_WITHIN: Final = 10_000
 SETTLED_AFTER: Final = 20.0
 
 #: The ms after which a client that was asked to go elsewhere, and has not gone, is asked again, and
@@ -43,24 +44,21 @@ ASKED_AGAIN: Final = 60_000
 RESTS: Final = 20_000
 
 
-class Router(Sole):
+class Router(Placement, Sole):
     """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
 
     `address` is that of this node's machine, "" if it has none.
     """
 
-    def __init__(self, address: str, bus: Bus, peers: Peers, keeper: Keeper) -> None:
-        super().__init__(self._may_keep)
-        self.address = address
+    def __init__(
+        self, address: str, bus: Bus, residents: Residents, peers: Peers, keeper: Keeper
+    ) -> None:
+        Placement.__init__(self, address, FOLLOWED_WITHIN, residents, bus.loop)
+        Sole.__init__(self, self._may_keep)
         self._bus = bus
-        self._loop = bus.loop
         self._peers = peers
         self._keeps = keeper.store is not None
-        #: The addresses of the machines that took players a second ago or less.
-        self.machines: frozenset[str] = frozenset()
-        #: The plan, a Plan, or None before there is one; who told it, (term, node), and when.
-        #: Compiled modules read it, and the compiler knows no recursive types.
-        self.plan: Any = None
+        #: Who told the plan, (term, node), and when.
         self._teller = 0, 0
         self._told_at = 0
         #: The plan as this node makes it, while it does.
@@ -75,7 +73,7 @@ class Router(Sole):
 
     def start(self) -> None:
         """Begin to follow the plan, if there is an address, and to make it, if there is a store."""
-        if self.address:
+        if self.here:
             self._loop.every(EVERY, self._look)
             if self._keeps:
                 self._lease.start()
@@ -83,11 +81,7 @@ class Router(Sole):
     def machine(self, busy: float, line: Line | None) -> list[Any]:
         """Return what this node's heartbeats tell of its machine: its address, how busy the node is
         in percent, and a line that divides its players, if it is busy."""
-        return [self.address, round(100 * busy), *(line or ())] if self.address else []
-
-    def belongs(self, resident: Resident) -> bool:
-        """Return whether a player is where the plan wants it."""
-        return self._elsewhere(resident.square, resident.id) is None
+        return [self.here, round(100 * busy), *(line or ())] if self.here else []
 
     # The plan.
 
@@ -98,16 +92,17 @@ class Router(Sole):
         """Go on with the plan that was told last, if it still holds; or begin with the busiest
         machine, so that the fewest players must move."""
         loads = self._loads()
-        if self.plan is None or self._outdated:
-            busiest = max(loads, key=lambda at: loads[at].busy, default=self.address)
-            self._districts = Districts(busiest, SETTLED_AFTER)
-        else:
-            self._districts = Districts(self.plan, SETTLED_AFTER)
+        plan = self.plan
+        if plan is None:
+            plan = max(loads, key=lambda at: loads[at].busy, default=self.here)
+        self._districts = Districts(plan, SETTLED_AFTER)
         self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
 
     def _look(self) -> None:
         """Find out which machines take players, and make the plan if this node has its lease."""
-        self.machines = frozenset(machine[0] for machine in self._machines())
+        holds = self._loop.now() - self._told_at <= HOLDS
+        takes = frozenset(machine[0] for machine in self._machines())
+        self.learn(self.plan if holds else None, takes)
         if self._keeps and self._lease.sure:
             self._make()
 
@@ -145,46 +140,24 @@ class Router(Sole):
 
     def told(self, node: int, term: int, plan: list[Any]) -> None:
         """Take the plan that a node has told. If two nodes tell one, all believe the same."""
-        if (term, node) < self._teller and not self._outdated:
+        if (term, node) < self._teller and self.plan is not None:
             return
         self._teller, self._told_at = (term, node), self._loop.now()
-        if (new := _plan(plan[0] if len(plan) == 1 else plan)) != self.plan:
-            self.plan = new
-
-    @property
-    def _outdated(self) -> bool:
-        return self._loop.now() - self._told_at > HOLDS
-
-    def _elsewhere(self, square: Square, id: int) -> str | None:
-        """Return the address of the other machine that serves a player in a square, if it takes
-        players."""
-        if not self.address or self.plan is None or self._outdated:
-            return None
-        to = str(owner(self.plan, square, id))
-        return to if to != self.address and to in self.machines else None
+        self.learn(_plan(plan[0] if len(plan) == 1 else plan), self.takes)
 
     # Players.
 
-    def look_after(self, resident: Resident) -> None:
-        """Ask a client to go to another machine if its player has walked well into that one's
-        district, or is in it when it comes or when the plan changes."""
-        to = self._elsewhere(resident.square, resident.id)
-        if to is not None:
-            column, row = resident.square
-            if resident.followed is self.plan and not all(
-                self._elsewhere((column + c, row + r), resident.id) for c, r in BESIDE
-            ):
-                return
-            if resident.id in self._asked or not self._ask(resident, to):
-                return
-        resident.followed = self.plan
+    def move(self, resident: Resident, to: str) -> None:
+        """Ask a client to go to another machine; see Placement."""
+        if resident.id in self._asked or not self._ask(resident, to):
+            self.try_again(resident)
 
     def send_away(self, resident: Resident) -> None:
         """Ask a client to go to any other machine, because this node is drained; only once, when
         nothing of its player is under way."""
-        others = sorted(self.machines - {self.address})
-        if others and not self._asked.get(resident.id):
-            self._ask(resident, random.choice(others))
+        to = self.another()
+        if to is not None and not self._asked.get(resident.id):
+            self._ask(resident, to)
 
     def _ask(self, resident: Resident, to: str) -> bool:
         screen = resident.screen
@@ -202,7 +175,7 @@ class Router(Sole):
 
     def came(self, id: int) -> None:
         """Note that a player has come from another node."""
-        if self.address:
+        if self.here:
             self._note(id, "", RESTS)
 
     def was_sent(self, id: int, node: int) -> bool:

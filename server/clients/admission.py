@@ -24,7 +24,7 @@ from flatlands.server.players.resident import Resident, State, ms_left, next_inc
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
 from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
-from flatlands.world.grid import Viewport
+from flatlands.world.grid import Square, Viewport
 from flatlands.world.track import SPEED, UNIT
 
 #: How far along each axis a player can have walked, in units, since its last token was made: a new
@@ -113,8 +113,8 @@ class Applicant(Protocol):
 class Passing(Protocol):
     """The other workers of this machine, as this module knows them."""
 
-    def elsewhere(self, place: Place, id: int) -> int | None:
-        """Return the other worker that serves a player at a place; None if none does."""
+    def elsewhere(self, square: Square, id: int) -> int | None:
+        """Return the other worker that serves a player in a square; None if none does."""
 
     def another(self) -> int | None:
         """Return any other worker that takes players; None if none does."""
@@ -293,7 +293,8 @@ class Admission:
         """Return the other worker that an applicant is passed to, if any."""
         if self.passing is None or begin.id in self._node.residents.by_id:
             return None
-        worker = None if begin.hops else self.passing.elsewhere(begin.place, begin.id)
+        square = self._node.grid.square(*begin.place)
+        worker = None if begin.hops else self.passing.elsewhere(square, begin.id)
         if worker is None and begin.hops < 2 and self.full:
             # Any other worker may serve a player that begins in the district of a full one.
             worker = self.passing.another()

@@ -318,7 +318,7 @@ class Session(ClientScreen):
         self._obey_early()
         if met is not None and self.connection.open:
             self._write(frame(protocol.host(met.name, met.way is not None)))
-        node.router.look_after(resident)
+        node.router.place(resident)
 
     def _play(self, resident: Resident) -> None:
         self.resident, self.player = resident, resident.id
@@ -431,7 +431,6 @@ class Session(ClientScreen):
             # It came back here while its last worker was not heard, and has left again.
             player = player._replace(seq=next_incarnation(known))
         resident = self.node.residents.take_in(player)
-        resident.followed = self.node.router.plan
         if traveller.watched:
             self.node.takeovers.watch(resident.id)
         self._play(resident)

@@ -73,7 +73,6 @@ class Resident(Player):
         "owner",
         "left",
         "recorded",
-        "followed",
     )
 
     def __init__(self, node: int, state: State) -> None:
@@ -105,8 +104,6 @@ class Resident(Player):
         self.left: tuple[int, int] | None = state.left
         #: Its way since its recording began; empty while it is not recorded.
         self.recorded: Sequence[Point] = state.recorded
-        #: The plan of machines by which it is here, or was asked to go elsewhere (router.py).
-        self.followed: Any = None
 
     def state(self) -> State:
         """Return what it takes along to another node."""

@@ -89,32 +89,22 @@ class Machine(Harness):
         return host
 
     def tell(self, plan: Plan) -> None:
-        """Tell all workers a plan, and let them follow it."""
+        """Tell all workers a plan, and let them pass on the first players that it concerns."""
         message = pack_plan(plan, self.taking(), len(self.workers))
         for passage in list(self.passages.values()):
             if not passage.host.frozen:
                 passage.arrived(message, None)
-        self.follow()
+        self.run(HEARD_WITHIN)
 
     def taking(self) -> list[int]:
         """Return the slots that take players."""
         return [slot for slot in range(20) if slot_name(slot) in self.passages]
 
-    def follow(self) -> None:
-        """Let all workers that have a reason to look pass on the players that belong elsewhere."""
-        for host in self.awake():
-            worker = self.workers[host]
-            if worker._unfollowed.is_set():
-                worker._unfollowed.clear()
-                for session in list(host.sessions):
-                    worker.compare(session)
-        self.run(HEARD_WITHIN)
-
     def look_after(self) -> None:
-        """Let all workers look after their sessions, as they do every ten seconds."""
+        """Let all workers look after their players, as they do every ten seconds."""
         for host in self.awake():
-            for session in list(host.sessions):
-                self.workers[host].look_after(session)
+            for resident in host.node.residents.by_id.values():
+                self.workers[host].look_after(resident)
         self.run(HEARD_WITHIN)
 
     def arrive(self, lose: int = 0) -> None:

@@ -4,11 +4,12 @@ neighbours notice nothing."""
 import msgpack
 import pytest
 
+from flatlands.server import placement
 from flatlands.server.clients.admission import Begin, Hello
 from flatlands.server.clients.session import ANSWERED_WITHIN, Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.districts import COLUMNS
-from flatlands.server.migration import NOT_TAKEN, TOO_OLD
+from flatlands.server.districts import COLUMNS, ROWS
+from flatlands.server.migration import FOLLOWED_WITHIN, HEARD_WITHIN, NOT_TAKEN, TOO_OLD
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.orders import BY_OWNER, KICK, MARK
 from flatlands.server.players.resident import Resident, State
@@ -197,7 +198,7 @@ STAYS = {
 @pytest.mark.interpreted
 def test_nothing_of_a_player_is_forgotten_when_it_is_passed_on():
     """Whoever adds a field must say here whether it travels."""
-    stays = {*"followed node dimmed slot screen view held due watched asked".split()}
+    stays = {*"node dimmed slot screen view held due watched asked".split()}
     track, intent, way = Track(1, 2, 3, 4, 5, 6), Goal(3, 4), ((1, 2, 3),)
     state = State(
         *(7, 8, "W", track, (-1, 2), 5, 9, 77, 150, 99, ("red", 2)),
@@ -420,16 +421,59 @@ def test_no_player_is_passed_on_while_something_of_it_is_under_way(machine):
     asks.send(35, "scores", [])
     half.connection.half = True
     machine.tell(1)
+    machine.run(300)
     assert [sock.client for _, _, sock in machine.under_way] == [free]
     machine.arrive()
     lags.session.lags_since = None
     half.connection.half = False
     looks.send(15, None, 0, 0, 0, 0)
-    machine.run(4000)
-    machine.follow()
-    machine.arrive()
+    for _ in range(2):
+        machine.run(4000)
+        machine.arrive()
     machine.run(500)
     assert {whose(machine, client) for client in some} == {machine.hosts[1]}
+    machine.check()
+
+
+def test_a_new_plan_is_followed_in_turns_within_three_seconds(machine, monkeypatch):
+    monkeypatch.setattr(placement, "TURNS", 3)
+    clients = settled(machine, *[(-1, 0)] * 5)
+    passed = []
+    machine.tell(1)
+    for _ in range(3):
+        passed.append([clients.index(sock.client) for _, _, sock in machine.under_way])
+        machine.arrive()
+        machine.run(FOLLOWED_WITHIN // 3)
+    assert passed == [[0, 3], [1, 4], [2]]
+    assert {whose(machine, client) for client in clients} == {machine.hosts[1]}
+
+
+def test_a_plan_that_changes_each_second_is_followed_as_soon(machine, monkeypatch):
+    monkeypatch.setattr(placement, "TURNS", 3)
+    *_, last = settled(machine, (-3, 0), (-3, 0), (-1, 0))
+    for row in range(3):
+        machine.tell((COLUMNS, -2, 0, (ROWS, 50 + row, 1, 0)))
+        machine.run(FOLLOWED_WITHIN // 3)
+    machine.arrive()
+    assert whose(machine, last) is machine.hosts[1]
+
+
+def test_a_player_that_cannot_be_passed_on_yet_moves_nobody_on_the_line(machine):
+    west, east = machine.hosts
+    late, walker = settled(machine, (-3, 0), (-1, 0))
+    late.connection.half = True
+    machine.tell((COLUMNS, -2, 1, (COLUMNS, 0, 0, 1)))
+    walker.walk(1, 0)
+    while walker.model.players[walker.id].square[0] < 0:
+        machine.run(100)
+    walker.walk(0, 0)
+    machine.run(2 * FOLLOWED_WITHIN)
+    assert not machine.under_way and whose(machine, walker) is west
+    late.connection.half = False
+    machine.run(FOLLOWED_WITHIN + HEARD_WITHIN)
+    machine.arrive()
+    assert whose(machine, late) is east and whose(machine, walker) is west
+    machine.run(500)
     machine.check()
 
 
@@ -492,6 +536,9 @@ def test_a_player_that_is_lost_on_the_way_is_back_or_gone_and_never_doubled(mach
         assert again.id == client.id and other.sees(again)
     machine.run(RELEASED_FOR + 500)
     assert other.sees(client) == comes_back
+    # Meanwhile the other player is no longer kept at the first worker.
+    machine.arrive()
+    machine.run(500)
     machine.check()
 
 

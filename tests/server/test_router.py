@@ -11,7 +11,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR
-from flatlands.server.router import ASKED_AGAIN, GONE_AFTER, HOLDS, RESTS
+from flatlands.server.router import ASKED_AGAIN, FOLLOWED_WITHIN, GONE_AFTER, HOLDS, RESTS
 from flatlands.server.squares.peers import Load
 from flatlands.testkit import harness
 from flatlands.world.track import Goal, Heading
@@ -38,8 +38,7 @@ def world(*addresses, skew=0):
 
 def told(machines):
     """Return the plans that the nodes know and that are still valid."""
-    routers = [host.node.router for host in machines.hosts]
-    return {None if router._outdated else router.plan for router in routers}
+    return {host.node.router.plan for host in machines.hosts}
 
 
 def maker(machines):
@@ -73,9 +72,8 @@ def machines(request):
 def look(machines):
     """Let all nodes look after their players, as they do every ten seconds."""
     for host in machines.awake():
-        for resident in list(host.node.residents.by_id.values()):
-            if resident.screen is not None:
-                host.node.router.look_after(resident)
+        for resident in host.node.residents.by_id.values():
+            host.node.router.look_after(resident)
     machines.settle()
 
 
@@ -86,7 +84,7 @@ def asked(client):
 
 def follow(machines, client, address, name="W"):
     """Let a client say hello at another machine with its last token; return the client there."""
-    [host] = [host for host in machines.hosts if host.node.router.address == address]
+    [host] = [host for host in machines.hosts if host.node.router.here == address]
     there = machines.client(host)
     there.say_hello(name, token=client.model.token)
     return there
@@ -172,7 +170,7 @@ def test_a_machine_that_is_gone_is_replaced_by_one_that_is_free():
     loaded(machines.hosts[0], 1.5, Line(COLUMNS, 0))
     machines.run(4000)
     [(*_, gone)] = told(machines)
-    [host] = [host for host in machines.hosts if host.node.router.address == gone]
+    [host] = [host for host in machines.hosts if host.node.router.here == gone]
     loaded(machines.hosts[0], 0.6)
     machines.stop(host)
     machines.run(GONE_AFTER + 6000)
@@ -323,12 +321,38 @@ def test_when_the_plan_changes_all_players_that_belong_elsewhere_go():
     clients = [stand(machines, "W", at) for at in ((-500, 0), BESIDE, EAST)]
     machines.run(5000)
     halved(machines)
-    look(machines)
     assert [asked(client) for client in clients] == [[], [B], [B]]
     # Until they have gone, the next line of the first machine's district does not count them.
     node = machines.hosts[0].node
     stays = [node.router.belongs(node.residents.by_id[client.id]) for client in clients]
     assert stays == [True, False, False]
+
+
+def test_a_player_that_cannot_be_asked_when_the_plan_changes_is_asked_later():
+    machines = world(A, B)
+    client = stand(machines, "W", BESIDE)
+    machines.run(5000)
+    client.send(15, 0, -5, -5, 5, 5)
+    halved(machines)
+    machines.run(2 * FOLLOWED_WITHIN)
+    assert asked(client) == []
+    client.send(15, None, 0, 0, 0, 0)
+    machines.run(ANSWERED_WITHIN + FOLLOWED_WITHIN + 1)
+    assert asked(client) == [B]
+
+
+def test_players_go_to_a_machine_as_soon_as_it_takes_players_again(machines):
+    west, east = machines.hosts
+    east.freeze()
+    machines.run(5000)
+    client = stand(machines, "W", BESIDE)
+    machines.run(1000)
+    assert told(machines) == {HALVES} and asked(client) == []
+    # A line through the first machine's district does not count it even now.
+    assert not west.node.router.belongs(west.node.residents.by_id[client.id])
+    east.thaw()
+    machines.run(FOLLOWED_WITHIN)
+    assert asked(client) == [B]
 
 
 def test_nobody_is_asked_again_for_a_minute(machines):
@@ -369,7 +393,7 @@ def test_a_machine_without_an_address_is_left_alone():
     machines.run(5000)
     look(machines)
     assert asked(client) == []
-    assert alone.node.router.machines == frozenset()
+    assert alone.node.router.takes == frozenset()
     assert alone.node.peers.load.machine == []
 
 

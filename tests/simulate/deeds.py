@@ -51,6 +51,9 @@ GEMS_ONE_IN = 8
 #: One in how many worlds is a machine, whose nodes are workers and pass players to each other.
 MACHINE_ONE_IN = 4
 
+#: ms after which players that are on their way to another worker arrive.
+ARRIVES_EVERY = 2000
+
 #: Heartbeats a second that a node hears in a world where they are rare.
 RARE = 0.125
 
@@ -175,9 +178,10 @@ class World:
         """Let `ms` milliseconds pass."""
         playing = sum(client.connection.open for client in self.harness.clients)
         self.player_ms += playing * ms
-        self.harness.run(ms)
-        if isinstance(self.harness, Machine):
-            self.harness.arrive()
+        for start in range(0, ms, ARRIVES_EVERY):
+            self.harness.run(min(ms - start, ARRIVES_EVERY))
+            if isinstance(self.harness, Machine):
+                self.harness.arrive()
         check_ways(self)
         for client in self.harness.clients:
             token = client.model.token

@@ -184,6 +184,8 @@ def test_without_a_store_there_is_no_plan_and_all_stay():
     client = stand(machines, "W", EAST)
     look(machines)
     assert told(machines) == {None} and asked(client) == []
+    node = machines.hosts[0].node
+    assert node.router.belongs(node.residents.by_id[client.id])
 
 
 def test_a_plan_that_nobody_repeats_moves_nobody():
@@ -197,6 +199,10 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     machines.run(5000)
     look(machines)
     assert asked(client) == []
+    # Then any plan is believed, even one of an earlier term.
+    router = machines.hosts[0].node.router
+    router.told(7, 0, [B])
+    assert router.plan == B
 
 
 def test_when_two_nodes_make_a_plan_all_believe_the_same_one():
@@ -494,7 +500,8 @@ def test_a_machine_that_is_drained_gets_nobody_and_sends_its_players_elsewhere(m
     machines.run(5000)
     east.node.peers.publish(DRAINING)
     machines.run(1500)
-    east.node.router.send_away(east.node.residents.by_id[client.id])
+    for _ in range(2):
+        east.node.router.send_away(east.node.residents.by_id[client.id])
     assert asked(client) == [A]
     there = follow(machines, client, A)
     machines.run(5000)

@@ -153,10 +153,10 @@ class Router(Placement, Sole):
             self.try_again(resident)
 
     def send_away(self, resident: Resident) -> None:
-        """Ask a client to go to any other machine, because this node is drained; only once, when
-        nothing of its player is under way."""
+        """Ask a client to go to any other machine, because this node is drained, when nothing of
+        its player is under way; only once, unless that machine takes no players any more."""
         to = self.another()
-        if to is not None and not self._asked.get(resident.id):
+        if to is not None and self._asked.get(resident.id) not in self.takes:
             self._ask(resident, to)
 
     def _ask(self, resident: Resident, to: str) -> bool:

@@ -511,6 +511,21 @@ def test_a_machine_that_is_drained_gets_nobody_and_sends_its_players_elsewhere(m
     assert told(machines) == {A}
 
 
+def test_a_client_that_was_asked_to_go_to_a_machine_that_is_drained_too_is_asked_again():
+    machines = world(A, B, C)
+    client = stand(machines, "W", EAST)
+    machines.run(5000)
+    [first, *others] = machines.hosts
+    for drained in (first, None):
+        if drained is None:
+            [drained] = [host for host in others if host.node.router.here == asked(client)[0]]
+        drained.node.peers.publish(DRAINING)
+        machines.run(1500)
+        for _ in range(2):
+            first.node.router.send_away(first.node.residents.by_id[client.id])
+    assert sorted(asked(client)) == [B, C]
+
+
 def test_a_walk_that_nobody_has_asked_for_is_not_believed(machines):
     west, _ = machines.hosts
     client = stand(machines, "W", (-40_000, 0), host=west)

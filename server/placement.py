@@ -68,8 +68,8 @@ class Placement:
             self.move(resident, to)
 
     def look_after(self, resident: Resident) -> None:
-        """Do so if the player has walked well into another district: for calls every few
-        seconds."""
+        """Move a player that has a screen, if it has walked well into another district. This should
+        be called every few seconds."""
         column, row = resident.square
         if all(self.elsewhere((column + c, row + r), resident.id) is not None for c, r in BESIDE):
             self.place(resident)

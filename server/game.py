@@ -190,9 +190,10 @@ class Part:
         else may have taken the thing by then. The same thing can be touched again once the player
         has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
         passes the player to another one. What the player itself changes (`me.change`, or `me.take`
-        with `then`) it does not touch by that: it must come again. While 16 calls about the player
-        are waiting, it is tried again every second. Computer players, and players whose connection
-        is lost, touch nothing.
+        with `then`) it does not touch by that: it must come again. If that lies out of its reach,
+        it touches it as soon as it comes within reach. While 16 calls about the player are waiting,
+        it is tried again every second. Computer players, and players whose connection is lost,
+        touch nothing.
         """
 
     def on_meet(self, me: Any, other: Seen) -> None:

@@ -183,7 +183,9 @@ class Me(Known):
         taken = bool(play.items.take(thing, some, points, names))
         for one in some if taken else ():
             if isinstance(one, Thing) and one.id == thing.id and not one.after:
-                self._made(one)
+                # What it has pushed out of its reach it can touch there.
+                if one.tile == thing.tile or self.near(one.tile, type(one).reach):
+                    self._made(one)
         return taken
 
     def leave(self, *things: Thing) -> None:

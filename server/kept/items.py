@@ -210,13 +210,14 @@ class Items:
 
     def tell(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
         """Publish which things lie somewhere now, and which do not any more."""
+        # A thing that goes from one square to another comes first: it is never nowhere.
         news: dict[Square, tuple[list[Any], list[Any]]] = {}
-        for thing in gone:
-            news.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
         for one in there:
             if isinstance(one, Thing) and not one.after:
                 square = self.square(one)
                 news.setdefault(square, ([], []))[0].append(self._row(square, one))
+        for thing in gone:
+            news.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
         for square, (come, away) in news.items():
             # This many of the largest ones fit one message.
             for at in range(0, max(len(come), 1), AT_ONCE):

@@ -67,7 +67,7 @@ class Touches:
         self._there: dict[Square, list[_Near]] = {}
         #: Resident -> when it comes near to something next, and what that is.
         self._next: dict[Resident, tuple[int, list[_Near]]] = {}
-        #: Resident -> id -> version of what it has touched, or made itself, and is still near.
+        #: Resident -> id -> version of what it has touched, or then made itself, and is still near.
         #: Versions of a thing only grow.
         self._touched: dict[Resident, dict[str, int]] = {}
         self._due = Agenda(loop, self._come)
@@ -85,9 +85,12 @@ class Touches:
         self._plan(resident, resident.track, now)
 
     def made(self, resident: Resident, id: str, version: int) -> None:
-        """Note that a resident itself has made this version of a thing, before that lies there. So
-        a hook that changes what is touched is not called again by its own change."""
-        self._touched.setdefault(resident, {})[id] = version
+        """Note that a resident itself has made this version of a thing. If it has touched the thing
+        and is still near, it does not touch this version: so a hook that changes what is touched is
+        not called again by its own change."""
+        touched = self._touched.get(resident)
+        if touched is not None and id in touched:
+            touched[id] = version
 
     def _settle(self, resident: Resident, until: int) -> None:
         """Touch all that a resident has come near to on its track by a time."""
@@ -103,6 +106,9 @@ class Touches:
                 there = heard is not None and heard.things.get(thing.id) == thing
                 if there and _is_within(x - at_x, y - at_y, reach + ROUNDED):
                     touched = self._touched.setdefault(resident, {})
+                    # It may have lain there before `made` was told of it.
+                    if thing.version <= touched.get(thing.id, -1):
+                        continue
                     touched[thing.id] = thing.version
                     if not self._on_touch(resident, square, thing):
                         touched.pop(thing.id, None)
@@ -126,10 +132,11 @@ class Touches:
         for one in beside:
             _square, thing, at_x, at_y, reach = one
             away_x, away_y = x - at_x, y - at_y
-            if touched is not None and thing.version <= touched.get(thing.id, -1):
-                if _is_within(away_x, away_y, reach + LEFT):
-                    still = still or {}
-                    still[thing.id] = touched[thing.id]
+            known = -1 if touched is None else touched.get(thing.id, -1)
+            if known >= 0 and _is_within(away_x, away_y, reach + LEFT):
+                still = still or {}
+                still[thing.id] = known
+                if thing.version <= known:
                     continue
             ms = _comes_within(away_x, away_y, dx, dy, lasts, reach)
             if ms < soonest:

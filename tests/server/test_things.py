@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from functools import partial
 
 import gevent
 import gevent.event
@@ -176,13 +177,29 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
     assert isinstance(game.touched[2][2], Egg)
 
 
-def test_a_player_does_not_touch_what_it_has_changed_itself_until_it_comes_again(orchard):
-    class Painted(Orchard):
-        def on_touch(self, me, thing):
-            self.touched.append((self.node.loop.now(), me.id, thing))
-            if len(self.touched) < 9:
-                me.change(thing, lambda now: now.again(colour=now.colour % 7 + 1))
+def calls_later(harness):
+    """Call hooks at the end of the turn, as greenlets do, and not within what causes them."""
+    loop = harness.loop
+    harness.node.play.lines._spawn = lambda run, *it: loop.soon(partial(run, *it))
 
+
+class Painted(Orchard):
+    """An apple that is touched gets another colour, up to eight times."""
+
+    def on_touch(self, me, thing):
+        self.touched.append((self.node.loop.now(), me.id, thing))
+        if len(self.touched) < 9:
+            self.paint(me, thing)
+
+    def paint(self, me, thing):
+        me.change(thing, lambda now: now.again(colour=now.colour % 7 + 1))
+
+    @action(rate=10, burst=20)
+    def brush(self, me):
+        self.paint(me, next(one for one in self.things_in((0, 0)) if one.tile == (5, 0)))
+
+
+def test_a_player_does_not_touch_what_it_has_changed_itself_until_it_comes_again(orchard):
     harness = orchard(play=Painted)
     game = harness.game_of()
     client = at(harness, "a", (2, 0))
@@ -223,6 +240,68 @@ def test_what_one_player_changes_is_touched_again_by_another_beside_it(orchard):
     clients[0].send(35, "paint", [])
     harness.run(1000)
     assert [(who, thing.colour) for _, who, thing in game.touched[2:]] == [("b", 3)]
+
+
+def test_a_player_does_not_touch_what_it_has_changed_itself_while_the_broker_is_away(orchard):
+    harness = orchard(play=Painted)
+    game = harness.game_of()
+    client = at(harness, "a", (2, 0))
+    calls_later(harness)
+    # The node hears nothing from the broker: it applies what it publishes at once.
+    harness.hosts[0].broker.fail()
+    client.walk(1, 0)
+    harness.run(1000)
+    assert [thing.colour for *_, thing in game.touched] == [1]
+
+
+def test_a_player_touches_what_it_has_changed_from_afar_when_it_comes_there(orchard):
+    harness = orchard(play=Painted)
+    game = harness.game_of()
+    client = at(harness, "a", (3, 0))
+    assert asks(harness, client, ["brush"]) == [] and lying(client)["Apple:0:0:0"][5] == 2
+    assert game.touched == []
+    client.go(*middle((5, 0)))
+    harness.run(1000)
+    assert [thing.colour for *_, thing in game.touched] == [2]
+
+
+def test_what_a_player_puts_on_another_tile_is_touched_once_it_is_out_of_reach(orchard):
+    class Pushed(Orchard):
+        def on_touch(self, me, thing):
+            self.touched.append((self.node.loop.now(), me.id, thing))
+            me.take(thing, [thing.again((thing.tile[0] + 1, 0))])
+
+    harness = orchard(play=Pushed)
+    game = harness.game_of()
+    client = at(harness, "a", (2, 0))
+    began = harness.loop.now()
+    client.walk(1, 0)
+    harness.run(1500)
+    # It pushes the apple by a tile whenever it has come one tile farther.
+    assert [thing.tile for *_, thing in game.touched] == [(column, 0) for column in range(5, 11)]
+    gone = [when - began for when, *_ in game.touched]
+    assert all(abs(ms - (2 + n) * UNIT * 1000 / SPEED) <= 2 for n, ms in enumerate(gone))
+
+
+def test_what_a_player_puts_beside_itself_is_not_touched_across_the_border_of_a_square(orchard):
+    class Hops(Orchard):
+        def plant(self, cell):
+            return [Apple((15, 0))] if cell == (0, 0) else []
+
+        def on_touch(self, me, thing):
+            self.touched.append((self.node.loop.now(), me.id, thing))
+            if len(self.touched) < 9:
+                me.take(thing, [thing.again((31 - thing.tile[0], 0))])
+
+    harness = orchard(play=Hops)
+    game = harness.game_of()
+    client = at(harness, "a", (12, 0))
+    calls_later(harness)
+    client.go(16 * UNIT, UNIT // 2)
+    harness.run(2000)
+    # The apple hops out of reach, over the border, and then from beside the player back again.
+    assert [thing.tile for *_, thing in game.touched] == [(15, 0), (16, 0)]
+    assert lying(client)["Apple:0:0:0"][2] == game.touched[1][2].version + 1
 
 
 def test_a_thing_that_appears_beside_a_player_is_touched(orchard):

@@ -20,7 +20,7 @@ from flatlands.world.grid import Square
 #: player that walks back and forth across a line is not moved back and forth.
 BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
 
-#: The number of turns in which all players are looked at.
+#: The most turns in which all players are looked at.
 TURNS: Final = 60
 
 
@@ -36,16 +36,16 @@ class Placement:
         self._within = within
         self._residents = residents
         self._loop = loop
-        self._looks = Agenda(loop, lambda resident, _due: self.place(resident))
+        #: Players that could not be moved, until they are looked at again.
+        self._again = Agenda(loop, lambda resident, _due: self.place(resident))
 
     def learn(self, plan: "Plan | None", takes: Set[Any]) -> None:
         """Follow a plan and the slots that take players: look at all players if either is new."""
         if (plan, takes) != (self.plan, self.takes):
             self.plan, self.takes = plan, takes
-            now, pause = self._loop.now(), self._within // TURNS
-            for number, resident in enumerate(self._residents.by_id.values()):
-                if resident not in self._looks:
-                    self._looks.put(resident, now + number % TURNS * pause)
+            residents = list(self._residents.by_id.values())
+            at_once = len(residents) // TURNS + 1
+            self._loop.in_turns(residents, at_once, self._within // TURNS, self.place)
 
     def elsewhere(self, square: Square, id: int) -> Any:
         """Return the other slot that serves a player in a square and takes it, or None."""
@@ -80,4 +80,4 @@ class Placement:
 
     def try_again(self, resident: Resident) -> None:
         """Place a player later, since it could not be moved just now."""
-        self._looks.put(resident, self._loop.now() + self._within)
+        self._again.put(resident, self._loop.now() + self._within)

@@ -444,7 +444,7 @@ def test_a_new_plan_is_followed_in_turns_within_three_seconds(machine, monkeypat
         passed.append([clients.index(sock.client) for _, _, sock in machine.under_way])
         machine.arrive()
         machine.run(FOLLOWED_WITHIN // 3)
-    assert passed == [[0, 3], [1, 4], [2]]
+    assert passed == [[0, 1], [2, 3], [4]]
     assert {whose(machine, client) for client in clients} == {machine.hosts[1]}
 
 

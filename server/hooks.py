@@ -86,13 +86,13 @@ class Hook:
             arguments[0].refuse(error)
             return
         self._loop.stats["hooks_failed"] += 1
-        if isinstance(error, Away):
-            # The log says already why.
-            self._refuse(arguments, Refused("store", AWAY, None))
-            return
-        if self._new(error, begun):
+        # If the store does not answer, the log says already why.
+        if type(error) is not Away and self._new(error, begun):
             log.exception("%s of the game failed", self.name)
-        self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+        if isinstance(error, Away):
+            self._refuse(arguments, Refused("store", AWAY, None))
+        else:
+            self._refuse(arguments, Refused("failed", "the game has a fault there", None))
 
     def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
         """Tell the asker, the first argument, if the method may wait, and is about somebody."""

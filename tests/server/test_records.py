@@ -22,6 +22,7 @@ from flatlands import (
     text,
 )
 from flatlands.server import play
+from flatlands.server.hooks import Hook
 from flatlands.server.kept.upkeep import GROW_EVERY, SWEEP_EVERY
 from flatlands.server.play import one_at_a_time
 from flatlands.testkit import World
@@ -201,7 +202,9 @@ def test_a_thing_that_is_gone_adds_no_record():
         me.take(prize, [Other("x")])
 
 
-def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_alone(world):
+def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_alone(
+    world, caplog
+):
     game = world.game(0)
     game.best.add(Run("course", ms=3))
 
@@ -219,9 +222,16 @@ def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_
     with pytest.raises(Away):
         game.best.change("course", lambda run: Run("course"))
     assert other.game(0).best.read("course").ms == 5
+    # A hook that fails by that is in the log, and one that fails by the store is not once more.
+    hook = Hook(game.node.loop, "on_join", lambda: game.best.read("course"), waits=True)
+    hook()
+    assert "on_join of the game failed" in caplog.text and "a newer version" in caplog.text
     game.node.keeper.store = Broken()
     with pytest.raises(Away):
         game.best.read("course")
+    caplog.clear()
+    hook()
+    assert "on_join" not in caplog.text
 
 
 def test_a_name_that_an_operator_clears_is_cleared_in_records(world):

@@ -6,8 +6,9 @@
 # make test-outside  what needs a wheel, another browser or an operator's recipe
 # make again TEST=...  one test, TIMES=... times: whether it ever fails
 # make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core
-# make simulate  random worlds of several nodes in which everything goes wrong, for a minute:
-#             SECONDS=... for longer, FIRST=... from a seed on, SEED=... plays one of them again
+# make simulate  random worlds of several nodes in which everything goes wrong, for a minute, with the
+#             bare game of the tests and beside it with Flatlands: SECONDS=... for longer, FIRST=...
+#             from a seed on, SEED=... plays those of one seed again
 # make fuzz   bytes and messages that no honest client sends, for a minute: SECONDS=..., SEED=...
 # make mutants  small faults in the server, COUNT=... of them, and which ones the tests find: SEED=...
 # make chaos  faults under a swarm, one after the other, and a soak: what is promised, and what came of it
@@ -136,12 +137,16 @@ again: .venv/testable
 runs: .venv/testable
 	@$(BIN)/python -m tests.runs --times $(TIMES) $(if $(BUSY),--busy)
 
-simulate: .venv/testable
-	@$(BIN)/python -m tests.simulate --seconds $(SECONDS) \
-	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+# The modules that play the bare game, and those of each game that has one: two at the same time.
+of_games = tests.$(1) $(subst /,.,$(basename $(wildcard games/*/tests/$(1).py)))
+SEARCHES = $(call of_games,simulate) $(call of_games,fuzz)
 
-fuzz: .venv/testable
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) \
+simulate fuzz: .venv/testable
+	@$(MAKE) --no-print-directory --jobs 2 $(call of_games,$@)
+
+.PHONY: $(SEARCHES)
+$(SEARCHES):
+	@$(BIN)/python -m $@ --seconds $(SECONDS) \
 	  $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
 
 # It takes hours. UNTIL=in-process tries only the tests that start no other program; with JSON=a file
@@ -189,7 +194,8 @@ autobahn: .venv/testable
 
 # The golden vectors that Python and the browser are held to: only after a change of the rules.
 vectors: .venv/testable
-	@$(BIN)/python -m tests.vectors.make
+	@set -e; for module in $(patsubst tests.vectors,tests.vectors.make,$(call of_games,vectors)); do \
+	  $(BIN)/python -m $$module; done
 
 # The versions of all packages, also of those that only packages need: two deploys of one commit are
 # the same. After a change of requirements*.txt. redis needs one more on the Python of Debian 12.

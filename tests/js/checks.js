@@ -1,14 +1,11 @@
 // What the golden vectors hold the page's modules to. Each check takes the vectors of its name and
 // returns those that are wrong.
 
-import { placeAt, wayOf } from '../../games/flatlands/echoes/page/echoes.js';
-import { Landmarks } from '../../games/flatlands/page/landmarks.js';
 import { decode, encode } from '../../static/msgpack.js';
 import { Replica } from '../../static/replica.js';
 import { Terrain } from '../../static/terrain.js';
 import { leg, positionAt } from '../../static/track.js';
 import { Walk } from '../../static/walk.js';
-import { standingIn } from './standing.js';
 
 const ground = new Terrain(2013);
 const blocked = (col, row) => ground.blocked(col, row);
@@ -23,35 +20,6 @@ export function terrain(vectors) {
     const got = layers.map((layer) => layer.reduce((sum, value, i) => sum + value * (i + 1), 0));
     return !same(got, sums)
       || first.some((tile, i) => !same(layers.map((layer) => layer[i]), tile));
-  });
-}
-
-export function landmarks(vectors) {
-  return vectors.filter(({ seed, part, tile, name }) => {
-    const mark = new Landmarks(new Terrain(seed)).of(...part);
-    return !same([mark && [mark.x, mark.y], mark && mark.name], [tile, name]);
-  });
-}
-
-export function posts(vectors) {
-  return vectors.filter(({ seed, cell, courses }) => {
-    const land = new Landmarks(new Terrain(seed)), post = land.post(...cell);
-    const got = [null, null, null, null];
-    for (const { from, to, side } of post === null ? [] : land.courses(post)) {
-      got[side] = [[from.x, from.y], [to.x, to.y]];
-    }
-    return !same(got, courses);
-  });
-}
-
-/** Runs, as they are kept: an echo is never more than a tenth of a tile from where the run was. */
-export function runs(vectors) {
-  return vectors.filter(({ post: [x, y], text, points }) => {
-    const way = wayOf(text, { x, y, i: 0, j: 0 });
-    return way[0][0] !== 0 || way.at(-1)[0] !== points.at(-1)[0] || points.some(([ms, px, py]) => {
-      const at = placeAt(way, ms);
-      return Math.max(Math.abs(at.x - px / 1024), Math.abs(at.y - py / 1024)) > 0.1;
-    });
   });
 }
 
@@ -111,9 +79,4 @@ export function replica(vectors) {
         player.square, player.look, player.pace, Object.values(player.values)]);
     return !same(got, players);
   });
-}
-
-export function standing(vectors) {
-  return vectors.filter(({ seed, chunk, standing: expected }) =>
-    !same(standingIn(seed, ...chunk), expected));
 }

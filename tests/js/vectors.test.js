@@ -4,8 +4,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { NOUNS } from '../../games/flatlands/page/landmarks.js';
-import { PROPS } from '../../games/flatlands/page/view/props.js';
 import * as checks from './checks.js';
 
 const load = (name) => JSON.parse(
@@ -18,9 +16,3 @@ for (const [name, check] of Object.entries(checks)) {
     assert.deepEqual(check(vectors), []);
   });
 }
-
-test('every thing that is not a landmark stands somewhere', () => {
-  const seen = new Set(load('standing').flatMap(({ standing }) => standing.map(([, , name]) => name)));
-  const names = PROPS.map(({ name }) => name).filter((name) => !(name.replace(/\d$/, '') in NOUNS));
-  assert.deepEqual(names.filter((name) => !seen.has(name)), []);
-});

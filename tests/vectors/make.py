@@ -1,27 +1,20 @@
 """Makes the golden vectors: `make vectors`, or `python -m tests.vectors.make`.
 
-The tests of Python and those of the page, in node and in Chromium (tests/js/checks.js), read the
-same files, so that a change on either side is noticed. The trees and other props are made
-by the page's own code, since Python has none for them.
+The tests of Python and those of pages (tests/js/checks.js) read the same files, so that a change on
+either side is noticed. What a game has on both sides, its own tests make.
 """
 
 import json
 import random
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgpack
 
-from flatlands.games.flatlands.echoes.run import packed
-from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
-from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.model import RECORD, SKETCH, WIDE, Model
-from flatlands.server.things import middle_of
 from flatlands.world.sketches import join
-from flatlands.world.terrain import CELL, CHUNK, LIMIT, Terrain
+from flatlands.world.terrain import CHUNK, LIMIT, Terrain
 from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Goal, Heading, leg
 
 HERE = Path(__file__).parent
@@ -68,33 +61,6 @@ def terrain() -> list[dict[str, Any]]:
     return vectors
 
 
-def landmarks() -> list[dict[str, Any]]:
-    """Return tile and name of the landmark, or None, of some parts of the world."""
-    far = LIMIT // PART
-    parts = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
-    parts += [(4000, -7000), (far - 1, -far), (far, far), (far + 1, 0)]
-    worlds = [(seed, Landmarks(Terrain(seed))) for seed in SEEDS]
-    return [
-        {"seed": seed, "part": part, "tile": marks.of(*part), "name": marks.name(*part)}
-        for seed, marks in worlds
-        for part in parts
-    ]
-
-
-def posts() -> list[dict[str, Any]]:
-    """Return the courses of some cells, one for each side: the tiles of two signposts, or None."""
-    far = LIMIT // CELL
-    cells = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
-    cells += [(4000, -7000), (far - 1, -far), (far, far), (-far - 1, 0)]
-    vectors = []
-    for seed in SEEDS:
-        land = Posts(Terrain(seed))
-        for cell in cells:
-            courses = [land.course(cell, side) for side in range(len(SIDES))]
-            vectors.append({"seed": seed, "cell": cell, "courses": courses})
-    return vectors
-
-
 def walks() -> list[dict[str, Any]]:
     """Return walks leg by leg, with positions on the way. Every second one begins far away."""
     chance = random.Random(1)
@@ -128,26 +94,6 @@ def walks() -> list[dict[str, Any]]:
         kind = "heading" if isinstance(intent, Heading) else "goal"
         wanted = {kind: [intent.x, intent.y]}
         vectors.append({"start": start, "intent": wanted, "pace": pace, "legs": legs})
-    return vectors
-
-
-def runs() -> list[dict[str, Any]]:
-    """Return runs from a signpost as they are kept, and where they were at some times: [ms, x, y],
-    in units."""
-    chance = random.Random(3)
-    vectors = []
-    while len(vectors) < 30:
-        post = [chance.randint(-(10**6), 10**6) for _ in range(2)]
-        t, x, y = chance.randrange(10**6), *[at * UNIT + chance.randint(-4000, 4000) for at in post]
-        begun, way = t, [(t, x, y)]
-        while t < begun + 15_000:
-            lasts = chance.randint(100, 3000)
-            dx, dy = [chance.choice((-5, 0, 5)) * lasts for _ in range(2)]
-            t, x, y = t + lasts, x + dx, y + dy
-            way.append((t, x, y))
-        text = packed(way, middle_of(tuple(post)))
-        points = [[at - begun, x, y] for at, x, y in way]
-        vectors.append({"post": post, "text": text, "points": points})
     return vectors
 
 
@@ -282,36 +228,22 @@ def replica() -> list[dict[str, Any]]:
     return vectors
 
 
-def standing() -> Any:
-    """Return what stands on the tiles of some chunks: [x, y, name, feet] of each prop."""
-    node = shutil.which("node")
-    if node is None:
-        raise SystemExit("The vectors of what stands where need Node.js: see tests/need.sh.")
-    script = "import('./tests/js/standing.js').then((m) => console.log(JSON.stringify(m.make())))"
-    command = [node, "--import", "./tests/js/modules.js", "--eval", script]
-    made = subprocess.run(command, cwd=HERE.parent.parent, check=True, stdout=subprocess.PIPE)
-    return json.loads(made.stdout)
-
-
 #: Name of a file -> the function that makes its content.
 VECTORS: dict[str, Callable[[], Any]] = {
     "terrain": terrain,
-    "landmarks": landmarks,
-    "posts": posts,
-    "runs": runs,
     "track": walks,
     "msgpack": codec,
     "replica": replica,
-    "standing": standing,
 }
 
 
-def main() -> None:
-    for name, make in VECTORS.items():
+def main(vectors: dict[str, Callable[[], Any]]) -> None:
+    """Write the files of some vectors."""
+    for name, make in vectors.items():
         path = HERE / f"{name}.json"
         path.write_text(json.dumps(make(), separators=(",", ":")) + "\n")
         print(f"{path.name}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main()
+    main(VECTORS)

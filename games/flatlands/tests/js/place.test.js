@@ -8,7 +8,7 @@ import { advanceScene } from '../../page/scene.js';
 import { GRASS, PLAZA, SAND, Terrain, WATER, WOOD } from '../../../../static/terrain.js';
 import { canvas, draw } from '../../../../tests/js/drawing.js';
 import { among } from './people.js';
-import { standingIn } from '../../../../tests/js/standing.js';
+import { standingIn } from './standing.js';
 
 draw();
 const VIEW = '../../page/view/';

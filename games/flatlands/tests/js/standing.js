@@ -1,10 +1,10 @@
-// What stands where, around the plaza of one world, in its other regions, and among the rocks of another: tests/vectors/make.py
-// keeps what this prints as standing.json.
+// What stands where, around the plaza of one world, in its other regions, and among the rocks of
+// another: ../vectors.py keeps it as standing.json.
 
-import { CHUNK, Terrain } from '../../static/terrain.js';
-import { standingOn } from '../../games/flatlands/page/view/standing.js';
-import { PROPS } from '../../games/flatlands/page/view/props.js';
-import { Window } from '../../games/flatlands/page/view/window.js';
+import { CHUNK, Terrain } from '../../../../static/terrain.js';
+import { standingOn } from '../../page/view/standing.js';
+import { PROPS } from '../../page/view/props.js';
+import { Window } from '../../page/view/window.js';
 
 const PIECES = [[2013, -3, -3, 6], [7, 16, -28, 4], [2013, 12, 0, 3], [2013, -3, 12, 4],
   [2013, 5, -17, 3], [2013, -19, 10, 3], [2013, 8, 8, 3]];      // seed, first chunk, chunks a side

@@ -9,18 +9,13 @@ import msgpack
 import pytest
 
 from flatlands import model, wire
-from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
-from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.gems.gems import Gem
-from flatlands.games.flatlands.twins import twins
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
-from flatlands.server.kept import items, reach, upkeep
+from flatlands.server.kept import items, upkeep
 from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
-from flatlands.server.things import declare
 from flatlands.server.websocket import frames
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
@@ -32,14 +27,8 @@ from tests.server.client_frames import client_frame
 ROOT = Path(__file__).parents[2]
 
 
-#: The page that says what Flatlands adds.
-GAME = ROOT / "games" / "flatlands" / "protocol.md"
-
-
 def section(which):
-    """Return the text of a section: of docs/protocol.md by its number, of GAME by its name."""
-    if isinstance(which, str):
-        return GAME.read_text().split(f"## {which}\n")[1].split("\n## ")[0]
+    """Return the text of the section of docs/protocol.md with a number."""
     text = (ROOT / "docs" / "protocol.md").read_text()
     return text.split(f"## {which}.")[1].split(f"## {which + 1}.")[0]
 
@@ -58,16 +47,6 @@ def names(row):
 def often(rate):
     each = f"{rate.rate:g}/s" if rate.rate >= 1 else f"1 in {1 / rate.rate:g} s"
     return f"{each}, {rate.burst:g} at once"
-
-
-def test_the_table_of_what_a_client_asks():
-    rows = re.findall(
-        r"^\| (\w+) \| ([\w, ]*?) ?\| ([^|]*) \|", section("What a client asks"), re.M
-    )
-    actions = {name: action for part in Game.parts for name, action in part.actions.items()}
-    assert {name: (fields, rate) for name, fields, rate in rows if name in actions} == {
-        name: (names(action.row), often(action.rate)) for name, action in actions.items()
-    }
 
 
 def test_the_table_of_what_a_client_sends():
@@ -106,17 +85,6 @@ def test_the_table_of_events():
         number: ", ".join(kind.make._fields[1:]) for number, kind in peer_protocol.EVENTS.items()
     }
     assert {int(cells[0]): cells[2] for cells in table(4)} == rows
-
-
-@pytest.mark.parametrize("which", ["events", "things"])
-def test_the_tables_of_what_flatlands_adds(which):
-    """By their names: a page learns their numbers when it is welcomed."""
-    rows = dict(re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", section(which.title()), re.M))
-    kinds = [declare(kind) for part in Game.parts for kind in getattr(part, which)]
-    assert len(kinds) > 1
-    assert {name: fields for name, fields in rows.items() if name != "name"} == {
-        kind.make.__name__.lower(): ", ".join(kind.make._fields[1:]) for kind in kinds
-    }
 
 
 def test_the_items_of_a_batch():
@@ -242,15 +210,6 @@ NUMBERS = {
         f"Tokens are valid for {tokens.VALID_FOR // 86400} days",
         f"happens more than {session.PATIENCE.burst:g} times ({session.PATIENCE.rate:g} are",
     ],
-    "flatlands": [
-        f"comes within {Gem.reach:g} tiles of it",
-        f"each within {twins.ON} tiles of the middle of another stone",
-        f"gets it from within {twins.Half.reach} tiles",
-        f"within {twins.NEAR} tiles of the gem",
-        f"said again every {seconds(twins.TELL_EVERY)} as long",
-        f"a moment of the last {reach.AGO} ms",
-        f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}.",
-    ],
     "nodes": [
         f"due {items.LEFT_WITHIN // 60_000} minutes after it was taken",
         f"{seconds(items.LOOK_AFTER)} after a thing",
@@ -283,7 +242,7 @@ NUMBERS = {
     ("name", "sentence"), [(page, said) for page, some in NUMBERS.items() for said in some]
 )
 def test_numbers_on_the_pages_are_those_of_the_source(name, sentence):
-    text = (GAME if name == "flatlands" else ROOT / "docs" / f"{name}.md").read_text()
+    text = (ROOT / "docs" / f"{name}.md").read_text()
     assert sentence in " ".join(text.split())
 
 
@@ -293,15 +252,14 @@ def page():
         yield int(code), set(re.findall(r"`(\w+)`", errors))
 
 
-def calls(name):
-    """Yield (path, arguments, keywords) of each call in server/ or games/ of a function or method
-    of that name."""
-    for path in sorted([*(ROOT / "server").rglob("*.py"), *(ROOT / "games").rglob("*.py")]):
+def calls(name, folder=ROOT / "server"):
+    """Yield (arguments, keywords) of each call in a folder of a function or method of that name."""
+    for path in sorted(folder.rglob("*.py")):
         for found in ast.walk(ast.parse(path.read_text())):
             if isinstance(found, ast.Call):
                 called = getattr(found.func, "id", getattr(found.func, "attr", None))
                 if called == name:
-                    yield path, found.args, {word.arg: word.value for word in found.keywords}
+                    yield found.args, {word.arg: word.value for word in found.keywords}
 
 
 def codes(node):
@@ -317,13 +275,11 @@ def codes(node):
     return set()
 
 
-def refusals():
-    """Yield (error code, close codes) of each Refused in the source, None being no close at all."""
-    for path, arguments, words in calls("Refused"):
+def refusals(folder=ROOT / "server", always=protocol.POLICY):
+    """Yield (error code, close codes) of each Refused in a folder, None being no close at all."""
+    for arguments, words in calls("Refused", folder):
         close = words.get("close", arguments[2] if len(arguments) > 2 else None)
         assert isinstance(arguments[0], ast.Constant), "an error code is written where it is sent"
-        # A refusal by a game never closes the connection.
-        always = None if "games" in path.parts else protocol.POLICY
         yield arguments[0].value, {always} if close is None else codes(close)
 
 
@@ -335,7 +291,7 @@ def test_the_error_codes_of_the_page_are_those_of_the_source():
 
 def test_the_close_codes_of_the_page_are_those_of_the_source():
     sent = {close for _, closes in refusals() for close in closes if close}
-    for _, arguments, _ in calls("close"):
+    for arguments, _ in calls("close"):
         sent |= codes(arguments[0]) if arguments else set()
     # Violations of RFC 6455 are found while frames are read; a client's own goodbye is repeated.
     sent |= {frames.PROTOCOL_ERROR, frames.INVALID_DATA, frames.TOO_BIG, frames.NORMAL}
@@ -344,8 +300,5 @@ def test_the_close_codes_of_the_page_are_those_of_the_source():
 
 def test_only_what_comes_too_fast_or_cannot_be_done_now_leaves_the_connection_open():
     open_ones = {code for code, closes in refusals() if None in closes}
-    expected = (
-        "flood fields walk game failed crowded muted missed far cairn store name landmark say key "
-        "keys most room full twin ember race garden"
-    )
+    expected = "flood fields walk game failed crowded muted full store name say key keys most room"
     assert open_ones == set(expected.split())

@@ -1,0 +1,69 @@
+"""Tables and numbers of protocol.md, the page of what Flatlands adds, agree with the source."""
+
+import re
+
+import pytest
+
+from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
+from flatlands.games.flatlands.game import Game
+from flatlands.games.flatlands.gems.gems import Gem
+from flatlands.games.flatlands.twins import twins
+from flatlands.server.kept import reach
+from flatlands.server.things import declare
+from tests.processes import ROOT
+from tests.server.test_protocol_page import names, often, refusals, seconds
+
+FOLDER = ROOT / "games" / "flatlands"
+PAGE = (FOLDER / "protocol.md").read_text()
+
+
+def section(name):
+    """Return the text of a section of the page."""
+    return PAGE.split(f"## {name}\n")[1].split("\n## ")[0]
+
+
+def test_the_table_of_what_a_client_asks():
+    rows = re.findall(
+        r"^\| (\w+) \| ([\w, ]*?) ?\| ([^|]*) \|", section("What a client asks"), re.M
+    )
+    actions = {name: action for part in Game.parts for name, action in part.actions.items()}
+    assert {name: (fields, rate) for name, fields, rate in rows if name in actions} == {
+        name: (names(action.row), often(action.rate)) for name, action in actions.items()
+    }
+
+
+@pytest.mark.parametrize("which", ["events", "things"])
+def test_the_tables_of_what_flatlands_adds(which):
+    """By their names: a page learns their numbers when it is welcomed."""
+    rows = dict(re.findall(r"^\| (\w+) \| ([\w, ]+) \|$", section(which.title()), re.M))
+    kinds = [declare(kind) for part in Game.parts for kind in getattr(part, which)]
+    assert len(kinds) > 1
+    assert {name: fields for name, fields in rows.items() if name != "name"} == {
+        kind.make.__name__.lower(): ", ".join(kind.make._fields[1:]) for kind in kinds
+    }
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"comes within {Gem.reach:g} tiles of it",
+        f"each within {twins.ON} tiles of the middle of another stone",
+        f"gets it from within {twins.Half.reach} tiles",
+        f"within {twins.NEAR} tiles of the gem",
+        f"said again every {seconds(twins.TELL_EVERY)} as long",
+        f"a moment of the last {reach.AGO} ms",
+        f"within {Cairn.reach:g} tiles, and a cairn has at most {STONES}.",
+    ],
+)
+def test_numbers_on_the_page_are_those_of_the_source(sentence):
+    assert sentence in " ".join(PAGE.split())
+
+
+def test_the_error_codes_of_the_page_are_those_of_the_source():
+    found = list(refusals(FOLDER, None))
+    assert {codes == {None} for _, codes in found} == {True}, "a game never closes a connection"
+    told = "\n".join(re.findall(r"^\|.*\|$", section("What a client asks"), re.M))
+    named = set(re.findall(r"`(\w+)`", told))
+    expected = set("missed far cairn landmark twin ember race garden".split())
+    assert expected <= {code for code, _ in found} & named
+    assert {code for code, _ in found} - expected <= {"crowded", "key", "muted", "store"}

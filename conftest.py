@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -65,8 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
         early = [name for name in compiled.MODULES if name in sys.modules]
         if early:
             pytest.exit(f"imported before the compiled ones could be used: {', '.join(early)}", 4)
-    # The fixtures of pages in a browser.
-    config.pluginmanager.import_plugin("tests.browser.pages")
+    # The fixtures of pages in a browser, and of the page of a game.
+    here = Path(__file__).parent
+    for path in (here / "tests/browser/pages.py", *here.glob("games/*/tests/browser/pages.py")):
+        name = ".".join(path.relative_to(here).with_suffix("").parts)
+        config.pluginmanager.import_plugin(name)
 
 
 def _starts(item: pytest.Item) -> bool:

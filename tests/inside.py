@@ -1,7 +1,7 @@
 """Whole servers in a thread of this process, for tests of how clients and strangers are answered.
 
-A test that needs signals, a process's own limits or log, or several workers starts one of
-tests/processes.py.
+They play the bare game unless a test names another one. A test that needs signals, a process's own
+limits or log, or several workers starts one of tests/processes.py.
 """
 
 import gzip
@@ -24,7 +24,7 @@ from flatlands.server.app import Server
 from flatlands.server.web import pages
 from flatlands.server.web.joined import join_modules
 from flatlands.stores.registry import open_store
-from tests.processes import PATIENCE, Reached
+from tests.processes import BARE, PATIENCE, Reached
 
 #: Joining and packing a page takes 0.13 s of CPU. It is done once for all servers in this process
 #: that have the same.
@@ -38,7 +38,7 @@ class Inside(Reached):
     """A server as clients reach it, in a thread with its own event loop."""
 
     def __init__(self, *options: str, **environment: str) -> None:
-        environment = {"WALKERS": "0", "DEER": "0", "STORE_URL": "none", **environment}
+        environment = {"GAME": BARE, "STORE_URL": "none", **environment}
         self._settings = settings.read(["--port", "0", *options], environment)
         self._said = io.StringIO()
         self._ready, self._over = threading.Event(), threading.Event()

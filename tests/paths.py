@@ -15,7 +15,7 @@ from flatlands.games.paint.game import Game as Paint
 from flatlands.server.messages.protocol import DO
 from flatlands.testkit.harness import Client
 from tests.processes import ROOT
-from tests.server.harness import Bare, Harness
+from tests.server.harness import Harness
 
 #: Only files in these folders count.
 COUNTED = tuple(
@@ -41,7 +41,7 @@ def counting() -> Iterator[Counter[str]]:
 
 
 def walk() -> Counter[str]:
-    harness = Harness(play=Bare)
+    harness = Harness()
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     harness.run(5100)
     known = b.model.players[a.id].seq
@@ -53,7 +53,7 @@ def walk() -> Counter[str]:
 
 
 def hello() -> Counter[str]:
-    harness = Harness(play=Bare)
+    harness = Harness()
     harness.run(5100)
     with counting() as calls:
         a = harness.client().hello("A")
@@ -63,7 +63,7 @@ def hello() -> Counter[str]:
 
 
 def token() -> Counter[str]:
-    harness = Harness(play=Bare, nodes=2, ready=True)
+    harness = Harness(nodes=2, ready=True)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     harness.run(5100)
     with counting() as calls:

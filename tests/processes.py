@@ -17,6 +17,7 @@ from typing import Any
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
 
 __all__ = [
+    "BARE",
     "PATIENCE",
     "ROOT",
     "Proxy",
@@ -26,6 +27,9 @@ __all__ = [
     "python",
     "serving",
 ]
+
+#: The path of the bare game, which servers play here unless a test wants another one.
+BARE = str(ROOT / "tests" / "bare.py")
 
 #: Seconds that a server may take to start or to stop, even on a very busy machine.
 PATIENCE = 60
@@ -62,7 +66,7 @@ class ServerProcess(Reached, Program):
 
     `module` is another module to run, and `before` are arguments before the options. `descriptors`
     is its limit of file descriptors: a number, or (the limit, how far it may raise it). `folder` is
-    where it is started. It has computer players only if the options ask for them.
+    where it is started. It plays the bare game unless the options name another one.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class ServerProcess(Reached, Program):
         super().__init__(
             [sys.executable, *own, *options],
             "the server",
-            environment={"WALKERS": "0", "DEER": "0", **environment},
+            environment={"GAME": BARE, **environment},
             prepare=limited(descriptors),
             folder=folder,
         )

@@ -19,7 +19,7 @@ from flatlands.testkit import World
 from flatlands.testkit.search import SHORT, Search
 from flatlands.testkit.simulate import plan, play, rules_of, search
 from tests.processes import ROOT, python
-from tests.simulate.test_simulate import leave_gems
+from tests.simulate.test_simulate import leave_things
 
 
 class Coin(Thing, reach=1):
@@ -274,7 +274,7 @@ def believe_no_writes(monkeypatch):
 
 FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
-    (Hunt, leave_gems, "was taken twice|has 0 points"),
+    (Hunt, leave_things, "was taken twice|has 0 points"),
     (Hunt, count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
     (Closed, lambda monkeypatch: None, "Nobody may play. .a TICKET in bot.py"),
     (Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor"),
@@ -307,13 +307,3 @@ def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, c
         told.append(capsys.readouterr().out.partition("AssertionError: ")[2])
     assert told[0] == told[1] and told[0].startswith("it is crowded\nseed: 11, ")
     assert f"Play it again: flatlands simulate {folder} --seed 11" in told[0]
-
-
-def test_a_player_that_may_leave_no_more_things_leaves_none():
-    world = World("flatlands", nodes=1)
-    ada = world.join("Ada", at=(30, 30))
-    for _ in range(3):
-        ada.do("build", "here")
-        world.run(3)
-    assert len(ada.things("Cairn")) == 1 and len(ada.errors()) == 2
-    world.check()

@@ -1,13 +1,10 @@
-"""Real pages in a real headless Chromium, on a real server in a process of its own."""
+"""Real pages in a real headless Chromium."""
 
 import os
 import shutil
 import time
 
 import pytest
-
-from tests.inside import inside
-from tests.processes import serving
 
 #: ms that a page may take for anything.
 PATIENCE = 15_000
@@ -84,31 +81,10 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def server():
-    with serving() as server:
-        yield server
-
-
 @pytest.fixture
-def alone():
-    """A server for one test, on which nobody else walks and nothing lies; it keeps what lasts."""
-    with inside("--gems", "0", "--twins", "0", STORE_URL="memory://") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def blank(browser, server):
-    """A page of the server that draws nothing."""
-    page = browser.new_page()
-    page.goto(f"{server.url}stats")
-    yield page
-    page.close()
-
-
-@pytest.fixture
-def open_page(browser, server):
+def open_page(browser, request):
     """A function that opens pages, each in its own context; none may have complained at the end.
+    One without a `url` is that of the fixture `server`.
 
     `script` runs in a page before its own scripts. What the browser says of lost connections is
     ignored for a page that is `cut_off`, and for all once the test has ended: their server may
@@ -132,7 +108,7 @@ def open_page(browser, server):
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", listen)
-        page.goto(url or server.url)
+        page.goto(url or request.getfixturevalue("server").url)
         return page
 
     yield open_one
@@ -140,19 +116,3 @@ def open_page(browser, server):
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-@pytest.fixture
-def play(open_page):
-    """A function that opens a page and joins under a name."""
-
-    def play_as(name, url=None, **options):
-        page = open_page(url, **options)
-        page.get_by_label("Your name").fill(name)
-        page.keyboard.press("Enter")
-        wait_for(page, "flatlands.state.own !== undefined")
-        # In every frame the page finds out where its player is.
-        page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
-        return page
-
-    return play_as

@@ -17,8 +17,11 @@ with packages("test"):
     from tests.fuzz import readers, servers, worlds
     from tests.fuzz.inputs import Inputs
 
-#: Target -> the function that gives it one stream, message or world; and its calls in a round.
-TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
+#: Name of a target -> the function that gives it one stream, message or world, and its calls in a
+#: round.
+Targets = dict[str, tuple[Callable[[random.Random, Inputs], None], int]]
+
+TARGETS: Targets = {
     "frames": (readers.frames, 100),
     "messages": (readers.messages, 2000),
     "servers": (servers.servers, 1000),
@@ -28,9 +31,11 @@ TARGETS: dict[str, tuple[Callable[[random.Random, Inputs], None], int]] = {
 }
 
 
-def play(name: str, seed: int, inputs: Inputs, rounds: int | None = None) -> None:
+def play(
+    name: str, seed: int, inputs: Inputs, rounds: int | None = None, targets: Targets = TARGETS
+) -> None:
     """Play the round of a seed on one target, with `rounds` calls. Raises what goes wrong."""
-    fuzz, count = TARGETS[name]
+    fuzz, count = targets[name]
     # Nodes draw their ids, and where players begin, from the process's own random numbers.
     random.seed(seed)
     chance = random.Random(f"{name} {seed}")
@@ -43,16 +48,16 @@ def counts(given: dict[str, Inputs]) -> str:
     return ", ".join(f"{name} {inputs.count:,}" for name, inputs in given.items())
 
 
-def main() -> int:
-    """Play rounds for as long as the command line says; return the exit code."""
-    chosen = parser("tests.fuzz", __doc__).parse_args()
+def main(program: str, targets: Targets) -> int:
+    """Play rounds for as long as the command line of a program says; return the exit code."""
+    chosen = parser(program, __doc__).parse_args()
     logging.disable(logging.CRITICAL)
     started, seed = time.monotonic(), 0
-    given = {name: Inputs() for name in TARGETS}
+    given = {name: Inputs() for name in targets}
     for seed in rounds(chosen, lambda _: counts(given)):
         for name, inputs in given.items():
             try:
-                play(name, seed, inputs)
+                play(name, seed, inputs, targets=targets)
             except Exception as error:
                 took = time.monotonic() - started
                 print(f"given: {counts(given)}; then, after {took:.1f} s:", flush=True)
@@ -66,4 +71,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("tests.fuzz", TARGETS))

@@ -6,11 +6,11 @@ drawn too.
 """
 
 import random
+from collections.abc import Sequence
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
-from flatlands.games.flatlands.game import Game
 from flatlands.games.paint.game import Game as Paint
 from flatlands.games.quiet.game import Game as Quiet
 from flatlands.server.actions import action
@@ -19,6 +19,7 @@ from flatlands.server.actions import text as text_from
 from flatlands.server.cells import Cells
 from flatlands.server.me import Guest, Me
 from flatlands.server.messages import protocol, texts
+from flatlands.server.messages.peer_protocol import EVENTS
 from flatlands.server.messages.protocol import (
     ACK,
     APPEAR,
@@ -36,6 +37,7 @@ from flatlands.server.messages.protocol import (
     WATCH,
     Refused,
 )
+from flatlands.server.messages.table import Row
 from flatlands.server.players.resident import Resident
 from flatlands.stores.registry import open_store
 from flatlands.world.batches import RECORD, WIDE
@@ -44,6 +46,7 @@ from flatlands.world.events import SAY as SAID
 from flatlands.world.tiles import NODE_BITS
 from flatlands.world.tiles import WRITE as WRITTEN
 from flatlands.world.track import REACH, SPEED, UNIT
+from tests.bare import Game, Options
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
@@ -76,8 +79,8 @@ _SENT = (
 )
 
 
-#: The number of a kind of events of Flatlands, and of one that does not exist.
-EMOTED, UNKNOWN = 5, 6
+#: The number of a kind of events that no game has.
+UNKNOWN = 60
 
 
 class Painter(Me):
@@ -86,8 +89,9 @@ class Painter(Me):
     team, word = number_from(0, 9), text_from(0, 10)
 
 
-class Painted(Game):
-    """Flatlands, with ground to write on and an action to ask for."""
+class Painting:
+    """What a class that inherits from this and from a game adds to the game: ground to write on, an
+    action to ask for, and values of players."""
 
     floor, me = Cells(), Painter
 
@@ -102,8 +106,8 @@ class Painted(Game):
         me.tell("spilt", reach, said)
 
 
-class Guarded(Painted):
-    """The same game, for guests who are let in."""
+class Letting:
+    """What lets guests into a game, in the same way."""
 
     def on_hello(self, guest: Guest, ticket: str) -> None:
         """Let almost all guests play, some under another name."""
@@ -114,16 +118,40 @@ class Guarded(Painted):
             guest.name, guest.owner = "Guest", ticket
 
 
-#: The games that are played, and how many times as fast as usual their players may be.
-GAMES = ((Painted, 1), (Guarded, 1), (Paint, 1.5), (Quiet, 1))
+class Painted(Painting, Game):
+    """The bare game with all that."""
+
+
+class Guarded(Letting, Painted):
+    """The same game, for guests who are let in."""
+
+
+class Played(NamedTuple):
+    """A game that is played, its options, how many times as fast as usual its players may be, and
+    the action by which honest players greet others, if there is one: its only field may be 1."""
+
+    game: type[Any]
+    options: Any = None
+    fastest: float = 1
+    greet: str = ""
+
+
+#: The games that are played.
+GAMES = (
+    Played(Painted, Options(apples=4), greet="wave"),
+    Played(Guarded, Options(apples=4), greet="wave"),
+    Played(Paint, fastest=1.5),
+    Played(Quiet),
+)
 
 
 class Crowd:
-    """A harness of two nodes with two honest players each that watches all players."""
+    """A harness of two nodes with two honest players each, who play one of some games, that watches
+    all players."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, games: Sequence[Played] = GAMES) -> None:
         self.chance = chance
-        play, self._fastest = chance.choice(GAMES)
+        self._played = played = chance.choice(games)
         self.store = open_store("memory://", "fuzz")
         self.harness = Harness(
             free=False,
@@ -131,7 +159,8 @@ class Crowd:
             skew=chance.choice((0, 7000)),
             seed=chance.randrange(2**32),
             stores=lambda: self.store,
-            play=play,
+            play=played.game,
+            options=played.options,
             addresses=chance.choice(((), (OWN, "http://other.example.org"))),
         )
         self.harness.run(2000)
@@ -180,7 +209,7 @@ class Crowd:
         # add up, neither since the beginning nor since the last look.
         for x0, y0, then in (begun, before):
             far = ((x - x0) ** 2 + (y - y0) ** 2) ** 0.5
-            if far > self._fastest * SPEED * (now - then + 2 * HEAD_START) / 1000 + ROUNDING:
+            if far > self._played.fastest * SPEED * (now - then + 2 * HEAD_START) / 1000 + ROUNDING:
                 raise Broken(f"{resident.name} went {far:.0f} units within {now - then} ms")
         self._walks[resident] = begun, (x, y, now)
 
@@ -197,8 +226,8 @@ class Crowd:
         elif some == 8 and self.chance.random() < 0.5:
             client.send(WATCH, self.chance.randrange(8), -(2**30), -(2**30), 2**30, 2**30)
         elif some == 8:
-            waves = self.chance.random() < 0.5 and "emote" in self.harness.node.play.actions
-            client.send(*([DO, "emote", [1]] if waves else [SAY, "good morning"]))
+            greet = self._played.greet if self.chance.random() < 0.5 else ""
+            client.send(*([DO, greet, [1]] if greet else [SAY, "good morning"]))
         else:
             client.send(VIEWPORT, self.chance.randint(8, 96), self.chance.randint(8, 64))
 
@@ -340,8 +369,11 @@ class Offender:
         """Return a message that asks for an action of the game, mostly for one that exists."""
         chance, actions = self.crowd.chance, self.crowd.harness.node.play.actions
         name = chance.choice([*sorted(actions), "nothing"])
-        fields = drawn(chance, actions[name].row) if name in actions else []
-        if name == "stone" and self.client.model.things and chance.random() < 0.9:
+        row = actions[name].row if name in actions else None
+        fields = [] if row is None else drawn(chance, row)
+        # Many actions are about the square of a thing.
+        about = row is not None and [field.name for field in row.fields] == ["column", "row"]
+        if about and self.client.model.things and chance.random() < 0.9:
             fields = list(chance.choice(sorted(self.client.model.things)))
         if name == "find" and chance.random() < 0.8:
             # Most players are around the origin.
@@ -383,9 +415,9 @@ class Offender:
         return token
 
 
-def sessions(chance: random.Random, inputs: Inputs) -> None:
+def sessions(chance: random.Random, inputs: Inputs, games: Sequence[Played] = GAMES) -> None:
     """Let some clients send anything to two nodes on which others play."""
-    crowd = Crowd(chance)
+    crowd = Crowd(chance, games)
     tokens: list[str] = []
     offenders = [Offender(crowd, inputs, tokens) for _ in range(4)]
     waits = chance.choice(((0, 1, 20), (0, 50, 300), (0, 300, 2000)))
@@ -506,12 +538,8 @@ class Stranger:
             return [44, *at, node, self._some(0, 30), self._time(), inhabited]
         if kind == 43:
             store = chance.choice((self.crowd.store.identity, "", "other"))
-            gone = [word for _ in range(2) for word in (self._gem(), self._some(0, 9))]
-            where = [self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
-            things = [
-                [0, self._gem(), *where],
-                [1, f"{at[0]}:{at[1]}", *where, 5, "Eve", text(chance)[:120], self._some(1, 9)],
-            ]
+            gone = [word for _ in range(2) for word in (self._thing(), self._some(0, 9))]
+            things = [self._lying() for _ in range(2)]
             return [43, *at, node, store, chance.choice(([], things)), chance.choice(([], gone))]
         if kind == 33:
             return [33, *at, node, self._some(0, 9)]
@@ -554,19 +582,34 @@ class Stranger:
         low = chance.randrange(256), chance.randrange(256)
         return form.pack(slot, *low, *(chance.choice((0, 500, -32768, 32767)) for _ in range(5)))
 
-    def _gem(self) -> str:
-        """Return the id of a gem, which may exist."""
-        return self.crowd.chance.choice(("0:0:0", "0:0:1", "1:0:0", "a gem", "x" * 60, "x" * 61))
+    def _thing(self) -> str:
+        """Return the id of a thing, which may exist."""
+        kinds = self.crowd.harness.node.replicas.things.values()
+        real = [f"{kind.make.__name__}:0:0:{n}" for kind in kinds for n in (0, 1)]
+        return self.crowd.chance.choice((*real, "0:0", "a thing", "x" * 60, "x" * 61))
+
+    def _lying(self) -> list[Any]:
+        """Return a thing of a kind that the game has, or of another one."""
+        chance, kinds = self.crowd.chance, self.crowd.harness.node.replicas.things
+        number = chance.choice([*kinds, len(kinds)])
+        own = Row("", kinds[number].row.fields[4:] if number in kinds else ())
+        where = [self._some(0, 9), self._some(0, 16 * UNIT), self._some(0, 9)]
+        return [number, self._thing(), *where, *drawn(chance, own)]
+
+    def _of_game(self) -> list[int]:
+        """Return the numbers of the game's own kinds of events."""
+        return [kind for kind in self.crowd.harness.node.replicas.events if kind not in EVENTS]
 
     def _event(self, kind: int | None = None) -> list[Any]:
         chance = self.crowd.chance
         if kind is None:
-            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, EMOTED, UNKNOWN))
+            kind = chance.choice((ENTER, ENTER, LEAVE, GONE, SAID, *self._of_game(), UNKNOWN))
         id, seq = chance.choice(self.ids), self._some(0, 9)
         if kind == SAID:
             return [SAID, id, chance.choice(("hi", "x" * 120, "x" * 121, text(chance)))]
-        if kind == EMOTED:
-            return [EMOTED, id, self._some(1, 255)]
+        if kind in self._of_game():
+            row = self.crowd.harness.node.replicas.events[kind].row
+            return [kind, id, *drawn(chance, Row("", row.fields[1:]))]
         if kind == UNKNOWN:
             return [UNKNOWN, id, *(self._some(0, 9) for _ in range(4))]
         if kind == GONE:
@@ -651,8 +694,8 @@ class Stranger:
         return [35, node, id] if kind == 35 else [39, node, id, self._some(0, 9)]
 
 
-def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
-    crowd = Crowd(chance)
+def _nodes(chance: random.Random, inputs: Inputs, forger: bool, games: Sequence[Played]) -> None:
+    crowd = Crowd(chance, games)
     stranger = Stranger(crowd, inputs, forger)
     waits = chance.choice(((0, 1, 20), (0, 50, 300), (0, 300, 2000)))
     for _ in range(MESSAGES_EACH):
@@ -669,14 +712,14 @@ def _nodes(chance: random.Random, inputs: Inputs, forger: bool) -> None:
     crowd.store.close()
 
 
-def strangers(chance: random.Random, inputs: Inputs) -> None:
+def strangers(chance: random.Random, inputs: Inputs, games: Sequence[Played] = GAMES) -> None:
     """Let a false node publish anything about itself and its own players."""
-    _nodes(chance, inputs, forger=False)
+    _nodes(chance, inputs, False, games)
 
 
-def forgers(chance: random.Random, inputs: Inputs) -> None:
+def forgers(chance: random.Random, inputs: Inputs, games: Sequence[Played] = GAMES) -> None:
     """Let a forger publish anything in the names of real nodes, and about real players."""
-    _nodes(chance, inputs, forger=True)
+    _nodes(chance, inputs, True, games)
 
 
 assert protocol.MESSAGES.keys() == {HELLO, *_SENT}

@@ -1,14 +1,12 @@
-"""The harness of flatlands.testkit, whose nodes play Flatlands, and what tests of nodes share."""
+"""The harness of flatlands.testkit, whose nodes play the bare game, and what tests share."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.options import Options
-from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.model import RECORD, WIDE
-from flatlands.server import game
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.protocol import FLUSH
+from flatlands.stores.base import StoreError
 from flatlands.testkit import harness
 from flatlands.testkit.harness import (
     Client,
@@ -25,8 +23,11 @@ from flatlands.testkit.harness import (
     split,
 )
 from flatlands.world.batches import Content
+from tests.bare import Game
 
 __all__ = [
+    "KEY",
+    "Broken",
     "Client",
     "Clock",
     "ClockStore",
@@ -43,53 +44,36 @@ __all__ = [
 ]
 
 
-class Rules(NamedTuple):
-    """How many gems each cell has, how many seconds pass on average until one that was taken lies
-    somewhere else, and how many twin stones each cell has."""
-
-    per_cell: int = 4
-    pause: float = 120
-    twins: int = 0
+KEY = "0123456789abcdef"
 
 
-RULES = Rules()
+class Broken:
+    """Stands for a node's store that cannot be reached."""
 
+    identity, written = "broken", 0
 
-#: A game in which nothing lies, and nobody writes on the ground.
-Bare = game.Game
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*_arguments: object, **_more: object) -> None:
+            raise StoreError("the disk is full")
+
+        return fail
 
 
 class Harness(harness.Harness):
-    """The harness of flatlands.testkit, with `rules` of gems and `sizes` of the herd."""
+    """The harness of flatlands.testkit, whose nodes play the bare game unless they `play` another
+    one."""
 
     def __init__(
-        self,
-        *more: Any,
-        rules: Rules = RULES,
-        sizes: Sizes = NOBODY,
-        play: type[Any] = Game,
-        **named: Any,
+        self, *more: Any, play: type[Any] = Game, options: Any = None, **named: Any
     ) -> None:
-        self.rules, self.sizes = rules, sizes
-        super().__init__(play, None, *more, **named)
-
-    def game(self, node: Any) -> Any:
-        """Return the game, with these rules and sizes."""
-        self.options = Options(
-            walkers=self.sizes.people,
-            deer=self.sizes.deer,
-            gems=self.rules.per_cell,
-            twins=self.rules.twins,
-            gem_pause=self.rules.pause,
-        )
-        return super().game(node)
+        super().__init__(play, options, *more, **named)
 
 
 def two_nodes(skew: int = 0, stored: bool = False) -> tuple[Harness, Client, Client]:
     """Return two nodes whose clocks are `skew` ms apart, with a player on each, side by side. If
-    `stored`, they share a store without gems."""
+    `stored`, they share a store."""
     clock = Clock()
-    more: dict[str, Any] = {"stores": clock_stores(clock), "rules": Rules(0)} if stored else {}
+    more: dict[str, Any] = {"stores": clock_stores(clock)} if stored else {}
     harness = Harness(nodes=2, skew=skew, clock=clock, ready=True, **more)
     a = harness.place("A", (0, 0), host=harness.hosts[0])
     b = harness.place("B", (1, 0), host=harness.hosts[1])

@@ -5,7 +5,6 @@ import random
 import msgpack
 import pytest
 
-from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.server.atlas import census, counts, views
 from flatlands.server.atlas.dots import SQUARES, TOTALS, WORLD, dot_at, parts_around, patches_within
 from flatlands.server.clients import session
@@ -13,7 +12,18 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import GRAIN_MOST
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
+from tests.bare import Game
 from tests.server.harness import Harness
+
+#: The first id of computer players that are no people.
+WILD_FROM = 2**15
+
+
+class Wild(Game):
+    """The bare game, where computer players may be animals."""
+
+    wild_from = WILD_FROM
+
 
 EVERYWHERE = (-(2**31), -(2**31), 2**31, 2**31)
 
@@ -31,7 +41,7 @@ def truth(harness, grain, rect=EVERYWHERE):
     for host in harness.hosts:
         for resident in host.node.residents.by_id.values():
             column, row = resident.square
-            people, computers = resident.id >= 2**16, resident.id < DEER_FROM
+            people, computers = resident.id >= 2**16, resident.id < WILD_FROM
             inside = rect[0] <= column <= rect[2] and rect[1] <= row <= rect[3]
             if inside and (people or computers):
                 dot = tuple((n + shift(grain)) >> grain for n in resident.square)
@@ -101,20 +111,20 @@ def test_any_rectangle_of_squares_lies_in_at_most_four_parts(seed):
 
 
 def world(nodes=1):
-    harness = Harness(nodes=nodes)
+    harness = Harness(nodes=nodes, play=Wild)
     harness.run(2000)
     return harness
 
 
-def test_a_client_that_looks_is_shown_everybody_but_deer_whether_it_plays_or_not():
+def test_a_client_that_looks_is_shown_everybody_but_animals_whether_it_plays_or_not():
     harness = world(nodes=2)
     one, two = sorted(harness.hosts, key=lambda host: host.node.id)
     a = harness.place("A", (0, 0), host=one)
     for name, square in (("B", (0, 0)), ("C", (0, 0)), ("D", (40, -3))):
         harness.place(name, square, host=two)
-    for id in (1, 2, DEER_FROM, DEER_FROM + 1):
+    for id in (1, 2, WILD_FROM, WILD_FROM + 1):
         two.node.residents.join("C", (UNIT, UNIT), id=id)
-    two.node.residents.join("D", (90 * UNIT, UNIT), id=DEER_FROM + 2)
+    two.node.residents.join("D", (90 * UNIT, UNIT), id=WILD_FROM + 2)
     a.send(15, 0, *EVERYWHERE)
     watcher = look(harness, two)
     harness.run(2500)
@@ -432,7 +442,7 @@ def test_malformed_counts_are_refused():
 def test_programs_are_told_of_all_squares_in_as_many_messages_as_it_takes(monkeypatch):
     monkeypatch.setattr(census, "DOTS", 3)
     harness = crowded(players=50, far=10)
-    harness.node.residents.join("D", (40 * UNIT, UNIT), id=DEER_FROM)
+    harness.node.residents.join("D", (40 * UNIT, UNIT), id=WILD_FROM)
     known = harness.node.counts
     for _ in range(4):
         known.need({SQUARES})

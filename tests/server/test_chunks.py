@@ -58,7 +58,7 @@ def test_a_function_is_called_once_for_each_piece_in_use():
     for _ in range(3):
         assert not ground.blocked(3, 3) and ground.free(-1, -1, 1, 1)
     assert sorted(asked) == [(-1, -1), (-1, 0), (0, -1), (0, 0), (0, 0)]
-    # Requests for pieces far away do not push out the pieces that walkers need.
+    # Requests for pieces far away do not push out the pieces that players need.
     for column in range(3 * SHOWN):
         ground.piece(column, 9)
     asked.clear()

@@ -69,7 +69,7 @@ def test_an_event_other_than_a_move_is_told_as_in_any_square():
     harness, (a, b, *_) = crowd()
     a.walk(1, 0)
     a.send(6, "hello")
-    a.send(35, "emote", [2])
+    a.send(35, "wave", [2])
     a.send(33, "Other", 7)
     harness.run(500)
     assert b.model.chat == [("P0", "hello")] and b.model.emotes == [("P0", 2)]
@@ -176,14 +176,14 @@ def test_sketches_take_no_more_than_their_share_however_many_move(monkeypatch):
     harness = Harness()
     watcher = harness.place("Watcher", SQUARE)
     node = harness.node
-    walkers = [node.residents.join(f"R{n}", (8 * UNIT, 8 * UNIT + n)) for n in range(CROWD_FROM)]
+    moving = [node.residents.join(f"R{n}", (8 * UNIT, 8 * UNIT + n)) for n in range(CROWD_FROM)]
     harness.run(1000)
     watcher.connection.messages.clear()
     began = harness.clock.time
     for turn in range(16):
-        for walker in walkers:
+        for one in moving:
             now = node.loop.now()
-            node.movement.act(walker, walker.ack + 1, now, Heading(turn % 2 * 2 - 1, 0))
+            node.movement.act(one, one.ack + 1, now, Heading(turn % 2 * 2 - 1, 0))
         harness.run(250)
     sent = [len(data) for _, rest in crowds_of(watcher) for data in rest[1::2]]
     share = (harness.clock.time - began) * rate / 1000
@@ -191,8 +191,8 @@ def test_sketches_take_no_more_than_their_share_however_many_move(monkeypatch):
     # One flush for each waiting walker would mean as many writes to everybody.
     assert len(sent) < 150
     # Those that waited are told of in the end.
-    for walker in walkers:
-        node.movement.stop(walker)
+    for one in moving:
+        node.movement.stop(one)
     harness.run(2000)
     harness.check()
 

@@ -1,6 +1,6 @@
 """Modules that cannot be joined to one script end the start of a server, with a sentence.
 
-games/flatlands/tests/browser/test_light.py tests the page's own modules, joined.
+The tests of a game's page join its own modules.
 """
 
 import gzip
@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.web.joined import join_modules
 from tests.processes import ROOT
 
@@ -66,7 +65,3 @@ def test_the_library_for_pages_is_small():
     sources = {path.name: path.read_text() for path in (ROOT / "static").glob("*.js")}
     script = join_modules(sources, "game.js").encode()
     assert 20 * 1024 < len(gzip.compress(script, mtime=0)) <= 30 * 1024
-
-
-def test_the_field_takes_names_as_long_as_the_server_does():
-    assert f'maxlength="{NAME_LIMIT}"' in (ROOT / "games/flatlands/page/index.html").read_text()

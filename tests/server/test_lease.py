@@ -8,8 +8,7 @@ import pytest
 
 from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import EVERY, LEASE, SURE_FOR, Lease
-from tests.server.harness import Clock, ClockStore, ManualLoop, clock_stores
-from tests.server.things import Broken
+from tests.server.harness import Broken, Clock, ClockStore, ManualLoop, clock_stores
 
 
 class Node:

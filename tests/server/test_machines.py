@@ -22,7 +22,7 @@ SEATS = 4
 
 
 @contextmanager
-def two_machines(folder, seats):
+def two_machines(folder, seats, **environment):
     """Yield two machines of one world, with `seats` seats each and one store in a folder."""
     with ExitStack() as stack:
         broker = stack.enter_context(zeromq_forwarders.forwarding()).url
@@ -31,9 +31,8 @@ def two_machines(folder, seats):
             port = free_port()
             options = "--broker", broker, "--store", f"sqlite:///{folder}/world.db"
             more = "--max-players", str(seats), "--address", f"http://127.0.0.1:{port}"
-            server = ServerProcess(
-                *options, *more, port=port, SECRET_KEY="shared" * 4, ADMIN_TOKEN=ADMIN
-            )
+            secrets = {"SECRET_KEY": "shared" * 4, "ADMIN_TOKEN": ADMIN}
+            server = ServerProcess(*options, *more, port=port, **secrets, **environment)
             machines.append(stack.enter_context(closing(server)))
         yield machines
 

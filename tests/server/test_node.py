@@ -11,7 +11,7 @@ from flatlands.server.squares.replicas import LINGER
 from flatlands.world.grid import Rect
 from flatlands.world.track import REACH, SPEED, UNIT, duration
 from tests import picture
-from tests.server.harness import Bare, Harness, batches, two_nodes
+from tests.server.harness import Harness, batches, two_nodes
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_a_late_intent_takes_back_a_crossing(harness):
 
 
 def test_a_world_in_which_nobody_moves_tells_only_that_it_lives():
-    harness = Harness(play=Bare)
+    harness = Harness()
     clients = [harness.place(f"P{n}", (n, 0)) for n in range(10)]
     harness.run(LINGER + 1100)
     before, signs = dict(harness.loop.stats), harness.loop.stats["signs"]

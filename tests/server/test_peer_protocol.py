@@ -6,10 +6,9 @@ import gevent
 import msgpack
 import pytest
 
+from flatlands import Thing, number, text
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
-from flatlands.games.flatlands.cairns.cairns import Cairn
-from flatlands.games.flatlands.events import Emote
 from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
@@ -17,6 +16,7 @@ from flatlands.server.node import Node
 from flatlands.server.things import declare
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
+from tests.bare import Wave
 from tests.server.harness import Harness, node_batch
 from tests.server.servers import until
 
@@ -200,11 +200,17 @@ def test_a_failure_on_one_message_does_not_stop_the_rest(monkeypatch, caplog):
     listener.join(1)
 
 
+class Board(Thing):
+    """A board, with what somebody has written on it."""
+
+    said, readers = text(1, 80), number(0, 9)
+
+
 ROWS = [
     *peer_protocol.MESSAGES.values(),
     *[kind.row for kind in peer_protocol.EVENTS.values()],
-    declare(Cairn).row,
-    declare(Emote).row,
+    declare(Board).row,
+    declare(Wave).row,
 ]
 
 

@@ -17,7 +17,7 @@ from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.square import ANSWERED_WITHIN, ECHO_WITHIN, LOST_AFTER, SILENT_AFTER
 from flatlands.server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
 from flatlands.world.track import SPEED, UNIT
-from tests.server.harness import Bare, Harness, node_batch
+from tests.server.harness import Harness, node_batch
 
 
 def kinds(client):
@@ -128,7 +128,7 @@ def entry(id, seq=1, name=None, x=8192):
 @pytest.fixture
 def watched():
     """A harness of one node with a watcher in square 0, 0, long after it began."""
-    harness = Harness(play=Bare)
+    harness = Harness()
     watcher = harness.place("W", SQUARE)
     harness.run(2000)
     return harness, watcher
@@ -393,7 +393,7 @@ def signs(said):
 
 
 def test_a_node_repeats_its_last_number_in_a_quiet_square_ever_more_rarely():
-    harness = Harness(play=Bare)
+    harness = Harness()
     harness.run(2000)
     said = published(harness.hosts[0])
     harness.place("W", SQUARE)

@@ -26,8 +26,7 @@ from flatlands.server.hooks import Hook
 from flatlands.server.kept.upkeep import GROW_EVERY, SWEEP_EVERY
 from flatlands.server.play import one_at_a_time
 from flatlands.testkit import World
-from tests.server.harness import Clock, Harness, clock_stores
-from tests.server.things import Broken
+from tests.server.harness import Broken, Clock, Harness, clock_stores
 
 
 class Run(Record):

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from flatlands.server import app
-from flatlands.world.track import UNIT
 from tests.inside import inside
-from tests.processes import python, serving
+from tests.processes import BARE, python, serving
 from tests.server.servers import stats, until
 from tests.socket_client import PATIENCE, SocketClient, together
 
@@ -38,7 +37,7 @@ def join(server):
 
 
 def test_pages_health_and_counters_are_served(server):
-    assert b"<title>Flatlands</title>" in server.get("")
+    assert b"<title>A world</title>" in server.get("")
     assert b"export" in server.get("track.js")
     assert json.loads(server.get("healthz"))["status"] == "ok"
     until(lambda: server.reasons() == [])
@@ -88,23 +87,6 @@ def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(
     a.until(lambda: not a.sees(b), seconds=8)
 
 
-def test_computer_players_walk_near_the_plaza_like_anyone():
-    with inside("--walkers", "12") as server:
-        client = SocketClient(server.port)
-        client.hello("Watcher", (96, 64))
-        client.until(lambda: len(client.model.players) == 13)
-        tracks = {id: player.track for id, player in client.model.players.items()}
-
-        def moved():
-            return sum(p.track != tracks.get(id) for id, p in client.model.players.items())
-
-        client.until(lambda: moved() > 6)
-        for player in client.model.players.values():
-            x, y = player.at(client.now())
-            assert max(abs(x), abs(y)) < 40 * UNIT
-        client.close()
-
-
 def test_a_client_in_the_middle_of_its_handshake_is_also_told_of_a_stop(monkeypatch):
     monkeypatch.setattr(app, "STOP_WITHIN", PATIENCE)
     with inside() as server:
@@ -144,14 +126,19 @@ def test_without_a_broker_that_answers_players_of_one_node_still_see_each_other(
 
 @pytest.mark.process
 def test_nothing_is_due_after_the_broker_is_closed():
-    script = """
+    script = f"""
 from gevent import monkey; monkey.patch_all()
 import gevent
 from flatlands.brokers.registry import open_broker
 from flatlands.server import settings
 from flatlands.server.app import Server
-server = Server(settings.read(["--port", "0", "--walkers", "50"], {}), open_broker("memory://"))
+from flatlands.world.track import Heading
+given = settings.read(["--port", "0"], {{"GAME": {BARE!r}}})
+server = Server(given, open_broker("memory://"))
 server.start()
+for n in range(50):
+    one = server.node.residents.join(f"P{{n}}", (n * 1024, 0))
+    server.node.movement.act(one, 1, server.node.loop.now(), Heading(1, 0))
 gevent.sleep(1)
 server.stop()
 gevent.sleep(2)
@@ -175,7 +162,7 @@ def test_an_idle_server_sleeps():
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1])
 
-    with serving("--walkers", "0") as server:
+    with serving() as server:
         time.sleep(1)
         before, began = wake_ups(), time.monotonic()
         time.sleep(4)

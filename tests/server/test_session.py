@@ -458,7 +458,7 @@ def test_chat_in_a_square_has_a_limit_that_a_school_class_does_not_reach(harness
     assert elsewhere.model.chat and not elsewhere.model.errors
 
 
-@pytest.mark.parametrize("message", [[6, "spam"], [35, "emote", [1]]])
+@pytest.mark.parametrize("message", [[6, "spam"], [35, "wave", [1]]])
 def test_one_address_cannot_silence_a_square(harness, message):
     """64 players of one address say or show as much as each of them may."""
     honest = [harness.place(f"H{n}", (0, 0)) for n in range(5)]
@@ -470,7 +470,7 @@ def test_one_address_cannot_silence_a_square(harness, message):
             client.send(*message)
     for client in honest:
         client.send(6, "hello")
-        client.send(35, "emote", [2])
+        client.send(35, "wave", [2])
     harness.run(300)
     assert [client.model.errors for client in honest] == [[]] * 5
     assert [text for name, text in honest[0].model.chat if name[0] == "H"] == ["hello"] * 5

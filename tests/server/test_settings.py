@@ -8,22 +8,27 @@ import urllib.request
 import pytest
 
 from flatlands.server import commit, settings
-from tests.processes import PATIENCE, ServerProcess, limited, python, serving
+from flatlands.server.games import shipped
+from tests.processes import BARE, PATIENCE, ServerProcess, limited, python, serving
+
+
+def read(arguments, environment):
+    """Return the settings of a server that plays the bare game unless it is given another one."""
+    return settings.read(arguments, {"GAME": BARE, **environment})
 
 
 def test_without_any_option_there_are_the_defaults():
-    read = settings.read([], {})
-    assert (read.host, read.port, read.broker) == ("127.0.0.1", 8000, "")
-    # The first player on a new server is not alone.
-    assert (read.game, read.of_game.walkers, read.of_game.deer) == ("flatlands", 20, 8)
-    assert (read.seed, read.side, read.secret) == (2013, 16, None)
+    found = read([], {})
+    assert (found.host, found.port, found.broker) == ("127.0.0.1", 8000, "")
+    assert (found.of_game.apples, found.of_game.pause) == (0, 120)
+    assert (found.seed, found.side, found.secret) == (2013, 16, None)
 
 
 def test_the_environment_sets_what_the_command_line_does_not():
-    environment = {"PORT": "9", "WALKERS": " 3 ", "SECRET_KEY": "s", "HOST": ""}
-    read = settings.read(["--port", "10"], environment)
-    assert (read.port, read.secret, read.host) == (10, "s", "127.0.0.1")
-    assert read.of_game.walkers == 3
+    environment = {"PORT": "9", "APPLES": " 3 ", "SECRET_KEY": "s", "HOST": ""}
+    found = read(["--port", "10"], environment)
+    assert (found.port, found.secret, found.host) == (10, "s", "127.0.0.1")
+    assert found.of_game.apples == 3
 
 
 @pytest.mark.parametrize(
@@ -32,24 +37,19 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--port", "http"], {}, "'http' is not a whole number from 0 to 65535"),
         ([], {"PORT": "70000"}, "environment variable PORT: '70000' is not a whole number"),
         (["--side", "7"], {}, "'7' is not a whole number from 8 to 64"),
-        ([], {"GEMS": "61"}, "environment variable GEMS: '61' is not a whole number from 0 to 60"),
-        (["--twins", "41"], {}, "'41' is not a whole number from 0 to 40"),
+        ([], {"APPLES": "61"}, "variable APPLES: '61' is not a whole number from 0 to 60"),
         (["--seed", "-1"], {}, "'-1' is not a whole number"),
-        (["--walkers", "nan"], {}, "'nan' is not a whole number"),
+        (["--apples", "nan"], {}, "'nan' is not a whole number"),
         (["--log-level", "loud"], {}, "'loud' is none of DEBUG, INFO, WARNING, ERROR"),
         (["--trusted-proxies", "nginx"], {}, "'nginx' must be addresses and networks"),
         ([], {"TRUSTED_PROXIES": "10.0.0.0/40"}, "environment variable TRUSTED_PROXIES"),
         ([], {"WORLD": "My World"}, "'My World' is not 1 to 32 of the letters a to z"),
         (["--world", "a" * 33], {}, "is not 1 to 32 of the letters"),
         ([], {"BROKER_TLS": "none"}, "'none' is neither 'verified', 'unverified', nor a file"),
-        (["--gem-pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
+        (["--pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
         (["--broker", "memory://", "--workers", "2"], {}, "memory:// serves one process only"),
-        (
-            ["--game", "chess"],
-            {},
-            "there is no game 'chess': there are flatlands, paint, quiet, snake",
-        ),
+        (["--game", "chess"], {}, f"no game 'chess': there are {', '.join(shipped())}"),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
         (["--game", "./docs"], {}, "it has no game.py"),
         (["--game", "./README.md"], {}, "README.md is no game: that is a folder with a game.py"),
@@ -61,21 +61,21 @@ def test_the_environment_sets_what_the_command_line_does_not():
 )
 def test_a_wrong_setting_is_refused_with_a_sentence(capsys, arguments, environment, said):
     with pytest.raises(SystemExit) as ended:
-        settings.read(arguments, environment)
+        read(arguments, environment)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
 def test_an_empty_secret_is_that_of_the_environment():
     for given in ([], ["--secret", ""]):
-        assert settings.read(given, {"SECRET_KEY": "kept"}).secret == "kept"
-        assert settings.read(given, {}).secret is None
+        assert read(given, {"SECRET_KEY": "kept"}).secret == "kept"
+        assert read(given, {}).secret is None
 
 
 def test_the_commit_is_named_or_that_of_the_clone(tmp_path):
     named = {"COMMIT": "v0.4.0", "HEROKU_SLUG_COMMIT": "b" * 40}
-    assert settings.read([], named).commit == "v0.4.0"
-    assert settings.read([], {**named, "COMMIT": ""}).commit == "b" * 12
+    assert read([], named).commit == "v0.4.0"
+    assert read([], {**named, "COMMIT": ""}).commit == "b" * 12
     assert commit.of_clone(tmp_path) == ""
     (tmp_path / ".git/refs/heads").mkdir(parents=True)
     (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -89,13 +89,13 @@ def test_the_commit_is_named_or_that_of_the_clone(tmp_path):
 
 
 def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
-    assert settings.read([], {"REDIS_URL": "redis://r"}).broker == "redis://r"
+    assert read([], {"REDIS_URL": "redis://r"}).broker == "redis://r"
     both = {"REDIS_URL": "redis://r", "BROKER_URL": "null://"}
-    assert settings.read([], both).broker == "null://"
+    assert read([], both).broker == "null://"
     # Some hosts name the same server twice, and older ones name it only over TLS.
     secure = {"REDIS_TLS_URL": "rediss://s", "REDIS_URL": ""}
-    assert settings.read([], secure).broker == "rediss://s"
-    assert settings.read([], {**secure, "REDIS_URL": "redis://r"}).broker == "redis://r"
+    assert read([], secure).broker == "rediss://s"
+    assert read([], {**secure, "REDIS_URL": "redis://r"}).broker == "redis://r"
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_a_hosts_redis_is_the_broker_unless_another_one_is_named():
     ],
 )
 def test_only_herokus_own_redis_may_have_any_certificate_unless_told(environment, tls):
-    assert settings.read([], environment).broker_tls == tls
+    assert read([], environment).broker_tls == tls
 
 
 def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
-    assert not settings.read([], {}).sealed
-    assert settings.read([], {"SECRET_KEY": "s"}).sealed
-    assert not settings.read(["--unsealed"], {"SECRET_KEY": "s"}).sealed
+    assert not read([], {}).sealed
+    assert read([], {"SECRET_KEY": "s"}).sealed
+    assert not read(["--unsealed"], {"SECRET_KEY": "s"}).sealed
 
 
 def run(*arguments, descriptors=None):
-    return python("-m", "server", *arguments, preexec_fn=limited(descriptors))
+    return python("-m", "server", "--game", BARE, *arguments, preexec_fn=limited(descriptors))
 
 
 @pytest.mark.process
@@ -132,9 +132,9 @@ def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
 
 def test_help_lists_every_option_with_its_variable(capsys):
     with pytest.raises(SystemExit):
-        settings.read(["--help"], {})
+        read(["--help"], {})
     shown = capsys.readouterr().out
-    for variable in settings.variables():
+    for variable in settings.variables(BARE):
         assert f"${variable}" in shown or variable == "REDIS_TLS_URL"
     assert shown.count("\n  --") > 25
 
@@ -142,12 +142,12 @@ def test_help_lists_every_option_with_its_variable(capsys):
 @pytest.mark.parametrize(
     ("environment", "url"),
     [
-        ({}, "sqlite:///flatlands.db"),
-        ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/flatlands.db"),
+        ({}, "sqlite:///bare.db"),
+        ({"STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/bare.db"),
         ({"GAME": "paint", "STATE_DIRECTORY": "/var/lib/x"}, "sqlite:////var/lib/x/paint.db"),
         ({"GAME": "./games/snake"}, "sqlite:///snake.db"),
         ({"GAME": "games/quiet/game.py"}, "sqlite:///game.db"),
-        ({"BROKER_URL": "nats://n"}, "sqlite:///flatlands.db"),
+        ({"BROKER_URL": "nats://n"}, "sqlite:///bare.db"),
         ({"BROKER_URL": "redis://a"}, "redis://a"),
         ({"BROKER_URL": "valkey://a"}, "valkey://a"),
         ({"REDIS_URL": "rediss://a"}, "rediss://a"),
@@ -158,7 +158,7 @@ def test_help_lists_every_option_with_its_variable(capsys):
     ],
 )
 def test_a_broker_that_keeps_what_it_is_given_is_the_store_or_else_a_file_is(environment, url):
-    assert settings.read([], environment).store == url
+    assert read([], environment).store == url
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_a_broker_that_keeps_what_it_is_given_is_the_store_or_else_a_file_is(env
     ],
 )
 def test_a_file_on_heroku_is_known_to_be_lost(environment, forgets):
-    assert settings.read([], {**environment, "DYNO": "web.1"}).forgets == forgets
-    assert not settings.read([], environment).forgets
+    assert read([], {**environment, "DYNO": "web.1"}).forgets == forgets
+    assert not read([], environment).forgets
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,8 @@ def test_a_server_that_cannot_be_started_says_why(taken, options, code, said):
 def test_a_failure_of_a_file_is_not_blamed_on_the_port():
     code = (
         "import sys\nfrom flatlands.server.__main__ import main\nsys.executable = '/not/there'\n"
-        "sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none'\nsys.exit(main())"
+        f"sys.argv[1:] = '--port', '0', '--workers', '2', '--store', 'none', '--game', {BARE!r}\n"
+        "sys.exit(main())"
     )
     ended = python("-c", code)
     assert ended.returncode == 1 and "port" not in ended.stderr and "/not/there" in ended.stderr

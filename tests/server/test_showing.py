@@ -1,4 +1,4 @@
-"""What players show of themselves: looks, new names and emotes."""
+"""What players show of themselves: looks, new names, and the events of a game."""
 
 import msgpack
 import pytest
@@ -65,14 +65,14 @@ def test_a_player_that_comes_back_may_change_its_name_but_not_to_a_bad_one(pair)
     assert b.model.players[a.id].name == "Fixed" and b.model.players[a.id].look == 5
 
 
-def test_an_emote_is_seen_by_all_who_hold_the_square_and_keeps_a_lost_player(pair):
+def test_an_event_is_seen_by_all_who_hold_the_square_and_keeps_a_lost_player(pair):
     harness, a, b = pair
     far = harness.place("Far", (9, 9))
-    emotes = [1, 2, 6, 99, 255]
-    for emote in (*emotes, 1):
-        a.send(35, "emote", [emote])
+    hands = [1, 2, 6, 99, 255]
+    for hand in (*hands, 1):
+        a.send(35, "wave", [hand])
     harness.run(500)
-    assert b.model.emotes == a.model.emotes == [("A", emote) for emote in emotes]
+    assert b.model.emotes == a.model.emotes == [("A", hand) for hand in hands]
     assert a.model.errors == ["flood"] and a.connection.closed is None
     assert far.model.emotes == []
     a.connection.lose()

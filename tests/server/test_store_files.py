@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from flatlands.server.cells import QUEUE
+from flatlands.server.games import DEFAULT
 from flatlands.server.kept.lease import QUEUE as LEASE
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
@@ -32,9 +33,9 @@ def test_games_that_are_served_from_one_folder_have_a_file_each(tmp_path):
     own.write_text(OWN)
     here = {"STATE_DIRECTORY": str(tmp_path), "STORE_URL": ""}
     with ExitStack() as stack:
-        for game in ("flatlands", "paint", str(own)):
+        for game in ("quiet", "paint", str(own)):
             stack.enter_context(serving("--game", game, **here))
-    names = {"flatlands.db", "paint.db", "mine.db"}
+    names = {"quiet.db", "paint.db", "mine.db"}
     assert {path.name for path in tmp_path.glob("*.db")} == names
 
 
@@ -54,6 +55,6 @@ def test_a_game_does_not_begin_anew_beside_what_it_kept_in_the_file_of_all_games
     assert f"give --store sqlite:///{shared} (STORE_URL) to go on" in ended.stderr
     with serving("--game", "paint", "--store", f"sqlite:///{shared}"):
         assert not own.exists()
-    # Flatlands itself goes on with its own.
-    with serving(**here):
+    # Flatlands, whose name the file has, goes on with its own.
+    with serving("--game", DEFAULT, **here):
         assert not own.exists()

@@ -7,8 +7,7 @@ import pytest
 from flatlands.games.paint.game import Game as Paint
 from flatlands.server.kept.strangers import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
-from tests.server.harness import Clock, Harness, clock_stores
-from tests.server.things import Broken
+from tests.server.harness import Broken, Clock, Harness, clock_stores
 
 
 def sharing(nodes):

@@ -22,8 +22,7 @@ from flatlands.server.play import Play
 from flatlands.server.players.touches import NEVER, _comes_within
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.world.track import SPEED, UNIT, Track
-from tests.server.harness import Clock, Harness, clock_stores
-from tests.server.things import KEY, Broken
+from tests.server.harness import KEY, Broken, Clock, Harness, clock_stores
 
 ORCHARD = "things test_things 2013-16"
 

@@ -10,10 +10,9 @@ from flatlands.server.kept.rows import ZERO_FOR, Rows, Write
 from flatlands.stores.base import NEVER
 from flatlands.world.grid import Rect
 from flatlands.world.tiles import LAST, next_stamp
-from tests.server.harness import Clock, clock_stores
+from tests.server.harness import Broken, Clock, clock_stores
 from tests.server.test_cells import in_store, store_of, world
 from tests.server.test_ground import values
-from tests.server.things import Broken
 
 ADA, BOB, CARL = (writer_of(owner_of(f"key {n}")) for n in range(3))
 HERE = Rect(0, 0, 0, 0)

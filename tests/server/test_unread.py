@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.brokers.servers import free_port
-from tests.processes import PATIENCE, ROOT, clean_environment
+from tests.processes import BARE, PATIENCE, ROOT, clean_environment
 from tests.server.servers import until
 from tests.server.test_workers import children, none_lives
 from tests.socket_client import SocketClient
@@ -61,7 +61,7 @@ class Unread:
         self.process = subprocess.Popen(
             [sys.executable, "-m", *module, "--port", str(self.port), *options],
             cwd=ROOT,
-            env={**clean_environment(), "WALKERS": "0", "DEER": "0", **environment},
+            env={**clean_environment(), "GAME": BARE, **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -355,14 +355,14 @@ def agree(clients):
     )
 
 
-def walk(clients, walkers):
+def walk(clients, some):
     """Let some of the clients walk for half a second, and wait until all know where they stand."""
-    for client in walkers:
+    for client in some:
         client.walk(1, 0)
     pump(clients, 0.5)
-    for client in walkers:
+    for client in some:
         client.walk(0, 0)
-    settle(clients, lambda: all(c.model.players[c.model.id].ack == c.number for c in walkers))
+    settle(clients, lambda: all(c.model.players[c.model.id].ack == c.number for c in some))
     settle(clients, lambda: agree(clients))
 
 

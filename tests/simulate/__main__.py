@@ -5,6 +5,7 @@ The exit code is 1 if a world breaks the rule of docs/nodes.md; then it prints h
 
 import logging
 import sys
+from functools import partial
 
 from flatlands.needs import packages
 
@@ -14,9 +15,10 @@ with packages("test"):
     from tests.simulate.rule import check_end
 
 
-def play(plan: Plan) -> int:
-    """Play a world to its end; return the ms that all players played. Raises what goes wrong."""
-    world = World(plan)
+def play(plan: Plan, kind: type[World] = World) -> int:
+    """Play a world of a kind to its end; return the ms that all players played. Raises what goes
+    wrong."""
+    world = kind(plan)
     try:
         for deed in plan.deeds:
             world.play(deed)
@@ -25,17 +27,27 @@ def play(plan: Plan) -> int:
         # still.
         world.run(20_000)
         check_end(world)
-        if world.gems is not None:
-            world.gems.check_end()
+        if world.things is not None:
+            world.things.check_end()
     finally:
         world.end()
     return world.player_ms
 
 
-search = Search(plan, play, "make simulate SEED=")
+def searching(kind: type[World]) -> Search[Plan]:
+    """Return a search that plays worlds of a kind."""
+    return Search(plan, partial(play, kind=kind), "make simulate SEED=")
+
+
+search = searching(World)
+
+
+def main(program: str, search: Search[Plan]) -> int:
+    """Play worlds for as long as the command line of a program says; return the exit code."""
+    given = parser(program, __doc__).parse_args()
+    logging.disable(logging.CRITICAL)
+    return search.run(given)
 
 
 if __name__ == "__main__":
-    given = parser("tests.simulate", __doc__).parse_args()
-    logging.disable(logging.CRITICAL)
-    sys.exit(search.run(given))
+    sys.exit(main("tests.simulate", search))

@@ -1,16 +1,14 @@
 """The deeds that happen in a simulated world, and the plans made from seeds.
 
-A deed is a word and four numbers, so any part of a plan can be played. This module never looks
-at what players believe: tests/simulate/rule.py does.
+A deed is a word and four numbers, so any part of a plan can be played. The bare game is played, or
+another one that the tests of that game put in its place. This module never looks at what players
+believe: tests/simulate/rule.py does.
 """
 
 import random
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from flatlands.games.flatlands.game import Game
-from flatlands.games.flatlands.gems.gems import Gem
-from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
 from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
 from flatlands.server.districts import Plan as Districts
 from flatlands.server.kept import upkeep
@@ -27,11 +25,20 @@ from flatlands.server.squares.peers import (
 )
 from flatlands.testkit.search import Deed
 from flatlands.world.track import UNIT
-from tests.server.harness import Client, Clock, Harness, Host, Rules, clock_stores
+from tests import bare
+from tests.server.harness import Client, Clock, Harness, Host, clock_stores
 from tests.server.machine import Machine
-from tests.simulate import gems
 from tests.simulate.ground import WRITTEN_WITHIN, Ground, Painted
 from tests.simulate.rule import Broken, check, check_ways
+from tests.simulate.things import (
+    MOVED_AFTER,
+    PAUSE,
+    PER_CELL,
+    RIGHT_WITHIN,
+    TOLD_WITHIN,
+    Kind,
+    Things,
+)
 
 #: The most nodes that a world has at a time.
 NODES_MOST = 5
@@ -39,14 +46,14 @@ NODES_MOST = 5
 #: The close codes with which clients end their connections; 1006 stands for a lost connection.
 CODES = (1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 3000, 4000, 4001)
 
-#: The herd of a world, and one in how many worlds has it.
-HERD, HERD_ONE_IN = Sizes(people=4, deer=2), 6
+#: One in how many worlds has a herd, if the game has one.
+HERD_ONE_IN = 6
 
-#: How many seconds a gem lies, and how many ms a cell counts as planted.
-FORGOTTEN = Gem.lasts, upkeep.PLANTED_FOR
+#: How many ms a cell counts as planted.
+PLANTED_FOR = upkeep.PLANTED_FOR
 
-#: One in how many worlds without a herd has gems.
-GEMS_ONE_IN = 8
+#: One in how many worlds without a herd has things.
+THINGS_ONE_IN = 8
 
 #: One in how many worlds is a machine, whose nodes are workers and pass players to each other.
 MACHINE_ONE_IN = 4
@@ -64,7 +71,7 @@ RANGE = 40
 EPISODE = (3, 14)
 
 
-#: One in how many worlds without gems has ground on which walkers write.
+#: One in how many worlds without things has ground on which players write.
 CELLS_ONE_IN = 4
 
 
@@ -72,8 +79,8 @@ class Plan(NamedTuple):
     """A world: its seed, the nodes at its start, the ms by which their clocks differ (`skew`),
     whether all its ground is free, its deeds, whether its nodes share a herd, whether their
     heartbeats are as rare as in a world of hundreds of nodes (`rare`), whether three players are a
-    crowd (`crowds`), whether the nodes are the workers of one `machine`, whether there are `gems`,
-    and whether walkers write on the ground (`cells`)."""
+    crowd (`crowds`), whether the nodes are the workers of one `machine`, whether there are
+    `things`, and whether players write on the ground (`cells`)."""
 
     seed: int
     nodes: int
@@ -84,12 +91,25 @@ class Plan(NamedTuple):
     rare: bool = False
     crowds: bool = False
     machine: bool = False
-    gems: bool = False
+    things: bool = False
     cells: bool = False
 
 
 class World:
-    """A world that is played. The deeds in `WHAT` are its methods."""
+    """A world that is played: the bare one, or another game, by a class that inherits from this one
+    and has what is different there. The deeds in `WHAT` are its methods."""
+
+    #: The game, and the same one where players write on the ground.
+    game: type[Any] = bare.Game
+    painted: type[Any] = Painted
+    #: The things that lie in worlds with things.
+    kind = Kind(bare.Apple, lambda game: game, bare.BOARD)
+    #: How many computer players there are in a world with a herd: the bare game has none.
+    herd = 0
+
+    def options(self, plan: Plan) -> Any:
+        """Return the options of the game in a world."""
+        return bare.Options(apples=PER_CELL if plan.things else 0, pause=PAUSE)
 
     def __init__(self, plan: Plan) -> None:
         random.seed(plan.seed)
@@ -99,19 +119,18 @@ class World:
         self.rare = plan.rare
         # Half of the worlds with cells do without a store.
         stores = clock_stores(clock)
-        stored = plan.herd or plan.gems or (plan.cells and plan.seed % 2 == 1)
-        self.sizes = HERD if plan.herd else NOBODY
+        stored = plan.herd or plan.things or (plan.cells and plan.seed % 2 == 1)
+        self.herd = self.herd if plan.herd else 0
         self.harness: Harness = (Machine if plan.machine else Harness)(
             plan.free,
             1,
             plan.skew,
             plan.seed,
             clock=clock,
-            sizes=self.sizes,
             stores=stores if stored else lambda: None,
-            rules=gems.RULES if plan.gems else Rules(per_cell=0),
             crowd_from=3 if plan.crowds else CROWD_FROM,
-            play=Painted if plan.cells else Game,
+            play=self.painted if plan.cells else self.game,
+            options=self.options(plan),
         )
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.
@@ -135,28 +154,29 @@ class World:
         #: Player -> all the ways (x, y, dx, dy) of the tracks that it ever had.
         self.ways: dict[int, set[tuple[int, ...]]] = {}
         self.ground = Ground(self.harness, stores() if stored else None) if plan.cells else None
-        self.gems: gems.World | None = None
-        if plan.gems:
+        self.things: Things | None = None
+        #: How many seconds a thing lies.
+        self._lasts = self.kind.thing.lasts
+        if plan.things:
             moved = plan.seed % 2 == 1
-            Gem.lasts, upkeep.PLANTED_FOR = FORGOTTEN
             if moved:
-                Gem.lasts, upkeep.PLANTED_FOR = gems.MOVED_AFTER, gems.MOVED_AFTER * 1000
-            self.gems = gems.World(self.harness, stores(), moved)
+                self.kind.thing.lasts, upkeep.PLANTED_FOR = MOVED_AFTER, MOVED_AFTER * 1000
+            self.things = Things(self.harness, stores(), moved, self.kind)
         for host in self.harness.hosts:
             self._watch(host)
 
     def end(self) -> None:
-        """Make heartbeats as frequent, and gems lie as long, as they usually are."""
+        """Make heartbeats as frequent, and things lie as long, as they usually are."""
         peers.HEARTBEATS_HEARD = HEARTBEATS_HEARD
-        Gem.lasts, upkeep.PLANTED_FOR = FORGOTTEN
+        self.kind.thing.lasts, upkeep.PLANTED_FOR = self._lasts, PLANTED_FOR
 
     def _watch(self, host: Host) -> None:
         """Make a node's store answer as this world's stores do, and note its residents' tracks.
 
         A resident that was handed over, or left, may have stopped in the same moment.
         """
-        if self.gems is not None:
-            self.gems.serve(host)
+        if self.things is not None:
+            self.things.serve(host)
         if self.ground is not None:
             self.ground.serve(host)
         residents: set[Resident] = set()
@@ -193,8 +213,8 @@ class World:
         """End everything that has gone wrong."""
         harness = self.harness
         harness.network.heal()
-        if self.gems is not None:
-            self.gems.away.clear()
+        if self.things is not None:
+            self.things.away.clear()
         for host in list(harness.hosts):
             if host.frozen:
                 host.thaw()
@@ -381,19 +401,19 @@ class World:
         if isinstance(self.harness, Machine):
             self.harness.arrive(lose=1 + a % 2)
 
-    # What is done with gems
+    # What is done with things
 
     def reach(self, a: int, b: int, c: int) -> None:
-        if self.gems is not None:
-            self.gems.reach(self.host(a), b, c)
+        if self.things is not None:
+            self.things.reach(self.host(a), b, c)
 
     def store_away(self, a: int, _b: int, _c: int) -> None:
-        if self.gems is not None:
-            self.gems.away.add(self.host(a))
+        if self.things is not None:
+            self.things.away.add(self.host(a))
 
     def store_back(self, _a: int, _b: int, _c: int) -> None:
-        if self.gems is not None:
-            self.gems.away.clear()
+        if self.things is not None:
+            self.things.away.clear()
 
     # What links do
 
@@ -440,15 +460,15 @@ class World:
 
     def quiet(self, _a: int, _b: int, _c: int) -> None:
         """End all faults, and check that every screen is right within five seconds, and right
-        about gems once each square was read again."""
+        about things once each square was read again."""
         self.heal()
         self.longest = max(self.longest, self.harness.clock.time - self._began)
         self.run(5000)
         self._began = self.harness.clock.time
         check(self)
-        # A player that walks on always comes to cells with just planted gems, and writes.
+        # A player that walks on always comes to cells with things just planted, and writes.
         for client in self.harness.clients:
-            if client.session.resident is not None and (self.gems or self.ground):
+            if client.session.resident is not None and (self.things or self.ground):
                 client.walk(0, 0)
         if self.ground is not None:
             self.run(WRITTEN_WITHIN)
@@ -459,14 +479,14 @@ class World:
                 if any(host.node.peers.peers.keys() - living for host in self.harness.hosts):
                     self.run(WRITTEN_WITHIN)
             self.ground.check()
-        if self.gems is not None:
-            lasting = self.gems.wrong()
-            for wait in (gems.RIGHT_WITHIN, gems.TOLD_WITHIN):
+        if self.things is not None:
+            lasting = self.things.wrong()
+            for wait in (RIGHT_WITHIN, TOLD_WITHIN):
                 self.run(wait)
-                lasting &= self.gems.wrong()
+                lasting &= self.things.wrong()
             if lasting:
-                raise Broken(f"a screen stays wrong about gems: {lasting}")
-            self.gems.check()
+                raise Broken(f"a screen stays wrong about things: {lasting}")
+            self.things.check()
 
 
 #: The deeds, and about how many in a hundred are of each kind.
@@ -505,11 +525,11 @@ _SHARES: dict[Callable[..., None], int] = {
 #: The deeds of the workers of a machine, and how frequent each one is.
 _WORKERS = {World.divide: 6, World.look_after: 3, World.lose_way: 1}
 
-#: What is done with gems, and how frequent each deed is.
-_GEMS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
+#: What is done with things, and how frequent each deed is.
+_THINGS = {World.reach: 20, World.store_away: 1, World.store_back: 2}
 
 WHAT: dict[str, Callable[..., None]] = {
-    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, *_GEMS, World.quiet)
+    deed.__name__: deed for deed in (*_SHARES, *_WORKERS, *_THINGS, World.quiet)
 }
 
 
@@ -549,10 +569,10 @@ def plan(seed: int) -> Plan:
                 deeds.insert(at, Deed(0, kinds[at].__name__, chance.randrange(10), 0, 0))
         # The workers of a machine share a clock.
         return drawn._replace(nodes=drawn.nodes + 1, skew=0, machine=True, deeds=tuple(deeds))
-    if drawn.herd or chance.randrange(GEMS_ONE_IN):
+    if drawn.herd or chance.randrange(THINGS_ONE_IN):
         return drawn
     for at in range(len(deeds) - 1, 0, -1):
-        for kind in chance.choices(list(_GEMS), list(_GEMS.values()), k=4):
+        for kind in chance.choices(list(_THINGS), list(_THINGS.values()), k=4):
             some = (chance.randrange(10_000) for _ in range(3))
             deeds.insert(at, Deed(chance.choice((0, 10, 500)), kind.__name__, *some))
-    return drawn._replace(gems=True, cells=False, deeds=tuple(deeds))
+    return drawn._replace(things=True, cells=False, deeds=tuple(deeds))

@@ -1,4 +1,4 @@
-"""The ground of a simulated world, on which walkers write in layers of every kind.
+"""The ground of a simulated world, on which players write in layers of every kind.
 
 Whatever goes wrong, in a quiet world nobody stands in a wall; all nodes, all screens and the store
 have the same values; the counts match the tiles; and nothing is lost that a living node has heard
@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from flatlands.games.flatlands.game import Game
 from flatlands.server.actions import number
 from flatlands.server.agenda import Agenda
 from flatlands.server.cells import Cells, Layer
@@ -20,6 +19,7 @@ from flatlands.stores.base import NEVER, Store
 from flatlands.world.grid import Square
 from flatlands.world.tiles import LAST, SUM, WRITE
 from flatlands.world.track import Tile, tile_at
+from tests.bare import Game
 from tests.server.harness import Harness, Host
 from tests.simulate.rule import Broken
 
@@ -40,9 +40,11 @@ class Painter(Me):
     mark = number(0, 255)
 
 
-class Painted(Game):
-    """Flatlands, in which each walker leaves a number on each tile, and goes as fast as it says."""
+class Writing:
+    """What makes each walker of a game leave a number on each tile, and go as fast as it says: for
+    a class that inherits from this and from the game."""
 
+    node: Any
     floor, me = Cells(), Painter
     claims, tide, worn = Cells("first", kept="first"), Cells("most", kept=False), Cells("sum")
     walls, smoke = Cells(solid=128), Cells(kept=False, forget=3)
@@ -57,6 +59,10 @@ class Painted(Game):
             self.walls[column + me.mark % 5 - 2, row + me.mark % 7 - 3] = me.mark
         if me.mark % 4 == 0:
             me.pace(0.25 + me.mark / 100, lasts=me.mark / 50 if me.mark % 8 else None)
+
+
+class Painted(Writing, Game):
+    """The bare game, where players write on the ground."""
 
 
 #: A tile of a layer: the layer's number, the square, and the tile's number there.

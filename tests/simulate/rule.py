@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: link is down, in an episode. If one lasts longer, that counts.
 SLACK = 20_000
 
-#: The same for longer episodes, as with gems, or rare heartbeats: a clock may be known
+#: The same for longer episodes, as with things, or rare heartbeats: a clock may be known
 #: only from a message that was read late, when a node that stood still for a whole episode went on,
 #: and from no heartbeat since then.
 SLACK_RARE = 75_000
@@ -66,7 +66,7 @@ def check_end(world: "World") -> None:
                 herd.append(resident.id)
             elif resident.screen is None and not resident.name.startswith("W"):
                 raise Broken(f"player {_short(resident.id)} stays, and nobody plays it")
-    if len(set(herd)) != sum(world.sizes):
+    if len(set(herd)) != world.herd:
         raise Broken(f"of the herd only {sorted(herd)} are in play")
 
 
@@ -84,7 +84,7 @@ def _check_client(world: "World", client: Client) -> None:
     if not client.model.linked and not client.host.node.peers.apart:
         raise Broken("a client still believes that the link is down")
     truth, belief = harness.truth(client), harness.belief(client)
-    slack = max(SLACK_RARE if world.rare or world.gems else SLACK, world.longest)
+    slack = max(SLACK_RARE if world.rare or world.things else SLACK, world.longest)
     belief = less_roughly(belief, truth, client, slack)
     for id in belief.keys() - truth.keys():
         if world.stopped.get(id, 0) > harness.clock.time:

@@ -11,7 +11,7 @@ import pytest
 def world(tmp_path):
     """A function that starts a harness whose nodes all share a world in a file."""
     # pytest loads this file before it knows whether to use compiled modules.
-    from tests.server.things import worlds
+    from games.flatlands.tests.harness import worlds
 
     with worlds(f"sqlite:///{tmp_path / 'store.db'}") as start:
         yield start

@@ -13,7 +13,7 @@ from flatlands.server.players.names import ANSWER_WITHIN, ASKS, LOOKS, folded, m
 from flatlands.server.players.names import KEPT_FOR as ANSWER_KEPT_FOR
 from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
 from flatlands.world.track import UNIT
-from tests.server.things import KEY
+from tests.server.harness import KEY
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 from flatlands.games.flatlands.today import DAY, EVERY, MOST, QUEUE
 from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.server.players.orders import BY_OWNER, KICK, MARK, MUTE
+from games.flatlands.tests.harness import Harness
 from games.flatlands.walkers.tests.test_herd import herding
-from tests.server.harness import Harness
-from tests.server.things import Broken
+from tests.server.harness import Broken
 
 TOTALS_ONLY = (15, 0, 1, 1, 0, 0)
 

@@ -24,7 +24,7 @@ from games.flatlands.cairns.tests.test_cairns import build, keyed
 from games.flatlands.landmarks.tests.test_finders import PLACE, come, find
 from games.flatlands.tests.conftest import world
 from tests.processes import PATIENCE
-from tests.server.things import KEY, Broken
+from tests.server.harness import KEY, Broken
 
 __all__ = ["world"]
 

@@ -6,9 +6,10 @@ from flatlands.server.kept.items import LOOK_AFTER, OF
 from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
+from flatlands.testkit import World
 from flatlands.world.track import UNIT
 from games.flatlands.tests.conftest import world
-from tests.server.things import KEY
+from tests.server.harness import KEY
 
 __all__ = ["world"]
 
@@ -159,3 +160,13 @@ def test_an_operator_removes_a_cairn(world):
     harness.run(100)
     assert standing(a) == {}
     assert kept(harness) == (0, 0)
+
+
+def test_a_player_that_may_leave_no_more_cairns_leaves_none():
+    world = World("flatlands", nodes=1)
+    ada = world.join("Ada", at=(30, 30))
+    for _ in range(3):
+        ada.do("build", "here")
+        world.run(3)
+    assert len(ada.things("Cairn")) == 1 and len(ada.errors()) == 2
+    world.check()

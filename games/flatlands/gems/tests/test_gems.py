@@ -18,8 +18,8 @@ from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
 from flatlands.world.track import UNIT
 from games.flatlands.tests.conftest import world
-from tests.server.harness import Harness
-from tests.server.things import KEY, QUICK, SLOW, Broken
+from games.flatlands.tests.harness import QUICK, SLOW, Harness
+from tests.server.harness import KEY, Broken
 
 __all__ = ["world"]
 

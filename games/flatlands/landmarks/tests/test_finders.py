@@ -9,8 +9,8 @@ from flatlands.stores.base import NEVER, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT
 from games.flatlands.tests.conftest import world
-from tests.server.harness import Harness
-from tests.server.things import KEY, Broken
+from games.flatlands.tests.harness import Harness
+from tests.server.harness import KEY, Broken
 
 __all__ = ["world"]
 

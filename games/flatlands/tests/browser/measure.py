@@ -24,9 +24,9 @@ from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from flatlands.loadtest.kit.processes import Program
 from games.flatlands.tests.browser import acts
 from games.flatlands.tests.browser.acts import enter
+from games.flatlands.tests.servers import serving
 from tests.browser.pages import ARGUMENTS, chromium, wait_for
 from tests.nginx import nginx
-from tests.processes import serving
 
 PHONE: dict[str, Any] = {**acts.PHONE, "device_scale_factor": 2}
 #: A slow phone: ms and bytes a second (1.6 Mbit/s) of its line; how much slower its CPU is.

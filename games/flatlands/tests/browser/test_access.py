@@ -3,8 +3,8 @@
 import pytest
 
 from games.flatlands.tests.browser.acts import PHONE, enter, put
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import use_tool, wait_for
-from tests.inside import inside
 from tests.processes import ROOT
 
 #: With reduced motion nothing fades, so each screen is checked in its final state.

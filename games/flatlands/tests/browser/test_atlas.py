@@ -7,8 +7,8 @@ import pytest
 from flatlands.server.messages.protocol import KEY
 from games.flatlands.cairns.tests.browser.test_cairns import leave
 from games.flatlands.tests.browser.acts import PHONE, count_colour, enter, picture, walk, walk_to
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 from tests.socket_client import SocketClient
 
 #: Returns where the dots are on the screen, in css px, by their columns and rows.

@@ -14,10 +14,11 @@ import pytest
 
 from flatlands.bot import Bot
 from flatlands.loadtest.kit.processes import Program, children
+from games.flatlands.tests.servers import serving
 from tests.brokers.redis_servers import certify, free_port, running
 from tests.browser.pages import eventually, use_tool, wait_for
 from tests.nginx import nginx
-from tests.processes import PATIENCE, ROOT, serving
+from tests.processes import PATIENCE, ROOT
 
 pytestmark = pytest.mark.outside
 

@@ -13,8 +13,8 @@ from games.flatlands.tests.browser.acts import (
     put,
     walk_to,
 )
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 
 
 def mean(page):

@@ -1,9 +1,9 @@
 """The page of Flatlands without any of its parts."""
 
 from games.flatlands.tests.browser.acts import PAINTED, go
+from games.flatlands.tests.servers import inside
 from games.flatlands.tests.test_parts import PARTS
 from tests.browser.pages import use_tool, wait_for
-from tests.inside import inside
 
 
 def test_the_page_draws_and_plays_without_all_parts(without, play):

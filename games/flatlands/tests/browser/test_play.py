@@ -38,9 +38,9 @@ from games.flatlands.tests.browser.acts import (
     wait_for_colour,
     walk,
 )
+from games.flatlands.tests.servers import ServerProcess, inside
 from tests.browser.pages import PATIENCE, eventually, wait_for
-from tests.inside import inside
-from tests.processes import Proxy, ServerProcess
+from tests.processes import Proxy
 from tests.socket_client import SocketClient
 
 

@@ -13,9 +13,10 @@ from flatlands.games.flatlands.walkers.people import NAMES
 from flatlands.games.flatlands.walkers.talk import AGAIN, GREETINGS, SAYINGS, SIGHTS, Facts, answer
 from flatlands.world.terrain import BRIDGE, DEEP, PATH, PLAZA, WATER, Terrain
 from flatlands.world.track import UNIT, Goal, leg
+from games.flatlands.tests.harness import Harness
 from games.flatlands.walkers.tests.test_herd import herding, others
 from tests.processes import ROOT
-from tests.server.harness import Clock, Harness, clock_stores
+from tests.server.harness import Clock, clock_stores
 
 WAVE = 1
 SCREEN = (96, 64)

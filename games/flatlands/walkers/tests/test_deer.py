@@ -11,7 +11,7 @@ from flatlands.games.flatlands.walkers.herd import Sizes
 from flatlands.testkit.ground import Ground
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
-from tests.server.harness import Harness
+from games.flatlands.tests.harness import Harness
 
 #: ms after which a deer that was frightened is calm again, and has walked home.
 BACK_AFTER = CALM_AFTER + 8000

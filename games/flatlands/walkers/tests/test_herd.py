@@ -10,8 +10,10 @@ from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.world.track import SPEED, UNIT
-from tests.server.harness import Clock, Harness, Rules, clock_stores
-from tests.server.things import Broken
+from games.flatlands.tests.harness import Harness, Rules
+from games.flatlands.tests.servers import inside
+from tests.server.harness import Broken, Clock, clock_stores
+from tests.socket_client import SocketClient
 
 #: More than half of the world's people and deer fit on a screen of this size, wherever they walk.
 SCREEN = (96, 64)
@@ -418,3 +420,20 @@ def test_without_a_store_each_node_has_its_own_until_it_stops():
     harness.run(1000)
     assert sum(id < OTHERS_FROM for id in a.model.players) == 5
     harness.check()
+
+
+def test_computer_players_walk_near_the_plaza_like_anyone():
+    with inside("--walkers", "12") as server:
+        client = SocketClient(server.port)
+        client.hello("Watcher", (96, 64))
+        client.until(lambda: len(client.model.players) == 13)
+        tracks = {id: player.track for id, player in client.model.players.items()}
+
+        def moved():
+            return sum(p.track != tracks.get(id) for id, p in client.model.players.items())
+
+        client.until(lambda: moved() > 6)
+        for player in client.model.players.values():
+            x, y = player.at(client.now())
+            assert max(abs(x), abs(y)) < 40 * UNIT
+        client.close()

@@ -3,8 +3,8 @@
 import pytest
 
 from games.flatlands.tests.browser.acts import LASTING, PHONE, all_apart, boxes, go, walk_to
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 
 #: In this world the next signpost east of the plaza is 34 tiles away, with nothing in between.
 SEED = 151

@@ -3,8 +3,8 @@
 import pytest
 
 from games.flatlands.tests.browser.acts import PHONE, click_tile, walk
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 
 #: Who carries the ember, as a page knows it: the name, or null.
 CARRIER = "flatlands.parts.ember.held?.name"

@@ -16,8 +16,8 @@ from games.flatlands.tests.browser.acts import (
     tab_to,
     walk,
 )
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, use_tool, wait_for
-from tests.inside import inside
 
 #: The gems that lie there, from the nearest on: [id, version, x, y].
 GEMS = """() => {

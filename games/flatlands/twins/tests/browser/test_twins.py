@@ -5,9 +5,9 @@ import re
 import pytest
 
 from games.flatlands.tests.browser.acts import COUNT_SOUNDS, TONES, go
+from games.flatlands.tests.servers import inside
 from games.flatlands.twins.twins import TELL_EVERY
 from tests.browser.pages import PATIENCE, wait_for
-from tests.inside import inside
 
 #: The twin stones that are in view, nearest first: [x, y].
 TWINS = """() => [...flatlands.state.lying.values()]

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from games.flatlands.tests.browser.acts import enter, say
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 from tests.socket_client import SocketClient
 
 #: The lines of the chat that have a text in them.

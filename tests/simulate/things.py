@@ -1,35 +1,34 @@
-"""The gems of a simulated world: nodes take and plant them while stores are slow or do not answer.
+"""The things of a simulated world, such as the apples of the bare game: nodes take and plant them
+while stores are slow or do not answer.
 
-Whatever goes wrong, a gem is given once and is always somewhere, and in a quiet world each screen
+Whatever goes wrong, a thing is given once and is always somewhere, and in a quiet world each screen
 shows those that lie there.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import gevent
 import msgpack
 
-from flatlands import Away, Me
-from flatlands.games.flatlands.gems.gems import Gem, Gems
-from flatlands.games.flatlands.treasure import BOARD
+from flatlands import Away, Me, Thing
 from flatlands.server.agenda import Agenda
-from flatlands.server.kept.boards import board_name, owner_of
-from flatlands.server.kept.items import QUEUE
+from flatlands.server.kept.boards import owner_of
 from flatlands.server.kept.keeper import FAILS_FOR
 from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.kept.upkeep import GROW_EVERY
 from flatlands.server.things import of_row
 from flatlands.stores.base import Store, StoreError
-from tests.server.harness import Client, Harness, Host, Rules
+from tests.server.harness import Client, Harness, Host
 from tests.simulate.rule import Broken
 
-#: The gems of each cell. One that was taken lies somewhere else after about 20 s.
-RULES = Rules(per_cell=3, pause=20)
+#: The things of each cell, and the seconds after which one that was taken lies somewhere else, give
+#: or take half of it.
+PER_CELL, PAUSE = 3, 20
 
-#: Seconds after which gems that nobody takes are forgotten, in worlds that forget them.
+#: Seconds after which things that nobody takes are forgotten, in worlds that forget them.
 MOVED_AFTER = 150
 
 #: The longest that a request to the store waits, or its answer, in ms.
@@ -39,13 +38,27 @@ SLOW = 3000
 RIGHT_WITHIN = AGAIN + AFTER_FAILURE + FAILS_FOR + GROW_EVERY + 4 * SLOW
 
 
-#: ms until all screens know of a gem that has just moved: what was wrong about it before may have
+#: ms until all screens know of a thing that has just moved: what was wrong about it before may have
 #: been another fault that is long over.
 TOLD_WITHIN = GROW_EVERY + 4 * SLOW
 
 
+class Kind(NamedTuple):
+    """A kind of things that a game plants, PER_CELL in each cell, and that players take when they
+    touch them, each for a point on a board.
+
+    `part` returns the part of a game that has the hook on_touch. A player who takes a thing is told
+    `found`, with its id and its version. The action `scores` is answered with `board`, whose last
+    field has a row for each of the best, with the points as its second item.
+    """
+
+    thing: type[Thing]
+    part: Callable[[Any], Any]
+    board: str
+
+
 class Wren(Me):
-    """A player that no node has. It reaches for gems as the hook of a game does."""
+    """A player that no node has. It reaches for things as the hook of a game does."""
 
     __slots__ = ("answer",)
 
@@ -67,19 +80,20 @@ class Wren(Me):
         """Ignore the message: this player has no client."""
 
 
-class World:
-    """The gems of a world. `store` is one more store on the nodes' data; `moved`: gems that
+class Things:
+    """The things of a world. `store` is one more store on the nodes' data; `moved`: things that
     nobody takes are forgotten after a while, and planted again."""
 
-    def __init__(self, harness: Harness, store: Store, moved: bool) -> None:
-        self._harness, self._store, self._moved = harness, store, moved
-        self._ground = f"{QUEUE} flatlands 2013-16"
+    def __init__(self, harness: Harness, store: Store, moved: bool, kind: Kind) -> None:
+        self._harness, self._store, self._moved, self._kind = harness, store, moved, kind
+        self._queue = harness.node.play.items.queue
+        self._board = harness.node.play.boards.score(kind.board, "", 0).board
         harness.waits = True
-        #: All gems that ever existed.
+        #: All things of the kind that ever existed.
         self._seen: set[str] = set()
         #: The nodes whose store does not answer.
         self.away: set[Host] = set()
-        #: How often each gem was given, and what became of all requests.
+        #: How often each thing was given, and what became of all requests.
         self._taken: Counter[tuple[str, int]] = Counter()
         self._answers: Counter[str] = Counter()
 
@@ -120,7 +134,7 @@ class World:
         host.spawn = spawn
 
     def reach(self, host: Host, b: int, c: int) -> None:
-        """Make a player of a node reach for a gem that the node knows."""
+        """Make a player of a node reach for a thing that the node knows."""
         node = host.node
         known = [
             (square, thing)
@@ -130,38 +144,39 @@ class World:
         if not known or host.frozen:
             return
         square, row = known[b % len(known)]
-        gem: Any = of_row(Gem, row, square, node.grid.side)
+        thing: Any = of_row(self._kind.thing, row, square, node.grid.side)
         wren = Wren(host, owner_of(f"key {c % 3}"))
 
         def touch() -> None:
             try:
-                Gems(node.game).on_touch(wren, gem)
+                self._kind.part(node.game).on_touch(wren, thing)
             except Away:
                 pass
             finally:
                 self._answers[wren.answer] += 1
-                self._taken[gem.id, gem.version] += wren.answer == "taken"
+                self._taken[thing.id, thing.version] += wren.answer == "taken"
 
         self._answers["asked"] += 1
         gevent.spawn(touch)
 
     def check(self) -> None:
-        """Raise Broken unless each gem was given once, and is somewhere or counted."""
+        """Raise Broken unless each thing was given once, and is somewhere or counted."""
         given = self._taken.copy()
         for client in self._harness.clients:
             given.update(client.model.found)
-        if twice := [gem for gem, times in given.items() if times > 1]:
-            raise Broken(f"gems were given twice: {twice}")
-        gems = {item.id for item in self._store.each(self._ground) if item.id.startswith("Gem:")}
-        self._seen |= gems
-        if not self._moved and gems < self._seen:
-            raise Broken(f"gems are lost: {self._seen - gems}")
-        if many := [id for id in gems if int(id.rpartition(":")[2]) >= RULES.per_cell]:
-            raise Broken(f"there are gems too many: {many}")
+        if twice := [thing for thing, times in given.items() if times > 1]:
+            raise Broken(f"things were given twice: {twice}")
+        begins = f"{self._kind.thing.__name__}:"
+        there = {item.id for item in self._store.each(self._queue) if item.id.startswith(begins)}
+        self._seen |= there
+        if not self._moved and there < self._seen:
+            raise Broken(f"things are lost: {self._seen - there}")
+        if many := [id for id in there if int(id.rpartition(":")[2]) >= PER_CELL]:
+            raise Broken(f"there are things too many: {many}")
         points = sum(n for _, n in self._points())
         unknown = self._answers["asked"] - self._answers["missed"] - self._taken.total()
         if not self._taken.total() <= points <= self._taken.total() + unknown:
-            raise Broken(f"{points} points, where {self._taken.total()} gems were given")
+            raise Broken(f"{points} points, where {self._taken.total()} things were given")
 
     def wrong(self) -> set[tuple[Any, ...]]:
         """Return what screens show though it does not lie there, and what they lack. Some of it
@@ -170,14 +185,14 @@ class World:
         return {(client, *what) for client in playing for what in self._differ(client)}
 
     def _points(self) -> list[tuple[str, int]]:
-        return self._store.top(board_name("flatlands", BOARD), 10)
+        return self._store.top(self._board, 10)
 
     def _differ(self, client: Client) -> set[tuple[str, int, str]]:
         c0, r0, c1, r1 = client.model.held
         squares = [(c, r) for c in range(c0, c1 + 1) for r in range(r0, r1 + 1)]
         truth = {
             (item.id, msgpack.unpackb(item.body)[0], item.group)
-            for item in self._store.group(self._ground, *(f"{c}:{r}" for c, r in squares))
+            for item in self._store.group(self._queue, *(f"{c}:{r}" for c, r in squares))
         }
         shown = {
             (id, version, f"{c}:{r}")
@@ -194,5 +209,6 @@ class World:
         reader = self._harness.stand("reader", (0, 0), (96, 64), self._harness.host())
         reader.send(35, "scores", [])
         self._harness.run(10)
-        if [n for _, n, _ in reader.model.board[3]] != [n for _, n in self._points()]:
-            raise Broken(f"the board is {reader.model.board}, and not {self._points()}")
+        best = reader.model.board[-1]
+        if [points for _, points, *_ in best] != [points for _, points in self._points()]:
+            raise Broken(f"the board is {best}, and not {self._points()}")

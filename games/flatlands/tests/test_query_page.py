@@ -20,6 +20,7 @@ from gevent import subprocess
 
 from flatlands import Me
 from flatlands.games.flatlands.cairns.cairns import Cairns
+from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.squares.peers import Load
 from flatlands.world.grid import SIDE
@@ -36,6 +37,9 @@ PAGE = (ROOT / "docs" / "query.md").read_text()
 
 #: ms by which the clock of the third node is fast.
 FAST = 5000
+
+#: The clocks of the nodes, and what they play.
+OF = (0, 0, FAST), "flatlands", Options(walkers=0, deer=0)
 
 
 def examples():
@@ -104,7 +108,7 @@ class Page:
 def page(tmp_path_factory):
     with (
         run_url(Redis) as url,
-        closing(World(tmp_path_factory.mktemp("page"), url, url, (0, 0, FAST))) as world,
+        closing(World(tmp_path_factory.mktemp("page"), url, url, *OF)) as world,
     ):
         populate(world)
         world.watcher.start()

@@ -4,6 +4,7 @@ import urllib.request
 
 import pytest
 
+from games.flatlands.tests.servers import FLATLANDS
 from tests.browser.pages import eventually, wait_for
 from tests.server.servers import ask, stats
 from tests.server.test_machines import ADMIN, two_machines
@@ -20,7 +21,7 @@ NOTE = """() => {
 
 @pytest.fixture
 def machines(tmp_path):
-    with two_machines(tmp_path, 100) as machines:
+    with two_machines(tmp_path, 100, **FLATLANDS) as machines:
         yield machines
 
 

@@ -1,0 +1,43 @@
+"""`python -m games.flatlands.tests.simulate`: in the random worlds of tests/simulate Flatlands is
+played, with computer players in some, and with gems in others."""
+
+import sys
+
+from flatlands.needs import packages
+
+with packages("test"):
+    from flatlands.games.flatlands.game import Game
+    from flatlands.games.flatlands.gems.gems import Gem, Gems
+    from flatlands.games.flatlands.options import Options
+    from flatlands.games.flatlands.treasure import BOARD
+    from flatlands.games.flatlands.walkers.herd import NOBODY, Sizes
+    from games.flatlands.tests.harness import Rules, options_of
+    from tests.simulate import deeds
+    from tests.simulate.__main__ import main, searching
+    from tests.simulate.ground import Writing
+    from tests.simulate.things import PAUSE, PER_CELL, Kind
+
+#: The herd of a world that has one.
+HERD = Sizes(people=4, deer=2)
+
+
+class Painted(Writing, Game):
+    """Flatlands, where players write on the ground."""
+
+
+class World(deeds.World):
+    """A world in which Flatlands is played."""
+
+    game, painted, kind, herd = Game, Painted, Kind(Gem, Gems, BOARD), sum(HERD)
+
+    def options(self, plan: deeds.Plan) -> Options:
+        """Return the options of the game in a world."""
+        rules = Rules(PER_CELL if plan.things else 0, PAUSE)
+        return options_of(rules, HERD if plan.herd else NOBODY)
+
+
+search = searching(World)
+
+
+if __name__ == "__main__":
+    sys.exit(main("games.flatlands.tests.simulate", search))

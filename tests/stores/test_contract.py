@@ -149,8 +149,8 @@ def at_once(opening, call):
 
 
 def test_of_many_that_take_an_item_at_once_one_gets_it(opening):
-    opening().put("gems", [item(str(n), NEVER) for n in range(20)])
-    got = at_once(opening, lambda one, _: [one.take("gems", str(n)) for n in range(20)])
+    opening().put("apples", [item(str(n), NEVER) for n in range(20)])
+    got = at_once(opening, lambda one, _: [one.take("apples", str(n)) for n in range(20)])
     for bodies in zip(*got, strict=True):
         assert sum(body is not None for body in bodies) == 1
 

@@ -37,7 +37,7 @@ def filled(url, world="flatlands"):
     store.put("gem 2013-16", [Item("a", 0, "", b""), Item("b", 10**6, "1:2", b"x")])
     store.claim("gem 2013-16", 1, 60_000)
     for n in range(3000):
-        store.add(Score("gems", f"owner {n}", n // 3))
+        store.add(Score("apples", f"owner {n}", n // 3))
     store.add(Score("more", "owner", -1))
     return store
 
@@ -71,7 +71,7 @@ def test_a_world_goes_from_a_file_to_redis_and_back_without_a_difference(tmp_pat
     assert back.claim("gem 2013-16", 9, 1000) == []
     [late] = back.group("gem 2013-16", "1:2")
     assert 10**6 - PATIENCE * 1000 < late.delay <= 10**6
-    assert back.top("gems", 2) == store.top("gems", 2)
+    assert back.top("apples", 2) == store.top("apples", 2)
 
 
 def recipe(path, kept):

@@ -282,16 +282,16 @@ def test_a_file_of_an_older_program_gets_what_is_new_and_both_can_use_it(tmp_pat
     with closing(sqlite3.connect(path, isolation_level=None)) as older:
         older.executescript(f"{sqlite._TABLES} PRAGMA user_version = {sqlite.SCHEMA}")
         older.executemany(
-            "INSERT INTO score VALUES ('world', 'gems', ?, ?)", [("a", 3), ("b", 1), ("c", 1)]
+            "INSERT INTO score VALUES ('world', 'apples', ?, ?)", [("a", 3), ("b", 1), ("c", 1)]
         )
         store = opening(f"sqlite:///{path}")
-        assert store.rank("gems", "b") == (2, 3, 1)
+        assert store.rank("apples", "b") == (2, 3, 1)
         older.execute(
-            "INSERT INTO score VALUES ('world', 'gems', 'b', 5)"
+            "INSERT INTO score VALUES ('world', 'apples', 'b', 5)"
             " ON CONFLICT DO UPDATE SET n = n + excluded.n"
         )
         older.execute("DELETE FROM score WHERE id = 'c'")
-        assert [store.rank("gems", id) for id in "abc"] == [(2, 2, 3), (1, 2, 6), None]
+        assert [store.rank("apples", id) for id in "abc"] == [(2, 2, 3), (1, 2, 6), None]
 
 
 def test_a_file_of_another_version_is_refused(tmp_path, opening):

@@ -17,7 +17,7 @@ from flatlands.bot import Bot, Player, Playing, Refused, play
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.servers import free_port
 from tests.processes import ROOT, serving
-from tests.socket_client import SocketClient, together
+from tests.socket_client import SocketClient
 
 EXAMPLES = ROOT / "examples"
 
@@ -26,7 +26,7 @@ BUSY = b"HTTP/1.1 429 Too Many Requests\r\n\r\n"
 
 @pytest.fixture
 def server():
-    with serving("--walkers", "0", "--deer", "0") as server:
+    with serving() as server:
         yield server
 
 
@@ -80,27 +80,6 @@ def test_each_game_has_a_bot_that_plays_it(game):
             ada.send(6, "Who is here?")
             ada.until(lambda: said_by(ada, name))
             assert said_by(ada, name) == ["Ada"]
-
-
-@pytest.mark.process
-def test_the_greeter_greets_by_name_comes_near_and_returns_a_wave(server, bot):
-    watcher = SocketClient(server.port).hello("Watcher")
-    bot("greeter")
-    watcher.until(lambda: said_by(watcher, "Greeter Bot"))
-    assert "Hello, Watcher!" in said_by(watcher, "Greeter Bot")[0]
-    ada = SocketClient(server.port).hello("Ada")
-    both = watcher, ada
-    together(both, lambda: any("Hello, Ada!" in text for text in said_by(ada, "Greeter Bot")))
-    greeter = next(p for p in ada.model.players.values() if p.name == "Greeter Bot")
-
-    def is_near():
-        (x, y), (bx, by) = ada.at(), ada.at(greeter.id)
-        return abs(x + 2048 - bx) < 64 and abs(y - by) < 64
-
-    together(both, is_near)
-    before = len(ada.model.emotes)
-    ada.send(35, "emote", [1])
-    together(both, lambda: ("Greeter Bot", 1) in ada.model.emotes[before:])
 
 
 @pytest.mark.process

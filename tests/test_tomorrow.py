@@ -1,5 +1,5 @@
 """What a later version of the server may send: docs/protocol.md says to ignore it, and every
-reader in this project does. Those of the page are tested in games/flatlands/tests/js."""
+reader in this project does. Those of pages are tested in JavaScript."""
 
 import multiprocessing
 from dataclasses import replace

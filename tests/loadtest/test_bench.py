@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bench import micro, server, whole
+from bench import server, whole
 from bench.server import Form, Pair
 from flatlands.loadtest.kit.processes import Trouble
 
@@ -38,14 +38,6 @@ def test_figures_of_a_run_that_failed_or_was_not_valid_are_left_out():
         assert not [name for name in found if name.startswith("idle")] and len(found) == 21
         found = whole.figures(shapes(**{"2000": failed}))
         assert "crossings: CPU against none" not in found and "50 players: p50, ms" in found
-
-
-def test_the_costs_of_one_move_and_the_like_can_be_measured(capsys):
-    costs = micro.measure(players=60, repeats=1)
-    assert len(costs) == 9
-    # A greenlet that fails, such as the listening one, says so there.
-    assert capsys.readouterr().err == ""
-    assert all(cost > 0 for what, cost in costs.items() if "seal" not in what)
 
 
 THREE = Form(("400", "gem"), pairs=3, attempts=20, limit=0.06)

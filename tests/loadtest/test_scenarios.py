@@ -60,7 +60,7 @@ def test_the_bots_of_a_game_have_turns(tmp_path):
     own = scenario(OWN, str(tmp_path))
     own.move(bot)
     assert walks == [(1, 0)] and own.ticket == "tulip"
-    assert scenario(OWN, "").move.__module__ == "<run_path>"
+    assert scenario(OWN, "paint").move.__module__ == "<run_path>"
     for game in ("quiet", "typo", "..", str(tmp_path / "page" / "nothing.py")):
         with pytest.raises(ValueError, match="has no bot.py with a function turn"):
             scenario(OWN, game)

@@ -98,7 +98,7 @@ ADMIN = "the-admin-token-of-this-test"
 @pytest.fixture(scope="module")
 def crowd():
     """A server whose newcomers all begin in one square."""
-    with serving("--spread", "1", "--walkers", "0", "--deer", "0", ADMIN_TOKEN=ADMIN) as server:
+    with serving("--spread", "1", ADMIN_TOKEN=ADMIN) as server:
         yield server
 
 
@@ -123,7 +123,8 @@ def test_a_world_as_make_play_has_it_is_all_right_on_screens_of_several_sizes(tm
     @contextmanager
     def play():
         store = f"sqlite:///{tmp_path / 'world.db'}"
-        with serving("--walkers", "20", "--deer", "8", "--store", store) as server:
+        of_flatlands = "--game", "flatlands", "--walkers", "20", "--deer", "8"
+        with serving(*of_flatlands, "--store", store) as server:
             yield server
 
     verdict = all_right(tmp_path, "--bots 60 --seconds 4 --scenario mixed", play)["verdict"]

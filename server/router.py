@@ -18,7 +18,7 @@ from flatlands.server.kept.keeper import Keeper
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.messages.peer_protocol import ALIVE, MACHINES
+from flatlands.server.messages.peer_protocol import ALIVE, MACHINES, STARTING
 from flatlands.server.messages.protocol import moved
 from flatlands.server.placement import Placement
 from flatlands.server.players.resident import Resident
@@ -82,6 +82,13 @@ class Router(Placement, Sole):
         """Return what this node's heartbeats tell of its machine: its address, how busy the node is
         in percent, and a line that divides its players, if it is busy."""
         return [self.here, round(100 * busy), *(line or ())] if self.here else []
+
+    def addresses(self) -> set[Any]:
+        """Return the addresses of the machines of this world, also of those that are drained: their
+        pages may connect here."""
+        known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
+        others = {load.machine[0] for load in known if load.machine}
+        return {self.here, *others} if self.here else set()
 
     # The plan.
 

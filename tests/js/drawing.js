@@ -1,5 +1,7 @@
 // A canvas as node has none: it notes what is drawn on it, so that the view's modules can be tested here.
 
+const LETTER = 7;                         // px
+
 /** A path, or what has been noted of one. */
 class Path {
   constructor(path = '') {
@@ -18,7 +20,8 @@ export function canvas(width = 1, height = 1) {
   const context = new Proxy({ canvas: made, getTransform: () => ({}) }, {
     get: (target, name) => target[name] ?? ((...given) => {
       calls.push([name, ...given.map((one) => one instanceof Path ? one.path : one)]);
-      return { width: 1, addColorStop() {} };
+      // All letters are as wide.
+      return { width: name === 'measureText' ? LETTER * given[0].length : 1, data: [], addColorStop() {} };
     }),
     set: (target, name, value) => {
       if (name === 'fillStyle' || name === 'strokeStyle') calls.push([name, value]);

@@ -1,0 +1,63 @@
+// What the session tells the player, over panels that only note it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { WAVE } from '../../page/emotes.js';
+import { Events } from '../../page/events.js';
+import { State } from '../../page/state.js';
+import { storageOf } from '../../../../tests/js/storage.js';
+import { comes } from './people.js';
+
+const OWN = 70_000, ADA = 90_001, CLOCK = 7;
+
+/** Return a session that plays with a person and a clockwork walker in sight, the client that it listens to, and what the
+ * panels are told: each list is empty again once it was read. */
+async function playing(context) {
+  context.mock.timers.enable({ apis: ['setInterval'] });
+  delete globalThis.BroadcastChannel;
+  Object.assign(globalThis, { localStorage: storageOf(), sessionStorage: storageOf(),
+    location: { href: 'http://localhost:8000/', search: '' }, document: { hidden: false, addEventListener() {} } });
+  const { Client } = await import('../../../../static/client.js');
+  const { Session } = await import('../../page/session.js');
+  const client = new Client(), state = new State(client), heard = { toasts: [], lines: [], tab: [], read: [] };
+  const hud = /** @type {any} */ ({ title() {}, tools: { showLasting() {} }, toast: (text) => heard.toasts.push(text),
+    callBack: (text) => heard.tab.push(text), tell: (text) => heard.read.push(text),
+    chat: { add: (name, _id, _look, text) => heard.lines.push(`${name}: ${text}`) } });
+  const session = new Session(client, state, hud, new Events());
+  const begin = () => {
+    state.ownId = OWN;
+    for (const [id, away] of [[OWN, 0], [ADA, 2], [CLOCK, 3]]) comes(state, id, away);
+  };
+  return { client, session, begin, told: (list) => heard[list].splice(0) };
+}
+
+test('a player is told of refusals that it cannot see for itself, and of those that the page repeats only once', async (context) => {
+  const { client, session, begin, told } = await playing(context);
+  const refuse = (...codes) => {
+    for (const code of codes) client.net.on.error(code, `the ${code}`);
+    return told('toasts');
+  };
+  assert.deepEqual(refuse('flood'), [], 'the title tells of it');
+  begin();
+  assert.deepEqual(refuse('keys', 'flood', 'keys', 'flood', 'taken'), ['The keys.', 'The flood.', 'The flood.']);
+  assert.deepEqual(refuse('store'), [], 'there is nothing to take');
+  session.showLasting();
+  session.told.add('taken');
+  assert.deepEqual(refuse('store', 'taken', 'keys'), ['The store.', 'The taken.']);
+});
+
+test('of what clockwork says the chat has only what it says to the player, and a hidden tab and screen readers are told who acts', async (context) => {
+  const { client, begin, told } = await playing(context);
+  begin();
+  const says = (id, text) => client.replica.onSay(client.replica.players.get(id), text);
+  says(CLOCK, 'Nobody listens');
+  says(CLOCK, `N${OWN}, I am a computer`);
+  says(ADA, 'I am somebody');
+  says(OWN, 'So am I');
+  assert.deepEqual(told('lines'), [`N7: N${OWN}, I am a computer`, 'N90001: I am somebody', `N${OWN}: So am I`]);
+  assert.deepEqual(told('tab'), ['N7 spoke', 'N90001 spoke']);
+  for (const id of [ADA, CLOCK, OWN]) client.replica.onEvent('Emote', id, { emote: WAVE });
+  assert.deepEqual(told('tab'), ['N90001 waved']);
+  assert.deepEqual(told('read'), ['N90001 waved.', 'You and N90001 wave to each other: a spark!']);
+});

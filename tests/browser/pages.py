@@ -57,6 +57,11 @@ def wait_for(page, expression, argument=None, expected=True):
     )
 
 
+def draws(page):
+    """Return once a page has drawn one more frame."""
+    page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
+
+
 def use_tool(page, name):
     """Press an entry of the menu of all tools."""
     page.get_by_role("button", name="More", exact=True).click()

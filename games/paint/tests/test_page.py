@@ -1,16 +1,14 @@
 """A game with its own page: what one player paints the other sees."""
 
-import pytest
-
 from tests.browser.pages import wait_for
 from tests.inside import inside
 
 
-@pytest.mark.parametrize("address", ["/", "/?debug"])
-def test_a_player_that_walks_paints_the_floor_for_everybody(open_page, address):
+def test_a_player_that_walks_paints_the_floor_for_everybody(open_page):
     with inside("--game", "paint", STORE_URL="memory://") as server:
-        url = f"http://localhost:{server.port}{address}"
-        walker, other = open_page(url), open_page(url, viewport={"width": 390, "height": 700})
+        # One page has all modules joined, the other one by one.
+        walker = open_page(server.url)
+        other = open_page(f"{server.url}?debug", viewport={"width": 390, "height": 700})
         for page in (walker, other):
             page.get_by_text("Walk with the arrow keys").wait_for()
         walker.keyboard.down("ArrowRight")

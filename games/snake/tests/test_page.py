@@ -1,8 +1,6 @@
-"""Snake on a server of two workers: a snake that runs into another falls, and starts over."""
+"""Snake's own page: a snake that runs into another falls, and starts over."""
 
-import pytest
-
-from tests.processes import serving
+from tests.inside import inside
 from tests.socket_client import SocketClient
 
 UNIT = 1024
@@ -16,10 +14,8 @@ def walk_to(client, axis, at):
     client.until(lambda: (client.at()[axis] - at) * step[axis] >= 0)
 
 
-@pytest.mark.process
-def test_a_snake_that_runs_into_another_one_starts_over(open_page, tmp_path):
-    store = f"sqlite:///{tmp_path / 'field.db'}"
-    with serving("--game", "snake", "--workers", "2", "--store", store) as server:
+def test_a_snake_that_runs_into_another_one_starts_over(open_page):
+    with inside("--game", "snake", STORE_URL="memory://") as server:
         page = open_page(server.url, viewport={"width": 390, "height": 700})
         page.get_by_text("Turn with the arrow keys").wait_for()
         fence = SocketClient(server.port).hello("Fence")

@@ -6,7 +6,7 @@ import time
 
 from PIL import Image
 
-from tests.browser.pages import PATIENCE, eventually, wait_for
+from tests.browser.pages import PATIENCE, draws, eventually, wait_for
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -214,7 +214,7 @@ def go(page, x, y):
             page.keyboard.press("Escape")
         click_tile(page, x, y, reach)
         # The walker sets out with the next frame.
-        page.wait_for_timeout(300)
+        draws(page)
     raise AssertionError(f"({x}, {y}) cannot be walked to: {place(page)}")
 
 

@@ -2,13 +2,14 @@
 
 import pytest
 
-from games.flatlands.tests.servers import inside, serving
-from tests.browser.pages import wait_for
+from games.flatlands.tests.servers import inside
+from tests.browser.pages import draws, wait_for
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server():
-    with serving() as server:
+    """A server for all tests of a file; what one player does there, others see."""
+    with inside() as server:
         yield server
 
 
@@ -38,7 +39,7 @@ def play(open_page):
         page.keyboard.press("Enter")
         wait_for(page, "flatlands.state.own !== undefined")
         # In every frame the page finds out where its player is.
-        page.evaluate("() => new Promise((resolve) => requestAnimationFrame(resolve))")
+        draws(page)
         return page
 
     return play_as

@@ -4,16 +4,11 @@ import pytest
 
 from games.flatlands.tests.browser.acts import PHONE, enter, put
 from games.flatlands.tests.servers import inside
-from tests.browser.pages import use_tool, wait_for
+from tests.browser.pages import draws, use_tool, wait_for
 from tests.processes import ROOT
 
 #: With reduced motion nothing fades, so each screen is checked in its final state.
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-
-#: Resolves once the page has drawn all that it knew until then.
-DRAWN = """async () => {
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => requestAnimationFrame(resolve));
-}"""
 
 #: Returns the violations, the words whose contrast is enough, and how many rules passed.
 #: Everything is checked on white, the brightest that the ground gets, without a panel's blur.
@@ -76,7 +71,7 @@ def test_axe_finds_nothing_on_any_screen_and_all_words_have_enough_contrast(
     read = set()
 
     def look(where):
-        page.evaluate(DRAWN)
+        draws(page)
         found, words, passed = page.evaluate(RUN)
         assert found == [], where
         assert words and passed > 15, where

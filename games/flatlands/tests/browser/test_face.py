@@ -24,7 +24,7 @@ from games.flatlands.tests.browser.acts import (
     walk,
     walk_to,
 )
-from tests.browser.pages import PATIENCE, eventually, use_tool, wait_for
+from tests.browser.pages import PATIENCE, draws, eventually, use_tool, wait_for
 from tests.socket_client import SocketClient
 
 #: Desktops, also in a low window and at 200 %; and phones both ways, and tablets.
@@ -74,11 +74,13 @@ NOTHING_FADES = """{
 
 
 def settle(page):
-    """Return once a page has had time for what it does after a change, and frames."""
-    time.sleep(0.5)
+    """Return once a page has done what it does after a change: all transitions, and two frames."""
     page.evaluate("""async () => {
-      for (let i = 0; i < 3; i++) await new Promise((done) => requestAnimationFrame(done));
+      const over = document.getAnimations().map(({ finished }) => finished.catch(() => {}));
+      await Promise.all(over);
     }""")
+    for _ in range(2):
+        draws(page)
 
 
 def go_home(page):
@@ -142,6 +144,8 @@ def test_hints_legend_and_tools_never_cover_each_other_or_the_player(alone, play
         put(page, id, 4, -3)
     page.locator(".tally", has_text="and 11 others").wait_for()
     fixed = (".map", ".tools", ".tally")
+    entries = page.locator(".tools .entries button:visible .word")
+    names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
 
     def walker(size):
         return ["walker", size[0] / 2 - 14, size[1] / 2 - 38, size[0] / 2 + 14, size[1] / 2 + 22]
@@ -166,15 +170,12 @@ def test_hints_legend_and_tools_never_cover_each_other_or_the_player(alone, play
             }"""
         )
         assert min(lines) > 0.4 * max(lines), size
-    # Few tools are always shown; the others are in a menu, by their names.
-    page.get_by_role("button", name="More", exact=True).click()
-    entries = page.locator(".tools .entries button:visible .word")
-    names = "Home, Invite, Book, Race, Leave a cairn, Board, Plant, Mute sounds, Grid, Help"
-    for size in at_each(page, sizes):
+        # Few tools are always shown; the others are in a menu, by their names.
+        page.get_by_role("button", name="More", exact=True).click()
         assert ", ".join(entries.all_inner_texts()) == names, size
         all_within(boxes(page, ".entries", ".tools > button"), size)
-    page.keyboard.press("Escape")
-    assert boxes(page, ".entries") == []
+        page.keyboard.press("Escape")
+        assert boxes(page, ".entries") == []
     use_tool(page, "Grid")
     page.get_by_label("Legend").wait_for()
     for size in at_each(page, sizes):
@@ -192,55 +193,32 @@ FACES = """() => flatlands.state.walkers.map(({ x, y }) => {
 })"""
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (844, 390)], ids=str)
-def test_speech_is_never_under_panels_or_other_words(alone, play, size):
-    page = play("Hearer", url=alone.url, script=noting(), **sized(*size))
-    tile = tile_of(size)
-    x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
-    corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
-    # A low screen has no room for more.
-    corners = corners[: 4 if size[1] < 500 else 6]
-    for i, (dx, dy) in enumerate(corners):
-        put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
-    # Somebody stands where bubbles would be.
-    for i, (dx, dy) in enumerate(corners[2:4]):
-        put(page, 91_000 + i, int(dx), int(dy) - 1.5)
-    # Names that overlap give way; speech does not.
-    wait_for(page, "(n) => bubbles.length === n", len(corners))
-    page.evaluate(SAID_FOR_EVER)
-    settle(page)
-    found = page.evaluate("bubbles")
-    assert len(found) == len(corners)
-    faces = page.evaluate(FACES)
-    assert len(faces) == 1 + len(corners) + 2
-    bare = [*map(without_rim, found)]
-    apart(bare, faces)
-    apart(found, boxes(page, ".map", ".tally", ".stick", ".dock", ".hint"))
-    all_apart(bare)
-
-
-def test_clockwork_walkers_speak_in_two_small_bubbles_that_cover_no_face(alone, play):
-    page = play("Hearer", url=alone.url, script=noting("#e6e9ed"), **PHONE)
-    for i, (dx, dy) in enumerate([(-3, -5), (0, -8), (3, -5)]):
-        put(page, 7 + i, dx, dy, f"Speaker {7 + i}", "Tick, tock. I never tire.")
-        # Somebody stands where its bubble would be.
-        put(page, 90_001 + i, dx, dy - 1.5)
-    # Nor may another walker's bubble cover Hearer's head.
-    said = "Good to see you, Hearer! I am one of those made of clockwork."
-    put(page, 10, -0.3, 1.2, "Speaker 10", said)
-    wait_for(page, "bubbles.length === 2")
-    page.evaluate(SAID_FOR_EVER)
-    settle(page)
-    found = page.evaluate("bubbles")
-    assert len(found) == 2
-    apart(map(without_rim, found), page.evaluate(FACES))
-    [(_, left, top, right, _)] = [each for each in found if each[4] - each[2] > 50]
-    assert right < 195 or left > 195 or top > 422, (left, top, right)
-    # The bubble has all words of the sentence.
-    assert page.evaluate("[...words.keys()].some((row) => row.endsWith('clockwork.'))")
-    # Of all that, the log only has what was said to her.
-    [line] = page.locator(".log li").all_inner_texts()
-    assert line.startswith("Speaker 10 Good to see you, Hearer!")
+@pytest.mark.parametrize("sizes", [[(1280, 800)], [(844, 390), (390, 844)]], ids=str)
+def test_speech_is_never_under_panels_or_other_words(alone, play, sizes):
+    page = play("Hearer", url=alone.url, script=noting(), **sized(*sizes[0]))
+    for size in at_each(page, sizes):
+        tile = tile_of(size)
+        x, y = size[0] / 2 / tile - 1, size[1] / 2 / tile - 0.4
+        corners = [(-x, -y), (x, -y), (-x, y), (x, y), (x - 2, -y + 5), (-x + 4, -y + 2)]
+        # A low screen has no room for more.
+        corners = corners[: 4 if size[1] < 500 else 6]
+        for i, (dx, dy) in enumerate(corners):
+            put(page, 90_000 + i, int(dx), int(dy), f"Speaker {i}", "Press G to see the grid!")
+        # Somebody stands where bubbles would be.
+        for i, (dx, dy) in enumerate(corners[2:4]):
+            put(page, 91_000 + i, int(dx), int(dy) - 1.5)
+        # Names that overlap give way; speech does not.
+        wait_for(page, "(n) => bubbles.length === n", len(corners))
+        page.evaluate(SAID_FOR_EVER)
+        settle(page)
+        found = page.evaluate("bubbles")
+        assert len(found) == len(corners), size
+        faces = page.evaluate(FACES)
+        assert len(faces) == 1 + len(corners) + 2
+        bare = [*map(without_rim, found)]
+        apart(bare, faces)
+        apart(found, boxes(page, ".map", ".tally", ".stick", ".dock", ".hint"))
+        all_apart(bare)
 
 
 def test_an_arrow_beside_panels_shows_a_goal_or_player_and_a_click_walks_there(alone, play):
@@ -292,20 +270,55 @@ def test_an_arrow_beside_panels_shows_a_goal_or_player_and_a_click_walks_there(a
     assert page.evaluate("flatlands.state.followed") is None
 
 
-def test_help_and_wording_fit_the_device_at_hand(alone, play):
+#: A French keyboard, as far as the tests press its keys: what is printed at each place.
+AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
+
+#: Tells a page of that keyboard.
+HAS_AZERTY = f"""Object.defineProperty(navigator, 'keyboard', {{ value: {{
+  getLayoutMap: async () => new Map(Object.entries({AZERTY})) }} }});"""
+
+
+def test_help_wording_and_letters_fit_the_device_at_hand(alone, play):
     for options, keys in (({}, True), (PHONE, False)):
-        page = play("Helped", url=alone.url, **options)
+        page = play("Reine", url=alone.url, script=HAS_AZERTY, **options)
         field = page.get_by_label("Say something")
         assert ("(Enter)" in field.get_attribute("placeholder")) == keys
         use_tool(page, "Help")
         page.get_by_role("dialog", name="Help").wait_for()
-        assert page.get_by_text("Arrows or W A S D").is_visible() == keys
+        assert page.get_by_text("Arrows or Z Q S D").is_visible() == keys
         assert page.get_by_text("Touch an arrow").is_hidden() == keys
         assert page.get_by_text("Escape", exact=True).is_visible() == keys
+        if keys:
+            letters_go_by_what_is_printed_and_walking_keys_by_their_place(page)
         # However long the help is, the way to close it is in view.
         page.set_viewport_size({"width": 844, "height": 390})
         [way_out] = boxes(page, ".help dl ~ form .play:not(.quiet)")
         assert way_out[4] < 390
+
+
+def letters_go_by_what_is_printed_and_walking_keys_by_their_place(page):
+    """Press keys of a French keyboard; the help is open before and afterwards."""
+    keys = page.context.new_cdp_session(page)
+
+    def send(kind, code):
+        given = {"type": kind, "code": code, "key": AZERTY[code]}
+        keys.send("Input.dispatchKeyEvent", given)
+
+    page.keyboard.press("Escape")
+    near = page.get_by_role("dialog", name="Who is near")
+    # The page obeys a key at once.
+    send("keyDown", "KeyM")
+    assert near.is_hidden()
+    send("keyDown", "Semicolon")
+    near.wait_for()
+    page.keyboard.press("Escape")
+    near.wait_for(state="hidden")
+    x, y = place(page)
+    send("keyDown", "KeyA")
+    eventually(lambda: place(page)[0] < x - 1, "Q walks to the left")
+    send("keyUp", "KeyA")
+    arrives(page)
+    use_tool(page, "Help")
 
 
 def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
@@ -325,7 +338,8 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
     page.keyboard.press("Enter")
     assert page.evaluate(shown) == 24
     assert page.evaluate(f"getComputedStyle({last}).opacity") == "1"
-    log = page.locator(".log")
+    # Screen readers read it out.
+    log = page.locator(".log[aria-live=polite]")
     bottom = log.evaluate("(log) => log.scrollTop")
     assert bottom > 0 and log.evaluate("(log) => log.clientHeight") <= 0.4 * 800 + 1
     for _ in range(12):
@@ -349,22 +363,6 @@ def test_the_chat_scrolls_back_and_the_keys_then_scroll(alone, play):
         talker.close()
 
 
-def test_screen_readers_are_told_what_people_say_and_what_computers_say_to_them(alone, play):
-    page = play("Listener", url=alone.url)
-    put(page, 90_001, 2, 0, "Wren", "I am somebody")
-    put(page, 7, 4, 0, "Clock", "Listener, I am a computer")
-    put(page, 8, 4, 0, "Tick", "Nobody listens")
-    log = page.locator(".log")
-    assert log.get_attribute("aria-live") == "polite"
-    for said in ("I am somebody", "I am a computer"):
-        log.locator(f"li:has-text('{said}')").wait_for()
-    assert log.get_by_text("Nobody listens").count() == 0
-    # A person who comes into view is told too.
-    told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
-    wait_for(page, f"{told}.includes('Wren is 2 tiles east.')")
-    assert "Clock" not in page.evaluate(told)
-
-
 def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     page = play("Asker", url=alone.url, script=noting())
     put(page, 90_001, 6, -6)
@@ -374,6 +372,10 @@ def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     wait_for(page, "flatlands.state.walkers.length === 4")
     tally = page.get_by_label("Readings")
     tally.get_by_text("You, Somebody and 1 clockwork", exact=True).wait_for()
+    # Screen readers are told of a person who comes into view, and of nobody else.
+    told = "[...document.querySelectorAll('.unseen')].map((each) => each.textContent).join('|')"
+    wait_for(page, f"{told}.includes('Somebody is 8 tiles north-east.')")
+    assert "Computer" not in page.evaluate(told)
     for name in ("Asker", "Somebody", "Computer"):
         wait_for(page, "(name) => words.has(name)", name)
     assert not page.evaluate("words.has('Deer')")
@@ -423,10 +425,8 @@ def test_nearby_players_and_places_are_listed_and_can_be_walked_to(alone, play):
     assert page.evaluate("!document.querySelector('.log').textContent.includes('find')")
 
 
-@pytest.mark.parametrize("minutes", [3, 12], ids=["day", "night"])
-def test_with_reduced_motion_nothing_moves_by_itself(alone, play, minutes):
+def test_with_reduced_motion_nothing_moves_by_itself(alone, play):
     page = play("Calm", url=alone.url, reduced_motion="reduce")
-    page.evaluate(TURN_TO, minutes)
 
     def nothing_moves():
         before = picture(page)
@@ -438,8 +438,10 @@ def test_with_reduced_motion_nothing_moves_by_itself(alone, play, minutes):
                 return False
         return True
 
-    # First the land is painted, and the hint disappears.
-    eventually(nothing_moves, "nothing moves", 2 * PATIENCE / 1000)
+    for minute, when in ((3, "by day"), (12, "at night")):
+        page.evaluate(TURN_TO, minute)
+        # First the land is painted, and the hint disappears.
+        eventually(nothing_moves, f"nothing moves {when}", 2 * PATIENCE / 1000)
 
 
 def test_no_panel_covers_the_board_of_a_signpost(alone, play):
@@ -456,28 +458,6 @@ def test_no_panel_covers_the_board_of_a_signpost(alone, play):
     panels = boxes(page, ".log", ".map", ".tools", ".tally", ".stick")
     walker = ["walker", 422 - 14, 195 - 32, 422 + 14, 195 + 18]
     apart([board], [walker, *panels])
-
-
-def test_a_landmark_under_a_panel_has_a_sign_beside_it_and_needs_none_elsewhere(alone, play):
-    page = play("Scout", url=alone.url, script=noting())
-    [(_, left, top, right, bottom)] = boxes(page, ".tools")
-    look = """([x, y]) => {
-      const at = [61.5 - (x - innerWidth / 2) / 32, -73.5 - (y - innerHeight / 2) / 32];
-      flatlands.state.walk.drawn = () => at;
-    }"""
-    page.evaluate(look, [(left + right) / 2, (top + bottom) / 2])
-    # One of the two leads to the plaza.
-    wait_for(page, "flatlands.state.marks.length > 0 && pills.length === 2")
-    assert "Gull Light" in page.evaluate("[...words.keys()]")
-    pills = page.evaluate("pills")
-    apart(pills, boxes(page, ".map", ".tools", ".gems", ".tally", ".chat", ".keys"))
-    beside = min(pills, key=lambda pill: abs(pill[3] - left))
-    assert left - beside[3] < 200 and abs(beside[2] - top) < 200
-    # The sign covers neither the picture nor the hearth in front of it.
-    x, y = (left + right) / 2, (top + bottom) / 2
-    apart([beside], [["landmark", x - 32, y - 190, x + 32, y + 70]])
-    page.evaluate(look, [640, 500])
-    wait_for(page, "pills.length === 1")
 
 
 def test_nothing_covers_the_players_own_walker(alone, play):
@@ -518,35 +498,3 @@ def test_nothing_covers_the_players_own_walker(alone, play):
         return ImageStat.Stat(picture(page, box)).mean[0]
 
     eventually(lambda: light(640) > 1.1 * light(640 + 64) > 100, "she is lighter")
-
-
-#: A French keyboard, as far as the tests press its keys: what is printed at each place.
-AZERTY = {"KeyW": "z", "KeyA": "q", "KeyM": ",", "Semicolon": "m", "KeyQ": "a"}
-
-
-def test_letter_keys_go_by_what_is_printed_and_walking_keys_by_their_place(alone, play):
-    script = f"""Object.defineProperty(navigator, 'keyboard', {{ value: {{
-      getLayoutMap: async () => new Map(Object.entries({AZERTY})) }} }});"""
-    page = play("Reine", url=alone.url, script=script)
-    keys = page.context.new_cdp_session(page)
-
-    def send(kind, code):
-        given = {"type": kind, "code": code, "key": AZERTY[code]}
-        keys.send("Input.dispatchKeyEvent", given)
-
-    use_tool(page, "Help")
-    page.get_by_text("Arrows or Z Q S D").wait_for()
-    page.keyboard.press("Escape")
-    near = page.get_by_role("dialog", name="Who is near")
-    send("keyDown", "KeyM")
-    time.sleep(0.5)
-    assert near.is_hidden()
-    send("keyDown", "Semicolon")
-    near.wait_for()
-    page.keyboard.press("Escape")
-    near.wait_for(state="hidden")
-    x, y = place(page)
-    send("keyDown", "KeyA")
-    eventually(lambda: place(page)[0] < x - 1, "Q walks to the left")
-    send("keyUp", "KeyA")
-    arrives(page)

@@ -4,10 +4,8 @@ from PIL import ImageStat
 
 from games.flatlands.tests.browser.acts import (
     TURN_TO,
-    count_colour,
     enter,
     far,
-    go,
     picture,
     place,
     put,
@@ -57,15 +55,6 @@ def test_night_falls_lamps_are_lit_and_the_overlay_stays_bright(play):
     eventually(lambda: bright(page) > 0.8 * by_day, "no night falls over the overlay")
 
 
-def test_the_hearth_of_the_plaza_burns_while_the_state_says_so(alone, play):
-    page = play("Wren", url=alone.url, reduced_motion="reduce")
-    page.evaluate(TURN_TO, 3)
-    flame = (255, 138, 43)
-    eventually(lambda: count_colour(page, flame) > 50, "it burns")
-    page.evaluate("flatlands.parts.ember.fires.clear()")
-    eventually(lambda: count_colour(page, flame) == 0, "it is dark")
-
-
 def test_snow_lies_in_its_region_and_a_second_press_of_home_leads_back_there(play):
     with inside("--spread", "1", "--spread-ring", "200") as server:
         page = play("Fox", server.url, cut_off=True)
@@ -96,25 +85,6 @@ def test_a_bridge_leads_to_a_goal_across_water_and_a_page_says_if_none_does(play
         told = "Water bars the way to the far shore, and there is no way around it near here."
         page.get_by_text(told).wait_for()
         assert page.evaluate("flatlands.state.aim !== null")
-
-
-def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(play):
-    # In this world an oak stands beside the square in which newcomers begin.
-    by_the_oak = ("--seed", "16", "--spread", "1", "--spread-ring", "70")
-    with inside(*by_the_oak, "--store", "memory://") as server:
-        first = "You are the first to find Kettle Oak: your name is carved there."
-        second = "You are the second to find Kettle Oak. Hen was the first. Landmarks found: 1."
-        for name, told, x in (("Hen", first, 72.5), ("Jay", second, 68.5)):
-            page = play(name, server.url, cut_off=True)
-            oak = "flatlands.state.marks.map((mark) => mark.name).join() === 'Kettle Oak'"
-            wait_for(page, oak)
-            go(page, x, 17)
-            wait_for(page, "flatlands.state.found !== null")
-            page.get_by_text(told).wait_for()
-        page.reload()
-        enter(page, "Jay")
-        wait_for(page, "flatlands.state.found !== null")
-        page.get_by_text("Kettle Oak", exact=True).wait_for()
 
 
 def test_a_page_whose_ground_differs_from_its_servers_offers_to_reload(open_page):

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, go
 from games.flatlands.tests.servers import serving
 from tests.browser.pages import eventually, wait_for
@@ -16,17 +14,8 @@ WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
 LAVENDER, ROSE, GOLD = (183, 149, 245), (255, 127, 168), (255, 210, 74)
 
 
-@pytest.fixture
-def two_workers(tmp_path):
-    """A server with two workers and a store, on which nothing walks or lies."""
-    nothing = "--walkers", "0", "--deer", "0", "--gems", "0", "--twins", "0"
-    store = f"sqlite:///{tmp_path}/flatlands.db"
-    with serving("--workers", "2", "--store", store, *nothing) as server:
-        yield server
-
-
-def test_three_players_on_two_workers_dance_until_their_square_blooms(two_workers, play):
-    ann, ben, cid = pages = [play(name, url=two_workers.url) for name in ("Ann", "Ben", "Cid")]
+def test_three_players_dance_until_their_square_blooms(alone, play):
+    ann, ben, cid = pages = [play(name, url=alone.url) for name in ("Ann", "Ben", "Cid")]
     for page, x in zip(pages, (6.5, 8.5, 10.5), strict=True):
         page.evaluate(TURN_TO, 3)
         go(page, x, 9.5)
@@ -46,7 +35,7 @@ def test_three_players_on_two_workers_dance_until_their_square_blooms(two_worker
         page.keyboard.press("n")
         page.get_by_text("and a third danced until a square bloomed").wait_for()
     # A player that comes by finds it blooming, and reads at the wreath for whom.
-    dot = play("Dot", url=two_workers.url)
+    dot = play("Dot", url=alone.url)
     go(dot, 7.5, 10.5)
     wait_for(dot, BLOOM_PAINTED)
     go(dot, *dot.evaluate(WREATH))

@@ -2,15 +2,25 @@
 
 import pytest
 
-from games.flatlands.tests.browser.acts import PHONE, click_tile, walk
+from games.flatlands.tests.browser.acts import (
+    PAINTED,
+    PHONE,
+    TURN_TO,
+    click_tile,
+    count_colour,
+    walk,
+)
 from games.flatlands.tests.servers import inside
-from tests.browser.pages import eventually, wait_for
+from tests.browser.pages import draws, eventually, wait_for
 
 #: Who carries the ember, as a page knows it: the name, or null.
 CARRIER = "flatlands.parts.ember.held?.name"
 
 #: The name of the landmark that is to burn next, in a world where it stands near the plaza.
 GOAL, SEED = "flatlands.parts.ember.goal?.mark.name", "1"
+
+#: The colour of flames.
+FLAME = (255, 138, 43)
 
 
 @pytest.fixture
@@ -53,6 +63,18 @@ def test_two_players_bring_the_ember_to_a_landmark_that_burns_for_both(quiet, pl
     wait_for(ada, f"![undefined, '{goal}'].includes({GOAL})")
     ada.keyboard.press("n")
     ada.get_by_text(f"You and Bob brought the ember to {goal}.").wait_for()
-    # A player that comes later knows of it too.
-    cid = play("Cid", url=quiet.url)
+    # A player that comes later knows of it too, and sees the hearth of the plaza burn as long as
+    # the page believes so.
+    cid = play("Cid", url=quiet.url, reduced_motion="reduce")
     wait_for(cid, "flatlands.parts.ember.fires.size === 2")
+    cid.evaluate(TURN_TO, 3)
+    wait_for(cid, PAINTED)
+    # Other things may have that colour, too.
+    burning = count_colour(cid, FLAME)
+
+    def gets_dark():
+        cid.evaluate("flatlands.parts.ember.fires.clear()")
+        draws(cid)
+        return count_colour(cid, FLAME) < burning - 50
+
+    eventually(gets_dark, "the hearth is dark")

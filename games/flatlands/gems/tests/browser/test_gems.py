@@ -58,8 +58,8 @@ def counter(page):
 
 def has_found(page):
     """Return how many gems a page counts, once it counts one and no other flies to it."""
-    wait_for(page, "() => document.querySelector('.gems .text').textContent > 0")
-    page.wait_for_timeout(1500)
+    # The page reads the number out once it has found no other gem for a while.
+    wait_for(page, "() => flatlands.parts.gems.told.textContent !== ''")
     wait_for(page, "() => document.querySelectorAll('.flight').length === 0")
     return page.locator(".gems .text").inner_text()
 
@@ -141,7 +141,8 @@ def test_gems_are_counted_for_the_browser_and_sounds_stay_muted(garden, play):
     other.goto(garden.url)
     wait_for(other, "flatlands.net.identity.keep === flatlands.net.identity.window")
     enter(other, "Ada again")
-    other.wait_for_timeout(500)
+    # It has been told who has found gems.
+    wait_for(other, "flatlands.parts.gems.list.children.length === 1")
     assert counter(other).is_hidden()
     other.close()
     page.close()

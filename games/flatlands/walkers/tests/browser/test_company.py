@@ -1,7 +1,5 @@
 """Clockwork walkers keep company: they greet by name, wave back, answer, and show what they are."""
 
-import time
-
 import pytest
 
 from games.flatlands.tests.browser.acts import enter, say
@@ -73,5 +71,4 @@ def test_a_newcomer_is_greeted_waved_to_and_answered_and_later_given_no_hint(liv
     wait_for(page, "localStorage.getItem('flatlands.walked') !== null")
     page.reload()
     enter(page)
-    time.sleep(1)
     assert page.get_by_text("Walk with the arrow keys").is_hidden()

@@ -5,8 +5,8 @@ import json
 from flatlands.server.messages.texts import NAME_LIMIT, clean
 
 
-def test_characters_that_the_browser_shows_as_nothing_are_refused_in_names(blank):
-    hidden = blank.evaluate(
+def test_characters_that_the_browser_shows_as_nothing_are_refused_in_names(open_page):
+    hidden = open_page("about:blank").evaluate(
         """() => {
           const found = [];
           for (let code = 0; code < 0x110000; code++) {

@@ -1,0 +1,1 @@
+"""Landmarks in a real browser."""

@@ -457,15 +457,15 @@ def _add_options(
     for option in options:
         variable, convert = _variable(option), option.metadata["convert"]
         default = str(option.metadata["default"])
-        value = environment.get(variable, "").strip() or default
-        try:
-            convert(value)
-        except ArgumentTypeError as error:
-            parser.error(f"environment variable {variable}: {error}")
+        if value := environment.get(variable, "").strip():
+            try:
+                convert(value)
+            except ArgumentTypeError as error:
+                parser.error(f"environment variable {variable}: {error}")
         shown = f" (default {default})" if default else ""
         group.add_argument(
             _flag(option),
-            default=value,
+            default=value or default,
             type=convert,
             # --access-log alone is --access-log 1.
             nargs="?" if convert is _switch else None,

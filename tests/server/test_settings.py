@@ -7,8 +7,7 @@ import urllib.request
 
 import pytest
 
-from flatlands.server import commit, settings
-from flatlands.server.games import shipped
+from flatlands.server import commit, games, settings
 from tests.processes import BARE, PATIENCE, ServerProcess, limited, python, serving
 
 
@@ -49,7 +48,7 @@ def test_the_environment_sets_what_the_command_line_does_not():
         (["--pause", "nan"], {}, "'nan' is not a number of seconds from 0.1 to 1e6"),
         (["--store", "memory://", "--workers", "2"], {}, "memory:// is for one process only"),
         (["--broker", "memory://", "--workers", "2"], {}, "memory:// serves one process only"),
-        (["--game", "chess"], {}, f"no game 'chess': there are {', '.join(shipped())}"),
+        (["--game", "chess"], {}, f"no game 'chess': there are {', '.join(games.shipped())}"),
         ([], {"GAME": "chess"}, "environment variable GAME: there is no game 'chess'"),
         (["--game", "./docs"], {}, "it has no game.py"),
         (["--game", "./README.md"], {}, "README.md is no game: that is a folder with a game.py"),
@@ -64,6 +63,18 @@ def test_a_wrong_setting_is_refused_with_a_sentence(capsys, arguments, environme
         read(arguments, environment)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_another_game_is_played_where_the_one_that_nobody_needs_to_name_was_left_out(
+    monkeypatch, capsys
+):
+    monkeypatch.setattr(games, "shipped", lambda: ["paint"])
+    assert settings.read(["--game", "paint"], {}).game == "paint"
+    with pytest.raises(SystemExit):
+        settings.read([], {})
+    assert (
+        "argument --game: there is no game 'flatlands': there are paint" in capsys.readouterr().err
+    )
 
 
 def test_an_empty_secret_is_that_of_the_environment():

@@ -11,7 +11,7 @@ from flatlands.server.app import Server
 from flatlands.server.port import listen
 from flatlands.server.websocket.listener import WebSocketServer
 from tests.inside import inside
-from tests.processes import serving
+from tests.processes import BARE, serving
 from tests.quiet import tries
 from tests.server.servers import ask, stats, until
 from tests.server.test_handshake import HANDSHAKE, Client
@@ -172,7 +172,7 @@ def test_a_listener_that_another_process_shuts_causes_one_line_and_no_traceback(
 
 
 def test_a_server_that_was_shut_before_it_was_opened_stays_shut():
-    server = Server(settings.read(["--port", "0"], {}), open_broker("memory://shut"))
+    server = Server(settings.read(["--port", "0"], {"GAME": BARE}), open_broker("memory://shut"))
     port = server.port
     server.shut()
     server.open()

@@ -19,7 +19,7 @@ from flatlands.server import settings
 from flatlands.server.app import STOP_WITHIN
 from flatlands.server.supervisor import Child, Supervisor
 from tests.brokers import redis_servers
-from tests.processes import PATIENCE, ROOT, serving
+from tests.processes import BARE, PATIENCE, ROOT, serving
 from tests.quiet import tries
 from tests.server.harness import events
 from tests.server.servers import stats, until
@@ -174,7 +174,7 @@ def test_a_dead_forwarder_is_started_again():
 @contextmanager
 def supervised(*arguments):
     """Run a supervisor in this process."""
-    arguments = ["--workers", "2", "--port", "0", *arguments]
+    arguments = ["--workers", "2", "--port", "0", "--game", BARE, *arguments]
     supervisor = Supervisor(settings.read(arguments, {}), arguments, Event())
     try:
         supervisor.start()

@@ -2,14 +2,18 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import fields
 
 import pytest
 
 from flatlands.games.flatlands.options import Options
 from flatlands.server import games, settings
+from flatlands.server.histogram import MEASURED
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.query.tables import tables
+from flatlands.server.web.metrics import GAUGES
 from tests.processes import ROOT
+from tests.server.test_operations_page import counters, explained, without
 from tests.server.test_query import World, columns, columns_of_the_page
 
 
@@ -38,6 +42,20 @@ def test_a_wrong_option_is_refused_with_a_sentence(capsys, arguments, environmen
     with pytest.raises(SystemExit):
         settings.read(arguments, environment)
     assert said in capsys.readouterr().err
+
+
+def test_each_of_its_options_is_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        settings.read(["--help"], {})
+    shown = capsys.readouterr().out
+    assert all(f"${one.name.upper()}]" in shown for one in fields(Options))
+
+
+def test_no_number_is_explained_that_does_not_exist():
+    """Those of Flatlands are on the page of all."""
+    about = "version commit game node worker compiled workers each build_info cpu_ms times"
+    there = counters() | {*about.split(), *MEASURED, *GAUGES}
+    assert not without(explained(), there)
 
 
 def test_its_tables_are_those_of_the_page_and_are_written_into_a_file(tmp_path):

@@ -9,9 +9,8 @@ from flatlands.server.games import DEFAULT
 from flatlands.server.kept.lease import QUEUE as LEASE
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
+from tests.inside import inside
 from tests.processes import python, serving
-
-pytestmark = pytest.mark.process
 
 OWN = """
 from flatlands import Game as Engine, plain
@@ -34,11 +33,12 @@ def test_games_that_are_served_from_one_folder_have_a_file_each(tmp_path):
     here = {"STATE_DIRECTORY": str(tmp_path), "STORE_URL": ""}
     with ExitStack() as stack:
         for game in ("quiet", "paint", str(own)):
-            stack.enter_context(serving("--game", game, **here))
+            stack.enter_context(inside("--game", game, **here))
     names = {"quiet.db", "paint.db", "mine.db"}
     assert {path.name for path in tmp_path.glob("*.db")} == names
 
 
+@pytest.mark.process
 def test_a_game_does_not_begin_anew_beside_what_it_kept_in_the_file_of_all_games(tmp_path):
     shared, own = tmp_path / "flatlands.db", tmp_path / "paint.db"
     keeps(shared, f"{LEASE} once paint 2013-16", "things flatlands 2013-16")

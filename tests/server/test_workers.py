@@ -300,7 +300,7 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
         # This is for tests under nohup, which a server would obey.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
-        os.execv(sys.executable, [sys.executable, *command])
+        os.execv(sys.executable, [sys.executable, *command, "--game", BARE])
     told = b""
     while b"Ctrl-C ends it)\r\n" not in told:
         told += os.read(terminal, 4096)

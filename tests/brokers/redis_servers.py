@@ -22,6 +22,7 @@ from tests.brokers.servers import (
     eventually,
     free_port,
     run,
+    shared,
     started,
 )
 
@@ -69,6 +70,16 @@ class Redis(Server):
 
 
 running = partial(run, Redis)
+
+
+@contextmanager
+def lent(**how: bool) -> Iterator[Redis]:
+    """Lend the Redis that all tests of this process share, and empty it afterwards."""
+    server = shared(running, **how)
+    try:
+        yield server
+    finally:
+        server.ask("FLUSHALL", check=True)
 
 
 #: A login that may not ask for INFO or ROLE, as hosting services have it, and no PING either.

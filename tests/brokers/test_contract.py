@@ -14,27 +14,31 @@ import pytest
 
 from flatlands.brokers.base import BrokerClosed, Message
 from flatlands.brokers.registry import open_broker
+from tests.brokers import mosquitto_servers, nats_servers, redis_servers
 from tests.brokers.faults import await_young
-from tests.brokers.mosquitto_servers import Mosquitto
-from tests.brokers.nats_servers import Nats
-from tests.brokers.redis_servers import Redis, rediscluster_url
-from tests.brokers.servers import PASSWORD, QUOTED, run_url, three
+from tests.brokers.servers import PASSWORD, QUOTED, run_url, shared, three
 from tests.brokers.zeromq_forwarders import forwarding_url
+
+
+def lent(running, **how):
+    """Return a context manager that yields the URL of a server that other tests use too."""
+    return nullcontext(shared(running, **how).url)
+
 
 #: Context managers, started once, that yield a broker's URL for as long as their block lasts.
 BACKENDS = {
     "memory": lambda: nullcontext("memory://contract"),
-    "redis": partial(run_url, Redis, login=True),
-    "rediss": partial(run_url, Redis, tls=True, login=True),
-    "rediscluster": rediscluster_url,
-    "nats": partial(run_url, Nats, login=True),
-    "tls": partial(run_url, Nats, tls=True),
-    "mqtt": partial(run_url, Mosquitto, login=True),
-    "mqtts": partial(run_url, Mosquitto, tls=True),
+    "redis": partial(lent, redis_servers.running, login=True),
+    "rediss": partial(lent, redis_servers.running, tls=True, login=True),
+    "rediscluster": redis_servers.rediscluster_url,
+    "nats": partial(lent, nats_servers.running, login=True),
+    "tls": partial(lent, nats_servers.running, tls=True),
+    "mqtt": partial(lent, mosquitto_servers.running, login=True),
+    "mqtts": partial(lent, mosquitto_servers.running, tls=True),
     "zeromq": forwarding_url,
     "zeromq+ipc": partial(forwarding_url, ipc=True),
     "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),
-    "ring of redis": lambda: three(partial(run_url, Redis)),
+    "ring of redis": lambda: three(partial(run_url, redis_servers.Redis)),
     "ring of zeromq": lambda: three(forwarding_url),
 }
 

@@ -31,7 +31,7 @@ from tests.brokers.faults import (
     make_live,
     oldest,
 )
-from tests.brokers.servers import certify
+from tests.brokers.servers import certify, shared
 from tests.brokers.zeromq_forwarders import Forwarder, forwarding
 from tests.processes import Proxy, python
 
@@ -65,8 +65,7 @@ def running(request):
 @pytest.fixture(scope="module")
 def server(running):
     """A server for the tests that do it no harm."""
-    with running() as server:
-        yield server
+    return shared(running)
 
 
 @pytest.mark.parametrize("running", ALL, indirect=True)
@@ -246,60 +245,60 @@ def test_a_channel_that_is_left_and_taken_again_has_no_reset_and_no_late_message
 
 
 def test_a_wrong_password_is_logged_once_without_revealing_it(running, opened, caplog):
-    with running(login=True) as server:
-        with little_work():
-            broker = opened(f"{server.scheme}://wr0ng:wr0ng@127.0.0.1:{server.port}")
-            assert broker.publish("a", b"") is False
-            await_log(caplog, "no link to ")
-            assert drain(broker, 0.5) == []
-        assert "wr0ng" not in caplog.text
-        told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-        assert len(told) == 1, told
-        assert re.search("WRONGPASS|Authorization Violation|not authorized", told[0])
+    server = shared(running, login=True)
+    with little_work():
+        broker = opened(f"{server.scheme}://wr0ng:wr0ng@127.0.0.1:{server.port}")
+        assert broker.publish("a", b"") is False
+        await_log(caplog, "no link to ")
+        assert drain(broker, 0.5) == []
+    assert "wr0ng" not in caplog.text
+    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(told) == 1, told
+    assert re.search("WRONGPASS|Authorization Violation|not authorized", told[0])
 
 
 def test_a_certificate_that_nobody_signed_is_refused_with_advice_unless_allowed(
     running, opened, caplog, monkeypatch
 ):
-    with running(tls=True) as server:
-        at = server.address
-        refused = ((at, "verified"), (f"{at}?ssl_cert_reqs=required", "unverified"))
-        for url, option in refused:
-            caplog.clear()
-            broker = opened(url, option)
-            assert broker.publish("a", b"") is False
-            await_log(caplog, "certificate verify failed")
-            assert "set BROKER_TLS to 'unverified'" in caplog.text
-            [(name, seconds, trouble)] = broker.links()
-            assert "set BROKER_TLS to 'unverified'" in trouble
-            assert (name.split()[1], seconds) == (f"localhost:{server.port}", float("inf"))
-        _key, certificate = certify()
-        accepted = (
-            (at, "unverified"),
-            (at, str(certificate)),
-            (f"{at}?ssl_cert_reqs=none", "verified"),
-            (f"{at}?ssl_ca_certs={certificate}", "verified"),
-        )
-        for url, option in accepted:
-            make_live(opened(url, option), "a")
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        make_live(opened(at), "a")
+    server = shared(running, tls=True)
+    at = server.address
+    refused = ((at, "verified"), (f"{at}?ssl_cert_reqs=required", "unverified"))
+    for url, option in refused:
+        caplog.clear()
+        broker = opened(url, option)
+        assert broker.publish("a", b"") is False
+        await_log(caplog, "certificate verify failed")
+        assert "set BROKER_TLS to 'unverified'" in caplog.text
+        [(name, seconds, trouble)] = broker.links()
+        assert "set BROKER_TLS to 'unverified'" in trouble
+        assert (name.split()[1], seconds) == (f"localhost:{server.port}", float("inf"))
+    _key, certificate = certify()
+    accepted = (
+        (at, "unverified"),
+        (at, str(certificate)),
+        (f"{at}?ssl_cert_reqs=none", "verified"),
+        (f"{at}?ssl_ca_certs={certificate}", "verified"),
+    )
+    for url, option in accepted:
+        make_live(opened(url, option), "a")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    make_live(opened(at), "a")
 
 
 def test_a_server_of_another_kind_is_logged_once(running, server, opened, caplog):
     for other in KINDS.values():
         if other is running:
             continue
-        with other() as stranger:
-            caplog.clear()
-            with little_work():
-                broker = opened(f"{server.scheme}://127.0.0.1:{stranger.port}")
-                assert broker.publish("a", b"") is False
-                await_log(caplog, "no link to ")
-                gevent.sleep(0.5)
-                broker.close()
-            told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-            assert len(told) <= 2 and len(set(told)) == 1 and "Traceback" not in caplog.text, told
+        stranger = shared(other)
+        caplog.clear()
+        with little_work():
+            broker = opened(f"{server.scheme}://127.0.0.1:{stranger.port}")
+            assert broker.publish("a", b"") is False
+            await_log(caplog, "no link to ")
+            gevent.sleep(0.5)
+            broker.close()
+        told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+        assert len(told) <= 2 and len(set(told)) == 1 and "Traceback" not in caplog.text, told
 
 
 @EVERY_KIND
@@ -323,10 +322,9 @@ while broker.receive(0.05) is None:
     assert broker.publish("a", b"x")
 broker.close()
 """
-    with running() as plain, running(tls=True) as secure:
-        for server in (plain, secure):
-            done = python("-W", "error", "-c", script, server.url)
-            assert (done.returncode, done.stderr) == (0, "")
+    for server in (shared(running), shared(running, tls=True)):
+        done = python("-W", "error", "-c", script, server.url)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def drain_all(broker):

@@ -10,7 +10,7 @@ from flatlands.brokers.base import PAYLOAD_LIMIT, Message, Reset
 from flatlands.brokers.mqtt import PACKET_LIMIT, PUBLISH, packet, parse, topic_of
 from tests.brokers.faults import await_log, exchange, make_live
 from tests.brokers.mosquitto_servers import running
-from tests.brokers.servers import PATIENCE
+from tests.brokers.servers import PATIENCE, shared
 
 SQUARE = "flatlands/7/1-16/-3:12"
 
@@ -32,27 +32,25 @@ def test_packets_of_all_sizes_are_found_however_the_stream_is_cut(size):
 
 @pytest.mark.process
 def test_mosquitto_sub_watches_a_square_and_mosquitto_pub_is_heard(opened):
-    with running() as server:
-        broker = opened(server.url)
-        make_live(broker, SQUARE)
-        where = ["-p", str(server.port), "-h", "127.0.0.1", "-t", SQUARE]
-        watching = subprocess.Popen(
-            ["mosquitto_sub", *where, "-C", "1", "-W", str(PATIENCE)], stdout=subprocess.PIPE
-        )
-        while watching.poll() is None:
-            broker.publish(SQUARE, b"a batch")
-            gevent.sleep(0.05)
-        assert watching.communicate()[0] == b"a batch\n"
-        subprocess.run(["mosquitto_pub", *where, "-m", "hello"], check=True, timeout=PATIENCE)
-        while (heard := broker.receive(PATIENCE)) == Message(SQUARE, b"a batch"):
-            pass
-        assert heard == Message(SQUARE, b"hello")
-        too_large = b"x" * (PACKET_LIMIT + 1)
-        subprocess.run(
-            ["mosquitto_pub", *where, "-s"], input=too_large, check=True, timeout=PATIENCE
-        )
-        exchange(broker, SQUARE)
-        assert broker.counters.reconnects == 0
+    server = shared(running)
+    broker = opened(server.url)
+    make_live(broker, SQUARE)
+    where = ["-p", str(server.port), "-h", "127.0.0.1", "-t", SQUARE]
+    watching = subprocess.Popen(
+        ["mosquitto_sub", *where, "-C", "1", "-W", str(PATIENCE)], stdout=subprocess.PIPE
+    )
+    while watching.poll() is None:
+        broker.publish(SQUARE, b"a batch")
+        gevent.sleep(0.05)
+    assert watching.communicate()[0] == b"a batch\n"
+    subprocess.run(["mosquitto_pub", *where, "-m", "hello"], check=True, timeout=PATIENCE)
+    while (heard := broker.receive(PATIENCE)) == Message(SQUARE, b"a batch"):
+        pass
+    assert heard == Message(SQUARE, b"hello")
+    too_large = b"x" * (PACKET_LIMIT + 1)
+    subprocess.run(["mosquitto_pub", *where, "-s"], input=too_large, check=True, timeout=PATIENCE)
+    exchange(broker, SQUARE)
+    assert broker.counters.reconnects == 0
 
 
 def slow_reader(server, opened, monkeypatch, count):

@@ -1,6 +1,7 @@
 """Servers that break their protocol, because they are faulty, hostile or of another kind."""
 
 import time
+from contextlib import ExitStack
 from itertools import islice
 
 import gevent
@@ -87,35 +88,44 @@ def odd_cluster(slots):
     return "rediscluster", serve
 
 
-@pytest.mark.parametrize(
-    "kind, serve",
-    [
-        nats_sends(b"MSG some.subject 1 -26\r\n"),
-        nats_sends(b"MSG 5\r\nabcde\r\n"),
-        nats_greets(b"INFO 5\r\n"),
-        nats_greets(b"INFO " + b"[" * 100_000 + b"\r\n"),
-        nats_greets(b'INFO {"max_payload": "much"}\r\nPONG\r\n'),
-        mqtt_sends(b"\x30\x00"),
-        mqtt_sends(b"\x90\x00"),
-        mqtt_sends(b"\x30\x01\x00"),
-        odd_cluster(b"*1\r\n*2\r\n:1\r\n:2\r\n"),
-        redis_sends(b"*-5\r\n"),
-        redis_sends(b"%0\r\n>1\r\n:1\r\n>0\r\n"),
-    ],
-)
-def test_unreadable_bytes_are_logged_once_and_freeze_nothing(kind, serve, opened, caplog):
-    with odd_server(serve) as port:
-        broker = opened(f"{kind}://127.0.0.1:{port}")
+#: The kinds of servers, and what serves a connection to one that breaks its protocol.
+ODD = [
+    nats_sends(b"MSG some.subject 1 -26\r\n"),
+    nats_sends(b"MSG 5\r\nabcde\r\n"),
+    nats_greets(b"INFO 5\r\n"),
+    nats_greets(b"INFO " + b"[" * 100_000 + b"\r\n"),
+    nats_greets(b'INFO {"max_payload": "much"}\r\nPONG\r\n'),
+    mqtt_sends(b"\x30\x00"),
+    mqtt_sends(b"\x90\x00"),
+    mqtt_sends(b"\x30\x01\x00"),
+    odd_cluster(b"*1\r\n*2\r\n:1\r\n:2\r\n"),
+    redis_sends(b"*-5\r\n"),
+    redis_sends(b"%0\r\n>1\r\n:1\r\n>0\r\n"),
+]
+
+
+def test_unreadable_bytes_are_logged_once_and_freeze_nothing(opened, caplog):
+    with ExitStack() as stack:
+        brokers = {}
+        for kind, serve in ODD:
+            port = stack.enter_context(odd_server(serve))
+            brokers[port] = opened(f"{kind}://127.0.0.1:{port}")
+
+        def lines(port):
+            said = [record.getMessage() for record in caplog.records]
+            return [line for line in said if f"127.0.0.1:{port}" in line]
+
         until, turns = time.monotonic() + A_WHILE, 0
-        while time.monotonic() < until or turns <= 10 or not caplog.records:
+        while time.monotonic() < until or turns <= 10 or not all(map(lines, brokers)):
             assert time.monotonic() < until + PATIENCE, f"{turns} turns, {caplog.text!r}"
             gevent.sleep(0.01)
             turns += 1
-        lines = [record.getMessage() for record in caplog.records]
         assert "Traceback" not in caplog.text and not any(r.exc_info for r in caplog.records)
-        assert len(lines) == 1, lines
-        assert all(line.startswith(("no link to ", "no node of the redis")) for line in lines)
-        assert broker.counters.errors == 0
+        assert len(caplog.records) == len(ODD), caplog.text
+        for port, broker in brokers.items():
+            [line] = lines(port)
+            assert line.startswith(("no link to ", "no node of the redis"))
+            assert broker.counters.errors == 0
 
 
 def test_an_error_that_answers_a_probe_is_not_taken_for_the_answer_to_a_message(opened, caplog):

@@ -16,7 +16,7 @@ from tests.brokers.faults import (
     make_live,
 )
 from tests.brokers.redis_servers import LOGIN, running, running_pair, stop_saving
-from tests.brokers.servers import eventually
+from tests.brokers.servers import eventually, shared
 
 pytestmark = pytest.mark.process
 
@@ -31,30 +31,30 @@ def test_a_subscriber_that_redis_kills_is_told_so(opened):
         assert broker.counters.reconnects == 1
 
 
-@pytest.mark.parametrize("scheme", ["valkey", "valkeys"])
-def test_valkey_is_another_name_of_redis(opened, scheme):
-    with running(tls=scheme == "valkeys") as server:
-        broker = opened(server.url.replace("redis", "valkey", 1))
-        make_live(broker, "a")
-        assert broker.identity == opened(server.url).identity
+@pytest.mark.parametrize("how", [{}, {"tls": True}], ids=["valkey", "valkeys"])
+def test_valkey_is_another_name_of_redis(opened, how):
+    server = shared(running, **how)
+    broker = opened(server.url.replace("redis", "valkey", 1))
+    make_live(broker, "a")
+    assert broker.identity == opened(server.url).identity
 
 
 def test_a_channel_that_is_subscribed_again_at_once_is_requested_again(opened):
-    with running() as server:
+    server = shared(running)
 
-        def asked(command):
-            stats = server.ask("INFO", "commandstats")
-            found = re.search(rf"^cmdstat_{command}:calls=(\d+)", stats, re.M)
-            return int(found[1]) if found else 0
+    def asked(command):
+        stats = server.ask("INFO", "commandstats")
+        found = re.search(rf"^cmdstat_{command}:calls=(\d+)", stats, re.M)
+        return int(found[1]) if found else 0
 
-        broker = opened(server.url)
-        make_live(broker, "a")
-        before = asked("subscribe")
-        broker.unsubscribe("a")
-        broker.subscribe("a")
-        exchange(broker, "a")
-        assert asked("subscribe") == before + 1
-        assert asked("unsubscribe") == 0
+    broker = opened(server.url)
+    make_live(broker, "a")
+    subscribed, unsubscribed = asked("subscribe"), asked("unsubscribe")
+    broker.unsubscribe("a")
+    broker.subscribe("a")
+    exchange(broker, "a")
+    assert asked("subscribe") == subscribed + 1
+    assert asked("unsubscribe") == unsubscribed
 
 
 REPLICA = (

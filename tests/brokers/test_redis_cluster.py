@@ -21,6 +21,7 @@ from tests.brokers.faults import (
     oldest,
 )
 from tests.brokers.redis_servers import free_port, running, running_cluster
+from tests.brokers.servers import shared
 
 pytestmark = pytest.mark.process
 
@@ -168,14 +169,14 @@ def test_a_cluster_may_start_after_its_nodes(opened):
 
 
 def test_a_server_that_is_not_a_cluster_is_logged(opened, caplog):
-    with running() as server:
-        broker = opened(f"rediscluster://127.0.0.1:{server.port}")
-        with little_work():
-            assert broker.publish("a", b"") is False
-            await_log(caplog, "cluster support disabled")
-            assert drain(broker, 1.5) == []
-        assert oldest(broker) > 1
-        assert caplog.text.count("cluster support disabled") == 1
+    server = shared(running)
+    broker = opened(f"rediscluster://127.0.0.1:{server.port}")
+    with little_work():
+        assert broker.publish("a", b"") is False
+        await_log(caplog, "cluster support disabled")
+        assert drain(broker, 1.5) == []
+    assert oldest(broker) > 1
+    assert caplog.text.count("cluster support disabled") == 1
 
 
 def test_a_broker_that_resubscribes_loses_nothing_and_hardly_works_while_idle(cluster, opened):

@@ -21,6 +21,7 @@ from flatlands.brokers.zeromq.wire import FRAME_LIMIT, TRAILER, addresses_of
 from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.faults import Ledger, await_reset, await_young, drain, exchange, make_live
+from tests.brokers.servers import shared
 from tests.brokers.zeromq_forwarders import PATIENCE, forwarding, start_forwarder
 from tests.processes import ROOT, Proxy
 
@@ -29,10 +30,9 @@ pytestmark = pytest.mark.process
 BOTH = pytest.mark.parametrize("ipc", [False, True], ids=["tcp", "ipc"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def forwarder():
-    with forwarding() as forwarder:
-        yield forwarder
+    return shared(forwarding)
 
 
 # The forwarder as a process

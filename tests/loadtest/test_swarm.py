@@ -18,7 +18,7 @@ import pytest
 from flatlands.loadtest.kit.processes import children
 from flatlands.loadtest.swarm.command import main
 from tests.brokers.redis_servers import running
-from tests.brokers.servers import QUOTED, certify, free_port
+from tests.brokers.servers import QUOTED, certify, free_port, shared
 from tests.loadtest import truth
 from tests.processes import ROOT, ServerProcess, serving
 from tests.quiet import tries
@@ -416,13 +416,13 @@ def test_a_server_behind_tls_and_a_proxy_is_reached_below_a_path(tmp_path, crowd
 
 def test_a_broker_behind_tls_is_reached_and_its_password_is_shown_nowhere(tmp_path, monkeypatch):
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
-    with running(tls=True, login=True) as redis:
-        options = [
-            *("--broker", redis.url.partition("?")[0], "--bots", "10", "--seconds", "2"),
-            *("--json", str(tmp_path / "runs.json"), "--report", str(tmp_path), "--late", "400"),
-        ]
-        monkeypatch.setattr(sys, "argv", ["loadtest/bots.py", *options])
-        code, said = run(*options)
+    redis = shared(running, tls=True, login=True)
+    options = [
+        *("--broker", redis.url.partition("?")[0], "--bots", "10", "--seconds", "2"),
+        *("--json", str(tmp_path / "runs.json"), "--report", str(tmp_path), "--late", "400"),
+    ]
+    monkeypatch.setattr(sys, "argv", ["loadtest/bots.py", *options])
+    code, said = run(*options)
     kept = [(tmp_path / name).read_text() for name in ("runs.json", "index.html")]
     assert code in (0, 3) and "moves a second" in said, said
     for text in (said, *kept):

@@ -12,15 +12,14 @@ from flatlands.loadtest.kit.processes import ROOT, clean_environment
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.stores.copy import content, copy
 from flatlands.stores.registry import open_store
-from tests.brokers.redis_servers import Redis
-from tests.brokers.servers import run_url
+from tests.brokers.redis_servers import lent
 from tests.processes import PATIENCE, python
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def redis():
-    with run_url(Redis) as url:
-        yield url
+    with lent() as server:
+        yield server.url
 
 
 def filled(url, world="flatlands"):
@@ -193,8 +192,8 @@ def test_a_damaged_file_is_no_backup(tmp_path):
 
 @pytest.mark.process
 def test_certificates_are_checked_as_the_servers_variable_says(tmp_path):
-    with run_url(Redis, tls=True, login=True) as url:
-        url = url.partition("?")[0]
+    with lent(tls=True, login=True) as server:
+        url = server.url.partition("?")[0]
         filled(f"sqlite:///{tmp_path / 'a.db'}", "flatlands").close()
         ended = run(f"sqlite:///{tmp_path / 'a.db'}", url)
         assert ended.returncode == 1 and "set BROKER_TLS to 'unverified'" in ended.stderr

@@ -364,7 +364,7 @@ def test_a_cluster_with_certificates_of_its_own_is_a_store_as_it_is_a_broker(ope
 
 @pytest.mark.process
 def test_a_redis_that_has_lost_a_part_says_so_until_all_of_it_is_gone(opening):
-    with redis_servers.running() as server:
+    with redis_servers.lent() as server:
         store = opening(server.url)
         keys = [f"{{world}}/queue/q/{part}" for part in ("due", "items", "groups")]
         for lost in keys:
@@ -444,11 +444,11 @@ def test_a_redis_that_starts_later_is_waited_for_and_one_that_refuses_is_not(ope
         server.kill()
         assert "does not answer as it should" in broken(opening(server.url).open)
     monkeypatch.setattr(redis, "OPEN_WITHIN", 3600)
-    with redis_servers.running(tls=True, login=True) as server:
+    with redis_servers.lent(tls=True, login=True) as server:
         told = broken(opening(server.url.partition("?")[0]).open)
         assert told.startswith("nobody whom this machine trusts has signed the certificate of Red")
         assert "set BROKER_TLS to 'unverified'" in told
-    with redis_servers.running(login=True) as server:
+    with redis_servers.lent(login=True) as server:
         at = f"127.0.0.1:{server.port}"
         for login in ("", ":wrong@"):
             told = broken(opening(f"redis://{login}{at}").open)
@@ -484,7 +484,7 @@ def test_a_redis_that_forgets_what_does_not_expire_or_is_full_is_reported(openin
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, tmp_path):
-    with redis_servers.running() as server:
+    with redis_servers.lent() as server:
         url = server.url if kind == "redis" else f"sqlite:///{tmp_path}/store.db"
         store = open_store(url, "world")
         for first in range(0, JOBS, 1000):

@@ -14,7 +14,7 @@ import pytest
 from flatlands.loadtest.kit.processes import ROOT, children
 from flatlands.loadtest.studies import compilers
 from flatlands.loadtest.studies.two_queues.study import main
-from tests.brokers.redis_servers import running
+from tests.brokers.redis_servers import lent, running
 from tests.brokers.servers import certify
 from tests.brokers.zeromq_forwarders import forwarding
 
@@ -111,7 +111,7 @@ def test_every_message_is_accounted_for_on_every_broker(out, tmp_path, capsys):
 def test_a_redis_behind_tls_is_measured_with_every_client(out, monkeypatch):
     series = "redis-unbuffered,redis-buffered,redis-2013,redis,go-redis"
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
-    with running(tls=True, login=True) as redis:
+    with lent(tls=True, login=True) as redis:
         url = redis.url.partition("?")[0]
         assert measure(out, series, "--broker", url, "--rate", str(RATE)) == 0
     points, troubles = points_of(out)

@@ -24,7 +24,7 @@ from flatlands.loadtest.studies.work_queues.study import main
 from flatlands.loadtest.studies.work_queues.ways import Delayed, Moved, OneByOne
 from flatlands.loadtest.studies.work_queues.worker import CLAIMED, message, rejected, take_all
 from loadtest.studies.tests.test_two_queues import points_of
-from tests.brokers.redis_servers import running
+from tests.brokers.redis_servers import lent
 from tests.brokers.servers import QUOTED, certify
 
 load = pytest.mark.load
@@ -74,7 +74,7 @@ WRONG = {
 @load
 def test_a_way_that_does_not_do_what_it_should_is_found():
     for way, sentence in WRONG.items():
-        with running() as server:
+        with lent() as server:
             queue = way(f"redis://127.0.0.1:{server.port}", "queue")
             queue.put([message(n) for n in range(100)])
             times, got = take_all(queue, 100, 50)
@@ -113,7 +113,7 @@ def test_rejected_turns_are_repeated_and_counted_and_nothing_of_them_is_lost(out
 
 @load
 def test_a_delayed_message_comes_once_it_is_due_whoever_put_it():
-    with running() as server, closing(open_redis(f"redis://127.0.0.1:{server.port}")) as client:
+    with lent() as server, closing(open_redis(f"redis://127.0.0.1:{server.port}")) as client:
         way = Delayed(f"redis://127.0.0.1:{server.port}", "queue")
 
         def now():
@@ -207,7 +207,7 @@ def test_messages_that_dead_consumers_held_are_handed_out_again_by_any_redis(
 ):
     monkeypatch.setenv("BROKER_TLS", str(certify()[1]))
     options = ["--kill", "2", "--json", str(out), "--report", str(out.parent)]
-    with running(tls=True, login=True) as server:
+    with lent(tls=True, login=True) as server:
         url = server.url.partition("?")[0]
         assert measure(out, "1x5-by-5,script", "--redis", url) == 0
         assert (main([*options, "--redis", url]), capsys.readouterr().err) == (0, "")

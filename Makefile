@@ -28,7 +28,7 @@ PORT ?= 8000
 SECONDS ?= 60
 TIMES ?= 10
 # Tests mostly wait, so more of them run at a time than there are cores.
-AT_ONCE ?= 6
+AT_ONCE ?= 10
 BIN = .venv/bin
 # The tests start hundreds of Python programs, which need not compile the same modules each time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -96,12 +96,18 @@ sys.addaudithook(_start_no_program)
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark all tests of pages in a browser, before -m selects. If several tests run at a
-    time, mix the files, since those of one folder all start many programs, or none."""
+    time, mix the files, since those of one folder all start many programs, or none; and mix the
+    runs of the load tests one by one, since each takes long and most are in one file."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
+        items.sort(key=lambda item: crc32(_together(item).encode()))
+
+
+def _together(item: pytest.Item) -> str:
+    """Return a name that all tests have which run one after the other in one process."""
+    return item.nodeid if item.get_closest_marker("load") else item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(wrapper=True)

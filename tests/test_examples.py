@@ -16,7 +16,8 @@ import pytest
 from flatlands.bot import Bot, Player, Playing, Refused, play
 from flatlands.loadtest.kit.processes import Program
 from tests.brokers.servers import free_port
-from tests.processes import ROOT, serving
+from tests.inside import inside
+from tests.processes import ROOT
 from tests.socket_client import SocketClient
 
 EXAMPLES = ROOT / "examples"
@@ -26,7 +27,7 @@ BUSY = b"HTTP/1.1 429 Too Many Requests\r\n\r\n"
 
 @pytest.fixture
 def server():
-    with serving() as server:
+    with inside() as server:
         yield server
 
 
@@ -63,7 +64,7 @@ def said_by(client, who):
 @pytest.mark.process
 @pytest.mark.parametrize("game", ["snake", "paint", "quiet"])
 def test_each_game_has_a_bot_that_plays_it(game):
-    with serving("--game", game, "--store", "memory://") as server, bots() as start:
+    with inside("--game", game, "--store", "memory://") as server, bots() as start:
         ada = SocketClient(server.port).hello("Ada")
         start(f"flatlands.games.{game}.bot", server)
         name = f"{game.title()} Bot"
@@ -222,7 +223,7 @@ class Game(Engine):
 def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
     (tmp_path / "orchard.py").write_text(ORCHARD)
     options = ("--game", str(tmp_path / "orchard.py"), "--store", f"sqlite:///{tmp_path / 'db'}")
-    with serving(*options, port=free_port(), SECRET_KEY="a secret") as server:
+    with inside(*options, "--port", str(free_port()), SECRET_KEY="a secret") as server:
         bot, watcher = Bot(server.url, "Ada"), Bot(server.url, "Bob")
         assert bot.wait(lambda: bot.things("Apple"))
         [apple] = bot.things()
@@ -243,7 +244,7 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
         port, id = server.port, bot.id
     bot.say("Is nobody there?")
     bot.say("It seems so.")
-    with serving(*options, port=port, SECRET_KEY="a secret"):
+    with inside(*options, "--port", str(port), SECRET_KEY="a secret"):
         back = next(event for event in bot.events() if event[0] == "back")
         assert back[1].id == bot.id == id
         assert bot.wait(lambda: bot.me is not None)

@@ -272,25 +272,45 @@ def believe_no_writes(monkeypatch):
     monkeypatch.setattr(Layers, "hear", lambda self, node, writes: None)
 
 
+def random_worlds(game):
+    return Search(plan, partial(play, game, lambda world: None), "again ")
+
+
+def failing(worlds):
+    """Return the first plan of a world that is not right."""
+    return next(found for found in map(plan, range(200)) if worlds.fails(found))
+
+
+def test_nothing_is_found_in_random_worlds_without_a_fault():
+    assert not any(random_worlds(Hunt).fails(plan(seed)) for seed in range(4))
+
+
 FAULTS = [
     (Fragile, lambda monkeypatch: None, "ZeroDivisionError"),
     (Hunt, leave_things, "was taken twice|has 0 points"),
-    (Hunt, count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
     (Closed, lambda monkeypatch: None, "Nobody may play. .a TICKET in bot.py"),
-    (Hunt, believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor"),
 ]
 
 
-@pytest.mark.parametrize(
-    "game, fault, found", FAULTS, ids=["own", "store", "points", "closed", "node"]
-)
+@pytest.mark.parametrize("game, fault, found", FAULTS, ids=["own", "store", "closed"])
 def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, found):
-    worlds = Search(plan, partial(play, game, lambda world: None), "again ")
-    assert game in (Fragile, Closed) or not any(worlds.fails(plan(seed)) for seed in range(4))
+    worlds = random_worlds(game)
     fault(monkeypatch)
-    seed = next(seed for seed in range(200) if worlds.fails(plan(seed)))
-    short = worlds.shrink(plan(seed), time.monotonic() + 600)
+    short = worlds.shrink(failing(worlds), time.monotonic() + 600)
     assert re.search(found, worlds.fails(short)) and len(short.deeds) <= SHORT
+
+
+@pytest.mark.parametrize(
+    "fault, found",
+    [
+        (count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
+        (believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor"),
+    ],
+)
+def test_what_a_world_counts_or_shows_wrongly_is_found(monkeypatch, fault, found):
+    worlds = random_worlds(Hunt)
+    fault(monkeypatch)
+    assert re.search(found, worlds.fails(failing(worlds)))
 
 
 def test_random_worlds_obey_a_games_own_rules_and_are_the_same_again(tmp_path, capsys):

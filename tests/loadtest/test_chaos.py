@@ -18,7 +18,8 @@ from tests.quiet import tries
 @pytest.mark.alone
 @pytest.mark.parametrize("fault", ["stall", "close-codes"])
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
-    monkeypatch.setattr("flatlands.loadtest.chaos.__main__.BEFORE", 1.0)
+    for name in ("BEFORE", "AFTER"):
+        monkeypatch.setattr(f"flatlands.loadtest.chaos.__main__.{name}", 1.0)
     monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
     for _ in tries():
         code = main(["--faults", fault, "--bots", "40"])

@@ -333,14 +333,14 @@ def test_moves_that_a_stalled_server_replaced_across_borders_are_not_missing(tmp
             server.resume()
             time.sleep(0.9)
 
-    code, result, said = disturbed(tmp_path, stall, "--bots 60 --seconds 14")
+    code, result, said = disturbed(tmp_path, stall, "--bots 60 --seconds 10")
     assert code == 0, said
     assert result["verdict"]["replaced"] > 100
 
 
 def test_a_swarm_that_was_starved_says_so_and_judges_nothing(tmp_path):
     path = tmp_path / "runs.json"
-    process = swarm(f"--bots 30 --seconds 12 --json {path}")
+    process = swarm(f"--bots 30 --seconds 9 --json {path}")
     measuring(process)
     bots = child(psutil.Process(process.pid), "spawn_main")
     for _ in range(2):

@@ -25,6 +25,7 @@ from flatlands.server.web import pages
 from flatlands.server.web.joined import join_modules
 from flatlands.stores.registry import open_store
 from tests.processes import BARE, PATIENCE, Reached
+from tests.socket_client import SocketClient
 
 #: Joining and packing a page takes 0.13 s of CPU. It is done once for all servers in this process
 #: that have the same.
@@ -118,4 +119,5 @@ def inside(*options: str, **environment: str) -> Iterator[Inside]:
     try:
         yield server
     finally:
+        SocketClient.hang_up(server.port)
         server.stop()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, clean_environment
+from tests.socket_client import SocketClient
 
 __all__ = [
     "BARE",
@@ -128,6 +129,7 @@ def serving(*options: str, port: int = 0, **more: Any) -> Iterator[ServerProcess
     server = ServerProcess(*options, port=port, **more)
     try:
         yield server
+        SocketClient.hang_up(server.port)
         server.stop()
     finally:
         server.close()

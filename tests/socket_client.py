@@ -6,6 +6,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import msgpack
@@ -147,6 +148,14 @@ class SocketClient:
         if code is not None and self.closed is None and self.socket.fileno() >= 0:
             self.frame(code.to_bytes(2, "big"), 8)
         self.socket.close()
+
+    @classmethod
+    def hang_up(cls, port: int) -> None:
+        """Close all sockets to a server. It would wait for their clients when it ends."""
+        for each in cls.sockets:
+            with suppress(OSError):  # it is closed already
+                if each.getpeername()[1] == port:
+                    each.close()
 
     def _receive(self, data: bytes) -> None:
         self._bytes += data

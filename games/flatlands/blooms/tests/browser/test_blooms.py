@@ -3,7 +3,6 @@
 import re
 
 from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, go
-from games.flatlands.tests.servers import serving
 from tests.browser.pages import eventually, wait_for
 
 #: The bloom in the square of the page's own player, or "", and whether it is painted.

@@ -147,7 +147,7 @@ class Server:
             make_pages(
                 self.health,
                 operator_pages(self, self.node.orders, self.node.play, settings.admin_token),
-                forgets=settings.forgets,
+                forgets="always" if store is None else "restart" if settings.forgets else "",
                 page=game.page,
                 ground=ground if isinstance(ground, Chunks) else None,
                 faults=faults.collect() if settings.author else None,

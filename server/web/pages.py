@@ -32,8 +32,8 @@ BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
 
-#: What tells the page that the server's store is lost at each restart: once a day at least.
-FORGETS = '\n  <meta name="forgets" content="">'
+#: What tells the page when the server loses what lasts of the game.
+FORGETS = '\n  <meta name="forgets" content="{}">'
 
 #: What shows a game's faults to its author.
 AUTHOR = '\n  <script async src="author.js"></script>'
@@ -129,9 +129,10 @@ class Files:
     served by its plain name; browsers ask again for it each time.
 
     The page's modules and style sheets are joined to one file each. With `?debug` in its address it
-    loads them one by one. If the server `forgets`, the page says so too. The files of a game's
-    `page` replace those with the same names, and each part of the game that has a page of its own
-    is served below its name: see docs/games.md. Pieces of the `ground` are served below
+    loads them one by one. `forgets` says when what lasts of the game is lost: at each "restart",
+    which is once a day at least, "always", since there is no store, or never (""). The files of a
+    game's `page` replace those with the same names, and each part of the game that has a page of
+    its own is served below its name: see docs/games.md. Pieces of the `ground` are served below
     /v/STAMP/ground/. With `author` the page shows what /author tells. It may connect to these
     `machines`.
     """
@@ -141,7 +142,7 @@ class Files:
         folder: Path,
         application: Application,
         *,
-        forgets: bool = False,
+        forgets: str = "",
         page: Path | None = None,
         ground: Any = None,
         author: bool = False,
@@ -161,7 +162,7 @@ class Files:
             together.update(f"{name} {len(content)} ".encode() + content)
         self.version = together.hexdigest()[:16]
         base = f"v/{self.version}"
-        told = (FORGETS if forgets else "") + (AUTHOR if author else "")
+        told = (FORGETS.format(forgets) if forgets else "") + (AUTHOR if author else "")
 
         def document(files: bytes) -> _File:
             # The base is relative, since the page may be served below a path of a larger site.
@@ -255,7 +256,7 @@ def make_pages(
     health: Callable[[], dict[str, Any]],
     operators: Blueprint,
     *,
-    forgets: bool = False,
+    forgets: str = "",
     page: Path | None = None,
     ground: Any = None,
     faults: Collection[tuple[str, str]] | None = None,
@@ -264,10 +265,9 @@ def make_pages(
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
-    `forgets`: what lasts is lost when the server restarts. `page` is the folder of the game's own
-    page, and `ground` a Chunks (server/chunks.py) whose pieces browsers ask for, or None. `faults`
-    are shown to the game's author, each as what has failed and where; None: the page is for
-    players. `machines` are as in Files.
+    `page` is the folder of the game's own page, and `ground` a Chunks (server/chunks.py) whose
+    pieces browsers ask for, or None. `faults` are shown to the game's author, each as what has
+    failed and where; None: the page is for players. `forgets` and `machines` are as in Files.
     """
     app = Flask("flatlands", static_folder=None)
 

@@ -39,6 +39,13 @@ def test_the_page_loads_all_else_in_its_own_version_to_be_cached_for_ever(get):
     assert get("v/0000000000000000/page.js").status_code == 404
 
 
+def test_the_page_says_when_what_lasts_is_lost(get):
+    assert b'name="forgets"' not in get("").data
+    for when in ("restart", "always"):
+        page = served(forgets=when).get("/").data
+        assert f'<meta name="forgets" content="{when}">'.encode() in page
+
+
 def test_the_page_of_a_game_is_laid_over_what_all_pages_need(get, tmp_path):
     (tmp_path / "art").mkdir()
     (tmp_path / "art" / "tree.svg").write_text("<svg/>")

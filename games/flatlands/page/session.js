@@ -34,7 +34,6 @@ export class Session {
     /** @type {string | number | null} The invitation in the page's address. */
     this.near = invitationHere();
     this.told = new Set(TOLD);            // parts of the game add the codes of their errors
-    this.lasts = false;                   // true if the server keeps what lasts
     this.walked = false;                  // true once the player has walked in this window
     /** @type {(text: string) => void} Called with the invitation that was asked for. */
     this.onInvitation = () => {};
@@ -177,7 +176,6 @@ export class Session {
     if (message[0] === P.FLUSH) noteLateness(state, state.replica.late);
     else if (message[0] === P.INVITATION) this.onInvitation(message[1]);
     else if (message[0] === P.HOST) this.#hosted(message);
-    else if (message[0] === P.THINGS) this.showLasting();
     else if (message[0] === P.LINK) {
       state.linked = message[1];
       this.#tellLine();
@@ -190,7 +188,7 @@ export class Session {
     if (this.toldOnce.has(code)) return;
     if (ONCE.has(code)) this.toldOnce.add(code);
     // On a server without a store there is nothing to take.
-    if (code === 'store' && !this.lasts) return;
+    if (code === 'store' && !this.hud.lasts) return;
     this.hud.toast(sentenceOf(sentence), null, code === 'notice' ? NOTICE_MS : 0);
     this.events.emit('refused', code);
   }
@@ -226,12 +224,6 @@ export class Session {
       this.hud.hint(`Here you are, beside ${name}. Press 1 to wave.`,
         `Here you are, beside ${name}. Touch the hand to wave.`);
     }
-  }
-
-  /** Note that the server keeps what lasts. */
-  showLasting() {
-    this.lasts = true;
-    this.hud.tools.showLasting();
   }
 
   /** Show in the banner what is wrong with the connection, if anything is. */

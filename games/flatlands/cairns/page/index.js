@@ -26,7 +26,7 @@ export function install({ client, state, view, minimap, map, hud, session, contr
   /** Ask the player for a line, where a cairn can be left. */
   function open() {
     const { here, terrain } = state;
-    if (!client.net.playing || !session.lasts) return;
+    if (!client.net.playing || !hud.lasts) return;
     if (terrain.kind(Math.floor(here.x), Math.floor(here.y)) !== PLAZA) hud.openDialog(dialog.root);
     else hud.toast('You cannot leave a cairn on the plaza: walk on a little.');
   }

@@ -68,7 +68,7 @@ export class Races {
     }
     const [first] = state.sign?.courses ?? [];
     // A newcomer first learns how to walk; and nothing covers the grid while it is shown.
-    const idle = this.session.lasts && this.session.walked && !state.gridShown;
+    const idle = this.hud.lasts && this.session.walked && !state.gridShown;
     if (first === undefined || !idle) return note.show(null);
     const text = `To ${first.name}: ${this.holders.get(first.side) ?? 'be the first'}`;
     note.show({ clock: '', text, button: 'Race', stop: false });
@@ -78,7 +78,7 @@ export class Races {
    * the last that was chosen. */
   next(index = -1) {
     const { state: { sign }, race, session, hud } = this;
-    if (!session.lasts) return;
+    if (!hud.lasts) return;
     if (sign === null) return race === null ? hud.toast('Races begin at signposts, where paths meet.') : undefined;
     const { courses } = sign, chosen = courses.findIndex((each) => race !== null && isOne(each, race.course));
     if (courses.length === 0) return hud.toast('No path leads from here to another signpost.');
@@ -99,7 +99,7 @@ export class Races {
       this.holders.clear();
       this.readAt = now + READ_AFTER;
     }
-    if (sign === null || now < this.readAt || !this.session.lasts) return;
+    if (sign === null || now < this.readAt || !this.hud.lasts) return;
     this.readAt = Infinity;
     if (sign.courses.length > 0) this.session.client.do.courses(sign.i, sign.j);
   }

@@ -8,7 +8,7 @@ const GEM = 'Gem';                        // the name of the kind of things
 const ASKS_EVERY = 1000;                  // ms between two questions for the board
 
 /** @param {import('../main.js').Game} game */
-export function install({ client, state, view, minimap, hud, session, events, sound }) {
+export function install({ client, state, view, minimap, hud, events, sound }) {
   const { on } = client, board = new Board(() => ask());
   let askedAt = -Infinity;                // performance time, ms
 
@@ -28,10 +28,7 @@ export function install({ client, state, view, minimap, hud, session, events, so
   hud.tools.help.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
     + 'another then appears somewhere else.');
   on.begun(() => client.do.scores());
-  on.told('board', (gems, place, of, top) => {
-    session.showLasting();
-    board.show({ gems, place, of }, top);
-  });
+  on.told('board', (gems, place, of, top) => board.show({ gems, place, of }, top));
   on.told('found', (id, version, gems, place, of) => {
     const gem = pickUp(state, id, version), { x, y } = gem ?? state.here;
     const flies = (gem !== null || view.lying.isUnseen(id)) && !state.still && !document.hidden;

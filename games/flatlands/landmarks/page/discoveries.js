@@ -63,8 +63,8 @@ export class Discoveries {
    * @param {import('../state.js').State} state @param {number} now performance.now() in ms */
   look({ found }, now) {
     if (found !== this.toldOf) this.#tell(found);
-    // Once the server is known to keep what lasts, it is asked who else has found it.
-    if (this.asks === 0 || found === null || !this.session.lasts) return;
+    // A server that keeps what lasts is asked who else has found it.
+    if (this.asks === 0 || found === null || !this.hud.lasts) return;
     if (now < this.askedAt + ASKED_EVERY) return;
     this.asks -= 1;
     this.askedAt = now;

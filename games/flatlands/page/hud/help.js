@@ -13,7 +13,7 @@ const BY_TOUCH = [['', 'Stick', 'walk'], ['', 'Touch', 'walk there; hold to keep
   ['', 'Touch a walker', 'follow them; touch again to mute them'],
   ['', 'Touch an arrow', 'follow the player, or walk to the place, that it points to'],
   ['chat', 'Talk', 'say something, or read what was said']];
-const FORGETS = 'This server forgets gems, scores and cairns when it restarts, which is once a day at least.';
+const FORGETS = 'This server forgets what was found and left here when it restarts, which is once a day at least.';
 
 const lower = (text) => text.charAt(0).toLowerCase() + text.slice(1);
 
@@ -29,7 +29,7 @@ export class Help {
     this.touches = element('dl', { class: 'coarse' });
     /** @type {Ordered<string>} What is said below. */
     this.texts = new Ordered();
-    if (document.querySelector('meta[name=forgets]') !== null) this.texts.add(90, FORGETS);
+    if (document.querySelector('meta[name=forgets][content=restart]') !== null) this.texts.add(90, FORGETS);
     this.texts.add(100, 'The world is divided into squares, and each square is a channel. You receive '
       + 'only the squares around your screen, so the world can be endless.');
     /** @type {HTMLElement[]} */

@@ -53,7 +53,9 @@ export class Hud {
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
     this.emote = () => events.emit('wave back') || this.ring.toggle();
-    this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, focusWorld);
+    /** Whether the server keeps what lasts. */
+    this.lasts = document.querySelector('meta[name=forgets][content=always]') === null;
+    this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, this.lasts, focusWorld);
     const world = element('button', { type: 'button', class: 'world', 'aria-label': 'Map of everybody',
       title: 'Map of everybody (O)' }, icon('globe'));
     this.map = element('section', { class: 'map panel', 'aria-label': 'Map' });

@@ -17,11 +17,12 @@ const LATER = 90;                         // the place of a deed that names none
  */
 
 export class Tools {
-  /** `on` has { chat(), emote() }; `giveFocusBack` gives the focus to the world. */
-  constructor(on, giveFocusBack) {
+  /** `on` has { chat(), emote() }; `lasts`: the server keeps what lasts; `giveFocusBack` gives the focus to the world.
+   * @param {any} on @param {boolean} lasts @param {() => void} giveFocusBack */
+  constructor(on, lasts, giveFocusBack) {
     /** @type {Deed[]} */
     this.deeds = [];
-    this.lasting = false;                 // true if the server keeps what lasts
+    this.lasts = lasts;
     /** @type {Map<Deed, HTMLElement>} */
     this.entryOf = new Map();
     this.help = new Help(this.deeds, walkingKeys(/** @type {any} */ (navigator).keyboard));
@@ -61,7 +62,7 @@ export class Tools {
     const { at = LATER } = deed, after = this.deeds.filter((other) => (other.at ?? LATER) > at);
     this.deeds.splice(this.deeds.length - after.length, 0, deed);
     this.entryOf.set(deed, entry);
-    show(!deed.lasts || this.lasting, entry);
+    show(!deed.lasts || this.lasts, entry);
     const next = after.find((other) => !other.elsewhere);
     if (!deed.elsewhere) this.entries.insertBefore(entry, (next && this.entryOf.get(next)) ?? null);
     return entry;
@@ -75,7 +76,7 @@ export class Tools {
   /** Handle the key of a letter; return whether it does anything. */
   press(letter) {
     const deed = this.deeds.find((each) => each.letter === letter);
-    if (deed === undefined || (deed.lasts && !this.lasting)) return false;
+    if (deed === undefined || (deed.lasts && !this.lasts)) return false;
     this.#openMore(false);
     deed.act();
     return true;
@@ -90,12 +91,6 @@ export class Tools {
     this.more.setAttribute('aria-expanded', String(is));
     if (is) document.addEventListener('pointerdown', this.outside, true);
     else document.removeEventListener('pointerdown', this.outside, true);
-  }
-
-  /** Show the deeds about things that last. */
-  showLasting() {
-    this.lasting = true;
-    for (const entry of this.entryOf.values()) show(true, entry);
   }
 }
 

@@ -52,8 +52,8 @@ export class YouDialog {
   }
 
   #warn() {
-    this.warning.textContent = 'This browser then forgets who you are: your name, your place and your '
-      + 'gems. There is no way back.';
+    this.warning.textContent = 'This browser then forgets who you are: your name, your place and '
+      + 'what you have found. There is no way back.';
     this.anew.textContent = 'Yes, start anew';
   }
 }

@@ -19,7 +19,6 @@ PRESENT = "flatlands.state.own !== undefined"
 PAINTED = """(({ grid, gridCols, gridLeft, gridTop, stale }) => [...grid.keys()].every((i) =>
   !stale.has(`${gridLeft + i % gridCols}:${gridTop + Math.floor(i / gridCols)}`)
 ))(flatlands.view.normal.ground)"""
-LASTING = "!document.querySelector('[aria-keyshortcuts=c]').hidden"
 ARRIVED = "flatlands.state.walk.arrived"
 PLACE = "() => flatlands.state.walk.drawn(flatlands.state.clock.now())"
 

@@ -3,7 +3,6 @@
 import re
 
 from games.flatlands.tests.browser.acts import (
-    LASTING,
     MAY_NOT_COPY,
     click_tile,
     enter,
@@ -22,7 +21,6 @@ CAIRNS = """() => [...flatlands.state.lying.values()]
 
 def leave(page, text):
     """Press the key for a cairn, write its line, and leave it there."""
-    wait_for(page, LASTING)
     page.keyboard.press("c")
     page.get_by_role("dialog", name="Leave a cairn").wait_for()
     page.keyboard.type(text)
@@ -33,7 +31,6 @@ def leave(page, text):
 def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     ada = play("Ada", url=alone.url, script=MAY_NOT_COPY)
     # A player is refused before it writes, not afterwards.
-    wait_for(ada, LASTING)
     ada.keyboard.press("c")
     ada.get_by_text("You cannot leave a cairn on the plaza: walk on a little.").wait_for()
     assert ada.get_by_role("dialog", name="Leave a cairn").is_hidden()
@@ -117,7 +114,6 @@ def test_a_cairn_is_left_read_by_others_grows_and_can_be_hidden(alone, play):
     wait_for(ada, "() => flatlands.state.aim?.label === 'your cairn'")
     ada.reload()
     enter(ada)
-    wait_for(ada, LASTING)
     ada.keyboard.press("n")
     book.get_by_text(told).wait_for()
     assert card.is_hidden()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from games.flatlands.tests.browser.acts import LASTING, PHONE, all_apart, boxes, go, walk_to
+from games.flatlands.tests.browser.acts import PHONE, all_apart, boxes, go, walk_to
 from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
 
@@ -34,7 +34,6 @@ def near_post():
 
 def come(page):
     """Go home, to the signpost on the plaza, which is read from there."""
-    wait_for(page, LASTING)
     page.keyboard.press("h")
     wait_for(page, f"{READ} && flatlands.state.walk.arrived")
 

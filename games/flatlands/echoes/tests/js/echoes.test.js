@@ -39,8 +39,8 @@ function page() {
   const note = { show: (what) => shown.push(what) }, echoes = new Echoes(state);
   state.coursesOf = (post) => state.landmarks.courses(post);
   state.steps.add(0, () => echoes.advance());
-  const hud = { toast: (text) => toasts.push(text), tell: () => {} };
-  const session = { lasts: true, walked: true, client };
+  const hud = { lasts: true, toast: (text) => toasts.push(text), tell: () => {} };
+  const session = { walked: true, client };
   const races = new Races(state, session, hud, { spark() {}, chime() {} }, echoes, note);
   const go = (tiles, at) => {
     state.walk.begin((tiles - 75.5) * 1024, -2.5 * 1024, at);

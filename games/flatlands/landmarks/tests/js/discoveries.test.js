@@ -10,18 +10,21 @@ const OAK = { x: 500, y: -170, name: 'Kettle Oak' }, KNOLL = { x: 900, y: 10, na
 function discoveries(lasts = true) {
   const told = [], sent = [];
   globalThis.localStorage = storageOf();
-  const session = { lasts, client: { do: { find: (...part) => sent.push(part) } } };
-  const seen = new Discoveries(session, { toast: (text) => told.push(text) }, { chime: () => {} });
-  return { seen, told, sent, session };
+  const session = { client: { do: { find: (...part) => sent.push(part) } } };
+  const seen = new Discoveries(session, { lasts, toast: (text) => told.push(text) }, { chime: () => {} });
+  return { seen, told, sent };
 }
 
-test('the server is asked about a new landmark once it keeps what lasts, and its answer is shown', () => {
-  const { seen, told, sent, session } = discoveries(false);
+test('a server that keeps nothing is not asked about a new landmark', () => {
+  const { seen, told, sent } = discoveries(false);
   seen.look({ found: OAK }, 1000);
   assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], []]);
-  session.lasts = true;
-  seen.look({ found: OAK }, 2000);
-  assert.deepEqual(sent, [[3, -2]]);
+});
+
+test('the server is asked about a new landmark, and its answer is shown', () => {
+  const { seen, told, sent } = discoveries();
+  seen.look({ found: OAK }, 1000);
+  assert.deepEqual([told, sent], [['You found Kettle Oak. Landmarks found: 1.'], [[3, -2]]]);
   seen.tellFinders(OAK, 2, 2);
   assert.equal(told[1], 'You are the second to find Kettle Oak. Landmarks found: 1.');
   seen.look({ found: OAK }, 9000);

@@ -1,8 +1,7 @@
 """Flatlands: puts the parts of the game together, and keeps the names that the title shows.
 
 A part is a folder beside this file, whose `part.py` lists its classes in PARTS. Without the
-folder the game does without the part: nothing else names it. PLACE is a number that says where it
-is among the parts: hooks are called, and kinds of things and events are numbered, in this order.
+folder the game does without the part: nothing else imports it.
 """
 
 from collections.abc import Callable
@@ -21,10 +20,9 @@ from flatlands.server.node import Node
 
 
 def _found() -> list[type[Part]]:
-    """Return the classes of the parts that there are, in the order of their places."""
-    found = sorted(Path(__file__).parent.glob("*/part.py"))
-    parts = [import_module(f"{__package__}.{path.parent.name}.part") for path in found]
-    parts.sort(key=lambda part: part.PLACE)
+    """Return the classes of the parts that there are, in the order of their folders' names."""
+    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/part.py"))
+    parts = [import_module(f"{__package__}.{name}.part") for name in names]
     return [kind for part in parts for kind in part.PARTS]
 
 

@@ -197,8 +197,8 @@ class Things:
         shown = {
             (id, version, f"{c}:{r}")
             for (c, r), things in client.model.things.items()
-            for kind, id, version, *_ in things
-            if kind == 0
+            for _, id, version, *_ in things
+            if id.startswith("Gem:")
         }
         return shown ^ truth
 

@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.blooms.blooms import Blooms
 
 PARTS = (Blooms,)
-PLACE = 60

@@ -4,4 +4,3 @@ from flatlands.games.flatlands.book.almanac import Almanac
 from flatlands.games.flatlands.book.book import Book
 
 PARTS = (Book, Almanac)
-PLACE = 70

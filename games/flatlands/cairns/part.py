@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.cairns.cairns import Cairns
 
 PARTS = (Cairns,)
-PLACE = 20

@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.echoes.echoes import Echoes
 
 PARTS = (Echoes,)
-PLACE = 90

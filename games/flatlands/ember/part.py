@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.ember.ember import Relay
 
 PARTS = (Relay,)
-PLACE = 50

@@ -4,4 +4,3 @@ from flatlands.games.flatlands.gardens.gardens import Gardens
 from flatlands.games.flatlands.gardens.paths import Paths
 
 PARTS = (Paths, Gardens)
-PLACE = 100

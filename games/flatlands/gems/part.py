@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.gems.gems import Gems
 
 PARTS = (Gems,)
-PLACE = 10

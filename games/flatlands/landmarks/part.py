@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.landmarks.finders import Finders
 
 PARTS = (Finders,)
-PLACE = 40

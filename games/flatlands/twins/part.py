@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.twins.twins import Twins
 
 PARTS = (Twins,)
-PLACE = 30

@@ -3,4 +3,3 @@
 from flatlands.games.flatlands.walkers.walkers import Walkers
 
 PARTS = (Walkers,)
-PLACE = 80

@@ -31,7 +31,7 @@ def standing(client):
         square: tuple(thing[5:])
         for square, things in client.model.things.items()
         for thing in things
-        if thing[0] == 1
+        if thing[1].startswith("Cairn:")
     }
 
 
@@ -53,7 +53,7 @@ def test_a_cairn_stands_where_it_was_left_for_everybody(world):
     harness.run(500)
     build(harness, a, "  the  view from here ")
     assert standing(a) == standing(b) == {(2, 1): (a.id, "Wren", "the view from here", 1)}
-    [thing] = [thing for thing in b.model.things[2, 1] if thing[0] == 1]
+    [thing] = [thing for thing in b.model.things[2, 1] if thing[1].startswith("Cairn:")]
     assert tuple(thing[3:5]) == (UNIT * 17 // 2, UNIT * 17 // 2)
     late = harness.place("Late", (3, 1), host=harness.hosts[1])
     harness.run(500)

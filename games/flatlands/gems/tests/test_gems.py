@@ -44,8 +44,8 @@ def lying(client):
     return [
         Seen(square, id, version, (x + square[0] * span, y + square[1] * span))
         for square, things in sorted(client.model.things.items())
-        for kind, id, version, x, y in things
-        if kind == 0
+        for _, id, version, x, y in things
+        if id.startswith("Gem:")
     ]
 
 

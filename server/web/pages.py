@@ -75,7 +75,10 @@ def laid_over(*folders: Path) -> dict[str, Path]:
 
 def parts_beside(page: Path) -> dict[str, Path]:
     """Return the folders with the page's modules of a game's parts, by the names of the parts: a
-    part is a folder beside that of the page, and has page/index.js."""
+    part is a folder beside that of the page, and has page/index.js. A game that is no folder has
+    none: other games may be beside it."""
+    if not (page.parent / "game.py").is_file():
+        return {}
     found = sorted(page.parent.glob("*/page/index.js"))
     return {index.parent.parent.name: index.parent for index in found}
 
@@ -94,8 +97,10 @@ def _contents(folder: Path, page: Path | None) -> dict[str, bytes]:
         for name, path in laid_over(beside).items()
     }
     if parts:
-        imports = [f"import * as {part} from './{part}/index.js';\n" for part in parts]
-        script = "".join([*imports, f"export const PARTS = {{ {', '.join(parts)} }};\n"])
+        # A name may be a word of JavaScript's own.
+        imports = [f"import * as part{n} from './{one}/index.js';\n" for n, one in enumerate(parts)]
+        named = ", ".join(f"'{one}': part{n}" for n, one in enumerate(parts))
+        script = "".join([*imports, f"export const PARTS = {{ {named} }};\n"])
         contents["/parts.js"] = script.encode()
     contents["/parts.css"] = b"".join(
         content

@@ -8,7 +8,7 @@ from flask import Blueprint
 from werkzeug.test import Client
 
 from flatlands.server.chunks import chunks
-from flatlands.server.web.pages import CONTENT_POLICY, make_pages
+from flatlands.server.web.pages import CONTENT_POLICY, STATIC, make_pages
 
 
 def served(**more):
@@ -77,22 +77,28 @@ def test_a_game_has_the_pages_of_its_parts_and_one_script_of_all_of_them(tmp_pat
         '<!-- base --><!-- joined --><link rel="stylesheet" href="parts.css">'
         '<script type="module" src="own.js"></script><!-- joined -->',
     )
+    write("game.py", "")
     assert served(page=tmp_path / "game" / "page").get("/joined.css").data == b""
-    for part in ("owls", "cats"):
+    for part in ("owls", "new"):
         write(f"{part}/page/index.js", "import { DAY } from '../day.js';\nexport const IT = DAY;\n")
         write(f"{part}/page/{part}.css", f".{part} {{}}\n")
     write("tests/page/other.js", "")
     page = served(page=tmp_path / "game" / "page")
     assert page.get("/parts.js").data.decode() == (
-        "import * as cats from './cats/index.js';\nimport * as owls from './owls/index.js';\n"
-        "export const PARTS = { cats, owls };\n"
+        "import * as part0 from './new/index.js';\nimport * as part1 from './owls/index.js';\n"
+        "export const PARTS = { 'new': part0, 'owls': part1 };\n"
     )
     script = page.get("/joined.js").data.decode()
     first, *between, last, main = re.findall("^// (.*)", script, re.M)
     assert (first, last, main) == ("day.js", "parts.js", "own.js")
-    assert sorted(between) == ["cats/index.js", "owls/index.js"]
-    assert page.get("/joined.css").data == b".cats {}\n.owls {}\n"
+    assert sorted(between) == ["new/index.js", "owls/index.js"]
+    assert page.get("/joined.css").data == b".new {}\n.owls {}\n"
     assert page.get("/owls/index.js").status_code == 200
+    # In a folder of several games that are files, folders are other games.
+    (tmp_path / "game" / "game.py").rename(tmp_path / "game" / "meadow.py")
+    meadow = served(page=tmp_path / "game" / "page")
+    assert meadow.get("/owls/index.js").status_code == 404
+    assert meadow.get("/parts.js").data == (STATIC / "parts.js").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,7 @@ export class Controls {
     events.on('say', (text) => this.say(text));
     events.on('home', () => this.goHome());
     events.on('grid', () => this.toggleGrid());
-    events.on('invite', () => {
-      this.invite();
-    });
+    events.on('invite', () => this.invite());
     events.on('sound', () => this.toggleSound());
     events.on('mute', (id, muted) => this.mute(id, muted));
     events.on('follow', (id) => this.follow(id));
@@ -100,7 +98,7 @@ export class Controls {
     events.on('near', () => this.openNear());
     events.on('find', (text) => this.openNear(text));
     events.on('emote', (emote) => this.emote(emote));
-    events.on('wave back', () => this.waveBack());
+    events.on('waveBack', () => this.waveBack());
     events.on('go', (x, y, name) => this.goToPlace(x, y, name));
     events.on('you', () => this.openYou());
     events.on('appear', (name, look) => this.appear(name, look));

@@ -78,7 +78,7 @@ export class Lookout {
     events.on('map', () => this.open());
     events.on('zoom', (factor) => this.zoom(factor));
     events.on('whole', () => this.whole());
-    events.on('close map', () => this.close());
+    events.on('closeMap', () => this.close());
     this.#listen();
   }
 

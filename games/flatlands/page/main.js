@@ -59,7 +59,7 @@ const controls = new Controls(state, session, hud, view, sound, events);
 const input = new Input(canvas, controls);
 events.on('stick', (dx, dy) => input.stick(dx, dy));
 events.on('typing', () => input.rest());
-events.on('walk on', () => input.repeat());
+events.on('walkOn', () => input.repeat());
 const spectator = new Spectator(net.url, (message) => lookout.message(message));
 const map = new AtlasView(document.getElementById('atlas'));
 const lookout = new Lookout(state, hud, map, net, spectator, live, events);

@@ -21,10 +21,7 @@ const NOTICE_MS = 15000;                  // for which a notice of an operator i
 const WALKED_KEY = 'flatlands.walked';    // kept once the player has walked
 
 export class Session {
-  /** Show the title. It says 'walk on' when a direction that is still held is to be sent again, 'heard' when a player says
-   * something (emote 0) or makes an emote, 'first' when a player begins that did not play here before, 'walked' when it walks,
-   * 'cleared' when nothing is drawn any more, and 'spark' when somebody has returned a wave of this page's player, or it has
-   * returned somebody's.
+  /** Show the title.
    * @param {Client} client @param {State} state @param {Hud} hud @param {import('./events.js').Events} events */
   constructor(client, state, hud, events) {
     this.client = client;
@@ -49,7 +46,7 @@ export class Session {
     on.moved(() => this.#elsewhere());
     on.held(() => {
       state.goal = null;
-      events.emit('walk on');
+      events.emit('walkOn');
     });
     on.quiet(() => this.#tellLine());
     on.lost((why) => {
@@ -60,9 +57,7 @@ export class Session {
     on.waiting((ms) => hud.notes.countdown(ms === 0 ? 'Trying …' : `Next try in ${Math.ceil(ms / 1000)} s`));
     on.ended((sentence) => this.#ended(sentence));
     identity.onOther = () => this.#showTitle();
-    events.on('start', (name, look) => {
-      this.start(name, look);
-    });
+    events.on('start', (name, look) => this.start(name, look));
     events.on('anew', () => this.startAnew());
     this.#showTitle();
   }
@@ -161,7 +156,7 @@ export class Session {
       }
       hud.focusWorld();
     }
-    events.emit('walk on');
+    events.emit('walkOn');
   }
 
   /** Begin at a server: it says so if it has no link to others, and it does not know the player's way back. */

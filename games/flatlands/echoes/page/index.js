@@ -31,9 +31,7 @@ export function install({ state, view, hud, session, controls, events, sound }) 
     return course === null ? null : () => races.next(course);
   });
   events.on('frame', () => races.look(performance.now()));
-  events.on('put', () => {
-    races.stop();
-  });
+  events.on('put', () => races.stop());
   events.on('cleared', () => echoes.clear());
   return echoes;
 }

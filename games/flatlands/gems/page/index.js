@@ -35,8 +35,6 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
     sound.chime();
     board.won({ gems, place, of }, flies ? { ...view.pictureOf(id), ...view.pointOf(state, x, y) } : null);
   });
-  events.on('purse', (gems, flies) => {
-    board.have(gems, flies);
-  });
+  events.on('purse', (gems, flies) => board.have(gems, flies));
   return board;
 }

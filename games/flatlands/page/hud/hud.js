@@ -31,11 +31,15 @@ export class Hud {
    * of everybody is shown. What the player wants is an event, such as 'home'.
    * @param {import('../events.js').Events} events */
   constructor(root, events, pictures, live) {
-    const focusWorld = () => this.focusWorld(), says = (name) => events.emitter(name);
+    const focusWorld = () => this.focusWorld();
+    /** @type {import('../events.js').Events['emitter']} */
+    const says = (name) => events.emitter(name);
     // After a click on a button, keys must control the walk again and not press the button.
+    /** @type {import('../events.js').Events['emitter']} */
     const then = (name) => (...given) => {
-      events.emit(name, ...given);
+      const done = events.emit(name, ...given);
       focusWorld();
+      return done;
     };
     this.root = root;
     this.events = events;
@@ -52,7 +56,7 @@ export class Hud {
     // What happens on the canvas, for screen readers.
     this.told = element('div', { class: 'unseen', role: 'log', 'aria-label': 'What happens' });
     // A wave is returned at once.
-    this.emote = () => events.emit('wave back') || this.ring.toggle();
+    this.emote = () => events.emit('waveBack') || this.ring.toggle();
     /** Whether the server keeps what lasts. */
     this.lasts = document.querySelector('meta[name=forgets][content=always]') === null;
     this.tools = new Tools({ chat: () => this.chat.open(), emote: this.emote }, this.lasts, focusWorld);
@@ -63,7 +67,7 @@ export class Hud {
     if (minimap !== null) this.map.append(minimap);
     this.map.append(world);
     this.map.addEventListener('click', says('map'));
-    this.atlas = new AtlasPanel({ zoom: then('zoom'), whole: then('whole'), close: says('close map'),
+    this.atlas = new AtlasPanel({ zoom: then('zoom'), whole: then('whole'), close: says('closeMap'),
       unaim: then('unaim') }, live);
     const { root: readings, strip, list } = this.readingsPanel;
     const { notes, tools: { legend } } = this, { root: stick } = this.stick;
@@ -95,6 +99,7 @@ export class Hud {
   }
 
   #addAll() {
+    /** @type {import('../events.js').Events['emitter']} */
     const says = (name) => this.events.emitter(name);
     const add = (at, letter, sign, label, help, act, more = {}) =>
       this.deed({ letter, sign, label, help, act, at, ...more });

@@ -95,10 +95,10 @@ export function advanceScene(state, at) {
   fadeWalkers(state);
   chooseBubbles(state);
   advanceLying(state);
+  if (ownId !== null) advancePlaces(state);
   state.ghosts.length = 0;
   for (const step of state.steps.all) step(state);
   moveCamera(state);
-  if (ownId !== null) advancePlaces(state);
   const { goal } = state;
   if (goal !== null && (walk.arrived || at - goal.at > GOAL_SHOWN)) state.goal = null;
   state.overlay = state.gridShown && ownId !== null ? overlayOf(state, now) : null;

@@ -155,7 +155,8 @@ export class State {
     this.goal = null;
 
     // What parts of the game add.
-    /** @type {Ordered<(state: State) => void>} What is brought up to date in each frame, once it is known what lies where. */
+    /** @type {Ordered<(state: State) => void>} What is brought up to date in each frame, once it is known what lies and stands
+     * where. */
     this.steps = new Ordered();
     /** @type {Ordered<(state: State) => (Place & { name: string })[]>} Places that the list of what is near has. */
     this.places = new Ordered();

@@ -8,6 +8,7 @@ import { Grown } from '../../page/grown.js';
 import { placesNear } from '../../page/near.js';
 import { Ordered } from '../../page/ordered.js';
 import { advanceScene } from '../../page/scene.js';
+import { Terrain } from '../../../../static/terrain.js';
 import { among } from './people.js';
 
 test('a list is in the order of its numbers, and of what was added first', () => {
@@ -41,6 +42,14 @@ test('the scene takes the steps of parts in each frame, has their arrows, and th
   assert.deepEqual(steps, [30, 0, 'later']);
   assert.deepEqual(state.arrows.map(({ label, x }) => [label, x]), [['the well', 90]], 'what is in view has none');
   assert.deepEqual(placesNear(state).slice(0, 2).map(({ name }) => name), ['The well', 'The plaza']);
+});
+
+test('steps know the landmarks of the ground as it is in this frame', () => {
+  const state = among([], 2 ** 40), known = [];
+  state.steps.add(10, ({ landmarks }) => known.push(landmarks.terrain));
+  state.terrain = new Terrain(7);
+  advanceScene(state, 30);
+  assert.deepEqual(known, [state.terrain]);
 });
 
 test('a square that looks different is painted anew, and old changes are forgotten', () => {

@@ -1,4 +1,4 @@
-// Landmarks and signposts: functions of the ground, whose twins are landmarks.py and posts.py of games/flatlands/landmarks/.
+// Landmarks and signposts: functions of the ground, whose twins are landmarks.py and posts.py of games/flatlands/ground/.
 // Most parts of the world, 160 tiles each way, have one landmark on open ground not far from a path; it has a kind and
 // a name. Where paths meet stands a signpost, which tells what lies where. They are only drawn: they stop nobody.
 

@@ -1,9 +1,11 @@
 // The book of this page's player, and the almanac: when they are asked for, and shown.
 
+import { NOTICE_BOARD } from '../landmarks.js';
 import { almanacOf, linesOf, sinceSeen, sumsOf } from './book.js';
 import { BookPanels } from './panels.js';
 
 const ASKS_EVERY = 6000;                  // ms between two times that either is asked for
+const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, hud, controls, events }) {
@@ -38,7 +40,7 @@ export function install({ client, state, view, hud, controls, events }) {
   hud.note(20, panels.card);
   hud.deed({ letter: 'n', sign: 'book', label: 'Book', help: 'what you found and did, and your name and face', at: 30,
     act: openBook });
-  controls.targets.add(50, (cssX, cssY) => view.boardAt(state, cssX, cssY) ? openAlmanac : null);
+  controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);
   on.told('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);
     panels.fill(identity.name, lines, sumsOf(lines, state), Date.now());
@@ -49,4 +51,9 @@ export function install({ client, state, view, hud, controls, events }) {
   on.told('almanac', (_, entries) => panels.fillAlmanac(almanacOf(entries, state.landmarks)));
   events.on('first', () => ask('book'));
   events.on('walked', () => panels.closeCard());
+}
+
+/** Return whether a place is on the notice board on the plaza, as it is drawn. */
+function isOnBoard({ x, y }) {
+  return Math.abs(x - NOTICE_BOARD.x - 0.5) < BOARD_HALF && y > NOTICE_BOARD.y - BOARD_HIGH && y < NOTICE_BOARD.y + 1;
 }

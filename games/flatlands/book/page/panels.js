@@ -21,7 +21,7 @@ export class BookPanels {
     const almanac = element('button', { type: 'button', class: 'quiet' }, 'Almanac');
     this.root = element('dialog', { class: 'help book panel', 'aria-label': 'Your book' },
       element('header', {}, this.title, almanac, this.you), this.sums, this.nothing, this.lines,
-      element('form', { method: 'dialog' },
+      element('form', { class: 'end', method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.you.addEventListener('click', () => {
       this.root.close();
@@ -34,7 +34,7 @@ export class BookPanels {
     this.entries = element('ul', { 'aria-label': 'Today' });
     this.almanac = element('dialog', { class: 'help book panel', 'aria-label': 'Almanac' },
       element('h2', {}, 'Almanac'), element('p', {}, 'Each day of this world, which is sixteen minutes, has a '
-        + 'page.'), element('div', { class: 'lines' }, this.entries), element('form', { method: 'dialog' },
+        + 'page.'), element('div', { class: 'lines' }, this.entries), element('form', { class: 'end', method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
     this.news = element('ul', {});
     const open = element('button', { type: 'button' }, 'Open the book');

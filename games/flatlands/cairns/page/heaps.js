@@ -2,7 +2,7 @@
 // tiles, with the origin in the middle of the lowest row's foot.
 
 import { part, rollAt, rollOf } from '../view/dice.js';
-import { CAIRN_TONES, SHADOW } from '../view/palette.js';
+import { FIELDSTONE_TONES, SHADOW } from '../view/palette.js';
 import { oval, spriteOf } from '../view/sprite.js';
 
 const LEAST = 3, MOST = 9;                // stones that are drawn
@@ -43,7 +43,7 @@ function paintCairn(ctx, count, variant) {
       const jitter = (part(roll, 0) - 0.5) * 0.06;
       const x = (i + 0.5) * width / stones - width / 2 + jitter;
       stone(ctx, x, foot - flat, rx * (0.96 + 0.1 * part(roll, 8)), flat,
-        CAIRN_TONES[(roll >>> 16) % CAIRN_TONES.length], jitter * 3);
+        FIELDSTONE_TONES[(roll >>> 16) % FIELDSTONE_TONES.length], jitter * 3);
     }
     foot -= 1.72 * flat;
     flat *= SMALLER;

@@ -3,7 +3,7 @@
 import { PLAZA } from '../terrain.js';
 import { sayable } from '../texts.js';
 import { INK } from '../view/atlas.js';
-import { CAIRN_TONES } from '../view/palette.js';
+import { FIELDSTONE_TONES } from '../view/palette.js';
 import { CAIRN, Cairns, NOTES } from './cairns.js';
 import { Heaps } from './heaps.js';
 import { CairnCard, CairnDialog } from './panels.js';
@@ -12,7 +12,7 @@ const STONE_EVERY = 2000;                 // ms
 // Tiles from the foot of a cairn to the tip of its card.
 const CARD_ABOVE = 1.1, CARD_BELOW = 0.3;
 const SHOWN_FROM = 1.2;                   // css px per tile of the map of everybody
-const [{ light: STONE }] = CAIRN_TONES;
+const [{ light: STONE }] = FIELDSTONE_TONES;
 
 /** @param {import('../main.js').Game} game */
 export function install({ client, state, view, minimap, map, hud, session, controls, events }) {

@@ -1,7 +1,7 @@
 // Gems: what the page shows of them, and the board.
 
 import { pickUp } from '../lying.js';
-import { Gems } from '../view/gems.js';
+import { drawDiamond, Gems } from '../view/gems.js';
 import { Board } from './board.js';
 
 const GEM = 'Gem';                        // the name of the kind of things
@@ -21,7 +21,7 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
   }
 
   view.lying.add({ type: GEM, Pictures: Gems });
-  minimap.kinds.set(GEM, (drawing, px, py, id) => drawing.diamond(px, py, id));
+  minimap.kinds.set(GEM, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
   hud.putSheet(board, { letter: 'b', sign: 'board', label: 'Board', help: 'who found the most gems', lasts: true, at: 60 });
   hud.readingsPanel.strip.append(board.counter.root);
   hud.root.append(board.told);

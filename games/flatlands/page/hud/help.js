@@ -34,7 +34,7 @@ export class Help {
       + 'only the squares around your screen, so the world can be endless.');
     /** @type {HTMLElement[]} */
     this.lines = [];
-    this.end = element('form', { method: 'dialog' }, element('div', { class: 'row-of-buttons' },
+    this.end = element('form', { class: 'end', method: 'dialog' }, element('div', { class: 'row-of-buttons' },
       element('button', { type: 'submit', class: 'play' }, 'Back to the world')));
     this.root = element('dialog', { class: 'help panel', 'aria-label': 'Help' },
       element('h2', {}, 'How to play'), this.keys, this.touches, this.end);

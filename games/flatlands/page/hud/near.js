@@ -10,7 +10,7 @@ export class NearDialog {
     /** Called with the letters of a name that the player looks for. @type {(text: string) => void} */
     this.onSeek = () => {};
     this.field = element('input', { type: 'text', maxlength: 40, autocomplete: 'off', 'aria-label': 'Find',
-      placeholder: 'Find people, landmarks, cairns…' });
+      placeholder: 'Find people and places…' });
     this.field.addEventListener('input', () => this.onSeek(this.text));
     this.field.addEventListener('keydown', (event) => {
       event.stopPropagation();
@@ -23,7 +23,7 @@ export class NearDialog {
     this.places = element('ul', { 'aria-label': 'Places' });
     this.root = element('dialog', { class: 'help near panel', 'aria-label': 'Who is near' },
       element('h2', {}, 'Who is near'), this.field, this.list, this.nobody, this.places,
-      element('form', { method: 'dialog' },
+      element('form', { class: 'end', method: 'dialog' },
         element('button', { type: 'submit', class: 'play quiet' }, 'Close')));
   }
 

@@ -58,6 +58,19 @@ export function channelsOf(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).join(', ');
 }
 
+/** Draw the gem with this id on a map, as a diamond around (px, py). */
+export function drawDiamond(ctx, px, py, id, dpr) {
+  for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' }, { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
+    ctx.fillStyle = style;
+    ctx.beginPath();
+    ctx.moveTo(px - reach * dpr, py);
+    ctx.lineTo(px, py - reach * dpr);
+    ctx.lineTo(px + reach * dpr, py);
+    ctx.lineTo(px, py + reach * dpr);
+    ctx.fill();
+  }
+}
+
 /** The pictures of gems at `tile` device px per tile. */
 export class Gems {
   constructor(tile) {

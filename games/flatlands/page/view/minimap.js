@@ -4,9 +4,8 @@ import { faceOf, isDeer } from '../faces.js';
 import { Ordered } from '../ordered.js';
 import { Regions } from '../regions.js';
 import { CHUNK } from '../terrain.js';
-import { gemOf } from './gems.js';
 import { miniatureOf } from './miniature.js';
-import { COATS, GEMS, MAP_COLOURS } from './palette.js';
+import { COATS, MAP_COLOURS } from './palette.js';
 import { canvasOf, contextOf } from './sprite.js';
 
 const SHOWN = 160;                        // tiles that the map shows, each way
@@ -195,21 +194,6 @@ export class Minimap {
   /** Draw a thing. */
   #drawThing({ type, id }, px, py) {
     this.kinds.get(type)?.(this, px, py, id);
-  }
-
-  /** Draw the diamond of a gem, by its id. */
-  diamond(px, py, id) {
-    const { ctx, dpr } = this;
-    for (const { reach, style } of [{ reach: 3.6, style: 'rgba(20, 26, 36, 0.75)' },
-      { reach: 2.4, style: GEMS[gemOf(id)].light }]) {
-      ctx.fillStyle = style;
-      ctx.beginPath();
-      ctx.moveTo(px - reach * dpr, py);
-      ctx.lineTo(px, py - reach * dpr);
-      ctx.lineTo(px + reach * dpr, py);
-      ctx.lineTo(px, py + reach * dpr);
-      ctx.fill();
-    }
   }
 
   /** Draw a dot, with an edge. */

@@ -71,7 +71,7 @@ export const TONES = [
 ];
 /** The tones of paths in all regions; of rock, where nothing else is said; and of water. */
 export const PATH_TONES = PATH, ROCK_TONES = ROCK, WATER_TONES = { glint: '#a9d6e6' };
-export const CAIRN_TONES = [{ light: '#dad8d0', top: '#b4b2aa', face: '#85837c' },
+export const FIELDSTONE_TONES = [{ light: '#dad8d0', top: '#b4b2aa', face: '#85837c' },
   { light: '#d5cec0', top: '#ada495', face: '#7f776b' },
   { light: '#d3d9dc', top: '#a6adb2', face: '#778087' }];
 export const PLANK_TONES = { deck: '#b98a58', planks: ['#b98a58', '#c99b68', '#c19260'],

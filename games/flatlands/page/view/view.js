@@ -1,6 +1,5 @@
 // Draws the state as one frame: first the ground, then what lies on it, then walkers, then words.
 
-import { NOTICE_BOARD } from '../landmarks.js';
 import { Ordered } from '../ordered.js';
 import { drawBeacons } from './beacons.js';
 import { Butterflies } from './butterflies.js';
@@ -32,7 +31,6 @@ const MOUSE_REACH = 3, TOUCH_REACH = 14;  // css px by which the mouse or a fing
 const ARROW_REACH = 8;                    // css px by which either may miss an arrow
 const WORDS_GROW = 0.6;                   // the share of larger tiles by which words grow
 const LEAP = 8;                           // tiles: a camera that moves farther in one frame jumps
-const BOARD_HALF = 0.9, BOARD_HIGH = 1;   // tiles of the notice board to its sides, and above its own
 const OVERLAY_BODIES = 1.5;               // factor by which walkers are larger in the overlay
 
 /** Return the css px per tile on a screen of that size. */
@@ -221,12 +219,6 @@ export class View {
   /** Return the index of the course under a css px of the board of the signpost that is read, or null. */
   courseAt(cssX, cssY) {
     return courseAt(cssX * this.dpr, cssY * this.dpr);
-  }
-
-  /** Return whether the notice board on the plaza is under a css px. */
-  boardAt(state, cssX, cssY) {
-    const { x, y } = this.tileAt(state, cssX, cssY);
-    return Math.abs(x - NOTICE_BOARD.x - 0.5) < BOARD_HALF && y > NOTICE_BOARD.y - BOARD_HIGH && y < NOTICE_BOARD.y + 1;
   }
 
   /** Return the thing of a kind, by its name, under a css px, or null. */

@@ -2,6 +2,7 @@
 
 import { wayTo } from '../near.js';
 import { nameAt } from '../view/atlas.js';
+import { drawDiamond } from '../view/gems.js';
 import { drawTwins, Halves, Stones } from './stones.js';
 import { HALF, NOTE, placeOf, TWIN, Twins, twinsOf } from './twins.js';
 
@@ -24,7 +25,7 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
   view.lying.add({ type: TWIN, Pictures: Stones });
   view.lying.add({ type: HALF, Pictures: Halves, unseen: true });
   minimap.kinds.set(TWIN, ({ ctx, dpr }, px, py) => drawTwins(ctx, px, py, 0.62 * dpr));
-  minimap.kinds.set(HALF, (drawing, px, py, id) => drawing.diamond(px, py, id));
+  minimap.kinds.set(HALF, ({ ctx, dpr }, px, py, id) => drawDiamond(ctx, px, py, id, dpr));
   minimap.layers.add(10, (drawing, toX, toY, now) => {
     for (const { x, y } of twins.waiting) drawWaiting(drawing, toX(x), toY(y), now);
   });

@@ -5,7 +5,7 @@
 import { UNIT } from '../track.js';
 import { part, rollAt, rollOf } from '../view/dice.js';
 import { channelsOf, Gems, paintGem } from '../view/gems.js';
-import { CAIRN_TONES, SHADOW } from '../view/palette.js';
+import { FIELDSTONE_TONES, SHADOW } from '../view/palette.js';
 import { canvasOf, contextOf, discOf, oval, spriteOf } from '../view/sprite.js';
 import { ASIDE, ON, standing } from './twins.js';
 
@@ -72,7 +72,7 @@ function marks(ctx, variant, width, style) {
 
 /** Paint the stone of a side, -1 or 1, with the light from the upper left. */
 function paintStone(ctx, side, variant) {
-  const { light, top, face } = CAIRN_TONES[(variant + (side > 0 ? 2 : 0)) % CAIRN_TONES.length];
+  const { light, top, face } = FIELDSTONE_TONES[(variant + (side > 0 ? 2 : 0)) % FIELDSTONE_TONES.length];
   oval(ctx, 0.14, 0.03, 0.58, 0.2, SHADOW);
   ctx.save();
   outline(ctx, side);
@@ -103,7 +103,7 @@ function paintStone(ctx, side, variant) {
 }
 
 function paintSlab(ctx) {
-  const [{ light, top, face }] = CAIRN_TONES;
+  const [{ light, top, face }] = FIELDSTONE_TONES;
   ctx.scale(1, FLAT);
   oval(ctx, 0.04, 0.13, ON + 0.04, ON, SHADOW);
   oval(ctx, 0, 0.07, ON, ON, face);

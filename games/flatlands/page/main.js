@@ -23,18 +23,19 @@ import { Portrait, signOf } from './view/portrait.js';
 import { tileSize, View } from './view/view.js';
 
 /**
- * What a part of the game is given when it is installed. It adds what it has to the lists of these, such as `steps` of the
- * state, and listens to what happens. A list is in the order of the numbers with which parts add to it.
+ * What a part of the game is given when it is installed. It adds what it has to the lists of these, which their classes
+ * describe, and listens to what happens. A list is in the order of the numbers with which parts add to it. Parts are installed
+ * in the order of their names, and none may count on another: without it, what it would have added is missing.
  * @typedef {object} Game
- * @property {Client} client      what the server tells, and what it can be asked for: `on`, `do`
- * @property {Events} events      what happens in the page: see events.js
- * @property {State} state        what is drawn
- * @property {View} view          draws it: has a list of kinds of things, `lying`
- * @property {Minimap} minimap
- * @property {AtlasView} map     the map of everybody
- * @property {Hud} hud            the panels
- * @property {Session} session
- * @property {Controls} controls
+ * @property {Client} client      what the server tells (`on`), and what it can be asked for (`do`)
+ * @property {Events} events      what happens in the page
+ * @property {State} state        what is drawn: `steps`, `places`, `pointers`, `bare`, `lacks`, `notes`, `grown`, `coursesOf`, `burns`
+ * @property {View} view          draws it: `lying` (kinds of things), `flat`, `lights`, `walkers`
+ * @property {Minimap} minimap    `kinds`, `under`, `layers`, `over`
+ * @property {AtlasView} map      the map of everybody: `under`, `layers`, `sights`, `said`, `tilesFound`
+ * @property {Hud} hud            the panels: `chip`, `sheet`, `deed`, `note`, `toast` and others, and `tools.help.texts`
+ * @property {Session} session    the connection: `told` (the errors of which the player is told)
+ * @property {Controls} controls  keys and clicks: `targets`, `escapes`
  * @property {Sound} sound
  */
 
@@ -116,6 +117,7 @@ function showReadings() {
   minimap.render(state);
 }
 
+// The part book has this on a page of its own, under the same key.
 if (!hud.tools.has('n')) {
   hud.deed({ letter: 'n', sign: 'people', label: 'You', help: 'your name and face', at: 30, act: () => controls.openYou() });
 }

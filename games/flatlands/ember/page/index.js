@@ -18,11 +18,7 @@ export function install({ client, state, view, minimap, map, hud, session, event
   const carrier = () => ember.held?.id ?? null, holder = () => state.drawn.get(carrier() ?? -1);
   view.lying.add({ type: FIRE, Pictures: Fires });
   view.lying.others.add(10, () => firesOf(ember, state));
-  view.walkers.add(carrier, class extends EmberPicture {
-    constructor(tile) {
-      super(tile, ember);
-    }
-  });
+  view.walkers.add(carrier, (tile) => new EmberPicture(tile, ember));
   minimap.under.add(10, (drawing, toX, toY, now) => {
     for (const mark of state.marks) {
       const px = toX(mark.foot + 0.5), py = toY(mark.y + 0.5);

@@ -82,14 +82,15 @@ export class Walkers {
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
     this.ghosts = new GhostLight(tile);
-    /** @type {{ carrier: () => number | null, Picture: new (tile: number) => Burden, picture: Burden }[]} */
+    /** @type {{ carrier: () => number | null, pictureOf: (tile: number) => Burden, picture: Burden }[]} */
     this.burdens = [];
   }
 
-  /** Draw what somebody carries, too: `carrier` returns the id of who does, or null.
-   * @param {() => number | null} carrier @param {new (tile: number) => Burden} Picture */
-  add(carrier, Picture) {
-    this.burdens.push({ carrier, Picture, picture: new Picture(this.tile) });
+  /** Draw what somebody carries, too: `carrier` returns the id of who does, or null, and `pictureOf` the picture of it at
+   * `tile` device px per tile.
+   * @param {() => number | null} carrier @param {(tile: number) => Burden} pictureOf */
+  add(carrier, pictureOf) {
+    this.burdens.push({ carrier, pictureOf, picture: pictureOf(this.tile) });
   }
 
   resize(tile) {
@@ -97,7 +98,7 @@ export class Walkers {
     this.bodies = new Bodies(tile);
     this.deer = new Deer(tile);
     this.keys = new Keys(tile);
-    for (const burden of this.burdens) burden.picture = new burden.Picture(tile);
+    for (const burden of this.burdens) burden.picture = burden.pictureOf(tile);
     this.ghosts = new GhostLight(tile);
   }
 

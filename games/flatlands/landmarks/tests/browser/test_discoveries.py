@@ -1,8 +1,8 @@
 """What a page tells a player that comes to a landmark."""
 
 from games.flatlands.tests.browser.acts import enter, go
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import wait_for
-from tests.inside import inside
 
 
 def test_a_finder_of_a_landmark_is_told_its_number_once_and_later_only_the_name(play):

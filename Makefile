@@ -99,7 +99,7 @@ in-process-compiled: fast
 
 .PHONY: in-process
 in-process: .venv/testable
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not (process or browser or load)"
+	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not (process or browser or load)"
 
 # Python compiles the tests' files once, and not six times at the same time.
 .PHONY: collect

@@ -183,7 +183,8 @@ LEAD, DROP, FLOWERS = (63, 240, 192), (255, 125, 156), 200
 
 
 def test_the_grid_can_be_seen_and_tells_what_is_held(alone, play):
-    page = play("Looker", url=alone.url, script=noting())
+    # With reduced motion the grid is there at once.
+    page = play("Looker", url=alone.url, script=noting(), reduced_motion="reduce")
     # How much of the lines is under panels depends on the place.
     page.keyboard.press("h")
     eventually(lambda: place(page) == [0.5, 0.5], "the walker stands in the middle of the plaza")

@@ -2,22 +2,33 @@
 
 import re
 
+import pytest
+
 from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, go
 from tests.browser.pages import eventually, wait_for
+from tests.inside import inside
 
 #: The bloom in the square of the page's own player, or "", and whether it is painted.
-BLOOMS = "flatlands.state.grown.blooming(Math.floor(flatlands.state.here.x), 9)"
+BLOOMS = """(({ here, grown }) => grown.blooming(Math.floor(here.x), Math.floor(here.y)))(
+  flatlands.state)"""
 BLOOM_PAINTED = f"() => {BLOOMS} !== '' && {PAINTED}"
 WREATH = """(({ x, y }) => [x, y + 1])([...flatlands.state.lying.values()]
   .find(({ thing }) => thing.type === 'Bloom'))"""
 LAVENDER, ROSE, GOLD = (183, 149, 245), (255, 127, 168), (255, 210, 74)
 
 
-def test_three_players_dance_until_their_square_blooms(alone, play):
-    ann, ben, cid = pages = [play(name, url=alone.url) for name in ("Ann", "Ben", "Cid")]
-    for page, x in zip(pages, (6.5, 8.5, 10.5), strict=True):
+@pytest.fixture
+def square():
+    """A server on which all players begin in one square, outside of the plaza."""
+    here = "--spread", "1", "--spread-ring", "40"
+    with inside("--gems", "0", "--twins", "0", *here, STORE_URL="memory://") as server:
+        yield server
+
+
+def test_three_players_dance_until_their_square_blooms(square, play):
+    ann, ben, cid = pages = [play(name, url=square.url) for name in ("Ann", "Ben", "Cid")]
+    for page in pages:
         page.evaluate(TURN_TO, 3)
-        go(page, x, 9.5)
 
     def dance(*pages):
         for page in pages:
@@ -34,8 +45,7 @@ def test_three_players_dance_until_their_square_blooms(alone, play):
         page.keyboard.press("n")
         page.get_by_text("and a third danced until a square bloomed").wait_for()
     # A player that comes by finds it blooming, and reads at the wreath for whom.
-    dot = play("Dot", url=alone.url)
-    go(dot, 7.5, 10.5)
+    dot = play("Dot", url=square.url)
     wait_for(dot, BLOOM_PAINTED)
     go(dot, *dot.evaluate(WREATH))
     dot.get_by_text(re.compile("This square blooms until .+, for ")).first.wait_for()

@@ -7,7 +7,7 @@ import pytest
 
 from flatlands.loadtest.studies.__main__ import STUDIES, main
 from flatlands.loadtest.swarm.command import main as swarm
-from tests.processes import ROOT, python
+from tests.processes import PATIENCE, ROOT, python
 
 
 @pytest.mark.load
@@ -20,7 +20,8 @@ from tests.processes import ROOT, python
     ],
 )
 def test_a_study_measures(command, out):
-    ended = python(*command.split(), "--json", str(out))
+    # It starts several programs, one after the other.
+    ended = python(*command.split(), "--json", str(out), timeout=5 * PATIENCE)
     assert (ended.returncode, ended.stderr) == (0, "")
     run = json.loads(out.read_text())
     assert run["points"] and not run["troubles"]

@@ -129,7 +129,8 @@ def test_messages_are_sealed_with_a_secret_unless_a_supervisor_has_made_it():
 
 
 def run(*arguments, descriptors=None):
-    return python("-m", "server", "--game", BARE, *arguments, preexec_fn=limited(descriptors))
+    bare = "--game", BARE, "--store", "none"
+    return python("-m", "server", *bare, *arguments, preexec_fn=limited(descriptors))
 
 
 @pytest.mark.process

@@ -28,6 +28,9 @@ from tests.socket_client import SocketClient
 
 pytestmark = pytest.mark.process
 
+#: Options of servers that get no environment from tests/processes.py.
+BARE_UNSTORED = "--game", BARE, "--store", "none"
+
 
 def children(server, what="listen-fd"):
     """Return the workers of a supervisor: its children that serve."""
@@ -174,7 +177,7 @@ def test_a_dead_forwarder_is_started_again():
 @contextmanager
 def supervised(*arguments):
     """Run a supervisor in this process."""
-    arguments = ["--workers", "2", "--port", "0", "--game", BARE, *arguments]
+    arguments = ["--workers", "2", "--port", "0", *BARE_UNSTORED, *arguments]
     supervisor = Supervisor(settings.read(arguments, {}), arguments, Event())
     try:
         supervisor.start()
@@ -300,7 +303,7 @@ def test_a_server_whose_terminal_is_closed_ends(workers):
         # This is for tests under nohup, which a server would obey.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         command = ["-m", "server", "--port", "0", "--workers", workers, "--broker", "null://"]
-        os.execv(sys.executable, [sys.executable, *command, "--game", BARE])
+        os.execv(sys.executable, [sys.executable, *command, *BARE_UNSTORED])
     told = b""
     while b"Ctrl-C ends it)\r\n" not in told:
         told += os.read(terminal, 4096)

@@ -142,7 +142,7 @@ of_games = tests.$(1) $(subst /,.,$(basename $(wildcard games/*/tests/$(1).py)))
 SEARCHES = $(call of_games,simulate) $(call of_games,fuzz)
 
 simulate fuzz: .venv/testable
-	@$(MAKE) --no-print-directory --jobs 2 $(call of_games,$@)
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs 2) $(call of_games,$@)
 
 .PHONY: $(SEARCHES)
 $(SEARCHES):

@@ -86,6 +86,8 @@ class Things:
 
     def __init__(self, harness: Harness, store: Store, moved: bool, kind: Kind) -> None:
         self._harness, self._store, self._moved, self._kind = harness, store, moved, kind
+        #: What the ids of all things of the kind begin with.
+        self._begins = f"{kind.thing.__name__}:"
         self._queue = harness.node.play.items.queue
         self._board = harness.node.play.boards.score(kind.board, "", 0).board
         harness.waits = True
@@ -166,8 +168,7 @@ class Things:
             given.update(client.model.found)
         if twice := [thing for thing, times in given.items() if times > 1]:
             raise Broken(f"things were given twice: {twice}")
-        begins = f"{self._kind.thing.__name__}:"
-        there = {item.id for item in self._store.each(self._queue) if item.id.startswith(begins)}
+        there = {item.id for item in self._store.each(self._queue) if item.id.startswith(self._begins)}
         self._seen |= there
         if not self._moved and there < self._seen:
             raise Broken(f"things are lost: {self._seen - there}")
@@ -198,7 +199,7 @@ class Things:
             (id, version, f"{c}:{r}")
             for (c, r), things in client.model.things.items()
             for _, id, version, *_ in things
-            if id.startswith("Gem:")
+            if id.startswith(self._begins)
         }
         return shown ^ truth
 

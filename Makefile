@@ -123,10 +123,11 @@ test: programs
 test-outside: programs
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m outside $(call marked,outside)
 
+# Most of these measure, so not as many run at a time.
 .PHONY: test-studies
 test-studies: .venv/testable
 	@sh tests/need.sh studies
-	@$(BIN)/python -m pytest -n $(AT_ONCE) --dist worksteal -m "not alone" $(STUDIES)
+	@$(BIN)/python -m pytest -n 6 --dist worksteal -m "not alone" $(STUDIES)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m alone $(STUDIES)
 
 .PHONY: again

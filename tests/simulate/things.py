@@ -168,7 +168,9 @@ class Things:
             given.update(client.model.found)
         if twice := [thing for thing, times in given.items() if times > 1]:
             raise Broken(f"things were given twice: {twice}")
-        there = {item.id for item in self._store.each(self._queue) if item.id.startswith(self._begins)}
+        there = {
+            item.id for item in self._store.each(self._queue) if item.id.startswith(self._begins)
+        }
         self._seen |= there
         if not self._moved and there < self._seen:
             raise Broken(f"things are lost: {self._seen - there}")

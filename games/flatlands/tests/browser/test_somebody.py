@@ -230,7 +230,8 @@ def test_a_guest_on_a_phone_comes_back_by_a_shared_link_and_is_told_if_its_host_
     friend.evaluate("flatlands.net.connect()")
     wait_for(friend, f"flatlands.net.playing && {PRESENT}")
     assert far(place(friend), before) < 0.3
-    host.context.close()
+    # Whoever only closes the page is still there for some seconds.
+    host.evaluate("flatlands.net.leave()")
     seen(friend, "Host", yes=False)
     friend.goto(shared["url"])
     enter(friend)

@@ -101,7 +101,7 @@ in-process-compiled: fast
 in-process: .venv/testable
 	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not (process or browser or load)"
 
-# Python compiles the tests' files once, and not six times at the same time.
+# Python compiles the tests' files once, and not in each process of pytest at the same time.
 .PHONY: collect
 collect: .venv/testable
 	@$(BIN)/python -m pytest --collect-only | tail -n 1

@@ -306,6 +306,7 @@ def test_a_fault_is_found_in_random_worlds_and_shrunk(monkeypatch, game, fault, 
         (count_twice, r"on the board \w+ coins \w+ has \d+ points, and not \d+"),
         (believe_no_writes, r"in tile \(-?\d+, -?\d+\) of floor"),
     ],
+    ids=["points", "node"],
 )
 def test_what_a_world_counts_or_shows_wrongly_is_found(monkeypatch, fault, found):
     worlds = random_worlds(Hunt)

@@ -20,7 +20,7 @@ from tests.brokers.servers import PASSWORD, QUOTED, run_url, shared, three
 from tests.brokers.zeromq_forwarders import forwarding_url
 
 
-def lent(running, **how):
+def shared_url(running, **how):
     """Return a context manager that yields the URL of a server that other tests use too."""
     return nullcontext(shared(running, **how).url)
 
@@ -28,13 +28,13 @@ def lent(running, **how):
 #: Context managers, started once, that yield a broker's URL for as long as their block lasts.
 BACKENDS = {
     "memory": lambda: nullcontext("memory://contract"),
-    "redis": partial(lent, redis_servers.running, login=True),
-    "rediss": partial(lent, redis_servers.running, tls=True, login=True),
+    "redis": partial(shared_url, redis_servers.running, login=True),
+    "rediss": partial(shared_url, redis_servers.running, tls=True, login=True),
     "rediscluster": redis_servers.rediscluster_url,
-    "nats": partial(lent, nats_servers.running, login=True),
-    "tls": partial(lent, nats_servers.running, tls=True),
-    "mqtt": partial(lent, mosquitto_servers.running, login=True),
-    "mqtts": partial(lent, mosquitto_servers.running, tls=True),
+    "nats": partial(shared_url, nats_servers.running, login=True),
+    "tls": partial(shared_url, nats_servers.running, tls=True),
+    "mqtt": partial(shared_url, mosquitto_servers.running, login=True),
+    "mqtts": partial(shared_url, mosquitto_servers.running, tls=True),
     "zeromq": forwarding_url,
     "zeromq+ipc": partial(forwarding_url, ipc=True),
     "ring of memory": lambda: nullcontext("memory://one,memory://two,memory://three"),

@@ -219,7 +219,6 @@ class Game(Engine):
 """
 
 
-@pytest.mark.process
 def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
     (tmp_path / "orchard.py").write_text(ORCHARD)
     options = ("--game", str(tmp_path / "orchard.py"), "--store", f"sqlite:///{tmp_path / 'db'}")

@@ -121,6 +121,12 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """End the servers that tests have shared. A process of xdist ends without atexit."""
+    if servers := sys.modules.get("tests.brokers.servers"):
+        servers.SHARED.close()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Let a test and its fixtures start no program, unless a marker says that it does, and let it

@@ -164,16 +164,15 @@ def run(kind: type[_S], *options: str, tls: bool = False, login: bool = False) -
         server.close()
 
 
-#: What ends the servers that the tests of this process share.
-_SHARED = ExitStack()
-atexit.register(_SHARED.close)
+#: What ends the servers that the tests of this process share: conftest.py does.
+SHARED = ExitStack()
 
 
 @cache
 def shared(running: Callable[..., AbstractContextManager[_Found]], **how: bool) -> _Found:
     """Return the server that `running(**how)` runs: one for all tests of this process that neither
     kill nor stall nor configure it."""
-    return _SHARED.enter_context(running(**how))
+    return SHARED.enter_context(running(**how))
 
 
 def started(make: Callable[[], _S]) -> _S:

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from operator import methodcaller
 
 import pytest
 
@@ -600,8 +601,8 @@ def test_a_page_outlives_its_server_and_its_player_comes_back_tomorrow_too(play)
         own = "[flatlands.state.own.id, flatlands.state.own.look, flatlands.state.own.name].join()"
         who = page.evaluate(own)
         for end, told in (
-            (ServerProcess.kill, "Connection lost"),
-            (ServerProcess.stop, "The server restarts."),
+            (methodcaller("kill"), "Connection lost"),
+            (methodcaller("stop"), "The server restarts."),
         ):
             end(server)
             page.get_by_text(told).wait_for()

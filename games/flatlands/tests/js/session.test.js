@@ -21,7 +21,7 @@ async function playing(context) {
   const { Client } = await import('../../../../static/client.js');
   const { Session } = await import('../../page/session.js');
   const client = new Client(), state = new State(client), heard = { toasts: [], lines: [], tab: [], read: [] };
-  const hud = /** @type {any} */ ({ title() {}, tools: { showLasting() {} }, toast: (text) => heard.toasts.push(text),
+  const hud = /** @type {any} */ ({ title() {}, lasts: false, toast: (text) => heard.toasts.push(text),
     callBack: (text) => heard.tab.push(text), tell: (text) => heard.read.push(text),
     chat: { add: (name, _id, _look, text) => heard.lines.push(`${name}: ${text}`) } });
   const session = new Session(client, state, hud, new Events());
@@ -29,11 +29,11 @@ async function playing(context) {
     state.ownId = OWN;
     for (const [id, away] of [[OWN, 0], [ADA, 2], [CLOCK, 3]]) comes(state, id, away);
   };
-  return { client, session, begin, told: (list) => heard[list].splice(0) };
+  return { client, session, hud, begin, told: (list) => heard[list].splice(0) };
 }
 
 test('a player is told of refusals that it cannot see for itself, and of those that the page repeats only once', async (context) => {
-  const { client, session, begin, told } = await playing(context);
+  const { client, session, hud, begin, told } = await playing(context);
   const refuse = (...codes) => {
     for (const code of codes) client.net.on.error(code, `the ${code}`);
     return told('toasts');
@@ -42,7 +42,7 @@ test('a player is told of refusals that it cannot see for itself, and of those t
   begin();
   assert.deepEqual(refuse('keys', 'flood', 'keys', 'flood', 'taken'), ['The keys.', 'The flood.', 'The flood.']);
   assert.deepEqual(refuse('store'), [], 'there is nothing to take');
-  session.showLasting();
+  hud.lasts = true;
   session.told.add('taken');
   assert.deepEqual(refuse('store', 'taken', 'keys'), ['The store.', 'The taken.']);
 });

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from games.flatlands.tests.browser.acts import PAINTED, TURN_TO, count_colour, go
+from games.flatlands.tests.servers import inside
 from tests.browser.pages import eventually, wait_for
-from tests.inside import inside
 
 #: The bloom in the square of the page's own player, or "", and whether it is painted.
 BLOOMS = """(({ here, grown }) => grown.blooming(Math.floor(here.x), Math.floor(here.y)))(

@@ -7,6 +7,7 @@ from tests.fuzz.__main__ import play
 from tests.fuzz.inputs import Inputs
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_breaks(target):
     inputs = Inputs()

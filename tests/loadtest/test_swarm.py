@@ -226,7 +226,8 @@ def test_bots_that_never_read_or_are_rude_harm_nobody(tmp_path, crowd, scenario)
     options = f"--url {url(crowd)} --bots 60 --seconds 4 --scenario {scenario} --sample 6"
     code, result = judged(tmp_path, options)
     if scenario == "flood":
-        assert code == 0 and result["totals"]["offences"] > 5, result["faults"]
+        assert (code, result["faults"]) == (0, [])
+        assert result["totals"]["offences"] > 5, result["totals"]
     else:
         # A failure in a turn is reported with its line, and nothing else has failed.
         assert code == 1 and result["adds_up"]

@@ -217,6 +217,9 @@ def test_a_forwarder_that_others_can_reach_says_what_that_means(host, open_to_al
     pull, pub = free_ports(2)
     with start_forwarder("--host", host, "--pull", str(pull), "--pub", str(pub)) as forwarder:
         forwarder.ready("^ready: ")
+        # What it prints and what it logs are written by different threads.
+        forwarder.process.terminate()
+        assert forwarder.wait(PATIENCE)
         errors = forwarder.errors()
     assert ("whoever reaches its ports can read" in errors) == open_to_all
     assert errors.count("\n") == open_to_all

@@ -127,7 +127,7 @@ def _announce(settings: options.Settings, port: int) -> None:
         )
     if settings.forgets:
         log.warning(
-            "what lasts of the game will be lost at the next restart, as files of a dyno are: "
+            "things, records and scores will be lost at the next restart, as files of a dyno are: "
             "add Redis (heroku addons:create heroku-redis:mini), or set STORE_URL"
         )
     url = f"http://{_browsable(settings.host)}:{port}"

@@ -58,6 +58,9 @@ class Router(Placement, Sole):
         self._bus = bus
         self._peers = peers
         self._keeps = keeper.store is not None
+        #: The addresses of the machines of this world, also of those that are drained: their pages
+        #: may connect here.
+        self.addresses: frozenset[Any] = frozenset()
         #: Who told the plan, (term, node), and when.
         self._teller = 0, 0
         self._told_at = 0
@@ -83,13 +86,6 @@ class Router(Placement, Sole):
         in percent, and a line that divides its players, if it is busy."""
         return [self.here, round(100 * busy), *(line or ())] if self.here else []
 
-    def addresses(self) -> set[Any]:
-        """Return the addresses of the machines of this world, also of those that are drained: their
-        pages may connect here."""
-        known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
-        others = {load.machine[0] for load in known if load.machine}
-        return {self.here, *others} if self.here else set()
-
     # The plan.
 
     def _may_keep(self) -> bool:
@@ -106,10 +102,14 @@ class Router(Placement, Sole):
         self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
 
     def _look(self) -> None:
-        """Find out which machines take players, and make the plan if this node has its lease."""
+        """Find out which machines there are and which take players, and make the plan if this node
+        has its lease."""
         holds = self._loop.now() - self._told_at <= HOLDS
         takes = frozenset(machine[0] for machine in self._machines())
         self.learn(self.plan if holds else None, takes)
+        known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
+        others = {load.machine[0] for load in known if load.machine}
+        self.addresses = frozenset({self.here, *others})
         if self._keeps and self._lease.sure:
             self._make()
 

@@ -32,7 +32,7 @@ BASE, JOINED = b"<!-- base -->", b"<!-- joined -->"
 LINKS = b"""<link rel="stylesheet" href="joined.css">
   <script type="module" src="joined.js"></script>"""
 
-#: What tells the page when the server loses what lasts of the game.
+#: Tells the page when the server loses its store.
 FORGETS = '\n  <meta name="forgets" content="{}">'
 
 #: What shows a game's faults to its author.

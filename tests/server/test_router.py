@@ -508,7 +508,7 @@ def test_a_machine_that_is_drained_gets_nobody_and_sends_its_players_elsewhere(m
     look(machines)
     assert whose(machines, there) is west and asked(there) == []
     # Pages that were loaded there may connect to the others.
-    assert west.node.router.takes == {A} and west.node.router.addresses() == {A, B}
+    assert west.node.router.takes == {A} and west.node.router.addresses == {A, B}
     machines.run(GONE_AFTER)
     assert told(machines) == {A}
 

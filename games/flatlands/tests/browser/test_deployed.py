@@ -133,7 +133,9 @@ def test_a_server_on_heroku_without_redis_says_what_it_forgets(tmp_path, play):
             use_tool(page, "Help")
             page.get_by_role("dialog", name="Help").wait_for()
             assert page.get_by_text("This server forgets").is_visible() == forgets
-            assert server.errors().count("WARNING what lasts of the game will be lost") == forgets
+            assert (
+                server.errors().count("WARNING things, records and scores will be lost") == forgets
+            )
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):

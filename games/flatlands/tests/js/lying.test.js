@@ -1,42 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying, pickUp } from '../../page/lying.js';
+import { pickUp } from '../../page/lying.js';
 import * as P from '../../../../static/protocol.js';
 import { nothing } from './people.js';
-
-const KINDS = [['thing', 0, 'Gem', []],
-  ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
+import { find, frame, lyingThere, tell } from './things.js';
 
 const gem = (id, version, x, y) => [0, id, version, x * 1024, y * 1024];
 const cairn = (version, player, stones) =>
   [1, '0:0', version, 0, 0, player, 'Ada', 'a line', stones];
 
-/** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
-function lyingThere(...things) {
-  const state = nothing();
-  state.replica.learn(KINDS);
-  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
-  tell(state, things, 0);
-  frame(state, 1000);
-  return state;
-}
-
-function tell(state, things, at) {
-  state.replica.apply([P.THINGS, 0, 0, things], 0);
-  frame(state, at);
-}
-
-/** The first that is drawn of the things with an id. */
-const find = ({ lying }, id) => [...lying.values()].find(({ thing }) => thing.id === id);
-
-function frame(state, at) {
-  state.now = at;
-  advanceLying(state);
-}
+const there = (...things) => lyingThere(nothing(), ...things);
 
 test('things fade in where they lie, in tiles, and fade out when they are taken or no longer held', () => {
-  const state = lyingThere(gem('a', 1, 3, 4)), [each] = state.lying.values();
+  const state = there(gem('a', 1, 3, 4)), [each] = state.lying.values();
   assert.deepEqual([each.x, each.y, each.alpha, each.goneAt], [3, 4, 1, null]);
   tell(state, [gem('a', 1, 3, 4), gem('b', 1, 5, 5)], 1000);
   frame(state, 1150);
@@ -55,7 +32,7 @@ test('things fade in where they lie, in tiles, and fade out when they are taken 
 });
 
 test('what is told again after a resync does not flicker', () => {
-  const state = lyingThere(gem('a', 1, 3, 4));
+  const state = there(gem('a', 1, 3, 4));
   state.replica.apply([P.RESYNC], 0);
   frame(state, 1003);
   state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
@@ -66,7 +43,7 @@ test('what is told again after a resync does not flicker', () => {
 });
 
 test('a gem that lies elsewhere is another one, and a cairn that grows the same', () => {
-  const state = lyingThere(gem('a', 1, 3, 4), cairn(1, 7, 3));
+  const state = there(gem('a', 1, 3, 4), cairn(1, 7, 3));
   tell(state, [gem('a', 3, 9, 9), cairn(2, 7, 4)], 1000);
   assert.deepEqual([...state.lying.values()].map(({ thing, goneAt }) =>
     [thing.kind, thing.version, goneAt]), [[0, 1, 1000], [1, 2, null], [0, 3, null]]);
@@ -74,7 +51,7 @@ test('a gem that lies elsewhere is another one, and a cairn that grows the same'
 });
 
 test('what players who are muted have left is not shown', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'), gem('a', 1, 3, 4));
+  const state = there(cairnAt('a', 3, 'left'), gem('a', 1, 3, 4));
   state.muted.add(7);
   frame(state, 1400);
   assert.deepEqual([...state.lying.values()].map(({ alpha }) => alpha), [0, 1]);
@@ -84,7 +61,7 @@ test('what players who are muted have left is not shown', () => {
 });
 
 test('a gem that was found is no longer drawn, though it is still known', () => {
-  const state = lyingThere(gem('a', 1, 3, 4), gem('b', 1, 12, 4));
+  const state = there(gem('a', 1, 3, 4), gem('b', 1, 12, 4));
   state.here = { x: 3, y: 4 };
   assert.equal(pickUp(state, 'a', 2), null);
   assert.equal(pickUp(state, 'a', 1)?.x, 3);
@@ -99,7 +76,7 @@ const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
 
 test('a cairn in the place of one that crumbled is drawn where it stands', () => {
-  const state = lyingThere(cairnAt('a', 3, 'old'));
+  const state = there(cairnAt('a', 3, 'old'));
   tell(state, [[...cairnAt('a', 9, 'new'), 'more']], 1000);
   assert.deepEqual([...state.lying.values()].map(({ x, thing, goneAt }) => [x, thing.values.text, goneAt]),
     [[3, 'old', 1000], [9, 'new', null]]);

@@ -1,39 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { advanceLying } from '../../../page/lying.js';
 import { Cairns, NOTES } from '../../page/cairns.js';
-import * as P from '../../../../../static/protocol.js';
 import { nothing } from '../../../tests/js/people.js';
-
-const KINDS = [['thing', 0, 'Gem', []],
-  ['thing', 1, 'Cairn', ['player', 'name', 'text', 'stones']]];
+import { find, frame, lyingThere, tell } from '../../../tests/js/things.js';
 
 const cairnAt = (id, x, text, player = 7) =>
   [1, id, 1, x * 1024, 4096, player, 'Ada', text, 1];
 
-/** A state that holds the squares 0, 0 and 1, 0, with things in the first, drawn for a while. */
-function lyingThere(...things) {
-  const state = Object.assign(nothing(), { cairns: new Cairns() });
-  state.replica.learn(KINDS);
-  state.replica.apply([P.HELD, 0, 0, 1, 0], 0);
-  tell(state, things, 0);
-  frame(state, 1000);
-  return state;
-}
-
-function tell(state, things, at) {
-  state.replica.apply([P.THINGS, 0, 0, things], 0);
-  frame(state, at);
-}
-
-/** The first that is drawn of the things with an id. */
-const find = ({ lying }, id) => [...lying.values()].find(({ thing }) => thing.id === id);
-
-function frame(state, at) {
-  state.now = at;
-  advanceLying(state);
-}
+const there = (...things) => lyingThere(Object.assign(nothing(), { cairns: new Cairns() }), ...things);
 
 /** What is read from a place: the text of the cairn, and whether a stone could be added. */
 function readFrom(state, x, y) {
@@ -43,7 +18,7 @@ function readFrom(state, x, y) {
 }
 
 test('the nearest cairn is read within two and a half tiles, until it is three away', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  const state = there(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
   assert.deepEqual(readFrom(state, 0.4, 4), [null, false]);
   assert.deepEqual(readFrom(state, 0.5, 4), ['left', true]);
   assert.deepEqual(readFrom(state, 0.1, 4), ['left', false]);
@@ -52,7 +27,7 @@ test('the nearest cairn is read within two and a half tiles, until it is three a
 });
 
 test('a cairn that was clicked is read from anywhere, but no stone can be added to it', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
+  const state = there(cairnAt('a', 3, 'left'), cairnAt('b', 8, 'right'));
   state.cairns.meant = find(state, 'b');
   assert.deepEqual(readFrom(state, 2, 4), ['right', false]);
   tell(state, [cairnAt('a', 3, 'left')], 1000);
@@ -61,7 +36,7 @@ test('a cairn that was clicked is read from anywhere, but no stone can be added 
 });
 
 test('a cairn whose line was closed is read again only when the player comes back', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'));
+  const state = there(cairnAt('a', 3, 'left'));
   readFrom(state, 2, 4);
   assert.ok(state.cairns.close());
   assert.deepEqual(readFrom(state, 2, 4), [null, false]);
@@ -70,7 +45,7 @@ test('a cairn whose line was closed is read again only when the player comes bac
 });
 
 test('nobody reads the cairns of players who are muted', () => {
-  const state = lyingThere(cairnAt('a', 3, 'left'));
+  const state = there(cairnAt('a', 3, 'left'));
   assert.deepEqual(readFrom(state, 2, 4), ['left', true]);
   state.muted.add(7);
   frame(state, 1400);

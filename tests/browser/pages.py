@@ -7,7 +7,7 @@ import time
 import pytest
 
 #: ms that a page may take for anything.
-PATIENCE = 15_000
+PATIENCE = 40_000
 
 ARGUMENTS = [
     "--no-sandbox",

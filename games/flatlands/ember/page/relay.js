@@ -115,6 +115,8 @@ export class Relay {
     const { state, hud, sound, before, ember } = this, { ownId } = state, carried = ember.held, id = carried?.id ?? null;
     if (id === before) return;
     this.before = id;
+    // A player that stands in a fire already has not walked into it.
+    if (carried === null) this.refused = `fire ${this.#fireWithin(INTO)}`;
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s in one hand.`);
       this.#lead();

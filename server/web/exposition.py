@@ -29,7 +29,7 @@ ALONE = "refused_batches"
 FROM_ZERO = (
     "admin_refused",
     "batches",
-    "deliveries",
+    "batches_told",
     "errors",
     "events",
     "flushed_bytes",

@@ -122,19 +122,18 @@ def test_the_example_of_what_a_client_sends():
 
 
 def test_the_example_of_what_comes_back():
-    sent, _ = example(1)
+    shown, sent = example(1)[0], example(2)[0]
     t = 1_760_936_230_912
     begun = Corner((0, 0), 16 * UNIT, t + 38)
-    walker = Player(1, 7, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400))
+    walker = Player(1, 70000, 2, 1, "Wren", False, Track(512, 512, REACH, 0, t, 6400))
     walker.slot = 5
     batch = protocol.batch((0, 0), 0, 12, protocol.tail(Content(begun.record(walker))))
     assert sent == protocol.flush(7, t + 50, [batch])
     known = model.Model(held=(0, 0, 0, 0))
-    entry = [0, 0, 7, 1, 0, "Wren", False, 5, *[0] * 6, 100, []]
-    known.apply([19, 0, 0, t, [entry]], t)
+    known.apply(msgpack.unpackb(shown), t)
     known.apply(msgpack.unpackb(sent), t + 60)
-    assert known.players[7].track == walker.track.numbers()
-    assert (known.players[7].seq, known.players[7].ack) == (2, 1)
+    assert known.players[70000].track == walker.track.numbers()
+    assert (known.players[70000].seq, known.players[70000].ack) == (2, 1)
 
 
 def test_the_table_of_what_nodes_tell_each_other():

@@ -3,19 +3,24 @@
 Both play Flatlands with real clients, in turn: first the one, then the other, and the next time the
 other way round. Each is driven by the swarm of its own commit, since versions of the protocol
 differ. The server has one core and the swarm the other. Each pair of runs gives a ratio for every
-figure. A pair during which other programs used a core is repeated.
+figure. A pair during which other programs used a core is repeated. Where a core is shared with
+other machines its speed changes from second to second, so a loop that is always the same is timed
+on the server's core during each run, and costs are compared in units of it.
 """
 
 import argparse
+import multiprocessing
 import os
 import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +62,15 @@ SECONDS, WITHIN = 5, 120
 #: these: it seems cheaper.
 SEND = 7.0
 
+#: The loop that is timed on the server's core: its turns, some ms, and the seconds between two such
+#: loops. It takes about 2 % of the core.
+TURNS, EVERY = 20_000, 0.05
+
 #: The share of a core that others may use during a pair.
 OTHERS = 0.05
+
+#: A regression is one in all pairs but one of this many.
+AGREE = 9
 
 REGRESSION, NOT_VALID = 1, 3
 
@@ -66,7 +78,8 @@ REGRESSION, NOT_VALID = 1, 3
 @dataclass(frozen=True)
 class Form:
     """What is measured: the names of runs, how many pairs of each, and how often each may be
-    tried. A figure has regressed if the median of its ratios is above 1 + `limit`.
+    tried. A figure has regressed if the median of its ratios is above 1 + `limit`, and all of them
+    but one of nine are above 1.
     """
 
     runs: tuple[str, ...]
@@ -95,7 +108,8 @@ class Side:
 
 @dataclass
 class Pair:
-    """A pair of runs: figure -> us of CPU, there and here; and the cores that others used.
+    """A pair of runs: figure -> us of CPU, there and here; and the cores that others used. `loop`
+    is how many us the loop took there and here.
 
     `spoiled` says why it does not count, and is empty if it does. `failed`: the server
     here did something wrong, though nobody disturbed it.
@@ -104,13 +118,15 @@ class Pair:
     run: str
     there: dict[str, float] = field(default_factory=dict)
     here: dict[str, float] = field(default_factory=dict)
+    loop: tuple[float, float] = (1.0, 1.0)
     others: float = 0.0
     spoiled: str = ""
     failed: bool = False
 
     def ratios(self) -> dict[str, float]:
-        """Return figure -> its ratio, here to there."""
-        return {name: self.here[name] / cost for name, cost in self.there.items()}
+        """Return figure -> its ratio, here to there, in units of the loop."""
+        there, here = self.loop
+        return {name: self.here[name] / cost * there / here for name, cost in self.there.items()}
 
 
 #: Measures a pair of runs with this name; the flag says whether `here` comes first.
@@ -156,10 +172,11 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
         for run in form.runs
         for name, (_, _, ratios) in columns(_counting(tried, run)).items()
         if (middle := statistics.median(ratios)) > 1 + form.limit
+        and sum(ratio <= 1 for ratio in ratios) <= len(ratios) // AGREE
     ]
     if dearer:
         return REGRESSION, f"regression: {', '.join(dearer)}"
-    return 0, f"no regression: no figure is more than {form.limit:.0%} above that of there"
+    return 0, f"no regression: no figure is clearly more than {form.limit:.0%} above that of there"
 
 
 def columns(pairs: Sequence[Pair]) -> dict[str, tuple[list[float], list[float], list[float]]]:
@@ -215,11 +232,13 @@ def figures(run: str, result: dict[str, Any]) -> dict[str, float]:
 
 def measure(there: Side, here: Side, run: str, here_first: bool) -> Pair:
     """Measure a pair of runs, and what others used meanwhile. Raises Trouble and Interrupted."""
-    pair = Pair(run)
+    pair, loops = Pair(run), dict[Side, float]()
     for side in (here, there) if here_first else (there, here):
         words = (*RUNS[run], "--seconds", str(SECONDS), "--sample", "1")
         before = _used()
-        [result] = run_apart(words, WITHIN, side.folder, {compiled.SWITCH: side.switch})
+        with timed_loop() as loop:
+            [result] = run_apart(words, WITHIN, side.folder, {compiled.SWITCH: side.switch})
+        loops[side] = statistics.mean(loop)
         busy, ours, past = (now - then for then, now in zip(before, _used(), strict=True))
         pair.others = max(pair.others, (busy - ours) / past)
         try:
@@ -232,7 +251,37 @@ def measure(there: Side, here: Side, run: str, here_first: bool) -> Pair:
             pair.failed = True
         if pair.spoiled:
             break
+    else:
+        pair.loop = loops[there], loops[here]
     return pair
+
+
+@contextmanager
+def timed_loop() -> Iterator[list[float]]:
+    """Time the loop again and again on the first core that this process may use, which is that of
+    the server; the list has the us of CPU of each in the end."""
+    times: list[float] = []
+    ours, its = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=_time_loops, args=(its,), daemon=True)
+    process.start()
+    try:
+        yield times
+        ours.send(None)
+        times += ours.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def _time_loops(pipe: Connection) -> None:
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    times: list[float] = []
+    while not (pipe.poll(EVERY) and times):
+        began, total = time.thread_time(), 0
+        for number in range(TURNS):
+            total += number * number
+        times.append((time.thread_time() - began) * 1e6)
+    pipe.send(times)
 
 
 def _used() -> tuple[float, float, float]:

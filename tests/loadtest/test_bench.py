@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 
@@ -57,6 +58,11 @@ def test_the_median_of_the_ratios_says_whether_something_became_dearer():
     assert (code, sentence) == (1, "regression: a move costs 6.1% more")
     # One pair says nothing, and what became cheaper hides nothing.
     assert server.verdict(THREE, pairs(0.9, 1.059, 2.0) + gems)[0] == 0
+    # If pairs disagree, it may be chance: one of nine may.
+    assert server.verdict(THREE, pairs(0.99, 1.1, 1.2) + gems)[0] == 0
+    nine = Form(("400",))
+    assert server.verdict(nine, pairs(0.9, *[1.1] * 8))[0] == 1
+    assert server.verdict(nine, pairs(0.9, 0.99, *[1.1] * 7))[0] == 0
     assert server.verdict(THREE, pairs(0.5, 0.5, 0.5) + pairs(1.1, 1.1, 1.1, run="gem"))[0] == 1
     # Pairs that were spoiled do not count.
     spoiled = pairs(2.0, 2.0, 2.0, 2.0, spoiled="others used 9% of a core")
@@ -66,6 +72,15 @@ def test_the_median_of_the_ratios_says_whether_something_became_dearer():
     assert re.fullmatch(r"a move +200.0 +212.2 +1.061  1.050 to 1.200 \(3 pairs\)", told[1])
 
 
+@pytest.mark.process
+def test_costs_are_compared_in_units_of_a_loop_on_the_same_core():
+    [pair] = pairs(1.2, loop=(800.0, 1000.0))
+    assert pair.ratios() == {"a move": pytest.approx(0.96)}
+    with server.timed_loop() as times:
+        time.sleep(0.2)
+    assert 1 <= len(times) <= 5 and min(times) > 10
+
+
 def test_there_is_no_verdict_without_enough_pairs_that_were_undisturbed():
     few = pairs(2.0, 2.0) + pairs(2.0, 2.0, spoiled="others used 9% of a core")
     code, sentence = server.verdict(THREE, few + pairs(2.0, 2.0, 2.0, run="gem"))
@@ -73,6 +88,7 @@ def test_there_is_no_verdict_without_enough_pairs_that_were_undisturbed():
     assert server.verdict(THREE, [])[0] == 3
 
 
+@pytest.mark.process
 def test_a_server_that_goes_wrong_undisturbed_has_failed(monkeypatch, tmp_path):
     there, here = (server.Side(tmp_path / name, "no") for name in ("there", "here"))
     fine = run(

@@ -69,17 +69,14 @@ TURNS, EVERY = 20_000, 0.05
 #: The share of a core that others may use during a pair.
 OTHERS = 0.05
 
-#: A regression is one in all pairs but one of this many.
-AGREE = 9
-
 REGRESSION, NOT_VALID = 1, 3
 
 
 @dataclass(frozen=True)
 class Form:
     """What is measured: the names of runs, how many pairs of each, and how often each may be
-    tried. A figure has regressed if the median of its ratios is above 1 + `limit`, and all of them
-    but one of nine are above 1.
+    tried. A figure has regressed if the median of its ratios is above 1 + `limit`, and all of
+    them are above 1.
     """
 
     runs: tuple[str, ...]
@@ -171,8 +168,7 @@ def verdict(form: Form, tried: Sequence[Pair]) -> tuple[int, str]:
         f"{name} costs {middle - 1:.1%} more"
         for run in form.runs
         for name, (_, _, ratios) in columns(_counting(tried, run)).items()
-        if (middle := statistics.median(ratios)) > 1 + form.limit
-        and sum(ratio <= 1 for ratio in ratios) <= len(ratios) // AGREE
+        if (middle := statistics.median(ratios)) > 1 + form.limit and min(ratios) > 1
     ]
     if dearer:
         return REGRESSION, f"regression: {', '.join(dearer)}"

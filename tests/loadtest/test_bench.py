@@ -58,11 +58,8 @@ def test_the_median_of_the_ratios_says_whether_something_became_dearer():
     assert (code, sentence) == (1, "regression: a move costs 6.1% more")
     # One pair says nothing, and what became cheaper hides nothing.
     assert server.verdict(THREE, pairs(0.9, 1.059, 2.0) + gems)[0] == 0
-    # If pairs disagree, it may be chance: one of nine may.
+    # If pairs disagree, it may be chance.
     assert server.verdict(THREE, pairs(0.99, 1.1, 1.2) + gems)[0] == 0
-    nine = Form(("400",))
-    assert server.verdict(nine, pairs(0.9, *[1.1] * 8))[0] == 1
-    assert server.verdict(nine, pairs(0.9, 0.99, *[1.1] * 7))[0] == 0
     assert server.verdict(THREE, pairs(0.5, 0.5, 0.5) + pairs(1.1, 1.1, 1.1, run="gem"))[0] == 1
     # Pairs that were spoiled do not count.
     spoiled = pairs(2.0, 2.0, 2.0, 2.0, spoiled="others used 9% of a core")

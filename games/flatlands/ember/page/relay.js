@@ -38,6 +38,8 @@ export class Relay {
     this.knownAt = -Infinity;             // performance time, ms, when all was asked for
     this.asked = '';                      // the last deed, and the last one that was refused for good
     this.refused = '';
+    /** @type {string | null} The fire in which the player has got the ember, until it walks out of it. */
+    this.had = null;
     this.apart = 0;                       // `until` of the ember whose carrier was seen farther away
     /** @type {number | null} Who carried it in the last frame. */
     this.before = null;
@@ -63,6 +65,7 @@ export class Relay {
     if (state.own === undefined) return;
     if (now > this.knownAt + FORGETS) this.#know();
     this.#tellChange();
+    if (this.had !== this.#fireWithin(INTO)) this.had = null;
     this.note.tell(this.#sentence(), this.ember.held?.left ?? null);
     const deed = this.#deed();
     if (deed?.key !== this.refused) this.refused = '';
@@ -94,7 +97,7 @@ export class Relay {
     }
     if (carried === null) {
       const fire = this.#fireWithin(INTO);
-      return fire === null ? null : { key: `fire ${fire}`, ask: () => client.do.take(0) };
+      return fire === null || fire === this.had ? null : { key: `fire ${fire}`, ask: () => client.do.take(0) };
     }
     const walker = drawn.get(carried.id), far = walker === undefined ? Infinity : away(walker, here);
     if (far > APART) this.apart = ember.until;
@@ -115,8 +118,7 @@ export class Relay {
     const { state, hud, sound, before, ember } = this, { ownId } = state, carried = ember.held, id = carried?.id ?? null;
     if (id === before) return;
     this.before = id;
-    // A player that stands in a fire already has not walked into it.
-    if (carried === null) this.refused = `fire ${this.#fireWithin(INTO)}`;
+    if (id === ownId) this.had = this.#fireWithin(INTO);
     if (carried !== null && id === ownId) {
       hud.toast(`You have the ember! It burns for ${BURNS / 1000} s in one hand.`);
       this.#lead();

@@ -100,6 +100,24 @@ test('a player who walks into a fire takes the ember, unless somebody else has i
   assert.equal(did.length, 3);
 });
 
+test('a player who had the ember and still stands in its fire has not walked into that again', () => {
+  const { did, hears, state, frame } = playing();
+  state.here = { ...HEARTH };
+  frame();
+  assert.deepEqual(did.splice(0), [['take', 0]]);
+  hears.ember(ME, state.now + BURNS, 'Me');
+  frame();
+  hears.ember(0, state.now + BURNS + 1, '');
+  frame();
+  frame();
+  assert.deepEqual(did, []);
+  state.here = { x: 20, y: 20 };
+  frame();
+  state.here = { ...HEARTH };
+  frame();
+  assert.deepEqual(did, [['take', 0]]);
+});
+
 test('a player who begins in a fire has not walked into it', () => {
   const { did, frame } = playing({ ...HEARTH });
   frame();

@@ -300,7 +300,7 @@ class Hub:
         self.number = number = self.number + 1
         now = self._loop.now()
         begun = self._begun() if number % SAMPLED == 0 else []
-        writes = size = told = 0
+        writes = size = batches_sent = 0
         own: dict[Screen, list[bytes]] = {}
         for group in self._collect(now, own):
             frames, batches, crowds = group.frames, group.batches, group.crowds
@@ -309,7 +309,7 @@ class Hub:
             screens = len(group.screens)
             writes += screens
             size += len(data) * screens
-            told += (len(batches) + len(crowds)) * screens
+            batches_sent += (len(batches) + len(crowds)) * screens
             # This is a copy, since a write may find a connection dead: its screen leaves the group.
             for screen in tuple(group.screens):
                 mine = own.get(screen) if crowds else None
@@ -335,7 +335,7 @@ class Hub:
         self.stats["flushes"] += 1
         self.stats["writes"] += writes
         self.stats["flushed_bytes"] += size
-        self.stats["batches_told"] += told
+        self.stats["batches_sent"] += batches_sent
 
     def _begun(self) -> list[int]:
         """Return the times, by this node's clock, of the first event in each batch that arrived."""

@@ -29,7 +29,7 @@ ALONE = "refused_batches"
 FROM_ZERO = (
     "admin_refused",
     "batches",
-    "batches_told",
+    "batches_sent",
     "errors",
     "events",
     "flushed_bytes",

@@ -147,7 +147,7 @@ def test_the_hub_measures_how_old_batches_are_and_how_long_flushes_take(hub, loo
     assert loop.durations["intent_to_write"] == [40_000] * 2
     assert len(loop.durations["flush"]) == SAMPLED
     assert set(loop.durations["flush"]) <= {2999, 3000, 3001}
-    assert loop.stats["batches_told"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
+    assert loop.stats["batches_sent"] == 2 * SAMPLED and loop.stats["flushed_bytes"] > 20 * SAMPLED
 
 
 def test_a_message_about_a_square_is_flushed_even_without_batches(hub, loop):

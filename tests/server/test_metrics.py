@@ -192,7 +192,7 @@ def test_a_server_measures_how_long_things_take_and_counts_what_it_sends():
 
         until(measured)
         counted = server.counted()
-        assert counted["batches_told"] >= 1 and counted["flushed_bytes"] > 10 * counted["writes"]
+        assert counted["batches_sent"] >= 1 and counted["flushed_bytes"] > 10 * counted["writes"]
         assert counted["answered_101"] == 1 and counted["answered_200"] >= 1
         assert ask(server, "nowhere")[0] == 404 and server.counted()["answered_404"] == 1
         client.close(None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flatlands.server.chunks import chunks as chunks
     from flatlands.server.game import Game as Game
     from flatlands.server.game import Part as Part
+    from flatlands.server.game import Present as Present
     from flatlands.server.game import every as every
     from flatlands.server.game import plain as plain
     from flatlands.server.game import terrain as terrain
@@ -56,7 +57,9 @@ _PUBLIC = {
     "select": "flatlands.server.query.tables",
     **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
     "chunks": "flatlands.server.chunks",
-    **dict.fromkeys(("Game", "Part", "every", "plain", "terrain"), "flatlands.server.game"),
+    **dict.fromkeys(
+        ("Game", "Part", "Present", "every", "plain", "terrain"), "flatlands.server.game"
+    ),
 }
 
 __all__ = sorted(_PUBLIC)

@@ -62,6 +62,15 @@ class Walked(NamedTuple):
     people: int
 
 
+class Present(NamedTuple):
+    """Players of a node at one moment, as lists of the same length: the ids, the tiles on which
+    they are, and whether they walk."""
+
+    ids: list[int]
+    tiles: list[Tile]
+    walk: list[bool]
+
+
 def methods(kind: type[Any]) -> list[tuple[str, Any]]:
     """Return the attributes of a class, sorted by name, inherited ones included."""
     found: dict[str, Any] = {}
@@ -81,7 +90,7 @@ def _check(name: str, value: Any) -> None:
         wanted = list(inspect.signature(hook).parameters)
         _check_takes(name, value, wanted)
     elif hasattr(value, "every_seconds"):
-        _check_takes(name, value, ["self", "me"] if value.each else ["self"])
+        _check_takes(name, value, ["self", "players"] if value.each else ["self"])
     elif isinstance(value, Cells | Records) and hasattr(Game, name):
         what = type(value).__name__.lower()
         raise ValueError(f"{what} cannot have the name {name}, which every game has")
@@ -291,6 +300,11 @@ class Part:
         """Return whether nobody can stand on a tile."""
         return bool(self.node.terrain.blocked(*tile))
 
+    def player(self, id: int) -> Any:
+        """Return a player of this node by its id, as `me` in hooks; None if it is not here."""
+        resident = self.node.residents.by_id.get(id)
+        return None if resident is None else self.game.me(self.node, resident)
+
     def somewhere(self, cell: Tile) -> Tile | None:
         """Return a random tile of a cell that a player can stand on, or None if none was found."""
         for _ in range(TRIES):
@@ -379,12 +393,13 @@ def every(
 ) -> Callable[[_F], _F]:
     """Have a method of a game called every `seconds` seconds, 0.05 at least, at each node; with
     `once`, at one node of the world at a time, or at each if there is no store. If it `waits`, it
-    may wait, and is not called again before it has returned. With `each` it is called with each
-    player of the node, including those whose connection is lost. Raises ValueError."""
+    may wait, and is not called again before it has returned. With `each` it is called with the
+    players of the node, as Present, including those whose connection is lost: if there are many,
+    several times, each time with some of them. Raises ValueError."""
     if not isinstance(seconds, int | float) or seconds < 0.05:
         raise ValueError("write @every(seconds), with a number from 0.05 on")
     if each and (once or waits):
-        raise ValueError("what is called with each player cannot wait, or be called once")
+        raise ValueError("what is called with all players cannot wait, or be called once")
 
     def mark(method: _F) -> _F:
         vars(method).update(every_seconds=seconds, once=once, waits=waits, each=each)

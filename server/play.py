@@ -12,14 +12,23 @@ from typing import Any, Final
 
 from flatlands.server.actions import Action
 from flatlands.server.cells import Layer, undo, wipe, writers
-from flatlands.server.game import WALKING, Game, Part, kept_as, lasting, methods, recorded
+from flatlands.server.game import (
+    WALKING,
+    Game,
+    Part,
+    Present,
+    kept_as,
+    lasting,
+    methods,
+    recorded,
+)
 from flatlands.server.hooks import Hook, Lines
 from flatlands.server.kept import schema
 from flatlands.server.kept.boards import Boards
 from flatlands.server.kept.items import MOST, Items
 from flatlands.server.kept.lease import Lease, Sole
 from flatlands.server.kept.upkeep import Upkeep
-from flatlands.server.me import Guest, Me
+from flatlands.server.me import Guest
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, Kind, enters
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
 from flatlands.server.messages.table import Field, Row
@@ -31,13 +40,13 @@ from flatlands.server.players.walls import Walls
 from flatlands.server.things import Event, Record, Thing, declare, middle_of, of_row
 from flatlands.world.events import ENTER, Player
 from flatlands.world.grid import Rect, Square
-from flatlands.world.track import UNIT, Tile
+from flatlands.world.track import UNIT, Tile, Track, tile_at
 
 #: Makes the game of the node that it is called with.
 Make = Callable[[Any], Game]
 
-#: Players that a hook is called with in one turn of the event loop, and ms between two such turns.
-EACH_AT_ONCE, EACH_PAUSE = 100, 5
+#: Players that a hook is called with at once, and ms between two such calls.
+EACH_AT_ONCE, EACH_PAUSE = 500, 5
 
 #: The hooks about a player that may wait.
 _WAITING: Final = "on_join", "on_leave", "on_enter", "on_meet"
@@ -165,7 +174,7 @@ class Play:
                 if method.waits:
                     call = one_at_a_time(self._node.spawn, call)
                 if method.each:
-                    call = partial(_with_each, self._node, self._me, call)
+                    call = partial(_with_each, self._node, call)
                 loop.every(round(seconds * 1000), call)
 
     def _take_things(self, part: Part) -> None:
@@ -363,16 +372,19 @@ def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
         hook()
 
 
-def _with_each(node: Any, me: type[Me], hook: Callable[..., object]) -> None:
-    """Call a hook with each player of a node, some in each turn of the event loop."""
+def _with_each(node: Any, hook: Callable[..., object]) -> None:
+    """Call a hook with the players of a node, some in each turn of the event loop."""
     residents = node.residents.by_id
 
-    def call(id: int) -> None:
-        if id in residents:
-            hook(me(node, residents[id]))
+    def call(some: list[int]) -> None:
+        now, ids = node.loop.now(), [id for id in some if id in residents]
+        tracks: list[Track] = [residents[id].track for id in ids]
+        tiles = [tile_at(track, now) for track in tracks]
+        hook(Present(ids, tiles, [now < track.end for track in tracks]))
 
-    players = [id for id in residents if id >= OTHERS_FROM]
-    node.loop.in_turns(players, EACH_AT_ONCE, EACH_PAUSE, call)
+    all = [id for id in residents if id >= OTHERS_FROM]
+    parts = [all[at : at + EACH_AT_ONCE] for at in range(0, len(all), EACH_AT_ONCE)]
+    node.loop.in_turns(parts, 1, EACH_PAUSE, call)
 
 
 def one_at_a_time(spawn: Callable[..., object], hook: Callable[[], object]) -> Callable[[], object]:

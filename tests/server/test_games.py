@@ -111,7 +111,7 @@ def has(line):
         ),
         (has("parts = Cells()"), "cannot have the name parts"),
         (has("@every(0)\n    def f(self): 0"), "write @every("),
-        (has("@every(1, each=True)\n    def f(self): 0"), "f(self) must be f(self, me)"),
+        (has("@every(1, each=True)\n    def f(self): 0"), "f(self) must be f(self, players)"),
         (has("@every(1, each=True, once=True)\n    def f(): 0"), "cannot wait, or be called once"),
         (has("@action\n    def f(self): 0"), "write @action("),
         (has("x = number(3, 1)"), "from 3 to 1 is no range"),

@@ -319,8 +319,12 @@ def test_a_method_for_each_player_is_called_at_that_players_node(monkeypatch):
             self.called = Counter()
 
         @every(1, each=True)
-        def count(self, me):
-            self.called[me.name] += 1
+        def count(self, players):
+            assert 0 < len(players.ids) <= 2
+            for id, tile, walks in zip(*players, strict=True):
+                me = self.player(id)
+                assert (tile, walks) == (me.tile, me.track.end > self.now())
+                self.called[me.name] += 1
 
     world = World(Counts, nodes=2)
     players = [

@@ -8,7 +8,19 @@ never knows who has planted what: the layer of cells does, for operators.
 
 from typing import Final
 
-from flatlands import Cells, Me, Part, Record, Records, Refused, action, every, number, text
+from flatlands import (
+    Cells,
+    Me,
+    Part,
+    Present,
+    Record,
+    Records,
+    Refused,
+    action,
+    every,
+    number,
+    text,
+)
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.games.flatlands.treasure import BOARD
@@ -141,9 +153,9 @@ class Gardens(Part):
             raise Refused("garden", "something lies there already")
 
     @every(LOOK, each=True)
-    def visit(self, me: Me) -> None:
-        """Keep what grows around a player from being forgotten."""
-        column, row = me.square
-        for x in (-1, 0, 1):
-            for y in (-1, 0, 1):
-                self.plants.renew((column + x, row + y), DAY)
+    def visit(self, players: Present) -> None:
+        """Keep what grows around players from being forgotten."""
+        squares = {(column // self.side, row // self.side) for column, row in players.tiles}
+        near = (-1, 0, 1)
+        for square in {(c + x, r + y) for c, r in squares for x in near for y in near}:
+            self.plants.renew(square, DAY)

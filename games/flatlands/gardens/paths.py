@@ -8,7 +8,7 @@ tiles, so a thousand people wear no more than ten do. This module never looks at
 import random
 from typing import Final
 
-from flatlands import Cells, Me, Part, Refused, every
+from flatlands import Cells, Part, Present, Refused, every
 from flatlands.games.flatlands.pace import FASTER, races
 from flatlands.server.game import Game
 from flatlands.world.terrain import GRASS, SAND, WOOD
@@ -42,15 +42,15 @@ class Paths(Part):
         self._trodden: list[Tile] = []
 
     @every(1, each=True)
-    def tread(self, me: Me) -> None:
-        """Note where a player walks, and let it go faster on a road, but not in a race: there all
+    def tread(self, players: Present) -> None:
+        """Note where players walk, and let them go faster on a road, but not in a race: there all
         go at the same pace."""
-        if me.track.end <= self.now():
-            return
-        tile = me.tile
-        self._trodden.append(tile)
-        if self.worn[tile] >= ROAD and not races(me):
-            me.pace(FASTER, LASTS)
+        worn, trodden = self.worn, self._trodden
+        for id, tile, walks in zip(*players, strict=True):
+            if walks:
+                trodden.append(tile)
+                if worn[tile] >= ROAD and not races(me := self.player(id)):
+                    me.pace(FASTER, LASTS)
 
     @every(1)
     def wear(self) -> None:

@@ -429,6 +429,8 @@ class Host:
         )
         self.node.peers.load = Load(machine=self.node.router.machine(0.0, None))
         self.node.replicas.crowd_from = harness.crowd_from
+        if not harness.paced:
+            self.node.hub.pace = lambda _screens: 0
         self.node.peers.start()
         self.node.orders.start()
         self.node.router.start()
@@ -630,7 +632,8 @@ class Harness:
     nodes `play` this class of a game, with its `options`. `free`: the ground has no obstacles;
     otherwise it is that of the game. Each node's clock is `skew` ms ahead of the one before, and
     the nodes are machines with these `addresses`. `stores` opens the store of each node. A square
-    with `crowd_from` players is a crowd. `ready`: run until all nodes are ready.
+    with `crowd_from` players is a crowd. `ready`: run until all nodes are ready. `paced`: flushes
+    keep the pace that they have in play; otherwise there is one whenever there is anything to tell.
     """
 
     def __init__(
@@ -646,11 +649,12 @@ class Harness:
         crowd_from: int = CROWD_FROM,
         ready: bool = False,
         addresses: Sequence[str] = (),
+        paced: bool = False,
     ) -> None:
         self.clock = clock or Clock()
         self.chance = random.Random(seed)
         self.network = Network(self.clock, self.chance)
-        self.free, self.crowd_from = free, crowd_from
+        self.free, self.crowd_from, self.paced = free, crowd_from, paced
         self.play, self.options = play, options
         self._skew, self._stores, self._addresses = skew, stores, list(addresses)
         self.hosts: list[Host] = []

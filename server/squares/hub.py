@@ -16,17 +16,14 @@ from flatlands.server.messages.protocol import Refused, Tail
 from flatlands.server.websocket.frames import frame
 from flatlands.world.grid import Rect, Square
 
-#: After a flush that took c ms, the next one comes PAUSE x c x c ms later at the earliest, but no
-#: pause is made longer than CALM ms for it. A quiet node therefore flushes at once, and a busy one
-#: spends its time on few large writes instead of many small ones. The pause grows with the square
-#: of c because many small writes harm nobody while they cost a small part of the node's time.
-PAUSE: Final = 8
-CALM: Final = 32
+#: The ms from the begin of a flush to the next one, by the screens that hold squares: those between
+#: two of these numbers have what lies between on a straight line. Each flush costs a write for each
+#: screen, so the more there are, the fewer flushes.
+PACE: Final = ((400, 25), (2000, 75), (5000, 100))
 
-#: If flushes take so long that CALM would leave little time for anything else, the pause is BUSY x
-#: c ms, up to LONGEST ms: a quarter of the node's time goes into flushes.
-BUSY: Final = 4
-LONGEST: Final = 150
+#: A flush that comes late puts off the next one by as many ms, LONGEST at most: the node has too
+#: much to do, and few large writes cost less than many small ones.
+LONGEST: Final = 250
 
 #: For one flush in this many it is measured how long ago its batches were begun.
 SAMPLED: Final = 16
@@ -139,6 +136,8 @@ class Hub:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.stats = loop.stats
+        #: Returns the ms from a flush to the next one, from the number of screens.
+        self.pace: Callable[[int], float] = pace
         #: The least ms between two flushes, even if they cost nothing: each has heads to send.
         self.least = 0
         self._groups: dict[Rect, Group] = {}
@@ -156,8 +155,8 @@ class Hub:
         self._crowds: dict[Square, Crowded] = {}
         self._alarm = loop.alarm(self.flush)
         self._more = loop.alarm(self._wait)
-        #: Whether a flush is planned.
-        self._waiting = False
+        #: Node time in ms for which a flush is planned, or None.
+        self._planned: int | None = None
         #: How many screens hold squares: those of all players with a connection.
         self.screens_holding = 0
         #: The earliest node time, in ms, of the next flush.
@@ -278,9 +277,9 @@ class Hub:
 
     def _wait(self) -> None:
         """Plan a flush, unless one is planned."""
-        if not self._waiting:
-            self._waiting = True
+        if self._planned is None:
             now = self._loop.now()
+            self._planned = max(now, self.not_before)
             if now >= self.not_before:
                 self._loop.soon(self.flush)
             else:
@@ -296,9 +295,10 @@ class Hub:
         # Snapshots come before the batches.
         self._show_changed()
         started = self._loop.seconds()
-        self._waiting = False
         self.number = number = self.number + 1
         now = self._loop.now()
+        late = 0 if self._planned is None else now - self._planned
+        self._planned = None
         begun = self._begun() if number % SAMPLED == 0 else []
         writes = size = batches_sent = 0
         own: dict[Screen, list[bytes]] = {}
@@ -325,9 +325,7 @@ class Hub:
         self._loop.took("flush", int(seconds * 1e6))
         for sent in begun:
             self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
-        cost = seconds * 1000
-        pause = max(min(PAUSE * cost * cost, CALM), min(BUSY * cost, LONGEST))
-        self.interval = max(pause, self.least)
+        self.interval = max(self.pace(self.screens_holding), self.least) + min(late, LONGEST)
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.
@@ -389,6 +387,16 @@ class Hub:
             for screen, batch in said.own:
                 own.setdefault(screen, []).append(batch)
         return groups
+
+
+def pace(screens: int) -> float:
+    """Return the ms from a flush to the next one, if this many screens hold squares."""
+    (few, least), *rest = PACE
+    for many, ms in rest:
+        if screens < many:
+            return least + (ms - least) * max(screens - few, 0) / (many - few)
+        few, least = many, ms
+    return least
 
 
 def _joined(

@@ -5,7 +5,7 @@ import pytest
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.hub import CALM, LONGEST, SAMPLED, Hub
+from flatlands.server.squares.hub import LONGEST, SAMPLED, Hub, pace
 from flatlands.world.grid import Rect
 from tests.server.harness import Clock, ManualLoop, split
 from tests.server.test_outbox import run
@@ -91,31 +91,44 @@ def test_a_screen_that_leaves_while_it_is_written_to_harms_nobody(hub, loop):
     screens = [holders(hub, WEST, kind=kind)[0] for kind in (Dying, Screen, Dying, Screen)]
     for text in ("one", "two"):
         deliver(hub, (0, 0), text)
-        run(loop)
+        run(loop, 25)
     assert [len(screen.flushes) for screen in screens] == [1, 2, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("cost", "interval", "least"),
-    [
-        *((0.0, 0, 0), (0.001, 8, 0), (0.0015, 18, 0), (0.002, CALM, 0), (0.01, 40, 0)),
-        *((0.03, 120, 0), (1, LONGEST, 0), (0.0, 250, 250), (0.01, 100, 100), (0.03, 120, 100)),
-    ],
+    ("screens", "ms"),
+    [(1, 25), (400, 25), (1200, 50), (2000, 75), (3500, 87.5), (5000, 100), (9000, 100)],
 )
-def test_the_pause_after_a_flush_grows_with_its_cost(hub, loop, cost, interval, least):
-    hub.least, loop.cost = least, cost
+def test_the_more_screens_there_are_the_fewer_flushes(screens, ms):
+    assert pace(screens) == ms
+
+
+@pytest.mark.parametrize(("least", "interval"), [(0, 25), (250, 250)])
+def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, interval):
+    hub.least = least
     [screen] = holders(hub, WEST)
     deliver(hub, (0, 0), "one")
     run(loop)
     begun = loop.now()
-    assert hub.interval == pytest.approx(interval) and hub.not_before == begun + interval
+    assert hub.interval == interval and hub.not_before == begun + interval
     deliver(hub, (0, 0), "two")
     deliver(hub, (0, 0), "three")
-    run(loop, max(interval - 1, 0))
-    assert len(screen.flushes) == (1 if interval else 2)
+    run(loop, interval - 1)
+    assert len(screen.flushes) == 1
     run(loop, 1)
     assert screen.read == [["one"], ["two", "three"]]
     assert screen.flushes[1][2] == begun + interval
+
+
+def test_a_flush_that_comes_late_puts_off_the_next_one_only(hub, loop):
+    [screen] = holders(hub, WEST)
+    intervals = []
+    for late in (0, 40, 0, 2000, 0):
+        deliver(hub, (0, 0), "text")
+        loop.clock.time = max(loop.clock.time, hub.not_before) + late
+        run(loop)
+        intervals.append(hub.interval)
+    assert intervals == [25, 65, 25, 25 + LONGEST, 25] and len(screen.flushes) == 5
 
 
 def test_a_batch_is_told_with_its_age_and_after_other_messages(hub, loop):

@@ -53,7 +53,7 @@ def test_pages_health_and_counters_are_served(server):
 def test_writes_are_as_far_apart_as_the_operator_wants():
     with inside(FLUSH_EVERY="500") as server, closing(SocketClient(server.port)) as client:
         client.hello("Ada")
-        until(lambda: stats(server)["flush_interval_ms"] == 500)
+        until(lambda: 500 <= stats(server)["flush_interval_ms"] < 750)
 
 
 def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):

@@ -696,9 +696,8 @@ def test_a_player_that_is_sent_away_for_an_error_is_gone_at_once(harness, pair, 
 def test_a_flush_is_one_write_per_client_whatever_arrived(harness):
     crowd = [harness.place(f"P{n}", (n % 2, 0)) for n in range(30)]
     harness.run(500)
-    harness.loop.cost = 0.01
-    harness.node.movement.act(harness.node.residents.by_id[crowd[0].id], 1, 0, None)
-    harness.settle()
+    harness.node.hub.pace = lambda _screens: 90
+    crowd[0].walk(0, 1)
     before = [client.connection.writes for client in crowd]
     flush = harness.node.hub.number
     for client in crowd:

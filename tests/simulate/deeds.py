@@ -131,6 +131,7 @@ class World:
             crowd_from=3 if plan.crowds else CROWD_FROM,
             play=self.painted if plan.cells else self.game,
             options=self.options(plan),
+            paced=True,
         )
         for _ in range(plan.nodes - 1):
             # The nodes' heartbeats are out of phase, as they are between machines.

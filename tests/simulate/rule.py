@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.migration import SHOW_WITHIN
-from flatlands.server.squares.hub import LONGEST
 from flatlands.server.squares.peers import GONE_AFTER
 from flatlands.testkit.harness import Client, alike, less_roughly
+from flatlands.world.grid import Square
 
 if TYPE_CHECKING:
     from tests.simulate.deeds import World
@@ -95,21 +95,35 @@ def _check_client(world: "World", client: Client) -> None:
             continue
         if _is_kept(client, id) or _is_passed_on(world, id):
             continue
+        if _is_untold(client, client.model.players[id].square):
+            continue
         where = f"a screen of node {harness.hosts.index(client.host)}"
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
     # A square that the screen has just begun to hold is shown at most READY_AFTER ms later.
     squares = client.host.node.replicas.squares
     truth = {id: real for id, real in truth.items() if squares[real[5]].shown.ready or id in belief}
+    # What has just happened waits for the next flush.
+    untold = {square for square in squares if _is_untold(client, square)}
+    truth = {
+        id: real
+        for id, real in truth.items()
+        if real[5] not in untold or (id in belief and belief[id][0] >= real[0])
+    }
     for id in truth.keys() - belief.keys():
         where = f"a screen of node {harness.hosts.index(client.host)} that covers it"
         raise Broken(f"player {_short(id)} is in play as {truth[id]}, and not on {where}")
     for id, real in truth.items():
         known, now = belief[id], client.now()
-        if known[0] < real[0] and real[4][4] > now - LONGEST:
-            # The player has just begun to move, and that waits for the next flush.
-            continue
         if not (alike(real, known, now, slack) or _is_torn(world, id, real[0], known[0])):
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
+
+
+def _is_untold(client: Client, square: Square) -> bool:
+    """Return whether something that happened in a square still waits to be published by its node,
+    or to be flushed to a client."""
+    hub = client.host.node.hub
+    waits = square in hub._arrived or square in hub._crowds
+    return waits or any(square in host.node.outbox._batches for host in client.harness.hosts)
 
 
 def _is_kept(client: Client, id: int) -> bool:

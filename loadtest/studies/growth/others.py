@@ -46,7 +46,7 @@ from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
-from flatlands.server.squares.hub import CALM
+from flatlands.server.squares.hub import pace
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers
 from flatlands.world.events import Player
@@ -69,24 +69,27 @@ SUBSCRIBED = 1.0
 #: ms within which a node publishes its full state of a square once, as a server does.
 FULL_STATE_EVERY = 200
 
+#: ms between flushes of a node with few clients.
+EVERY = round(pace(1))
+
 #: What a node says of itself: bytes of memory.
 MEMORY = 60_000_000
 
 
 class Flushes:
-    """What a node's outbox asks its hub: nodes with clients flush every CALM ms, each at different
-    times."""
+    """What a node's outbox asks its hub: nodes with few clients flush every EVERY ms, each at
+    different times."""
 
-    interval = float(CALM)
+    interval = float(EVERY)
 
     def __init__(self, loop: Loop) -> None:
-        self._loop, self._phase = loop, random.randrange(CALM)
+        self._loop, self._phase = loop, random.randrange(EVERY)
 
     @property
     def not_before(self) -> int:
         """The node time, in ms, of the next flush."""
         now = self._loop.now()
-        return now + CALM - (now + self._phase) % CALM
+        return now + EVERY - (now + self._phase) % EVERY
 
 
 class Other:

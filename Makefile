@@ -2,7 +2,8 @@
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
 # make check  in under three minutes: lint, types, and all tests that run in one process
 # make test   all tests but those of the studies; sets up what they need
-# make test-studies  what repeats source documents and compares servers: loadtest/studies/, needs Go
+# make test-studies  what repeats source documents and compares servers: loadtest/studies/;
+#             needs Go, Rust and GCC
 # make test-outside  what needs a wheel, another browser or an operator's recipe
 # make again TEST=...  one test, TIMES=... times: whether it ever fails
 # make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core

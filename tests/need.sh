@@ -4,7 +4,7 @@
 # argument `studies`, also what only the tests of studies run.
 set -u
 studies=${1-}
-PATH=$PATH:/usr/sbin:/usr/local/go/bin
+PATH=$PATH:/usr/sbin:/usr/local/go/bin:${HOME-}/.cargo/bin
 
 has_chromium() {
   for name in "${CHROMIUM:-chromium-headless-shell}" chromium chromium-browser google-chrome; do
@@ -19,6 +19,8 @@ has_redis() {
 has_mosquitto() { command -v mosquitto && command -v mosquitto_passwd && command -v mosquitto_sub; }
 has_nats() { nats-server --version | grep -E ' v([2-9]|[1-9][0-9])'; }
 has_go() { go version | grep -E ' go1\.(19|[2-9][0-9])'; }
+has_rust() { cargo --version | grep -E ' 1\.(6[3-9]|[7-9][0-9]|[1-9][0-9]{2})\.'; }
+has_gcc() { g++ -dumpversion | grep -E '^[1-9][0-9]'; }
 has_node() { node --version | grep -E '^v(18\.(19|2[0-9])|2[0-9]|[3-9][0-9])\.'; }
 has_npm() { command -v npm; }
 has_nginx() { command -v nginx; }
@@ -32,7 +34,11 @@ look() {
   need redis redis-server "redis-server and redis-cli, version 7 or newer"
   need mosquitto "mosquitto mosquitto-clients" "mosquitto, with mosquitto_sub and mosquitto_pub"
   need nats nats-server "nats-server, version 2 or newer"
-  [ -z "$studies" ] || need go "golang-go ca-certificates" "Go, version 1.19 or newer"
+  if [ -n "$studies" ]; then
+    need go "golang-go ca-certificates" "Go, version 1.19 or newer"
+    need rust "cargo ca-certificates" "Rust, version 1.63 or newer, with cargo"
+    need gcc "g++" "GCC, version 10 or newer, with g++"
+  fi
   need nginx nginx "nginx"
   need prometheus prometheus "prometheus and promtool"
   need node nodejs "Node.js, version 18.19 or newer"

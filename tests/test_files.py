@@ -192,8 +192,13 @@ def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
     # A machine with next to no programs, where nothing can be installed.
     for program in ("grep", "id"):
         (tmp_path / program).symlink_to(shutil.which(program))
-    (tmp_path / "go").write_text("#!/bin/sh\necho go version go1.18 linux/amd64\n")
-    (tmp_path / "go").chmod(0o755)
+    for program, version in (
+        ("go", "go version go1.18 linux/amd64"),
+        ("cargo", "cargo 1.62.1"),
+        ("g++", "9"),
+    ):
+        (tmp_path / program).write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / program).chmod(0o755)
     bare = {"PATH": str(tmp_path)}
     for more in ([], ["studies"]):
         command = [shutil.which("sh"), "tests/need.sh", *more]
@@ -201,8 +206,9 @@ def test_all_programs_that_the_tests_lack_are_named_at_once(tmp_path):
         assert ended.returncode == 1 and ended.stdout == ""
         for named in ("Chromium", "redis-server", "openssl"):
             assert named in ended.stderr
-        # Only studies have programs in Go, of which this version is too old.
-        assert ("Go, version" in ended.stderr) == bool(more)
+        # Only studies have programs in these languages, and these versions are too old.
+        for language in ("Go", "Rust", "GCC"):
+            assert (f"{language}, version" in ended.stderr) == bool(more)
         assert "make check" in ended.stderr
 
 

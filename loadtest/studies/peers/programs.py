@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flatlands.loadtest.kit.processes import ROOT, Program, Trouble, cost
-from flatlands.loadtest.studies.compilers import build_go, build_rust, find_cargo, find_go
+from flatlands.loadtest.studies.compilers import (
+    build_cpp,
+    build_go,
+    build_rust,
+    find_cargo,
+    find_go,
+)
 from flatlands.loadtest.studies.peers.dialect import Address
 
 SERVERS = Path(__file__).resolve().parent / "servers"
@@ -15,7 +21,7 @@ SERVERS = Path(__file__).resolve().parent / "servers"
 #: The peers in Python have a separate virtual environment, not the project's.
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
-#: Those in Go and in Rust are built into this folder.
+#: Those in Go, in Rust and in C++ are built into this folder.
 BUILT = ROOT / "build" / "peers"
 
 #: Seconds between the end of a program's last connection and its own end.
@@ -25,7 +31,7 @@ DYING = 0.3
 @dataclass(frozen=True)
 class Peer:
     """A server: a `program` in servers/ with its `options`, and its dialect. The suffix says what
-    runs or builds it: .py, .mjs (Node), .go or .rs."""
+    runs or builds it: .py, .mjs (Node), .go, .rs or .cpp."""
 
     name: str
     title: str
@@ -41,7 +47,7 @@ class Peer:
     @property
     def compiled(self) -> bool:
         """Whether it has to be built before it can run."""
-        return self.suffix in (".go", ".rs")
+        return self.suffix in (".go", ".rs", ".cpp")
 
 
 PEERS = (
@@ -59,6 +65,7 @@ PEERS = (
     ),
     Peer("go", "Go, gobwas/ws", "go/main.go", "plain_json"),
     Peer("rust", "Rust, tokio-tungstenite", "rust/src/main.rs", "plain_json"),
+    Peer("uwebsockets", "C++, uWebSockets", "cpp/main.cpp", "plain_json"),
 )
 
 
@@ -107,16 +114,21 @@ def _missing(suffix: str) -> str:
         return "their packages are not installed: run make bench-peers"
     if suffix == ".go" and shutil.which(find_go()) is None:
         return f"Go is not on this machine: install Go 1.19 or newer, {then}"
-    if suffix == ".rs" and shutil.which(find_cargo()) is None:
+    if suffix == ".cpp" and shutil.which("g++") is None:
+        return f"GCC is not on this machine: install GCC 10 or newer with g++, {then}"
+    # Cargo also downloads what the one in C++ is built from.
+    if suffix in (".rs", ".cpp") and shutil.which(find_cargo()) is None:
         return f"Rust is not on this machine: install Rust 1.63 or newer with cargo, {then}"
     return ""
 
 
 def build(peer: Peer) -> None:
-    """Build a peer in Go or in Rust. Raises Trouble and Interrupted."""
+    """Build a peer in Go, in Rust or in C++. Raises Trouble and Interrupted."""
     source, name = SERVERS / Path(peer.program).parts[0], f"the peer {peer.name}"
     if peer.suffix == ".go":
         build_go(source, BUILT / "go", name)
+    elif peer.suffix == ".cpp":
+        build_cpp(source, BUILT / "cpp", name)
     else:
         build_rust(source, BUILT / "rust", name)
 
@@ -142,5 +154,6 @@ def command(peer: Peer) -> list[str]:
         ".mjs": ["node", program],
         ".go": [str(BUILT / "go")],
         ".rs": [str(BUILT / "rust" / "release" / "peer")],
+        ".cpp": [str(BUILT / "cpp")],
     }
     return [*starts[peer.suffix], *peer.options]

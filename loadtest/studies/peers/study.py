@@ -264,13 +264,15 @@ def _versions() -> dict[str, str]:
     found = json.loads((SERVERS / "package.json").read_text())["dependencies"]
     module = (SERVERS / "go" / "go.mod").read_text()
     found |= dict(re.findall(r"^require (\S+) (\S+)$", module, re.MULTILINE))
-    lock = tomllib.loads((SERVERS / "rust" / "Cargo.lock").read_text())
-    found |= {
-        package["name"]: package["version"]
-        for package in lock["package"]
-        if package["name"] in ("tokio", "tokio-tungstenite")
-    }
+    for language in ("rust", "cpp"):
+        lock = tomllib.loads((SERVERS / language / "Cargo.lock").read_text())
+        found |= {
+            package["name"]: package["version"]
+            for package in lock["package"]
+            if package["name"] in ("tokio", "tokio-tungstenite", "libuwebsockets-sys")
+        }
     found |= {"go": output_of(find_go(), "version"), "cargo": output_of(find_cargo(), "--version")}
+    found["g++"] = output_of("g++", "-dumpfullversion")
     if shutil.which("node"):
         found["node"] = output_of("node", "--version")
     pins = (SERVERS.parent / "requirements.txt").read_text()

@@ -1,5 +1,7 @@
-"""The workers in Go and in Python agree on channels, framing, stamps and reports."""
+"""Programs are built, or it is said why not; and the workers in Go and in Python agree on channels,
+framing, stamps and reports."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies import compilers
 from flatlands.loadtest.studies.children import Children
-from flatlands.loadtest.studies.compilers import build_go, build_rust
+from flatlands.loadtest.studies.compilers import build_cpp, build_go, build_rust
+from flatlands.loadtest.studies.peers.programs import SERVERS
 from flatlands.loadtest.studies.two_queues import measure
 from flatlands.loadtest.studies.two_queues.measure import PYTHON, Job, jobs_of, open_brokers, run
 from flatlands.loadtest.studies.two_queues.series import SERIES
@@ -40,6 +43,26 @@ def test_a_program_that_cannot_be_built_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(compilers, "USUAL_CARGO", "/nowhere/cargo")
     with pytest.raises(Trouble, match="Rust is not installed"):
         build_rust(tmp_path, tmp_path, "the thing")
+
+
+def test_a_program_in_cpp_is_built_once_and_again_when_it_has_changed(tmp_path, monkeypatch):
+    source, program = tmp_path / "cpp", tmp_path / "built" / "thing"
+    shutil.copytree(SERVERS / "cpp", source)
+    for status in (3, 4):
+        (source / "main.cpp").write_text(f"int main() {{ return {status}; }}\n")
+        build_cpp(source, program, "the thing")
+        with monkeypatch.context() as bare:
+            bare.setenv("PATH", "/nowhere")
+            build_cpp(source, program, "the thing")
+        assert subprocess.run([program]).returncode == status
+    assert list(program.parent.iterdir()) == [program]
+    (source / "main.cpp").write_text("int main() { nobody(); }\n")
+    with pytest.raises(Trouble, match="the thing cannot be built: .*nobody"):
+        build_cpp(source, program, "the thing")
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(compilers, "find_cargo", lambda: shutil.which("true", path="/bin:/usr/bin"))
+    with pytest.raises(Trouble, match=r"GCC is not installed \(Debian: apt-get install g\+\+\)"):
+        build_cpp(source, program, "the thing")
 
 
 def carried(jobs, broker):

@@ -1,7 +1,7 @@
 """The peers that speak JSON: who hears what.
 
-The one in Go is always tested, since tests need Go anyway. The others are tested once
-`make bench-peers` has installed or built them.
+Those in Go, in Rust and in C++ are always built and tested. The others are tested once
+`make bench-peers` has installed them.
 """
 
 import contextlib
@@ -26,9 +26,7 @@ PATIENCE = 30
 
 
 def is_here(peer):
-    if peer.name == "go":
-        return True
-    return not absent([peer]) and Path(command(peer)[0]).exists()
+    return peer.compiled or (not absent([peer]) and Path(command(peer)[0]).exists())
 
 
 PLAIN = load("plain_json")

@@ -1,6 +1,7 @@
 """The comparison with other servers: what is counted, and what is said if it cannot be."""
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -145,17 +146,19 @@ def test_a_server_that_speaks_no_websocket_is_refused_and_gone_afterwards():
 
 
 @pytest.mark.parametrize(
-    ("suffix", "names", "what"),
+    ("suffix", "here", "names", "what"),
     [
-        (".mjs", {"socket.io", "ws", "colyseus", "colyseus-shared"}, "install Node 20"),
-        (".go", {"go"}, "install Go 1.19"),
-        (".rs", {"rust"}, "install Rust 1.63"),
+        (".mjs", "", {"socket.io", "ws", "colyseus", "colyseus-shared"}, "install Node 20"),
+        (".go", "", {"go"}, "install Go 1.19"),
+        (".rs", "", {"rust"}, "install Rust 1.63"),
+        (".cpp", "", {"uwebsockets"}, "install GCC 10"),
+        (".cpp", "g++", {"uwebsockets"}, "install Rust 1.63"),
     ],
 )
 def test_peers_without_what_runs_them_are_left_out_and_the_reason_is_given(
-    suffix, names, what, monkeypatch
+    suffix, here, names, what, monkeypatch
 ):
-    monkeypatch.setattr(programs.shutil, "which", lambda name: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda name: name if name == here else None)
     why = absent([peer for peer in PEERS if peer.suffix == suffix])
     assert set(why) == names
     assert all(what in sentence for sentence in why.values())
@@ -168,11 +171,19 @@ def test_a_peer_that_cannot_be_built_is_left_out_and_the_reason_is_given(monkeyp
 
     monkeypatch.setattr(peers_study, "absent", lambda peers: {})
     monkeypatch.setattr(peers_study, "build", fail)
-    assert peers_study.main(["--only", "go", "rust"]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "left out: go: the peer go cannot be built: no network",
-        "left out: rust: the peer rust cannot be built: no network",
+    names = "go", "rust", "uwebsockets"
+    assert peers_study.main(["--only", *names]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        f"left out: {name}: the peer {name} cannot be built: no network" for name in names
     ]
+
+
+@pytest.mark.load
+def test_the_versions_of_what_the_peers_are_built_from_are_told():
+    packages = "ws", "github.com/gobwas/ws", "tokio-tungstenite", "libuwebsockets-sys"
+    versions = peers_study._versions()
+    assert all(re.match(r"v?\d+\.\d+\.\d+$", versions[name]) for name in packages)
+    assert {"go", "cargo", "g++"} <= set(versions)
 
 
 def test_the_lock_names_no_registry_but_the_usual_one():

@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Any
 
 import gevent
@@ -68,7 +69,10 @@ class ManualLoop:
         #: Called after each thing that the node does: a callback, or taking a message.
         self.on_done: Callable[[], None] = lambda: None
         self._soon: list[Callable[[], object]] = []
-        self._alarms: list[ManualAlarm] = []
+        #: A heap of the alarms that were set: the node time, the alarm's number, and itself. One
+        #: that was set again since is in it twice.
+        self._alarms: list[tuple[int, int, ManualAlarm]] = []
+        self._made = 0
 
     @property
     def time(self) -> int:
@@ -112,8 +116,8 @@ class ManualLoop:
             raise
 
     def alarm(self, callback: Callable[[], None]) -> "ManualAlarm":
-        self._alarms.append(ManualAlarm(callback))
-        return self._alarms[-1]
+        self._made += 1
+        return ManualAlarm(self._alarms, self._made, callback)
 
     def keep_running(self, name: str, run: Callable[[], None]) -> None:
         """Do nothing: the harness receives instead."""
@@ -128,10 +132,13 @@ class ManualLoop:
         if (slept := self.slept()) == self._turned is not None:
             self._slept, self._woke = slept, now
         self._turned = now
-        for alarm in self._alarms:
-            if alarm.at is not None and alarm.at <= now:
-                alarm.at = None
-                callbacks.append(alarm.callback)
+        due = []
+        while (at := self._soonest()) is not None and at <= now:
+            _, number, alarm = heappop(self._alarms)
+            alarm.at = None
+            due.append((number, alarm.callback))
+        # In the order in which they were made.
+        callbacks += [callback for _, callback in sorted(due, key=itemgetter(0))]
         if self.chance is not None and len(callbacks) > 1:
             self.chance.shuffle(callbacks)
         for callback in callbacks:
@@ -141,17 +148,32 @@ class ManualLoop:
 
     def next(self) -> int | None:
         """Return the harness's time at which the next alarm goes off, or None."""
-        due = min((a.at for a in self._alarms if a.at is not None), default=None)
+        due = self._soonest()
         return None if due is None else due - self.skew
+
+    def _soonest(self) -> int | None:
+        """Return the node time of the next alarm, which is then the first of the heap, or None."""
+        alarms = self._alarms
+        while alarms and alarms[0][2].at != alarms[0][0]:
+            heappop(alarms)
+        return alarms[0][0] if alarms else None
 
 
 class ManualAlarm:
-    def __init__(self, callback: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        alarms: "list[tuple[int, int, ManualAlarm]]",
+        number: int,
+        callback: Callable[[], None],
+    ) -> None:
+        self._alarms, self._number = alarms, number
         self.callback = callback
         self.at: int | None = None
 
     def set(self, at: int | None) -> None:
         self.at = at
+        if at is not None:
+            heappush(self._alarms, (at, self._number, self))
 
 
 class FakeConnection:

@@ -1,10 +1,11 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
-# make check  in under three minutes: lint, types, and all tests that run in one process
+# make check  in under three minutes: lint, types, and the tests that run in one process
 # make test   all tests but those of the studies; sets up what they need
 # make test-studies  what repeats source documents and compares servers: loadtest/studies/;
 #             needs Go, Rust and GCC
-# make test-outside  what needs a wheel, another browser or an operator's recipe
+# make test-outside  what needs a wheel, another browser or an operator's recipe, and what takes long
+#             and rarely fails
 # make again TEST=...  one test, TIMES=... times: whether it ever fails
 # make runs   make test TIMES=... times in a row; BUSY=1 beside a process that takes a core
 # make simulate  random worlds of several nodes in which everything goes wrong, for a minute, with the
@@ -96,11 +97,11 @@ fast: .venv/testable
 .PHONY: in-process-compiled
 in-process-compiled: fast
 	@$(BIN)/python -m pytest --compiled -p no:cacheprovider -n 2 --dist worksteal \
-	  -m "not (process or browser or load or interpreted)" tests/world tests/server tests/simulate $(wildcard games/*/tests/test_*.py games/*/*/tests/test_*.py)
+	  -m "not (process or browser or load or outside or interpreted)" tests/world tests/server tests/simulate $(wildcard games/*/tests/test_*.py games/*/*/tests/test_*.py)
 
 .PHONY: in-process
 in-process: .venv/testable
-	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not (process or browser or load)"
+	@$(BIN)/python -m pytest -n 4 --dist worksteal -m "not (process or browser or load or outside)"
 
 # Python compiles the tests' files once, and not in each process of pytest at the same time.
 .PHONY: collect

@@ -216,7 +216,9 @@ def test_stones_that_do_not_open_while_something_is_lost_open_by_themselves_late
     assert partners(ada) == ["Bob"] and partners(bob) == ["Ada"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.outside) for n in range(2, 4))]
+)
 def test_in_any_world_each_of_two_that_open_the_stones_gets_its_half_once(seed):
     chance = random.Random(seed)
     random.seed(seed)

@@ -187,19 +187,18 @@ def test_the_last_lines_are_written_if_the_reader_is_only_slow():
 
 
 HANGS = """
-import os, time
+import os
 from pathlib import Path
 from flatlands import Game as Engine, every
+from gevent.monkey import get_original
 
 
 class Game(Engine):
     @every(0.5)
-    def spin(self):
+    def hang(self):
         if not (done := Path(__file__).with_name("done")).exists():
             done.write_text(str(os.getpid()))
-            until = time.monotonic() + {seconds}
-            while time.monotonic() < until:
-                pass
+            get_original("time", "sleep")({seconds})
 """
 
 
@@ -245,13 +244,16 @@ def test_a_game_that_has_changed_is_served_anew_while_nobody_reads(tmp_path):
 
 
 DUMPS = """
-from itertools import repeat
+from ctypes import PyDLL
 from flatlands import Game as Engine, every
+from gevent.monkey import get_original
+
+sleep = get_original("time", "sleep")
 
 
 class Game(Engine):
     @every(0.5)
-    def spin(self):
+    def hang(self):
         {hangs}
 """
 
@@ -260,9 +262,9 @@ class Game(Engine):
     "kind, hangs",
     [
         # One in C lets no other thread of Python run, so that none could copy the dump.
-        ("pipe", "all(repeat(1))"),
-        ("terminal", "all(repeat(1))"),
-        ("socket", "while True: pass"),
+        ("pipe", "PyDLL(None).sleep(3600)"),
+        ("terminal", "PyDLL(None).sleep(3600)"),
+        ("socket", "sleep(3600)"),
     ],
 )
 def test_a_hang_is_named_with_its_line_wherever_the_output_goes(kind, hangs, tmp_path):
@@ -271,7 +273,7 @@ def test_a_hang_is_named_with_its_line_wherever_the_output_goes(kind, hangs, tmp
     with two_ends(kind) as (reader, output):
         server = Unread(output, "--game", str(tmp_path / "dumps.py"))
         try:
-            while b'dumps.py", line 9 in spin' not in told:
+            while b'dumps.py", line 12 in hang' not in told:
                 told += read(reader)
         finally:
             os.killpg(server.process.pid, signal.SIGKILL)

@@ -57,7 +57,7 @@ def test_its_tests_pass(folder):
 
 def test_random_worlds_of_it_are_right(folder):
     worlds = search(folder)
-    assert not any(worlds.fails(plan(seed)) for seed in range(10))
+    assert not any(worlds.fails(plan(seed)) for seed in range(4))
 
 
 def test_its_page_can_be_joined(folder):

@@ -38,7 +38,7 @@ def one_on_each(urls):
     return [homes[url] for url in urls]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.lists(hosts, min_size=4, max_size=4, unique=True))
 def test_a_fourth_member_takes_about_a_quarter_and_nothing_else_moves(names):
     urls = [f"redis://{name}:6379" for name in names]

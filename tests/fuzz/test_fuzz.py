@@ -113,7 +113,7 @@ def believe_any_event(monkeypatch):
         ("frames", take_any_length, 0),
         ("messages", take_any_number, 0),
         ("sessions", believe_any_time, 58),
-        ("sessions", walk_on_water, 0),
+        ("sessions", walk_on_water, 19),
         ("sessions", stand_anywhere, 36),
         ("strangers", believe_any_event, 35),
         ("forgers", believe_any_event, 0),

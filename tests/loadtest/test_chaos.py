@@ -16,7 +16,7 @@ from tests.quiet import tries
 
 @pytest.mark.load
 @pytest.mark.alone
-@pytest.mark.parametrize("fault", ["stall", "close-codes"])
+@pytest.mark.parametrize("fault", ["stall", pytest.param("close-codes", marks=pytest.mark.outside)])
 def test_a_promise_of_the_operators_page_is_kept(fault, monkeypatch, capsys):
     for name in ("BEFORE", "AFTER"):
         monkeypatch.setattr(f"flatlands.loadtest.chaos.__main__.{name}", 1.0)

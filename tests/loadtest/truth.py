@@ -33,8 +33,8 @@ BROKERS = (
 #: The faulty server loses one in this many messages to clients.
 ONE_IN = 10_000
 
-#: Seconds of such a run: enough to lose at least one message that must be delivered.
-LOSING_FOR = 20.0
+#: Seconds of such a run, in which about a dozen messages are lost: half of them must be delivered.
+LOSING_FOR = 8.0
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
 
 
 def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
-    monkeypatch.setattr(app, "HELLO_WITHIN", 3000)
+    monkeypatch.setattr(app, "HELLO_WITHIN", 2000)
     watcher = SocketClient(server.port)
     watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
     watcher.until(lambda: watcher.model.pictures)
@@ -67,8 +67,8 @@ def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeyp
     square = player.model.players[player.model.id].square
     together((watcher, player), lambda: square in watcher.model.dots)
     # The watcher is still there when a client that says nothing has been closed.
-    end = time.monotonic() + 5
-    together((watcher, player), lambda: time.monotonic() > end)
+    silent = SocketClient(server.port)
+    together((watcher, player, silent), lambda: silent.closed is not None)
     told = stats(server)
     assert watcher.closed is None and told["maps"] == 1 and told["strangers"] >= 1
     watcher.send(15, None, 0, 0, 0, 0)
@@ -171,7 +171,7 @@ def test_an_idle_server_sleeps():
 
 
 def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(monkeypatch):
-    quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 4}
+    quick = {"ROUND": 0.5, "ROUND_TURNS": 5, "PING_AFTER": 0.3, "DEAD_AFTER": 3}
     for name, value in quick.items():
         monkeypatch.setattr(app, name, value)
     with inside() as server:
@@ -183,7 +183,7 @@ def test_a_silent_client_is_pinged_and_then_dropped_and_one_that_answers_stays(m
                 client.pump()
         together(awake, lambda: stats(server)["connections"] == len(awake))
         # Clients that answer are still there after the same time again.
-        end = time.monotonic() + 5
+        end = time.monotonic() + 4
         together(awake, lambda: time.monotonic() > end)
         assert all(client.closed is None for client in awake)
         assert stats(server)["counted"]["given_up"] == len(asleep)

@@ -1,11 +1,13 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flatlands.world import lanes
 
+#: Hypothesis takes long to make so many numbers.
 VALUES = st.lists(st.integers(0, 10**6), min_size=lanes.COUNT, max_size=lanes.COUNT)
 
 
+@settings(max_examples=40)
 @given(VALUES, VALUES, st.integers(0, 2**16))
 def test_lanes_are_all_computed_at_once(first, second, factor):
     result = lanes.pack(first) * factor + lanes.pack(second)
@@ -13,6 +15,7 @@ def test_lanes_are_all_computed_at_once(first, second, factor):
     assert [lanes.value(result, lane) for lane in range(lanes.COUNT)] == expected
 
 
+@settings(max_examples=40)
 @given(VALUES, VALUES, st.integers(-(10**6), 10**6), st.integers(0, 10**6))
 def test_flags_tell_how_lanes_compare_with_a_bound_even_negative_ones(first, second, bound, more):
     result = lanes.pack(first) - lanes.pack(second)

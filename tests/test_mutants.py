@@ -234,6 +234,7 @@ def finish(process: "subprocess.Popen[str]", code: int) -> str:
     return printed
 
 
+@pytest.mark.outside
 @pytest.mark.process
 def test_what_is_found_and_what_survives_is_told_and_the_tree_stays_as_it_is(tmp_path):
     folder, results = repository(tmp_path / "tree", TESTS), tmp_path / "results.json"

@@ -219,7 +219,7 @@ class Game(Engine):
 """
 
 
-def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
+def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path, monkeypatch):
     (tmp_path / "orchard.py").write_text(ORCHARD)
     options = ("--game", str(tmp_path / "orchard.py"), "--store", f"sqlite:///{tmp_path / 'db'}")
     with inside(*options, "--port", str(free_port()), SECRET_KEY="a secret") as server:
@@ -252,7 +252,8 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path):
         bot.leave()
         assert not list(bot.events()), "it has left for good"
         assert watcher.wait(lambda: bot.id not in seen)
-        # The bot's clock is set by its pings, whatever it showed before.
+        # The bot's clock is set by its pings, whatever it showed before: here each second.
+        monkeypatch.setattr("flatlands.bot.ACK_EVERY", 0.2)
         assert watcher.wait(lambda: watcher._trip < math.inf)
         drift, watcher._trip = watcher._offset, math.inf
         watcher._offset += 500

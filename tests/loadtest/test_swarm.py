@@ -378,6 +378,7 @@ def test_a_bot_that_is_sent_away_comes_back_as_itself_to_the_next_server(tmp_pat
     assert 0 < found["away"][0] and all("1012" in why for why in found["why"])
 
 
+@pytest.mark.outside
 def test_beside_a_process_that_takes_a_core_no_run_is_said_to_have_failed(monkeypatch):
     monkeypatch.setattr("flatlands.loadtest.swarm.run.WARM_UP", 1.0)
     result = truth.beside_a_busy_core("redis://,redis://", seconds=2.0)

@@ -266,12 +266,12 @@ def test_items_outlast_a_store_that_is_closed(opening):
 
 def test_only_the_caller_waits(store):
     turns = []
-    caller = gevent.spawn(lambda: [store.put("q", [item(str(n))]) for n in range(50)])
+    caller = gevent.spawn(lambda: [store.put("q", [item(str(n))]) for n in range(10)])
     while not caller.ready():
         turns.append(1)
         gevent.sleep(0)
     caller.get()
-    assert len(turns) > 50
+    assert len(turns) > 10
 
 
 #: Calls with arguments beyond the limits.

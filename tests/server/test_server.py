@@ -56,26 +56,27 @@ def test_writes_are_as_far_apart_as_the_operator_wants():
         until(lambda: 500 <= stats(server)["flush_interval_ms"] < 750)
 
 
-def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch, server):
+def test_a_client_that_only_watches_needs_no_hello_and_is_told_who_plays(monkeypatch):
     monkeypatch.setattr(app, "HELLO_WITHIN", 2000)
-    watcher = SocketClient(server.port)
-    watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
-    watcher.until(lambda: watcher.model.pictures)
-    people = watcher.model.totals[0]
-    player = SocketClient(server.port).hello("Wren")
-    together((watcher, player), lambda: watcher.model.totals[0] == people + 1)
-    square = player.model.players[player.model.id].square
-    together((watcher, player), lambda: square in watcher.model.dots)
-    # The watcher is still there when a client that says nothing has been closed.
-    silent = SocketClient(server.port)
-    together((watcher, player, silent), lambda: silent.closed is not None)
-    told = stats(server)
-    assert watcher.closed is None and told["maps"] == 1 and told["strangers"] >= 1
-    watcher.send(15, None, 0, 0, 0, 0)
-    assert watcher.until_closed() == (1013, "no hello came in time")
-    watcher.close(None)
-    together((player,), lambda: stats(server)["maps"] == 0)
-    player.close()
+    with inside() as server:
+        watcher = SocketClient(server.port)
+        watcher.send(15, 0, -(2**31), -(2**31), 2**31, 2**31)
+        watcher.until(lambda: watcher.model.pictures)
+        assert watcher.model.totals[0] == 0
+        player = SocketClient(server.port).hello("Wren")
+        together((watcher, player), lambda: watcher.model.totals[0] == 1)
+        square = player.model.players[player.model.id].square
+        together((watcher, player), lambda: square in watcher.model.dots)
+        # The watcher is still there when a client that says nothing has been closed.
+        silent = SocketClient(server.port)
+        together((watcher, player, silent), lambda: silent.closed is not None)
+        told = stats(server)
+        assert watcher.closed is None and told["maps"] == 1 and told["strangers"] >= 1
+        watcher.send(15, None, 0, 0, 0, 0)
+        assert watcher.until_closed() == (1013, "no hello came in time")
+        watcher.close(None)
+        together((player,), lambda: stats(server)["maps"] == 0)
+        player.close()
 
 
 def test_a_player_that_says_goodbye_is_gone_at_once_even_if_it_does_not_hang_up(join):

@@ -132,7 +132,6 @@ class Server:
             )
         self._admission = Admission(self.node, self._tokens, self.limits, capacity, self.migration)
         self._started = time.monotonic()
-        self._lag = 0.0
         self._draining = False
         #: Whether its players are passed on to other servers, and the file that says so.
         self._drained = False
@@ -338,7 +337,6 @@ class Server:
     def _watch(self) -> None:
         """Once a second, measure how late the loop is, and close connections without a hello."""
         for second in count(1):
-            before = time.monotonic()
             if second % 60 == 0:
                 for one in self.node.loop.times.values():
                     one.turn()
@@ -347,10 +345,9 @@ class Server:
             self._burden.look()
             self.node.peers.load = self._load()
             gevent.sleep(1)
-            self._lag = (time.monotonic() - before - 1) * 1000
-            self.stats["late_ms"] += max(round(self._lag), 0)
             logs.log_left_out()
             self.node.loop.beat()
+            self.stats["late_ms"] += self.node.loop.lag
             # What clients sent while this process stood still is read only later.
             now = self.node.loop.now() - self.node.loop.late()
             for session in list(self._greeting):
@@ -405,7 +402,7 @@ class Server:
             reasons.append("this server is stopping")
         elif self._drained:
             reasons.append(DRAINED)
-        if self._lag > LAG_LIMIT:
+        if self.node.loop.lag > LAG_LIMIT:
             reasons.append("the event loop is late")
         if self._admission.full:
             reasons.append("this node is full")
@@ -446,7 +443,7 @@ class Server:
             "store_waiting": self.node.keeper.waiting,
             "tiles": sum(layer.tiles for layer in self.node.play.layers),
             "flush_interval_ms": round(self.node.hub.interval, 1),
-            "lag_ms": round(self._lag, 1),
+            "lag_ms": self.node.loop.lag,
             # The age of a link that was never proven is infinite, which JSON cannot express.
             "broker_age_s": round(max((min(link.seconds, uptime) for link in links), default=0), 1),
             "uptime_s": round(uptime, 1),

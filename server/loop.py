@@ -20,6 +20,10 @@ log = logging.getLogger("flatlands")
 #: For FORGIVE_FOR ms afterwards clients are not blamed for what has piled up meanwhile.
 BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
 
+#: If a beat comes more than LATE ms late, what can wait is put off by PUT_OFF times as many ms, but
+#: by PUT_OFF_MOST at most.
+LATE, PUT_OFF, PUT_OFF_MOST = 50, 10, 5000
+
 _T = TypeVar("_T")
 
 
@@ -44,6 +48,8 @@ class Loop:
         self._loop = gevent.get_hub().loop
         self._ended = False
         self._beat: int | None = None
+        #: By how many ms the last beat was late.
+        self.lag = 0
         #: When timers of full seconds ring together: this many ms after each full second.
         self._phase = self.now() % 1000
         self._stood, self._forgiven = 0, 0
@@ -61,6 +67,7 @@ class Loop:
     def beat(self) -> None:
         """Note that the loop turns. From its first call on it must be called every BEAT ms."""
         now = self.now()
+        self.lag = 0 if self._beat is None else max(now - self._beat - BEAT, 0)
         stood = self._standing(now)
         if stood:
             assert self._beat is not None
@@ -89,6 +96,11 @@ class Loop:
         stood = 0 if self._beat is None else now - self._beat - BEAT
         return stood if stood > STALL else 0
 
+    def put_off(self) -> int:
+        """Return by how many ms to put off what can wait, such as hooks and the map: 0 unless the
+        loop is late. What players do then comes first."""
+        return min(PUT_OFF * self.lag, PUT_OFF_MOST) if self.lag > LATE else 0
+
     def seconds(self) -> float:
         """Return a clock's time in seconds, for measuring durations only."""
         return time.perf_counter()
@@ -112,10 +124,13 @@ class Loop:
         """Return a timer, not set yet, which calls `callback` when it goes off."""
         return Alarm(self, callback)
 
-    def every(self, ms: int, do: Callable[[], None], after: int | None = None) -> "Alarm":
+    def every(
+        self, ms: int, do: Callable[[], None], after: int | None = None, *, can_wait: bool = False
+    ) -> "Alarm":
         """Call `do` in `ms`, or in `after` ms if that is given, and then every `ms`, until the
-        timer that is returned is set to None. Timers of full seconds ring in the same turns, the
-        first time up to a second earlier, so that an idle server seldom wakes up."""
+        timer that is returned is set to None; less often while the loop is late, if it `can_wait`.
+        Timers of full seconds ring in the same turns, the first time up to a second earlier, so
+        that an idle server seldom wakes up."""
         together = 1000 if ms % 1000 == 0 else 1
 
         def plan(ms: int) -> None:
@@ -123,7 +138,7 @@ class Loop:
             timer.set(at - (at - self._phase) % together)
 
         def ring() -> None:
-            plan(ms)
+            plan(ms + self.put_off() if can_wait else ms)
             do()
 
         timer = self.alarm(ring)

@@ -175,7 +175,7 @@ class Play:
                     call = one_at_a_time(self._node.spawn, call)
                 if method.each:
                     call = partial(_with_each, self._node, call)
-                loop.every(round(seconds * 1000), call)
+                loop.every(round(seconds * 1000), call, can_wait=True)
 
     def _take_things(self, part: Part) -> None:
         """Take the kinds of things that a part declares. Raises ValueError."""

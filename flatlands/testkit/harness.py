@@ -55,6 +55,8 @@ class ManualLoop:
         self.measured = 0.0
         #: ms for which this node has just stood still, as `late` returns it.
         self.stood = 0
+        #: ms by which its last beat was late.
+        self.lag = 0
         #: When it turned last; its last turn before it stood still, and when that was over.
         self._turned: int | None = None
         self._slept: int | None = 0
@@ -123,6 +125,7 @@ class ManualLoop:
         """Do nothing: the harness receives instead."""
 
     every = Loop.every
+    put_off = Loop.put_off
     in_turns = Loop.in_turns
 
     def turn(self) -> bool:

@@ -171,7 +171,7 @@ class Views:
             self._totals = b""
             self._running = False
             return
-        self._showing.set(self._loop.now() + SHOW_EVERY)
+        self._showing.set(self._loop.now() + SHOW_EVERY + self._loop.put_off())
         self._seconds += 1
         for grain in self._layers:
             self._layer(grain, anew=True)

@@ -51,7 +51,7 @@ class Upkeep:
         self._items, self._queue = items, items.queue
         self._grid, self._replicas, self._loop = grid, replicas, loop
         self._plant = plant
-        self._growing = loop.every(GROW_EVERY, self._grow, 0)
+        self._growing = loop.every(GROW_EVERY, self._grow, 0, can_wait=True)
         for kind, queue in items.records.items():
             if kind.lasts is not None:
                 loop.every(SWEEP_EVERY, partial(self._sweep, queue))

@@ -110,7 +110,7 @@ class Steps:
         if at is None:
             self._due.drop(resident)
         else:
-            due = max(at, way.told + EVERY)
+            due = max(at, way.told + EVERY + self._loop.put_off())
             self._due.put(resident, due + -due % TOGETHER)
 
     def _tell(self, resident: Resident, _due: int) -> None:

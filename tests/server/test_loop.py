@@ -8,7 +8,7 @@ import gevent
 import pytest
 
 from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
+from flatlands.server.loop import PUT_OFF_MOST, Loop
 from tests.processes import PATIENCE
 
 
@@ -117,7 +117,7 @@ def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(
         clock[0] += 1.1
         assert loop.late() == 0
         loop.beat()
-    assert loop.slept() is None
+    assert loop.slept() is None and loop.lag == 100
     last = loop.now()
     clock[0] += 16
     # Before the next beat too: messages that are read first are not their senders' fault.
@@ -127,6 +127,13 @@ def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(
         clock[0] += 1
         assert loop.late() == 15_000 and loop.slept() == last
         loop.beat()
+    assert loop.lag == 0
     clock[0] += 1.1
     assert loop.late() == 0 and loop.slept() is None
     assert loop.stats["stalls"] == 1
+
+
+@pytest.mark.parametrize(("lag", "ms"), [(50, 0), (60, 600), (15_000, PUT_OFF_MOST)])
+def test_what_can_wait_is_put_off_while_the_loop_is_late(loop, lag, ms):
+    loop.lag = lag
+    assert loop.put_off() == ms

@@ -338,3 +338,36 @@ def test_a_method_for_each_player_is_called_at_that_players_node(monkeypatch):
         {"Ada": 4, "Cid": 4},
         {"Bob": 4, "Dan": 4},
     ]
+
+
+def test_hooks_come_less_often_while_the_node_is_late_and_moves_do_not():
+    class Busy(Runs):
+        def __init__(self, *made):
+            super().__init__(*made)
+            self.called = Counter()
+
+        @every(1)
+        def think(self):
+            self.called["every"] += 1
+
+        def on_step(self, me, tiles):
+            self.called["on_step"] += 1
+            self.called["tiles"] += len(tiles)
+
+    harness = Harness(play=Busy)
+    ada = harness.place("Ada", (0, 0))
+    called = {}
+    for lag in (0, 200):
+        harness.loop.lag = lag
+        harness.run(6000)
+        harness.game_of().called.clear()
+        ada.walk(1, 0)
+        harness.run(12_000)
+        ada.walk(0, 0)
+        harness.run(3000)
+        called[lag] = dict(harness.game_of().called)
+        assert ada.at()[0] == harness.node.residents.by_id[ada.id].track.x
+    assert called[0]["every"] == 15 and called[200]["every"] == 5
+    # Each tile is told of, in fewer calls. Twelve seconds may touch one tile more or less.
+    assert abs(called[200]["tiles"] - called[0]["tiles"]) <= 1 and called[0]["tiles"] > 50
+    assert called[200]["on_step"] < called[0]["on_step"] // 4

@@ -139,7 +139,7 @@ class Play:
             movement.touches = Touches(
                 node.loop,
                 node.grid,
-                node.hub,
+                node.outbox.present,
                 node.replicas.squares,
                 node.residents.by_id,
                 {n: round(self._things[n].reach * UNIT) for n in self._touch},

@@ -346,8 +346,8 @@ class Movement:
         self._replicas.let_go(last)
         if rect is not None:
             screen.hold(before, rect)
-            if self.touches is not None:
-                self.touches.look(resident)
+            if before is None and self.touches is not None:
+                self.touches.look(resident, self.certain(resident))
 
     def _follow(
         self, resident: Resident, track: Track, replaces: int = 0, leaps: bool = False
@@ -376,6 +376,8 @@ class Movement:
                 self.enter(resident)
                 if self.steps is not None:
                     self.steps.entered(resident, before)
+                if self.touches is not None:
+                    self.touches.look(resident, t)
                 self._loop.stats["crossings"] += 1
 
 

@@ -1,20 +1,19 @@
 """Notices when players of this node come near what lies there, for a game that wants to know.
 
-The moment is computed when a leg begins, and when the things in a square change, so nothing ever
-runs over all players. Players without a connection touch nothing. This module never decides what
-follows.
+The moment is computed when a leg begins, when a player comes into another square, and when
+something new lies near its way, so nothing ever runs over all players. Players without a connection
+touch nothing. This module never decides what follows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import ceil, sqrt
 from typing import Any, Final
 
 from flatlands.server.agenda import Agenda
 from flatlands.server.loop import Loop
 from flatlands.server.players.resident import Resident
-from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.square import HeardSquare
-from flatlands.world.grid import Grid, Square
+from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
 from flatlands.world.track import NEVER, UNIT, Track
 
@@ -38,16 +37,17 @@ TRY_AGAIN: Final = 1000
 class Touches:
     """Notices when players of this node come near what lies there, for a game that wants to know.
     `reaches` has from how many units each kind of thing is touched, and `on_touch` is called with a
-    resident, a square and the thing there; it returns whether the game was told. `squares` are
-    those that this node receives, and `residents` its players by their ids. `certain` returns the
-    node time in ms up to which a resident's walk is certain.
+    resident, a square and the thing there; it returns whether the game was told. `present` has the
+    ids of this node's players by their squares, and `residents` these players by their ids.
+    `squares` are those that this node receives. `certain` returns the node time in ms up to which a
+    resident's walk is certain.
     """
 
     def __init__(
         self,
         loop: Loop | Any,
         grid: Grid,
-        hub: Hub,
+        present: Mapping[Square, Collection[int]],
         squares: dict[Square, HeardSquare],
         residents: dict[int, Resident],
         reaches: Mapping[int, int],
@@ -56,7 +56,7 @@ class Touches:
     ) -> None:
         self._loop = loop
         self._span = grid.span
-        self._hub = hub
+        self._present = present
         self._squares = squares
         self._residents = residents
         self._reaches = dict(reaches)
@@ -78,11 +78,11 @@ class Touches:
             self._settle(resident, track.start)
         self._plan(resident, track, track.start)
 
-    def look(self, resident: Resident) -> None:
-        """Note that the things around a resident may have changed since it was last looked at."""
-        now = self._certain(resident)
-        self._settle(resident, now)
-        self._plan(resident, resident.track, now)
+    def look(self, resident: Resident, since: int) -> None:
+        """Note that from the time `since` on, other things may lie around a resident than when it
+        was last looked at."""
+        self._settle(resident, since)
+        self._plan(resident, resident.track, since)
 
     def made(self, resident: Resident, id: str, version: int) -> None:
         """Note that a resident itself has made this version of a thing. If it has touched the thing
@@ -165,29 +165,41 @@ class Touches:
 
     def changed(self, square: Square) -> None:
         """Note that other things lie in a square now, or that this node no longer receives it."""
-        now, span, most = self._loop.now(), self._span, self._most
-        heard = self._squares.get(square)
+        heard, span = self._squares.get(square), self._span
         there: list[_Near] = [
             (square, thing, square[0] * span + thing.x, square[1] * span + thing.y, reach)
             for thing in (() if heard is None else heard.things.lying())
             if (reach := self._reaches.get(thing.kind)) is not None
         ]
+        before = {thing.id: thing.version for _, thing, _, _, _ in self._there.get(square, ())}
         if there:
             self._there[square] = there
         else:
             self._there.pop(square, None)
-        left, top = square[0] * span - most, square[1] * span - most
-        right, bottom = left + span + 2 * most, top + span + 2 * most
-        for screen in self._hub.screens((square,)):
-            resident = self._residents.get(screen.player or 0)
+        # Whoever comes to something that is gone notices that then.
+        new = [near for near in there if before.get(near[1].id) != near[1].version]
+        if new:
+            self._come_to(new)
+
+    def _come_to(self, new: list[_Near]) -> None:
+        """Look again at the residents whose tracks may lead to something new. Others look when they
+        come into one of the squares around it."""
+        span = self._span
+        left = min([x - reach for _, _, x, _, reach in new])
+        right = max([x + reach for _, _, x, _, reach in new])
+        top = min([y - reach for _, _, _, y, reach in new])
+        bottom = max([y + reach for _, _, _, y, reach in new])
+        around = Rect(left // span, top // span, right // span, bottom // span)
+        for id in [id for square in around.squares() for id in self._present.get(square, ())]:
+            resident = self._residents.get(id)
             if resident is None:
                 continue
             track = resident.track
-            x, y = track.at(now)
-            far_x, far_y = track.x + track.dx, track.y + track.dy
-            beside = max(x, far_x) < left or min(x, far_x) > right
-            if not (beside or max(y, far_y) < top or min(y, far_y) > bottom):
-                self.look(resident)
+            x, y = track.x, track.y
+            far_x, far_y = x + track.dx, y + track.dy
+            beside = (x < left and far_x < left) or (x > right and far_x > right)
+            if not (beside or (y < top and far_y < top) or (y > bottom and far_y > bottom)):
+                self.look(resident, self._certain(resident))
 
     def drop(self, resident: Resident) -> None:
         """Forget a resident, which is not at this node any more."""

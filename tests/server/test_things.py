@@ -19,7 +19,7 @@ from flatlands.server.kept.reader import AGAIN
 from flatlands.server.kept.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.server.loop import Loop
 from flatlands.server.play import Play
-from flatlands.server.players.touches import NEVER, _comes_within
+from flatlands.server.players.touches import NEVER, Touches, _comes_within
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.world.track import SPEED, UNIT, Track
 from tests.server.harness import KEY, Broken, Clock, Harness, clock_stores
@@ -639,6 +639,53 @@ def test_things_of_a_square_that_comes_into_view_on_the_way_are_touched(orchard)
     harness.run(3000)
     touched = [thing.tile for _, who, thing in harness.game_of().touched if who == walker.id]
     assert touched == [(5, 0), (20, 0)]
+
+
+@pytest.mark.parametrize("late", [0, 1100])
+def test_a_thing_that_appears_ahead_beyond_a_border_is_touched_in_passing(orchard, late):
+    harness = orchard()
+    harness.game_of().takes = False
+    other = at(harness, "b", (17, 9))
+    walker = at(harness, "a", (8, 9))
+    walker.walk(1, 0)
+    harness.run(400)
+    other.send(35, "lay", ["ahead"])
+    harness.run(500)
+    # The loop may be late, so that the walker has passed the thing before it is seen to cross.
+    harness.clock.time += late
+    harness.run(2000)
+    [touched] = [one for one in harness.game_of().touched if one[1] == walker.id]
+    assert touched[2].tile == (17, 9)
+
+
+def test_only_who_may_come_to_a_new_thing_is_looked_at_and_nobody_for_one_that_is_gone(orchard):
+    harness, looked = orchard(), []
+    game, node = harness.game_of(), harness.node
+
+    def certain(resident):
+        looked.append(resident.id)
+        return node.movement.certain(resident)
+
+    node.movement.touches = Touches(
+        node.loop,
+        node.grid,
+        node.outbox.present,
+        node.replicas.squares,
+        node.residents.by_id,
+        {number: round(kind.reach * UNIT) for number, kind in enumerate(game.things)},
+        node.play._touched,
+        certain,
+    )
+    for name, tile in (("b", (9, 6)), ("c", (11, 8)), ("d", (13, 6)), ("e", (11, 4))):
+        at(harness, name, tile)
+    client = at(harness, "a", (11, 6))
+    looked.clear()
+    client.send(35, "lay", ["new"])
+    harness.run(1000)
+    [(_, _, egg)] = game.touched
+    assert egg.note == "new" and egg.id not in lying(client)
+    # When it begins to lie there, and when the moment of the touch has come.
+    assert looked == [client.id] * 2
 
 
 @pytest.mark.parametrize("what", ["intent", "view", "thing"])

@@ -26,12 +26,13 @@ from flatlands.server.kept.items import QUEUE
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
+from flatlands.server.things import middle_of
 from flatlands.server.websocket.frames import BINARY
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
 from flatlands.testkit.sessions import NoSocket, door
 from flatlands.world.batches import RECORD, Content
-from flatlands.world.grid import Grid
+from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT, Heading, leg
 
@@ -43,6 +44,9 @@ TURN = 4
 
 #: Seconds within which players take the gems of one turn.
 PATIENCE = 60
+
+#: Seconds for which a node is watched while nobody takes anything.
+REST = 1
 
 REPEATS = 5
 
@@ -143,18 +147,27 @@ class Bench:
         return (time.process_time() - before) / count * 1e6
 
     def takes(self, count: int) -> float:
-        """Return us of CPU for each gem that a player takes, in the store's thread too."""
+        """Return us of CPU for each gem that a player takes, in the store's thread too, without
+        what the node does meanwhile for players that stand still."""
         node, store, span = self.node, self.node.keeper.store, self.node.grid.span
         assert store is not None
         touches, kinds = node.movement.touches, node.replicas.things
         [kind] = [number for number, shown in kinds.items() if shown.make is Gem.row]
         assert touches is not None
         queue, items, gems = f"{QUEUE} flatlands {node.channels.ground}", [], []
+        stand, side = Counter[Square](), node.grid.side
+        for _, session in self.players:
+            resident = session.resident
+            assert resident is not None
+            # Each stands on a tile of its own, since of two beside a gem one would come too late.
+            (column, row), n = resident.square, stand[resident.square]
+            stand[resident.square] += 1
+            tile = column * side + n % side, row * side + n // side % side
+            node.movement.put(resident, middle_of(tile))
         for turn in range(count):
             _, session = self.players[turn % len(self.players)]
             resident = session.resident
             assert resident is not None
-            node.movement.stop(resident)
             self.number += 1
             square, (x, y) = resident.square, resident.track.at(self.loop.now())
             # Its cell has no gem of this number, so that it does not grow again.
@@ -168,7 +181,10 @@ class Bench:
         taken = self.stats["things_taken"]
         store.put(queue, items)
         gevent.sleep(0.2)
-        before = time.process_time()
+        idle, begun = -time.process_time(), time.monotonic()
+        gevent.sleep(REST)
+        idle = (idle + time.process_time()) / (time.monotonic() - begun)
+        before, begun = time.process_time(), time.monotonic()
         for start in range(0, count, TURN):
             for square, gem in gems[start : start + TURN]:
                 node.replicas.squares[square].things.change([gem], [], self.loop.now())
@@ -179,7 +195,7 @@ class Bench:
                 if time.monotonic() > until:
                     raise RuntimeError("players have not taken the gems that lie beside them")
                 gevent.sleep(0.001)
-        spent = time.process_time() - before
+        spent = time.process_time() - before - idle * (time.monotonic() - begun)
         # Some may have come beside a gem that has grown.
         return spent / (self.stats["things_taken"] - taken) * 1e6
 

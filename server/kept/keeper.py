@@ -6,10 +6,9 @@ asked.
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import gevent
-from gevent.event import AsyncResult
 from gevent.lock import BoundedSemaphore
 
 from flatlands.brokers.guard import LogLimit
@@ -93,42 +92,40 @@ class Keeper:
     ) -> None:
         """Call `question` with the store in a greenlet, where it may wait, and `answered` with its
         result. If the store fails, or too many questions wait, call `failed` instead."""
-        if self.store is None or self.waiting >= WAITING:
-            self._loop.stats["store_crowded"] += self.store is not None
+        store = self._begin()
+        if store is None:
             failed()
-            return
-        self.waiting += 1
-        self._spawn(self._ask, self.store, question, answered, failed)
+        else:
+            self._spawn(self._ask, store, question, answered, failed)
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
         """Call `question` with the store, and return what it returns. Only the calling greenlet
         waits. Raises Away, whatever the question raises, and RuntimeError where nobody may wait."""
-        if gevent.getcurrent() is gevent.get_hub():
+        asking = gevent.getcurrent()
+        if asking is gevent.get_hub():
             raise RuntimeError("nothing that the event loop calls may wait for the store")
-        if gevent.getcurrent() in self._asking:
+        if asking in self._asking:
             # Many of these would wait for each other for ever.
             raise RuntimeError("what is called within a step of the store may not wait for it")
-        answer: Any = AsyncResult()
-
-        def caught(store: Store) -> tuple[Any, Exception | None]:
-            asking = gevent.getcurrent()
+        with self._turns:
+            store = self._begin()
+            if store is None:
+                raise Away(AWAY)
             self._asking.add(asking)
             try:
-                return question(store), None
+                return self._answer(store, question)
             except StoreError:
-                raise
-            except Exception as error:
-                # It is the fault of whoever asks, not of the store.
-                return None, error
+                raise Away(AWAY) from None
             finally:
                 self._asking.discard(asking)
 
-        with self._turns:
-            self.ask(caught, answer.set, lambda: answer.set_exception(Away(AWAY)))
-            result, error = answer.get()
-        if error is not None:
-            raise error
-        return cast(_T, result)
+    def _begin(self) -> Store | None:
+        """Count a question, and return the store to ask; None if it may not be asked."""
+        if self.store is None or self.waiting >= WAITING:
+            self._loop.stats["store_crowded"] += self.store is not None
+            return None
+        self.waiting += 1
+        return self.store
 
     def _ask(
         self,
@@ -137,21 +134,29 @@ class Keeper:
         answered: Callable[[Any], None],
         failed: Callable[[], None],
     ) -> None:
-        asked = self._loop.seconds()
         try:
-            answer = question(store)
-        except StoreError as error:
-            self._failed(store, str(error))
+            answer = self._answer(store, question)
+        except StoreError:
             self._loop.guarded(failed)
         except Exception:
             self._loop.failed()
             self._loop.guarded(failed)
         else:
-            self._recovered(store)
             self._loop.guarded(answered, answer)
+
+    def _answer(self, store: Store, question: Callable[[Store], _T]) -> _T:
+        """Return the answer to a question that was counted, and note whether the store fails."""
+        asked = self._loop.seconds()
+        try:
+            answer = question(store)
+        except StoreError as error:
+            self._failed(store, str(error))
+            raise
         finally:
             self.waiting -= 1
             self._loop.took("store_call", int((self._loop.seconds() - asked) * 1e6))
+        self._recovered(store)
+        return answer
 
     def _failed(self, store: Store, trouble: str) -> None:
         if self.store is None:

@@ -95,18 +95,20 @@ class Upkeep:
         """Plant what is to be planted, let things lie whose time has come, and forget those whose
         time is over."""
         seeds: list[str] = []
+        lapsed: list[str] = []
         foreign: list[tuple[str, bytes]] = []
         for id, body, _tries in self._without_places(claimed):
             found = self._items.read_thing(id, body) if body else None
             if not body:
                 seeds.append(id)
             elif found is not None:
-                thing, waits = found
-                self._done(id, [thing] if waits else [], None if waits else thing)
+                self._due(*found)
             elif body == PLANTED:
-                self._done(id)
+                lapsed.append(id)
             else:
                 foreign.append((id, body))
+        if lapsed:
+            self._items.ask(lambda store: store.done(self._queue, lapsed), _nothing)
         if foreign:
             # Another version of the game has them.
             self._items.ask(
@@ -118,37 +120,43 @@ class Upkeep:
         if len(claimed) == CLAIMED:
             self._growing.set(self._loop.now())
 
+    def _due(self, thing: Thing, waits: bool) -> None:
+        """Let a thing lie that this node has claimed, if it `waits`, or else remove it; publish
+        that. If this node was slow, another one has done so, or a player has changed it."""
+        items = self._items
+
+        def question(store: Store) -> int:
+            done = store.done(self._queue, [thing.id], [items.item(thing)] if waits else [])
+            if done and not waits:
+                items.free(store, thing, items.pack(thing))
+            return done
+
+        def answered(done: int) -> None:
+            if done:
+                self._loop.stats["things_planted"] += waits
+                items.tell(*([thing], []) if waits else ([], [thing]))
+
+        items.ask(question, answered)
+
     def _plant_cell(self, id: str) -> None:
+        """Put what the game plants in a cell in place of its item, which this node has claimed;
+        publish that."""
         i, j = map(int, id.split(":"))
         planted = None if self._plant is None else self._plant((i, j))
         lasts = AFTER_FAILURE if planted is None else PLANTED_FOR
-        self._done(id, planted or [], also=[Item(id, lasts, "", PLANTED)])
-
-    def _done(
-        self,
-        id: str,
-        coming: Sequence[Thing] = (),
-        over: Thing | None = None,
-        also: Sequence[Item] = (),
-    ) -> None:
-        """Put things, and `also` items, in place of an item that this node has claimed, which may
-        be a thing that is `over`. Publish what then lies there, and what no longer does."""
-        items, ended = self._items, [] if over is None else [over]
-        squares = {name_of(items.square(thing)) for thing in (*coming, *ended) if not thing.after}
+        items, coming = self._items, planted or []
+        squares = {name_of(items.square(thing)) for thing in coming if not thing.after}
 
         def question(store: Store) -> set[tuple[str, bytes]]:
-            then = [*map(items.item, coming), *((self._queue, item) for item in also)]
-            # If this node was slow, another one has it, or a player has changed it.
-            if store.done(self._queue, [id], then) and over is not None:
-                items.free(store, over, items.pack(over))
-            # A lease may have ended meanwhile, or something with the same id already lies there.
+            then = [*map(items.item, coming), (self._queue, Item(id, lasts, "", PLANTED))]
+            store.done(self._queue, [id], then)
+            # Something with the same id may lie there already, and a lease may have ended.
             return {(item.id, item.body) for item in store.group(self._queue, *squares)}
 
         def answered(there: set[tuple[str, bytes]]) -> None:
             lie = [thing for thing in coming if (thing.id, items.pack(thing)) in there]
-            gone = [thing for thing in ended if (thing.id, items.pack(thing)) not in there]
             self._loop.stats["things_planted"] += len(lie)
-            items.tell(lie, gone)
+            items.tell(lie)
 
         items.ask(question, answered)
 

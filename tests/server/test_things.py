@@ -534,6 +534,20 @@ def test_things_that_are_too_many_for_one_message_are_told_in_several(orchard):
         assert len([thing for thing in lying(client).values() if thing[0] == 2]) == MOST
 
 
+def test_a_thing_whose_time_has_come_is_let_lie_and_told_without_another_look(orchard):
+    harness = orchard()
+    harness.game_of().takes = False
+    client = at(harness, "a", (20, 20))
+    store, looked, egg = harness.node.keeper.store, [], Egg((22, 20))
+    egg.after = 1000
+    harness.node.play.items.leave([egg])
+    group = store.group
+    store.group = lambda *squares: looked.append(squares) or group(*squares)
+    harness.run(3000)
+    assert [id for id in lying(client) if id.startswith("Egg")]
+    assert ORCHARD not in [queue for queue, *_ in looked]
+
+
 def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     harness = orchard(nodes=2)
     first, second = harness.hosts

@@ -228,7 +228,7 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path, monkeypa
         [apple] = bot.things()
         assert (apple.x, apple.y, apple.values) == (3.5, 0.5, {"colour": 5})
         bot.walk(1, 0)
-        assert bot.wait(lambda: bot.me.values["apples"] == 1 and not bot.things())
+        assert bot.wait(lambda: bot.me and bot.me.values["apples"] == 1 and not bot.things())
         seen = watcher.players
         assert watcher.wait(lambda: bot.id in seen and seen[bot.id].values == {"apples": 1})
         assert watcher.wait(lambda: watcher.cell("floor", 3, 0) == 4)

@@ -21,7 +21,7 @@ from flatlands.world.tiles import LAST, SUM, WRITE
 from flatlands.world.track import Tile, tile_at
 from tests.bare import Game
 from tests.server.harness import Harness, Host
-from tests.simulate.rule import Broken
+from tests.simulate.rule import Broken, is_unpublished, is_untold
 
 #: ms within which the written ground is the same everywhere, once nobody walks and
 #: nothing goes wrong: a node without a sign that something is missing asks once a minute.
@@ -179,7 +179,7 @@ class Ground:
         known: dict[Square, bytes] = {}
         for host in self._harness.hosts:
             for square, heard in host.node.replicas.squares.items():
-                if not heard.shown.ready:
+                if not heard.shown.ready or is_unpublished(self._harness, square):
                     continue
                 tiles = heard.layers.tiles.get(number)
                 values = nothing if tiles is None else bytes(tiles.values)
@@ -189,7 +189,9 @@ class Ground:
             if client.connection.open:
                 for square in known:
                     values = bytes(client.model.cells.get((*square, number), nothing))
-                    if client.model.holds(square) and values != known[square]:
+                    if not client.model.holds(square) or is_untold(client, square):
+                        continue
+                    if values != known[square]:
                         raise Broken(f"a screen has another layer {number} of {square}")
         return known
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.migration import SHOW_WITHIN
 from flatlands.server.squares.peers import GONE_AFTER
-from flatlands.testkit.harness import Client, alike, less_roughly
+from flatlands.testkit.harness import Client, Harness, alike, less_roughly
 from flatlands.world.grid import Square
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _check_client(world: "World", client: Client) -> None:
             continue
         if _is_kept(client, id) or _is_passed_on(world, id):
             continue
-        if _is_untold(client, client.model.players[id].square):
+        if is_untold(client, client.model.players[id].square):
             continue
         where = f"a screen of node {harness.hosts.index(client.host)}"
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
@@ -103,7 +103,7 @@ def _check_client(world: "World", client: Client) -> None:
     squares = client.host.node.replicas.squares
     truth = {id: real for id, real in truth.items() if squares[real[5]].shown.ready or id in belief}
     # What has just happened waits for the next flush.
-    untold = {square for square in squares if _is_untold(client, square)}
+    untold = {square for square in squares if is_untold(client, square)}
     truth = {
         id: real
         for id, real in truth.items()
@@ -118,12 +118,17 @@ def _check_client(world: "World", client: Client) -> None:
             raise Broken(f"player {_short(id)} is {real}, and a screen shows {known}")
 
 
-def _is_untold(client: Client, square: Square) -> bool:
+def is_untold(client: Client, square: Square) -> bool:
     """Return whether something that happened in a square still waits to be published by its node,
     or to be flushed to a client."""
     hub = client.host.node.hub
-    waits = square in hub._arrived or square in hub._crowds
-    return waits or any(square in host.node.outbox._batches for host in client.harness.hosts)
+    waits = square in hub._arrived or square in hub._told or square in hub._crowds
+    return waits or is_unpublished(client.harness, square)
+
+
+def is_unpublished(harness: Harness, square: Square) -> bool:
+    """Return whether something that happened in a square still waits to be published."""
+    return any(square in host.node.outbox._batches for host in harness.hosts)
 
 
 def _is_kept(client: Client, id: int) -> bool:

@@ -1,6 +1,6 @@
 # make play   the game at http://localhost:8000 (PORT=... for another port)
 # make swarm  twenty seconds of a thousand bots: what the server does, and whether it is right
-# make check  in under three minutes: lint, types, and the tests that run in one process
+# make check  in two minutes: lint, types, and the tests that run in one process
 # make test   all tests but those of the studies; sets up what they need
 # make test-studies  what repeats source documents and compares servers: loadtest/studies/;
 #             needs Go, Rust and GCC

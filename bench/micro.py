@@ -26,6 +26,7 @@ from flatlands.server.kept.items import QUEUE
 from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.node import Node
+from flatlands.server.play import Make
 from flatlands.server.things import middle_of
 from flatlands.server.websocket.frames import BINARY
 from flatlands.stores.base import NEVER, Item
@@ -66,9 +67,10 @@ PAYLOAD = bytes(70)
 
 
 class Bench:
-    """A node with a number of players, whose store is a file in a folder."""
+    """A node with a number of players, whose store is a file in a folder. It plays Flatlands, unless
+    `make` makes another game for it."""
 
-    def __init__(self, players: int, folder: str) -> None:
+    def __init__(self, players: int, folder: str, make: Make | None = None) -> None:
         self.stats: Counter[str] = Counter()
         self.loop = Loop(self.stats)
         self.broker = open_broker("memory://bench")
@@ -79,7 +81,7 @@ class Bench:
             loop=self.loop,
             spread=SQUARES,
             store=open_store(f"sqlite:///{folder}/store.db", "bench"),
-            game=Maker("flatlands", Options(walkers=0, deer=0), alone=True),
+            game=make or Maker("flatlands", Options(walkers=0, deer=0), alone=True),
         )
         self.listener = gevent.spawn(self.node.listen)
         speaks = door(self.node, self.stats, 10_000)

@@ -72,12 +72,15 @@ class Schedule:
 
 
 class Agenda(Schedule):
-    """A schedule that calls `do(key, due)` for each key at its time, the earliest first."""
+    """A schedule that calls `do(key, due)` for each key at its time, the earliest first. It does so
+    at multiples of `together` ms, since to wake up for each of many keys costs more than what is
+    done then."""
 
-    def __init__(self, loop: Loop, do: Callable[[Any, int], None]) -> None:
+    def __init__(self, loop: Loop, do: Callable[[Any, int], None], together: int = 1) -> None:
         super().__init__()
         self._loop = loop
         self._do = do
+        self._together = together
         self._alarm = loop.alarm(self._run)
         #: When the alarm goes off, or None. It may be too early: then nothing is due yet.
         self._wakes: int | None = None
@@ -85,7 +88,7 @@ class Agenda(Schedule):
     def put(self, key: Hashable, due: int) -> None:
         """Make a key due at the node time `due`, and not at the time that it had before, if any."""
         super().put(key, due)
-        if self._wakes is None or due < self._wakes:
+        if self._wakes is None or due <= self._wakes - self._together:
             self._wake(due)
 
     def _run(self) -> None:
@@ -97,5 +100,5 @@ class Agenda(Schedule):
             self._wake(self.next())
 
     def _wake(self, at: int | None) -> None:
-        self._wakes = at
-        self._alarm.set(at)
+        self._wakes = None if at is None else at + -at % self._together
+        self._alarm.set(self._wakes)

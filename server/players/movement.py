@@ -44,6 +44,9 @@ OVERSLEPT: Final = 0
 #: Within this many units of the origin, along each axis, home leads back to where the player was.
 AT_HOME: Final = 40 * UNIT
 
+#: What is due for residents is done at multiples of this many ms, as of its own time.
+TOGETHER: Final = 10
+
 
 class Movement:
     """How residents move: it obeys their intents, does what is due for them, and publishes the
@@ -68,7 +71,7 @@ class Movement:
         self._hub = hub
         self._outbox = outbox
         self._replicas = replicas
-        self._changes = Agenda(loop, self._change_due)
+        self._changes = Agenda(loop, self._change_due, TOGETHER)
         self._signs = Agenda(loop, self._look_for_signs)
         self._paces = Agenda(loop, lambda resident, _due: self.pace(resident, PACE, 0))
         #: What notices when players come to other tiles, if the game wants to know.

@@ -17,8 +17,7 @@ from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_betw
 EVERY: Final = 100
 
 
-#: Steps of many players are told of together, at multiples of this many ms. Waking up for each one
-#: costs more than what is done then.
+#: Steps of many players are told of together, at multiples of this many ms.
 TOGETHER: Final = 20
 
 
@@ -56,7 +55,7 @@ class Steps:
         self._on_step = on_step
         self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
-        self._due = Agenda(loop, self._tell)
+        self._due = Agenda(loop, self._tell, TOGETHER)
 
     def begin(self, resident: Resident) -> None:
         """Note that a resident is at this node from now on, unless it is known already."""
@@ -110,8 +109,7 @@ class Steps:
         if at is None:
             self._due.drop(resident)
         else:
-            due = max(at, way.told + EVERY + self._loop.put_off())
-            self._due.put(resident, due + -due % TOGETHER)
+            self._due.put(resident, max(at, way.told + EVERY + self._loop.put_off()))
 
     def _tell(self, resident: Resident, _due: int) -> None:
         way = self._ways[resident]

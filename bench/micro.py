@@ -67,8 +67,8 @@ PAYLOAD = bytes(70)
 
 
 class Bench:
-    """A node with a number of players, whose store is a file in a folder. It plays Flatlands, unless
-    `make` makes another game for it."""
+    """A node with a number of players, whose store is a file in a folder. It plays Flatlands,
+    unless `make` makes another game for it."""
 
     def __init__(self, players: int, folder: str, make: Make | None = None) -> None:
         self.stats: Counter[str] = Counter()

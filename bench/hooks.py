@@ -1,0 +1,76 @@
+"""`python -m bench.hooks`: what a node spends on calling a game's hooks, which here do nothing."""
+
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import gevent
+
+from bench.micro import REPEATS, Bench
+from flatlands import Game as Engine
+from flatlands import Me, Present, every, plain
+from flatlands.server import play
+from flatlands.world.grid import Square
+from flatlands.world.track import Tile
+
+#: Players, each of whom the hooks are called about once in each repeat.
+PLAYERS = 2000
+
+
+class Game(Engine):
+    """A game whose hooks do nothing."""
+
+    ground = plain()
+
+    def on_step(self, me: Me, tiles: list[Tile]) -> None:
+        """Do nothing: a hook that may not wait."""
+
+    def on_enter(self, me: Me, square: Square, before: Square) -> None:
+        """Do nothing: a hook that may wait."""
+
+    @every(3600, each=True)
+    def look(self, players: Present) -> None:
+        """Do nothing about all players."""
+
+
+def costs(bench: Bench) -> dict[str, float]:
+    """Return us of CPU for each call, and for each player that a call is about."""
+    node = bench.node
+    residents = list(node.residents.by_id.values())
+    hooks: dict[str, Callable[[], object]] = {
+        "on_step, which may not wait": lambda: [
+            node.play._step(resident, [(0, 0)]) for resident in residents
+        ],
+        "on_enter, which may wait": lambda: [
+            node.play._entered(resident, resident.square) for resident in residents
+        ],
+        "each=True, for each player": lambda: play._with_each(node, node.game.look),
+    }
+    found = {}
+    for name, call in hooks.items():
+        gevent.sleep(0.1)
+        before = time.process_time()
+        call()
+        gevent.sleep(0.05)
+        found[name] = (time.process_time() - before) / len(residents) * 1e6
+    return found
+
+
+def main() -> None:
+    """Print the medians of several repeats."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Bench(PLAYERS, folder, lambda node: Game(node, None, True))) as bench,
+    ):
+        gc.collect()
+        gc.freeze()
+        found = [costs(bench) for _ in range(REPEATS)]
+    for name in found[0]:
+        print(f"{name:32} {statistics.median(one[name] for one in found):6.1f} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -21,8 +21,10 @@ from flatlands.world.grid import Rect, Square
 #: screen, so the more there are, the fewer flushes.
 PACE: Final = ((400, 25), (2000, 75), (5000, 100))
 
-#: A flush that comes late puts off the next one by as many ms, LONGEST at most: the node has too
-#: much to do, and few large writes cost less than many small ones.
+#: A flush that comes late by more than TIMELY ms puts off the next one by as much as it is later
+#: than that, LONGEST ms at most: the node has too much to do, and few large writes cost less than
+#: many small ones.
+TIMELY: Final = 5
 LONGEST: Final = 250
 
 #: For one flush in this many it is measured how long ago its batches were begun.
@@ -325,7 +327,7 @@ class Hub:
         self._loop.took("flush", int(seconds * 1e6))
         for sent in begun:
             self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
-        self.interval = max(self.pace(self.screens_holding), self.least) + min(late, LONGEST)
+        self.interval = max(self.pace(self.screens_holding), self.least) + min(max(late - TIMELY, 0), LONGEST)
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.

@@ -5,7 +5,7 @@ import pytest
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.hub import LONGEST, SAMPLED, Hub, pace
+from flatlands.server.squares.hub import LONGEST, SAMPLED, TIMELY, Hub, pace
 from flatlands.world.grid import Rect
 from tests.server.harness import Clock, ManualLoop, split
 from tests.server.test_outbox import run
@@ -123,7 +123,7 @@ def test_the_first_flush_comes_at_once_and_others_at_a_pace(hub, loop, least, in
 def test_a_flush_that_comes_late_puts_off_the_next_one_only(hub, loop):
     [screen] = holders(hub, WEST)
     intervals = []
-    for late in (0, 40, 0, 2000, 0):
+    for late in (TIMELY, 45, 0, 2000, 0):
         deliver(hub, (0, 0), "text")
         loop.clock.time = max(loop.clock.time, hub.not_before) + late
         run(loop)

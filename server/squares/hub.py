@@ -327,7 +327,8 @@ class Hub:
         self._loop.took("flush", int(seconds * 1e6))
         for sent in begun:
             self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
-        self.interval = max(self.pace(self.screens_holding), self.least) + min(max(late - TIMELY, 0), LONGEST)
+        puts_off = min(max(late - TIMELY, 0), LONGEST)
+        self.interval = max(self.pace(self.screens_holding), self.least) + puts_off
         self.not_before = now + round(self.interval)
         if self._crowds:
             # The room for moves grows with time: a flush right now would have room for one only.

@@ -2,18 +2,15 @@
 
 import json
 import math
-import os
 from collections import Counter
 
 import gevent
 import msgpack
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flatlands.brokers.registry import open_broker
-from flatlands.loadtest.kit.processes import children
 from flatlands.loadtest.studies.connections.dialects import Talk
 from flatlands.loadtest.studies.growth import laws, nodes, sizes, study
 from flatlands.loadtest.studies.growth.others import Others
@@ -157,7 +154,7 @@ def test_a_real_node_believes_all_that_the_other_nodes_publish(monkeypatch):
 
 
 @pytest.mark.load
-def test_all_series_can_be_measured(sets, out):
+def test_all_series_can_be_measured(sets, out, left):
     # As many squares as a node has players, so each node hears all others, wherever they begin.
     sets(sizes, SECONDS=1.0, BOTS=20, SQUARES=2, WORKERS=(1, 2), SCENARIOS=("mill",), NODES=(1, 5))
     sets(sizes, REAL=(3,), PLAYERS=6, TOGETHER=6, MACHINES=2, CROWDS=(40,), CROWD_JOINS=1.0)
@@ -185,11 +182,7 @@ def test_all_series_can_be_measured(sets, out):
     assert by["nodes", 1]["received"] < by["nodes", 5]["received"] < 60
     assert 6 < by["real", 3]["received"] < 40 and 6 < by["real", 3]["made_received"] < 40
     assert by["crowd", 40]["told"] > 10 and by["crowd", 40]["bytes_each"] > 100
-    assert not [
-        child
-        for child in children(psutil.Process(os.getpid())).values()
-        if "flatlands.loadtest.studies.growth.others" in child or "redis-server" in " ".join(child)
-    ]
+    assert not left("flatlands.loadtest.studies.growth.others", "redis-server")
     assert (out.parent / "growth-workers.png").exists()
     page = (out.parent / "index.html").read_text()
     assert page.count("<svg") == 3 and "KB/s to each" in page

@@ -1,14 +1,12 @@
 """What a row takes in each store, and what a node has: what gives no figure, and a small run."""
 
 import json
-import os
 import re
 import tracemalloc
 
-import psutil
 import pytest
 
-from flatlands.loadtest.kit.processes import Trouble, children
+from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies import memory, rows
 from flatlands.server.node import Node
 
@@ -21,12 +19,6 @@ def test_a_node_that_does_not_do_what_it_is_told_gives_no_figure(monkeypatch):
     assert not tracemalloc.is_tracing()
 
 
-def servers():
-    """Return the command lines of the servers that this process has started and that still run."""
-    commands = children(psutil.Process(os.getpid())).values()
-    return [command for command in commands if "redis-server" in " ".join(command)]
-
-
 def test_missing_rows_give_no_figure(monkeypatch):
     lost = rows.Found(1000, "", 1.0, kept=9)
     monkeypatch.setattr(rows, "WAYS", {"a sieve": lambda _: lost})
@@ -35,7 +27,7 @@ def test_missing_rows_give_no_figure(monkeypatch):
 
 
 @pytest.mark.process
-def test_the_bytes_of_a_row_are_measured_for_every_way(tmp_path, capsys):
+def test_the_bytes_of_a_row_are_measured_for_every_way(tmp_path, capsys, left):
     out = tmp_path / "rows.json"
     assert rows.main(["--rows", "2000", "--json", str(out)]) == 0
     written = json.loads(out.read_text())
@@ -56,4 +48,4 @@ def test_the_bytes_of_a_row_are_measured_for_every_way(tmp_path, capsys):
     assert len(node) == 4
     for name, size in node.items():
         assert re.search(f"^{name} +{size:,}$", said, re.M)
-    assert not servers()
+    assert not left("redis-server")

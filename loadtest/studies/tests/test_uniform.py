@@ -7,7 +7,6 @@ import pytest
 
 from flatlands.loadtest.kit.processes import Trouble
 from flatlands.loadtest.studies import uniform
-from loadtest.studies.tests.test_rows import servers
 
 
 def test_a_figure_beyond_a_factor_of_three_of_the_others_is_marked():
@@ -38,7 +37,7 @@ def test_a_point_counts_the_calls_of_all_callers():
 
 
 @pytest.mark.process
-def test_the_latency_of_every_operation_is_measured(tmp_path, capsys, monkeypatch):
+def test_the_latency_of_every_operation_is_measured(tmp_path, capsys, monkeypatch, left):
     monkeypatch.setattr(uniform, "FILLED", 2000)
     out = tmp_path / "uniform.json"
     assert uniform.main(["--seconds", "0.02", "--json", str(out)]) == 0
@@ -51,4 +50,4 @@ def test_the_latency_of_every_operation_is_measured(tmp_path, capsys, monkeypatc
             assert one["calls"] > 0 and 0 < one["p50"] <= one["p99"] and len(one["beyond"]) == 3
     shown = capsys.readouterr().out
     assert "110,000 a second" in shown and "blog post of September 2010" in shown
-    assert not servers()
+    assert not left("redis-server")

@@ -21,8 +21,9 @@ log = logging.getLogger("flatlands")
 BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
 
 #: If a beat comes more than LATE ms late, what can wait is put off by PUT_OFF times as many ms, but
-#: by PUT_OFF_MOST at most.
-LATE, PUT_OFF, PUT_OFF_MOST = 50, 10, 5000
+#: by PUT_OFF_MOST at most; and what is repeated by no more than PUT_OFF_TIMES its interval, since a
+#: game may count on short intervals.
+LATE, PUT_OFF, PUT_OFF_MOST, PUT_OFF_TIMES = 50, 10, 5000, 4
 
 _T = TypeVar("_T")
 
@@ -138,7 +139,7 @@ class Loop:
             timer.set(at - (at - self._phase) % together)
 
         def ring() -> None:
-            plan(ms + self.put_off() if can_wait else ms)
+            plan(ms + min(self.put_off(), PUT_OFF_TIMES * ms) if can_wait else ms)
             do()
 
         timer = self.alarm(ring)

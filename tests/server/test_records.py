@@ -350,6 +350,10 @@ def test_hooks_come_less_often_while_the_node_is_late_and_moves_do_not():
         def think(self):
             self.called["every"] += 1
 
+        @every(0.1)
+        def tick(self):
+            self.called["tick"] += 1
+
         def on_step(self, me, tiles):
             self.called["on_step"] += 1
             self.called["tiles"] += len(tiles)
@@ -368,6 +372,7 @@ def test_hooks_come_less_often_while_the_node_is_late_and_moves_do_not():
         called[lag] = dict(harness.game_of().called)
         assert ada.at()[0] == harness.node.residents.by_id[ada.id].track.x
     assert called[0]["every"] == 15 and called[200]["every"] == 5
+    assert called[0]["tick"] == 150 and called[200]["tick"] == 30
     # Each tile is told of, in fewer calls. Twelve seconds may touch one tile more or less.
     assert abs(called[200]["tiles"] - called[0]["tiles"]) <= 1 and called[0]["tiles"] > 50
     assert called[200]["on_step"] < called[0]["on_step"] // 4

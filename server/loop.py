@@ -54,8 +54,8 @@ class Loop:
         #: When timers of full seconds ring together: this many ms after each full second.
         self._phase = self.now() % 1000
         self._stood, self._forgiven = 0, 0
-        #: The last beat before the loop last stood still.
-        self._slept = 0
+        #: The beats before and after the loop last stood still.
+        self._slept = 0, 0
 
     def now(self) -> int:
         """Return node time in ms."""
@@ -72,7 +72,8 @@ class Loop:
         stood = self._standing(now)
         if stood:
             assert self._beat is not None
-            self._stood, self._forgiven, self._slept = stood, now + FORGIVE_FOR, self._beat
+            self._stood, self._forgiven = stood, now + FORGIVE_FOR
+            self._slept = self._beat, now
             self.stats["stalls"] += 1
         self._beat = now
 
@@ -85,12 +86,13 @@ class Loop:
         now = self.now()
         return self._standing(now) or (self._stood if now < self._forgiven else 0)
 
-    def slept(self) -> int | None:
-        """Return the node time of the last beat before the loop stood still, while `late` returns
-        that it did; otherwise None."""
+    def slept(self) -> tuple[int, int] | None:
+        """Return the node times of the beats before and after the loop stood still, while `late`
+        returns that it did; otherwise None. The second is now if no beat has followed yet."""
         now = self.now()
         if self._standing(now):
-            return self._beat
+            assert self._beat is not None
+            return self._beat, now
         return self._slept if now < self._forgiven else None
 
     def _standing(self, now: int) -> int:

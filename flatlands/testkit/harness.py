@@ -57,11 +57,10 @@ class ManualLoop:
         self.stood = 0
         #: ms by which its last beat was late.
         self.lag = 0
-        #: When it turned last; its last turn before it stood still, and when that was over.
+        #: When it turned last; its turns before and after it stood still.
         self._turned: int | None = None
-        self._slept: int | None = 0
+        self._slept = 0, -FORGIVE_FOR
         self._phase = self.now() % 1000
-        self._woke = 0
         #: Seconds by which each call of `seconds` is later than the last one.
         self.cost = 0.0
         #: If it is set, it shuffles the callbacks of a turn.
@@ -89,11 +88,11 @@ class ManualLoop:
     def late(self) -> int:
         return self.stood
 
-    def slept(self) -> int | None:
+    def slept(self) -> tuple[int, int] | None:
         now = self.now()
         if self._turned is not None and now - self._turned > BEAT + STALL:
-            return self._turned
-        return self._slept if now < self._woke + FORGIVE_FOR else None
+            return self._turned, now
+        return self._slept if now < self._slept[1] + FORGIVE_FOR else None
 
     def seconds(self) -> float:
         self.measured += self.cost
@@ -132,8 +131,8 @@ class ManualLoop:
         """Call the callbacks that are due now; return False if there were none."""
         callbacks, self._soon = self._soon, []
         now = self.now()
-        if (slept := self.slept()) == self._turned is not None:
-            self._slept, self._woke = slept, now
+        if (slept := self.slept()) is not None:
+            self._slept = slept
         self._turned = now
         due = []
         while (at := self._soonest()) is not None and at <= now:

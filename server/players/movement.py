@@ -32,9 +32,9 @@ RENEW_BEFORE: Final = 1000
 ASK_AFTER: Final = 2000
 ANSWER_WITHIN: Final = 1000
 
-#: If this node stands still, a walk in a direction counts only until AWAITED_FOR ms after the
-#: loop's last beat: its client, which gets no answer, has halted it by then. What clients sent
-#: meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN ms.
+#: While this node stands still, a walk in a direction goes on for AWAITED_FOR ms after the loop's
+#: last beat, and no longer: its client, which gets no answer, has halted it by then. What clients
+#: sent meanwhile is obeyed as of when it was sent; it is read within READ_WITHIN ms.
 AWAITED_FOR: Final = BEAT + ASK_AFTER + ANSWER_WITHIN
 READ_WITHIN: Final = 250
 
@@ -93,10 +93,10 @@ class Movement:
         now = self._loop.now()
         oldest, until = now - INTENT_AGE, 0
         if t < oldest or resident.due == OVERSLEPT:
-            until = self._until()
-            if until:
+            slept = self._loop.slept()
+            if slept is not None:
                 # It may have waited to be read for as long as this node stood still.
-                oldest = until - AWAITED_FOR
+                oldest, until = slept[0], self._until()
                 if t > until:
                     self._leave_out(resident, until, now)
         t = min(max(t, resident.track.start, oldest), now)
@@ -224,10 +224,14 @@ class Movement:
     # What went on while this node stood still.
 
     def _until(self) -> int:
-        """Return when walks in a direction end if this node has just stood still; 0 if it has
-        not."""
+        """Return when walks in a direction ended if this node has just stood still for longer than
+        they may go on; 0 if it has not."""
         slept = self._loop.slept()
-        return 0 if slept is None else slept + AWAITED_FOR
+        if slept is None:
+            return 0
+        before, after = slept
+        until = before + AWAITED_FOR
+        return until if after > until else 0
 
     def certain(self, resident: Resident) -> int:
         """Return the time up to which a resident's walk is certain: now, unless this node stood

@@ -3,6 +3,7 @@
 import msgpack
 import pytest
 
+from flatlands.server.loop import BEAT, FORGIVE_FOR
 from flatlands.server.messages import protocol
 from flatlands.server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
@@ -448,6 +449,23 @@ def test_after_a_node_stood_still_players_that_walk_in_a_direction_do_not_jump(s
         most = min(slept, AWAITED_FOR)
         assert walked(3000 + most) <= walker.at()[0] - start <= walked(4000 + most)
         assert resident(walker).walks(harness.loop.now())
+    harness.run(1000)
+    assert other.at(walker) == walker.at()
+
+
+@pytest.mark.parametrize("slept", [1600, 2500, AWAITED_FOR - BEAT])
+def test_walks_that_go_on_after_a_node_stood_still_are_not_cut_later(slept):
+    harness, walker, other = two_nodes()
+    other.send(5, 99, 70)
+    start = walker.at()[0]
+    walker.walk(1, 0)
+    harness.run(1000)
+    walker.host.freeze()
+    harness.run(slept)
+    walker.host.thaw()
+    for walked_for in range(100, FORGIVE_FOR + 1000, 100):
+        harness.run(100)
+        assert walker.at()[0] - start == walked(1000 + slept + walked_for)
     harness.run(1000)
     assert other.at(walker) == walker.at()
 

@@ -90,16 +90,22 @@ class World:
             # latest when the mover was told.
             told = np.searchsorted(np.maximum.accumulate(life["timeline"][:, 1]), due)
             obeyed = np.append(life["told_at"], life["left"] or self.ended)[told]
-            columns.append((np.full(len(due), life["id"]), due, obeyed, x, y))
+            # Where the mover was told that it obeyed. That may be elsewhere if it was not told of
+            # an earlier move: a newer one had replaced it.
+            row = life["timeline"][np.minimum(told, len(life["timeline"]) - 1)].T
+            known = row[1] == due
+            began_x, began_y = np.where(known, row[4], x), np.where(known, row[5], y)
+            columns.append((np.full(len(due), life["id"]), due, obeyed, x, y, began_x, began_y))
         if not columns:
-            columns = [(np.empty(0, dtype=np.int64),) * 5]
-        ids_, due, obeyed, x, y = (np.concatenate(part) for part in zip(*columns, strict=True))
-        order = np.argsort(due, kind="stable")
-        self.id, self.due, self.obeyed = ids_[order], due[order], obeyed[order]
-        x, y = x[order], y[order]
+            columns = [(np.empty(0, dtype=np.int64),) * 7]
+        joined = [np.concatenate(part) for part in zip(*columns, strict=True)]
+        order = np.argsort(joined[1], kind="stable")
+        self.id, self.due, self.obeyed, x, y, began_x, began_y = (part[order] for part in joined)
         # The squares in which the move may have been published.
-        self.c0, self.c1 = (x - SLACK) // self.span, (x + SLACK) // self.span
-        self.r0, self.r1 = (y - SLACK) // self.span, (y + SLACK) // self.span
+        self.c0 = (np.minimum(x, began_x) - SLACK) // self.span
+        self.c1 = (np.maximum(x, began_x) + SLACK) // self.span
+        self.r0 = (np.minimum(y, began_y) - SLACK) // self.span
+        self.r1 = (np.maximum(y, began_y) + SLACK) // self.span
 
     def welcomed(self, id: int, at: int) -> int:
         """Return when the life that a player had at the time `at` began, or `at` if it had none. An

@@ -204,6 +204,27 @@ def test_events_of_a_late_server_on_a_track_that_led_farther_were_not_to_be_told
     assert (found.delivered, found.replaced, found.missing) == (3, 1 - missing, missing)
 
 
+@pytest.mark.parametrize(("counted", "missing"), [(1, 0), (0, 1)])
+def test_a_move_is_where_its_mover_was_told_that_it_began(counted, missing):
+    # The mover walks in square 1, 0. Its second move turns it round, and it leaves the square; its
+    # third one begins beyond the border, 1 ms after it was due. It was not told of the second move,
+    # since the third one replaced that, and so seems to have walked on until the third one.
+    edge, y = 2 * SPAN, SPAN // 2
+    mover = life(2, (1, 0), MOVES)
+    mover["timeline"] = np.array(
+        [
+            (1, 0, 1, 0, edge - 5 * TILE, y, 0, 0, 0, 0),
+            (2, MOVES[0], 1, 0, edge - 3 * TILE, y, -20 * TILE, 0, MOVES[0] // 1000, 4000),
+            (6, MOVES[2], 2, 0, edge + 2 * TILE, y, 0, 0, MOVES[2] // 1000 + 1, 0),
+        ]
+    )
+    mover["told_at"] = np.array([0, MOVES[0], MOVES[2] + 5000])
+    rows = [(MOVES[0], 1, 0, 1, 0), (MOVES[2] + 5000, 1, 0, 1, counted)]
+    news = [(MOVES[0], 2, MOVES[0], TRACK, 0, 2), (MOVES[2] + 5000, 2, 0, LEAVE, 1, 4)]
+    found = watch(news, mover=mover, rows=rows, believed=[])
+    assert (found.delivered, found.replaced, found.missing) == (1, 1 - missing, missing)
+
+
 @pytest.mark.parametrize(
     ("events", "counted", "missing"), [(2, 1, 0), (3, 1, 1), (3, 2, 0), (2, 0, 1)]
 )

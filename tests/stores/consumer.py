@@ -1,7 +1,9 @@
 """A process that claims items and reports: `python -m tests.stores.consumer URL WORLD [STOP]`.
 
 It prints "claimed ID TRIES" for each item that it has, works for a moment, and prints "done ID" for
-each that was still its own. It ends when the queue is empty; after STOP items it stands still.
+each that was still its own, or "lost ID" if its lease was over before. It ends when the queue is
+empty, or with an error if it loses an item whose lease is not over; after STOP items it stands
+still.
 """
 
 import sys
@@ -22,6 +24,7 @@ def consume(url: str, world: str, stop: str = "0") -> None:
     done = 0
     store = open_store(url, world)
     while store.count("jobs"):
+        claimed = time.monotonic()
         some = store.claim("jobs", MOST, LEASE)
         print("".join(f"claimed {one.id} {one.tries}\n" for one in some), end="", flush=True)
         time.sleep(WORK)
@@ -31,6 +34,10 @@ def consume(url: str, world: str, stop: str = "0") -> None:
                 done += 1
                 if done == int(stop):
                     time.sleep(600)
+            elif time.monotonic() - claimed > LEASE / 1000:
+                print(f"lost {one.id}", flush=True)
+            else:
+                sys.exit(f"{one.id} was lost before its lease was over")
     store.close()
 
 

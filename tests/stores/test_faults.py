@@ -501,10 +501,11 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
         ]
         try:
             # While it works: what it has printed by then is what it held.
-            lines = [consumers[0].stdout.readline() for _ in range(55)]
+            killed = [consumers[0].stdout.readline() for _ in range(55)]
             consumers[0].send_signal(signal.SIGKILL)
             # Not by communicate, which forgets what readline has read ahead.
-            lines += consumers[0].stdout.readlines()
+            killed += consumers[0].stdout.readlines()
+            lines = list(killed)
             for consumer in consumers[1:]:
                 lines += consumer.communicate(timeout=2 * PATIENCE)[0].splitlines(keepends=True)
                 assert consumer.returncode == 0
@@ -516,10 +517,16 @@ def test_items_of_a_killed_process_are_done_by_others_and_no_others_twice(kind, 
         assert store.count("jobs") == 0
         assert store.put("jobs", [Item("0000", 0, "", b"")]) == 1
         store.close()
-    claimed = Counter(line.split()[1] for line in lines if line.startswith("claimed "))
-    done = Counter(line.split()[1] for line in lines if line.startswith("done "))
+    claimed, done, lost = (_items(word, lines) for word in ("claimed", "done", "lost"))
     assert len(claimed) == JOBS
-    # The killed one may have just finished: done, but not yet said so.
+    # The killed one may have just finished an item: done, but not yet said so.
     assert max(done.values()) == 1 and len(done) >= JOBS - 1
-    again = {id for id, times in claimed.items() if times > 1}
-    assert 1 <= len(again) <= 50 and max(claimed.values()) == 2
+    held = _items("claimed", killed) - _items("done", killed)
+    again = claimed - Counter(dict.fromkeys(claimed, 1))
+    # Others have what it held; and on a busy machine, what was worked on for longer than a lease.
+    assert again <= held + lost and 1 <= len(held) <= len(held & again) + 1
+
+
+def _items(word, lines):
+    """Return how many lines say this word of each item."""
+    return Counter(line.split()[1] for line in lines if line.startswith(f"{word} "))

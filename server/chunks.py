@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from flatlands.brokers.base import short_hash
 from flatlands.brokers.guard import LogLimit
 from flatlands.world.recent import Recent
-from flatlands.world.terrain import GRASS, LIMIT, ROCK
+from flatlands.world.terrain import LIMIT
 
 log = logging.getLogger("flatlands")
 
@@ -94,9 +94,9 @@ class Chunks:
             return False
         return True
 
-    def kind(self, x: int, y: int) -> int:
-        """Return the kind of a tile, as in terrain.py: rock bars."""
-        return ROCK if self.blocked(x, y) else GRASS
+    def high(self, _x: int, _y: int) -> bool:
+        """Return whether a tile may have no way down: see terrain.py."""
+        return False
 
     def _bars(self, place: tuple[int, int]) -> bytes:
         return self._made(place).translate(_BARS)

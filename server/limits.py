@@ -9,6 +9,7 @@ import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
@@ -52,7 +53,7 @@ JOINS: Final = Rate("joins", 2, 240)
 #: that joins and drops, again and again, does not keep out the others of its address.
 TURN_WITHIN: Final = 5000
 
-#: The most addresses for which the answer of `Limits.key` is remembered.
+#: The most addresses of which is remembered what they are, and what they count as.
 KEYS_MOST: Final = 4096
 
 #: The least burst of an address, however few connections it may have.
@@ -137,6 +138,7 @@ class Proxies:
         return address is not None and any(address in network for network in self._networks)
 
 
+@lru_cache(KEYS_MOST)
 def _read(text: str) -> IPv4Address | IPv6Address | None:
     """Return the address in a text, without its port and zone, or None if there is none."""
     text = text.strip()

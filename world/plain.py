@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from flatlands.world.terrain import GRASS
-
 
 class Plain:
     """A plain: ground on which everybody can walk everywhere, and which looks the same everywhere.
@@ -24,6 +22,6 @@ class Plain:
         """Return whether no tile is blocked in the box with these opposite corners."""
         return True
 
-    def kind(self, _x: int, _y: int) -> int:
-        """Return the kind of a tile, as in terrain.py."""
-        return GRASS
+    def high(self, _x: int, _y: int) -> bool:
+        """Return whether a tile may have no way down: see terrain.py."""
+        return False

@@ -195,6 +195,11 @@ class Terrain:
         """Return the kind (DEEP .. PLATEAU) of the tile in column `x`, row `y`."""
         return self.tile(x, y)[0]
 
+    def high(self, x: int, y: int) -> bool:
+        """Return whether the tile is free, and high: a ramp or a plateau."""
+        # Most ground is low, and its height alone says so.
+        return self._height(x, y) >= ROCK_FROM and self.kind(x, y) in HIGH
+
     def blocked(self, x: int, y: int) -> bool:
         """Return whether nobody can stand on the tile."""
         column, row = x // CHUNK, y // CHUNK

@@ -133,17 +133,17 @@ class ClientScreen:
         if self._write(frame(protocol.link(linked))):
             self._link_told = linked
 
-    def renew_token(self, seq: int | None = None) -> None:
+    def renew_token(self, seq: int | None = None, first: bytes = b"") -> None:
         """Send a token with the player's incarnation, its present place and the values that it
         keeps, unless the last token had the same. It has this `seq`, or else the player's present
-        one."""
+        one. `first` are frames that are sent before it, in one write."""
         resident = self.playing
         place, kept = resident.track.at(self.node.loop.now()), self.node.residents.kept(resident)
         reached = resident.seq if seq is None else seq
         of = incarnation(reached), place, kept
         if self._token_of != of:
             token = self.tokens.make(resident.id, reached, place, kept)
-            if self._write(frame(protocol.token(token))):
+            if self._write(first + frame(protocol.token(token))):
                 self._token_of = of
 
     def hold(self, before: Rect | None, rect: Rect) -> None:

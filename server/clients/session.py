@@ -309,10 +309,10 @@ class Session(ClientScreen):
             node.terrain.function,
             node.play.kinds,
         )
-        self._write(frame(protocol.welcome(welcome)))
+        # Its last token is that of another connection, so there is a new one.
+        self.renew_token(first=frame(protocol.welcome(welcome)))
         if not node.peers.whole:
             self.tell_link()
-        self.renew_token()
         node.residents.attach(resident, self, view)
         if node.play.greets and not goes_on:
             node.play.joined(resident, back)

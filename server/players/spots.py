@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from flatlands.world.grid import Grid, Square
-from flatlands.world.terrain import HIGH, PLAZA_WITHIN, Terrain
+from flatlands.world.terrain import PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT, Goal, leg
 
 #: The distances in tiles from a friend at which a guest begins: the two do not overlap, and see
@@ -94,8 +94,7 @@ class Spots:
         """
         for _ in range(TRIES):
             place = x + random.randint(0, width), y + random.randint(0, height)
-            kind = self.terrain.kind(place[0] // UNIT, place[1] // UNIT)
-            if self._is_free(place) and kind not in HIGH:
+            if self._is_free(place) and not self.terrain.high(place[0] // UNIT, place[1] // UNIT):
                 return place
         return None
 

@@ -8,7 +8,7 @@ import pytest
 from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
 from flatlands.testkit.ground import Ground
 from flatlands.world.grid import Grid
-from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, WATER, Terrain
+from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT
 
 GRID, TERRAIN = Grid(16), Terrain(2013)
@@ -40,8 +40,8 @@ def test_newcomers_are_spread_evenly_over_squares_on_free_ground(spread):
 @pytest.mark.interpreted
 def test_newcomers_for_whom_no_square_of_a_spread_is_free_begin_on_the_plaza():
     class Sea(Terrain):
-        def kind(self, column, row):
-            return WATER if column > 1000 else super().kind(column, row)
+        def blocked(self, column, row):
+            return column > 1000 or super().blocked(column, row)
 
     x, y = Spots(GRID, Sea(2013), 1, 8000).newcomer()
     assert x * x + y * y <= (PLAZA_WITHIN * UNIT) ** 2

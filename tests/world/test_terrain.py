@@ -55,6 +55,14 @@ def test_every_kind_of_ground_is_found_near_the_origin():
     raise AssertionError(f"only {kinds} are found")
 
 
+def test_ramps_and_plateaus_are_high():
+    land = Terrain(2013)
+    tiles = list(product(range(-200, 200, 3), repeat=2))
+    high = [tile for tile in tiles if land.high(*tile)]
+    assert high == [tile for tile in tiles if land.kind(*tile) in (RAMP, PLATEAU)]
+    assert {land.kind(*tile) for tile in high} == {RAMP, PLATEAU}
+
+
 @pytest.mark.parametrize("seed", [2013, 0, 1, 99, 2**32 - 1])
 def test_the_plaza_is_free_and_round(seed):
     land = Terrain(seed)

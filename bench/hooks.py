@@ -12,7 +12,7 @@ import gevent
 from bench.micro import REPEATS, Bench
 from flatlands import Game as Engine
 from flatlands import Me, Present, every, plain
-from flatlands.server import play
+from flatlands.server.game import play
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile
 

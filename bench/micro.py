@@ -21,14 +21,14 @@ from flatlands.brokers.sealed import Sealed
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.options import Options
 from flatlands.loadtest.kit import signals
-from flatlands.server.games import Maker
-from flatlands.server.kept.items import QUEUE
-from flatlands.server.loop import Loop
+from flatlands.server.game.games import Maker
+from flatlands.server.game.play import Make
 from flatlands.server.messages import protocol
+from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
-from flatlands.server.play import Make
-from flatlands.server.things import middle_of
-from flatlands.server.websocket.frames import BINARY
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.storage.items import QUEUE
+from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
 from flatlands.testkit.sessions import NoSocket, door

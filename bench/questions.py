@@ -32,8 +32,8 @@ with packages("swarm"):
     from flatlands.games.flatlands.notes import DAY, Note, note
     from flatlands.games.flatlands.search import Search
     from flatlands.loadtest.kit.terminal import Terminal
-    from flatlands.server.kept.items import QUEUE
     from flatlands.server.players.names import folded
+    from flatlands.server.storage.items import QUEUE
     from flatlands.stores.base import BATCH_LIMIT, Item, Store
 
 CAIRNS, NOTES, SPREAD = 20_000, 50_000, 10_000

@@ -12,28 +12,28 @@ __version__ = "0.5.0"
 TYPE_CHECKING = False  # as in typing, which is not loaded for it
 if TYPE_CHECKING:
     from flatlands.bot import Bot as Bot
-    from flatlands.server.actions import action as action
-    from flatlands.server.actions import flag as flag
-    from flatlands.server.actions import number as number
-    from flatlands.server.actions import text as text
-    from flatlands.server.cells import Cells as Cells
-    from flatlands.server.chunks import chunks as chunks
-    from flatlands.server.game import Game as Game
-    from flatlands.server.game import Part as Part
-    from flatlands.server.game import Present as Present
-    from flatlands.server.game import every as every
-    from flatlands.server.game import plain as plain
-    from flatlands.server.game import terrain as terrain
-    from flatlands.server.hooks import Gone as Gone
-    from flatlands.server.kept.keeper import Away as Away
-    from flatlands.server.kept.records import Records as Records
-    from flatlands.server.me import Guest as Guest
-    from flatlands.server.me import Me as Me
+    from flatlands.server.game.actions import action as action
+    from flatlands.server.game.actions import flag as flag
+    from flatlands.server.game.actions import number as number
+    from flatlands.server.game.actions import text as text
+    from flatlands.server.game.cells import Cells as Cells
+    from flatlands.server.game.chunks import chunks as chunks
+    from flatlands.server.game.game import Game as Game
+    from flatlands.server.game.game import Part as Part
+    from flatlands.server.game.game import Present as Present
+    from flatlands.server.game.game import every as every
+    from flatlands.server.game.game import plain as plain
+    from flatlands.server.game.game import terrain as terrain
+    from flatlands.server.game.hooks import Gone as Gone
+    from flatlands.server.game.me import Guest as Guest
+    from flatlands.server.game.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.query.tables import select as select
-    from flatlands.server.things import Event as Event
-    from flatlands.server.things import Record as Record
-    from flatlands.server.things import Thing as Thing
+    from flatlands.server.storage.keeper import Away as Away
+    from flatlands.server.storage.records import Records as Records
+    from flatlands.server.storage.things import Event as Event
+    from flatlands.server.storage.things import Record as Record
+    from flatlands.server.storage.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
     raise ImportError(
@@ -43,22 +43,22 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 
 #: What games import, and where it is.
 _PUBLIC = {
-    "Away": "flatlands.server.kept.keeper",
+    "Away": "flatlands.server.storage.keeper",
     "Bot": "flatlands.bot",
-    "Cells": "flatlands.server.cells",
-    "Event": "flatlands.server.things",
-    "Gone": "flatlands.server.hooks",
-    "Guest": "flatlands.server.me",
-    "Me": "flatlands.server.me",
-    "Record": "flatlands.server.things",
-    "Records": "flatlands.server.kept.records",
+    "Cells": "flatlands.server.game.cells",
+    "Event": "flatlands.server.storage.things",
+    "Gone": "flatlands.server.game.hooks",
+    "Guest": "flatlands.server.game.me",
+    "Me": "flatlands.server.game.me",
+    "Record": "flatlands.server.storage.things",
+    "Records": "flatlands.server.storage.records",
     "Refused": "flatlands.server.messages.protocol",
-    "Thing": "flatlands.server.things",
+    "Thing": "flatlands.server.storage.things",
     "select": "flatlands.server.query.tables",
-    **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.actions"),
-    "chunks": "flatlands.server.chunks",
+    **dict.fromkeys(("action", "flag", "number", "text"), "flatlands.server.game.actions"),
+    "chunks": "flatlands.server.game.chunks",
     **dict.fromkeys(
-        ("Game", "Part", "Present", "every", "plain", "terrain"), "flatlands.server.game"
+        ("Game", "Part", "Present", "every", "plain", "terrain"), "flatlands.server.game.game"
     ),
 }
 

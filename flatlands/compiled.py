@@ -47,8 +47,8 @@ MODULES = (
     "flatlands.world.things",
     "flatlands.world.tiles",
     "flatlands.world.track",
-    "flatlands.server.agenda",
-    "flatlands.server.limits",
+    "flatlands.server.runtime.agenda",
+    "flatlands.server.runtime.limits",
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",
     "flatlands.server.messages.channels",
@@ -69,8 +69,8 @@ MODULES = (
     "flatlands.server.squares.replicas",
     "flatlands.server.squares.square",
     "flatlands.server.squares.sync",
-    "flatlands.server.websocket.connection",
-    "flatlands.server.websocket.frames",
+    "flatlands.server.net.connection",
+    "flatlands.server.net.frames",
 )
 
 

@@ -1,4 +1,4 @@
 """The games that come with Flatlands: each is a package here, with the name that `--game` takes.
 
-Nothing outside imports them by name: server/games.py loads the one that is played.
+Nothing outside imports them by name: server/game/games.py loads the one that is played.
 """

@@ -29,17 +29,18 @@ from flatlands import compiled, output
 compiled.use()
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server import games, logs
 from flatlands.server import settings as options
-from flatlands.server.garbage import keep_collecting
+from flatlands.server.game import games
+from flatlands.server.runtime import logs
+from flatlands.server.runtime.garbage import keep_collecting
 from flatlands.stores.base import Store, StoreError
 from flatlands.stores.registry import open_store
 from flatlands.stores.sqlite import FILE
 
 if TYPE_CHECKING:
     from flatlands.server.app import Server
-    from flatlands.server.supervisor import Supervisor
-    from flatlands.server.worker import Worker
+    from flatlands.server.workers.supervisor import Supervisor
+    from flatlands.server.workers.worker import Worker
 
 log = logging.getLogger("flatlands")
 
@@ -145,7 +146,7 @@ def _announce(settings: options.Settings, port: int) -> None:
 
 
 def _supervisor(settings: options.Settings, stopping: Event) -> "Supervisor":
-    from flatlands.server.supervisor import Supervisor
+    from flatlands.server.workers.supervisor import Supervisor
 
     store = _store(settings)
     if store is not None:
@@ -179,7 +180,7 @@ def _store(settings: options.Settings) -> Store | None:
 def _look_beside(settings: options.Settings, file: Path) -> None:
     """Raise StoreError if the game would begin anew in a file of its own, while what it has kept is
     in the file beside that was once the store of all games."""
-    from flatlands.server.kept.lease import QUEUE
+    from flatlands.server.storage.lease import QUEUE
 
     own, shared = games.store_file(settings.game), file.with_name(games.store_file(games.DEFAULT))
     if file.name != own or file.exists() or not shared.exists():
@@ -200,7 +201,7 @@ def _look_beside(settings: options.Settings, file: Path) -> None:
 
 
 def _worker(server: "Server", stopping: Event, answers: int) -> "Worker":
-    from flatlands.server.worker import Worker
+    from flatlands.server.workers.worker import Worker
 
     return Worker(server, stopping, answers)
 

@@ -15,34 +15,36 @@ from gevent import socket
 
 from flatlands import __version__, compiled
 from flatlands.brokers.base import Broker
-from flatlands.server import faults, logs
-from flatlands.server.burden import Burden
-from flatlands.server.chunks import Chunks
 from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import STUCK_AFTER, Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.game import kept_as
-from flatlands.server.games import Maker
-from flatlands.server.histogram import told
-from flatlands.server.limits import Limits
-from flatlands.server.loop import Loop, in_turns
+from flatlands.server.cluster import districts
+from flatlands.server.game import faults
+from flatlands.server.game.chunks import Chunks
+from flatlands.server.game.game import kept_as
+from flatlands.server.game.games import Maker
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM, Refused
-from flatlands.server.migration import Migration
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.hosts import Hosts, is_local
+from flatlands.server.net.listener import WebSocketServer
+from flatlands.server.net.socket_passing import Passage
 from flatlands.server.node import Node
-from flatlands.server.port import listen
+from flatlands.server.runtime import logs
+from flatlands.server.runtime.histogram import told
+from flatlands.server.runtime.limits import Limits
+from flatlands.server.runtime.loop import Loop, in_turns
+from flatlands.server.runtime.port import listen
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from flatlands.server.squares.peers import Load
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.pages import make_pages
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.hosts import Hosts, is_local
-from flatlands.server.websocket.listener import WebSocketServer
-from flatlands.server.websocket.socket_passing import Passage
+from flatlands.server.workers.burden import Burden
+from flatlands.server.workers.migration import Migration
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid
 
@@ -188,6 +190,15 @@ class Server:
         )
         if self.settings.listen_fd is None:
             self.open()
+
+    @property
+    def loop(self) -> Loop:
+        """The event loop."""
+        return self.node.loop
+
+    def load(self) -> districts.Load | None:
+        """Return how busy this server is if it is one of several workers that gather players."""
+        return None if self.migration is None else self.migration.load()
 
     def open(self) -> None:
         """Let newcomers in, unless the server was shut: a worker may get that order first.

@@ -16,17 +16,15 @@ from flatlands.brokers.base import Broker, BrokerClosed, Message, Reset
 from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
-from flatlands.server.cells import Layer
-from flatlands.server.game import Game, kept_as
-from flatlands.server.kept.keeper import Keeper
-from flatlands.server.kept.reader import Reader
-from flatlands.server.kept.strangers import Strangers
-from flatlands.server.loop import Loop
-from flatlands.server.me import told
+from flatlands.server.cluster.router import Router
+from flatlands.server.cluster.strangers import Strangers
+from flatlands.server.game.cells import Layer
+from flatlands.server.game.game import Game, kept_as
+from flatlands.server.game.me import told
+from flatlands.server.game.play import Make, Play
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
-from flatlands.server.play import Make, Play
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.names import Names
@@ -34,12 +32,14 @@ from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
 from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.router import Router
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.square import HeardSquare
+from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.reader import Reader
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain

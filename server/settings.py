@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED
 from flatlands.brokers.registry import members_of
-from flatlands.server import commit, games
-from flatlands.server.limits import PER_ADDRESS, Proxies
+from flatlands.server.game import games
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.texts import is_address
-from flatlands.server.websocket.hosts import is_origin
+from flatlands.server.net.hosts import is_origin
+from flatlands.server.runtime import commit
+from flatlands.server.runtime.limits import PER_ADDRESS, Proxies
 from flatlands.stores.registry import BACKENDS, REDIS_STORE
 from flatlands.world.grid import SIDE, SIDES
 

@@ -19,8 +19,9 @@ import gevent
 from gevent.event import Event
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server import logs, settings
+from flatlands.server import settings
 from flatlands.server.app import Server
+from flatlands.server.runtime import logs
 from flatlands.server.web import pages
 from flatlands.server.web.joined import join_modules
 from flatlands.stores.registry import open_store

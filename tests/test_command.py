@@ -7,7 +7,7 @@ import pytest
 
 from flatlands import author, needs
 from flatlands.__main__ import COMMANDS, TEMPLATE, main
-from flatlands.server import games
+from flatlands.server.game import games
 
 ENDED = subprocess.CompletedProcess([], 0)
 

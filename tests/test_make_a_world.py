@@ -5,7 +5,7 @@ import re
 import pytest
 
 from flatlands.__main__ import COMMANDS, main
-from flatlands.server import games
+from flatlands.server.game import games
 from flatlands.server.web.joined import join_modules
 from flatlands.testkit import World
 from flatlands.testkit.simulate import plan, search

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from flatlands.server.limits import PER_ADDRESS, REQUESTS
+from flatlands.server.runtime.limits import PER_ADDRESS, REQUESTS
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.pages import PAGES, STATIC, laid_over, make_pages
 from tests.brokers.redis_servers import certify

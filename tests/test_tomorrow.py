@@ -12,7 +12,7 @@ from flatlands.loadtest.swarm.connection import SHAKING
 from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.visitor import Visitor
 from flatlands.model import Model
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 from tests.loadtest.test_generator import PLAN
 from tests.server.test_protocol_page import table
 from tests.test_wire import Client

@@ -15,12 +15,12 @@ from typing import Any
 from flatlands import wire
 from flatlands.bot import Player as Seen
 from flatlands.bot import Playing, Thing
-from flatlands.server import games
-from flatlands.server.actions import Action
-from flatlands.server.cells import Layer
-from flatlands.server.kept.items import OF, QUEUE
-from flatlands.server.kept.rows import TILE
-from flatlands.server.things import middle_of
+from flatlands.server.game import games
+from flatlands.server.game.actions import Action
+from flatlands.server.game.cells import Layer
+from flatlands.server.storage.items import OF, QUEUE
+from flatlands.server.storage.rows import TILE
+from flatlands.server.storage.things import middle_of
 from flatlands.stores.base import Score, Store
 from flatlands.testkit.harness import (
     Client,

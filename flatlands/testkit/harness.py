@@ -22,11 +22,11 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.limits import Limits
-from flatlands.server.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.messages.channels import WORLD
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
+from flatlands.server.runtime.limits import Limits
+from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import Load
 from flatlands.stores.base import Item, Score, Store, StoreError
@@ -179,7 +179,7 @@ class ManualAlarm:
 
 
 class FakeConnection:
-    """A server.websocket.connection.Connection without a socket: a client's model gets everything.
+    """A server.net.connection.Connection without a socket: a client's model gets everything.
 
     While it is `stuck`, the first write becomes a remainder, and later ones are refused. While it
     is `dead`, nothing that the client sends arrives, not even pongs.

@@ -9,8 +9,8 @@ from flatlands.server.clients.admission import Admission
 from flatlands.server.clients.handlers import KINDS
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.tokens import Tokens
-from flatlands.server.limits import Limits
 from flatlands.server.node import Node
+from flatlands.server.runtime.limits import Limits
 
 
 class NoSocket:

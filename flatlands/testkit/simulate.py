@@ -18,7 +18,7 @@ from runpy import run_path
 from typing import Any, NamedTuple
 
 from flatlands.bot import bots_of
-from flatlands.server import games
+from flatlands.server.game import games
 from flatlands.server.messages.table import Field
 from flatlands.testkit import SECOND, Player, World
 from flatlands.testkit.search import QUIET, Deed, Search, parser

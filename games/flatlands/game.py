@@ -14,8 +14,8 @@ from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.search import Search
 from flatlands.games.flatlands.today import Today
-from flatlands.server import game
-from flatlands.server.game import Walked
+from flatlands.server.game import game
+from flatlands.server.game.game import Walked
 from flatlands.server.node import Node
 
 
@@ -27,7 +27,7 @@ def _found() -> list[type[Part]]:
 
 
 class Game(game.Game):
-    """See server/game.py."""
+    """See server/game/game.py."""
 
     page = "page"
     parts = (Emotes, *_found(), Search)

@@ -15,7 +15,7 @@ from flatlands import Away, Me, Part, action, select, text
 from flatlands.games.flatlands.finds import QUEUE
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.tables import TABLES
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.players.names import folded
 from flatlands.world.track import UNIT
 

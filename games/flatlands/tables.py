@@ -12,10 +12,10 @@ from flatlands.games.flatlands.finds import QUEUE as FINDERS
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.notes import LASTS, Note
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.kept.boards import NAMES, board_name, read_entry
-from flatlands.server.kept.items import QUEUE, RECORDS
 from flatlands.server.query.tables import Row, Source, Table, items, place
-from flatlands.server.things import Record
+from flatlands.server.storage.boards import NAMES, board_name, read_entry
+from flatlands.server.storage.items import QUEUE, RECORDS
+from flatlands.server.storage.things import Record
 from flatlands.stores.base import BATCH_LIMIT, Item
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import UNIT

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgpack
 
-from flatlands.server.game import Walked
+from flatlands.server.game.game import Walked
 from flatlands.server.node import Node
 from flatlands.stores.base import NEVER, Item, Store
 

@@ -23,10 +23,10 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.studies.study import Column, Measure, Point, Study
 from flatlands.server.atlas.counts import PATIENCE
-from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
+from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
-from flatlands.server.websocket.frames import BINARY
+from flatlands.server.runtime.loop import Loop
 from flatlands.testkit.sessions import NoSocket, door
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain

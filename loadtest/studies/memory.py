@@ -21,12 +21,12 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit import signals
 from flatlands.loadtest.kit.processes import Trouble, raise_descriptor_limit
 from flatlands.server.clients.session import Session
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol, protocol
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.frames import BINARY
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.frames import BINARY
+from flatlands.server.runtime.loop import Loop
 from flatlands.testkit.sessions import door
 from flatlands.world.batches import Content
 from flatlands.world.events import ENTER, EnterEvent

@@ -13,7 +13,7 @@ from flatlands.server.atlas.layers import Layer
 from flatlands.server.messages import protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import GRAIN_MOST
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 from flatlands.world.grid import Rect
 
 #: ms between two messages to a client, and between two looks at whether a first picture is ready.

@@ -11,10 +11,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from flatlands.server.agenda import Agenda
 from flatlands.server.clients.tokens import Claim, Tokens
-from flatlands.server.limits import JOINS, RETURNS, Limits
-from flatlands.server.me import Guest
+from flatlands.server.game.me import Guest
 from flatlands.server.messages.protocol import FULL, Refused
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
@@ -24,6 +22,8 @@ from flatlands.server.players.resident import Resident, State, ms_left, next_inc
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
 from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.limits import JOINS, RETURNS, Limits
 from flatlands.world.grid import Square, Viewport
 from flatlands.world.track import SPEED, UNIT
 

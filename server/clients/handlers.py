@@ -8,13 +8,13 @@ import re
 from typing import Final
 
 from flatlands.server.clients.session import OBEY, Handler, Kinds, Session
-from flatlands.server.kept.boards import owner_of
-from flatlands.server.limits import SAYINGS, SAYINGS_EACH
-from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Field
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, TEXT_LIMIT, clean
+from flatlands.server.runtime.limits import SAYINGS, SAYINGS_EACH
+from flatlands.server.runtime.logs import log_line
+from flatlands.server.storage.boards import owner_of
 
 #: The characters of a key.
 _KEY: Final = re.compile("[A-Za-z0-9_-]*")

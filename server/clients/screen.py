@@ -11,10 +11,10 @@ from typing import Any, Final
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.frames import frame
 from flatlands.server.node import Node
 from flatlands.server.players.resident import Resident, incarnation
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.frames import frame
 from flatlands.world.grid import Rect, Square
 
 #: A client that has not acknowledged a flush for this many ms is late by a second or more: it lags.

@@ -11,18 +11,18 @@ from flatlands.server.clients.admission import Admission, Begin, Hello
 from flatlands.server.clients.screen import ClientScreen
 from flatlands.server.clients.tokens import Tokens
 from flatlands.server.clients.traveller import Traveller
-from flatlands.server.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
-from flatlands.server.logs import log_line
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.messages.table import Row
 from flatlands.server.messages.texts import BAD_NAME, NAME_LIMIT, clean
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
 from flatlands.server.node import Node
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.movement import INTENT_AGE
 from flatlands.server.players.resident import Resident, next_incarnation
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.frames import ABNORMAL, NORMAL, PROTOCOL_ERROR, TEXT, TOO_BIG, frame
+from flatlands.server.runtime.limits import SEATS, SPECTATORS, SPECTATORS_EACH, Limits, Rate, Rates
+from flatlands.server.runtime.logs import log_line
 from flatlands.world.grid import Rect, Viewport, viewport
 from flatlands.world.track import DIAGONAL, SPEED, UNIT, Goal, Heading, Intent
 
@@ -375,7 +375,7 @@ class Session(ClientScreen):
             self.limits.let_go(SPECTATORS, self.address)
             self.opened = self.node.loop.now()
 
-    # From one worker of a machine to another (server/migration.py).
+    # From one worker of a machine to another (server/workers/migration.py).
 
     @property
     def greeting(self) -> Sequence[tuple[int, Sequence[Any]]] | None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from flatlands.brokers.base import Broker
-from flatlands.server.loop import Loop
+from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Square
 
 #: The version of the messages between nodes; it grows with GROUND of world/terrain.py too, so that

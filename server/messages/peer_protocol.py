@@ -499,7 +499,7 @@ takeover = _says(TAKEOVER)
 handover = _says(HANDOVER)
 
 #: The plan by which machines share the world, from the `term`th node that has made it: a line with
-#: the plans of its two sides, as in server/districts.py, or one address.
+#: the plans of its two sides, as in server/cluster/districts.py, or one address.
 plan = _says(PLAN)
 
 #: A player came back to a node and plays there; and its last seq.

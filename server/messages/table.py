@@ -28,7 +28,7 @@ class Field:
     `low` and `high` bound a number, the characters of a text, the items of an array, or the number
     of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up
     to that many characters may stand in place of a number. `kept`: a player still has it when it
-    comes back with a token (server/me.py).
+    comes back with a token (server/game/me.py).
     """
 
     name: str

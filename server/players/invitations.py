@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import NEAR, Place, Spots
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.track import UNIT

@@ -7,13 +7,13 @@ decides who plays.
 
 from typing import Final
 
-from flatlands.server.agenda import Agenda
-from flatlands.server.loop import BEAT, Loop
 from flatlands.server.players import recording
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import BEAT, Loop
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas

@@ -10,14 +10,14 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from flatlands.server.agenda import Agenda
-from flatlands.server.limits import Rate, Rates
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
 from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.limits import Rate, Rates
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Grid
 

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 import msgpack
 
-from flatlands.server.kept.keeper import Keeper
-from flatlands.server.logs import log_line
-from flatlands.server.loop import Loop
 from flatlands.server.messages.protocol import FULL, POLICY, Refused, error
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
+from flatlands.server.runtime.logs import log_line
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.storage.keeper import Keeper
 from flatlands.stores.base import Item, Store
 
 #: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a

@@ -98,7 +98,7 @@ class Resident(Player):
         self.asked: int | None = None
         #: Whether its client has ever let it walk or speak.
         self.acted = state.acted
-        #: For whom it earns points, as in kept/boards.py; "" if its client has sent no key.
+        #: For whom it earns points, as in storage/boards.py; "" if its client has sent no key.
         self.owner = state.owner
         #: Where it was when it asked for home, in units, until it goes back.
         self.left: tuple[int, int] | None = state.left

@@ -10,13 +10,13 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.messages.table import Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.events import Event

@@ -7,9 +7,9 @@ This module never moves a player.
 from collections.abc import Callable
 from typing import Any, Final
 
-from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
 from flatlands.server.players.resident import Resident
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
 

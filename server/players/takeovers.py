@@ -11,7 +11,6 @@ This module never moves a player. docs/nodes.md gives the rules.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.players.recording import aged
@@ -24,6 +23,7 @@ from flatlands.server.players.resident import (
 )
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, Goal, Heading, Intent, Track

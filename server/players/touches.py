@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from math import ceil, sqrt
 from typing import Any, Final
 
-from flatlands.server.agenda import Agenda
-from flatlands.server.loop import Loop
 from flatlands.server.players.resident import Resident
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.square import HeardSquare
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing

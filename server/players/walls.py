@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from flatlands.server.loop import Loop
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.square import HeardSquare
 from flatlands.world.grid import Grid, Square

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gevent import get_hub
 
-from flatlands.server.games import part
+from flatlands.server.game.games import part
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, STARTING
 from flatlands.server.query.watcher import Watcher
 from flatlands.stores.base import Item, Store
@@ -22,7 +22,7 @@ from flatlands.world.grid import Grid, Square
 from flatlands.world.track import UNIT
 
 if TYPE_CHECKING:
-    from flatlands.server.game import Part
+    from flatlands.server.game.game import Part
 
 Row = tuple[Any, ...]
 

@@ -15,11 +15,11 @@ import gevent
 from flatlands.brokers.base import Broker, BrokerClosed, LinkAge, Message, Reset
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.dots import SQUARES
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import nodes_channel
 from flatlands.server.messages.peer_protocol import BATCH, HEARTBEAT, Malformed
 from flatlands.server.node import Node
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import BROKEN_AFTER, HEARTBEAT_EVERY, STALLED
 from flatlands.world.batches import Content
 from flatlands.world.events import Event, GoneEvent, LeaveEvent, Player

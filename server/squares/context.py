@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.layers import Ground
 from flatlands.server.squares.outbox import Outbox

@@ -10,10 +10,10 @@ has its own queue. The hub never looks inside a batch.
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
-from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Refused, Tail
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
+from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Rect, Square
 
 #: The ms from the begin of a flush to the next one, by the screens that hold squares: those between

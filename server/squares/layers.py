@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from flatlands.server.loop import Loop
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import CHANGED
+from flatlands.server.net.frames import frame
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.peers import Peers
-from flatlands.server.websocket.frames import frame
 from flatlands.world.batches import WRITES
 from flatlands.world.grid import Square
 from flatlands.world.tiles import AHEAD, WRITE, Tiles, between, fit

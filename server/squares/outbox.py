@@ -18,10 +18,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import Tail
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.hub import Hub
 from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
 from flatlands.world.events import Entry, Event, Player

@@ -13,10 +13,10 @@ from math import ceil, inf
 from typing import Any, NamedTuple
 
 from flatlands.brokers.guard import LogLimit
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
+from flatlands.server.runtime.agenda import Agenda
 
 log = logging.getLogger("flatlands")
 
@@ -212,7 +212,7 @@ class Peers:
         self.linked = True
         #: Whether players of this node see those of all others, as far as it knows.
         self.whole = True
-        #: Whether some node is known to live but is not heard (kept/strangers.py).
+        #: Whether some node is known to live but is not heard (cluster/strangers.py).
         self.apart = False
         #: When something last came back (or this object was made), and when something first did.
         self._echoed = loop.now()

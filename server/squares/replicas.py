@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from flatlands.brokers.base import Reset
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.squares.context import Context, Rest
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub

@@ -13,6 +13,7 @@ from typing import Any, Final
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.messages.protocol import OTHERS_FROM, Tail
+from flatlands.server.net.frames import frame
 from flatlands.server.squares.context import Context
 from flatlands.server.squares.crowds import Crowd
 from flatlands.server.squares.hub import Hub
@@ -20,7 +21,6 @@ from flatlands.server.squares.layers import Layers
 from flatlands.server.squares.outbox import OwnBatch
 from flatlands.server.squares.peers import GONE_AFTER, OTHER_STORE
 from flatlands.server.squares.sync import DEAF_AFTER, FULL_STATE_EVERY, Sync
-from flatlands.server.websocket.frames import frame
 from flatlands.world.batches import SLOT_RESTS, Content
 from flatlands.world.events import EnterEvent
 from flatlands.world.grid import Square

@@ -19,11 +19,10 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, abort, jsonify, make_response, request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from flatlands.server import logs
-from flatlands.server.kept.keeper import Away
-from flatlands.server.logs import log_line
+from flatlands.server.game.play import Play
 from flatlands.server.messages.texts import NAME_LIMIT, TEXT_LIMIT, clean
-from flatlands.server.play import Play
+from flatlands.server.net.hosts import is_local
+from flatlands.server.net.pace import TURN, Turn
 from flatlands.server.players.orders import (
     BAR,
     BY_OWNER,
@@ -35,8 +34,9 @@ from flatlands.server.players.orders import (
     Orders,
     network,
 )
-from flatlands.server.websocket.hosts import is_local
-from flatlands.server.websocket.pace import TURN, Turn
+from flatlands.server.runtime import logs
+from flatlands.server.runtime.logs import log_line
+from flatlands.server.storage.keeper import Away
 from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")

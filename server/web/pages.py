@@ -16,9 +16,9 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, jsonify
 
-from flatlands.server.chunks import Failed
+from flatlands.server.game.chunks import Failed
+from flatlands.server.net.hosts import origin_of
 from flatlands.server.web.joined import join_modules
-from flatlands.server.websocket.hosts import origin_of
 
 STATIC = Path(__file__).resolve().parent.parent.parent / "static"
 
@@ -270,7 +270,7 @@ def make_pages(
     """Return the WSGI application for all paths except /ws.
 
     `health` returns what /healthz shows as JSON. `operators` are the pages of server/web/admin.py.
-    `page` is the folder of the game's own page, and `ground` a Chunks (server/chunks.py) whose
+    `page` is the folder of the game's own page, and `ground` a Chunks (server/game/chunks.py) whose
     pieces browsers ask for, or None. `faults` are shown to the game's author, each as what has
     failed and where; None: the page is for players. `forgets` and `machines` are as in Files.
     """

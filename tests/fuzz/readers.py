@@ -6,7 +6,7 @@ from typing import Any
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.protocol import MESSAGE_LIMIT, Refused
 from flatlands.server.messages.table import Row
-from flatlands.server.websocket.frames import FrameReader
+from flatlands.server.net.frames import FrameReader
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.server.client_frames import client_close, client_frame

@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from flatlands.server import play as played
+from flatlands.server.game import play as played
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.table import NUMBER, Field, Row
+from flatlands.server.net import frames
 from flatlands.server.players import movement
 from flatlands.server.squares import context
-from flatlands.server.websocket import frames
 from flatlands.testkit.ground import Ground
 from flatlands.world.events import ENTER
 from flatlands.world.track import leg, stand

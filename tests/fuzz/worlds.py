@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
 from flatlands.games.quiet.game import Game as Quiet
-from flatlands.server.actions import action
-from flatlands.server.actions import number as number_from
-from flatlands.server.actions import text as text_from
-from flatlands.server.cells import Cells
-from flatlands.server.me import Guest, Me
+from flatlands.server.game.actions import action
+from flatlands.server.game.actions import number as number_from
+from flatlands.server.game.actions import text as text_from
+from flatlands.server.game.cells import Cells
+from flatlands.server.game.me import Guest, Me
 from flatlands.server.messages import protocol, texts
 from flatlands.server.messages.peer_protocol import EVENTS
 from flatlands.server.messages.protocol import (

@@ -17,7 +17,7 @@ import gevent  # isort: skip
 import msgpack  # isort: skip
 
 from flatlands.server.messages import protocol  # isort: skip
-from flatlands.server.websocket.frames import frame  # isort: skip
+from flatlands.server.net.frames import frame  # isort: skip
 from flatlands.server.clients.session import Session  # isort: skip
 from flatlands.world.batches import RECORD  # isort: skip
 from flatlands.world.sketches import join  # isort: skip

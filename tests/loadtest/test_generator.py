@@ -16,7 +16,7 @@ from flatlands.loadtest.swarm.generator import Generator
 from flatlands.loadtest.swarm.plan import Plan
 from flatlands.loadtest.swarm.reader import Flush
 from flatlands.model import Known
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 
 PLAN = Plan(
     address=("127.0.0.1", 1),

@@ -11,7 +11,7 @@ from flatlands import wire
 from flatlands.loadtest.swarm.dues import Dues, room
 from flatlands.loadtest.swarm.reader import Flush, Reader
 from flatlands.loadtest.swarm.views import View
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 
 
 def record(slot=1, seq=1, ack=0, x=0, y=0, dx=0, dy=0, age=0):

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from gevent import subprocess
 
-from flatlands.server.websocket import connection as module
-from flatlands.server.websocket import frames
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.listener import WebSocketServer
+from flatlands.server.net import connection as module
+from flatlands.server.net import frames
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.listener import WebSocketServer
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE.parents[1] / ".autobahn"

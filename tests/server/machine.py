@@ -7,15 +7,15 @@ to the other worker, or lost on the way.
 import itertools
 from typing import Any
 
-from flatlands.server.burden import Burden
-from flatlands.server.districts import Plan, pack_plan, slot_name
-from flatlands.server.migration import HEARD_WITHIN, Migration
-from flatlands.server.websocket.frames import parse_close
+from flatlands.server.cluster.districts import Plan, pack_plan, slot_name
+from flatlands.server.net.frames import parse_close
+from flatlands.server.workers.burden import Burden
+from flatlands.server.workers.migration import HEARD_WITHIN, Migration
 from tests.server.harness import Client, FakeConnection, Harness, Host
 
 
 class FakePassage:
-    """Stands for a server.websocket.socket_passing.Passage."""
+    """Stands for a server.net.socket_passing.Passage."""
 
     def __init__(self, machine: "Machine", host: Host) -> None:
         self._machine, self.host = machine, host

@@ -5,16 +5,16 @@ import pytest
 from gevent.event import Event as Door
 
 from flatlands.brokers.base import Message
-from flatlands.server.actions import action, flag, number, text
-from flatlands.server.cells import Cells
-from flatlands.server.game import Game, Part
-from flatlands.server.hooks import WAITING, Gone, Hook, Lines
-from flatlands.server.limits import Rate
-from flatlands.server.me import Me
+from flatlands.server.game.actions import action, flag, number, text
+from flatlands.server.game.cells import Cells
+from flatlands.server.game.game import Game, Part
+from flatlands.server.game.hooks import WAITING, Gone, Hook, Lines
+from flatlands.server.game.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.players.orders import BY_OWNER, MARK, MUTE
-from flatlands.server.things import Event
+from flatlands.server.runtime.limits import Rate
+from flatlands.server.storage.things import Event
 from flatlands.world.track import UNIT
 from tests.server.harness import Harness, events
 from tests.server.servers import until
@@ -414,7 +414,7 @@ def test_an_error_of_another_line_is_logged_beside_one_that_comes_again(street, 
 
 
 def test_an_event_is_told_to_all_who_see_the_square_at_a_limited_rate(street, monkeypatch):
-    monkeypatch.setattr("flatlands.server.me.HAPPENINGS_EACH", Rate("happenings", 1, 10))
+    monkeypatch.setattr("flatlands.server.game.me.HAPPENINGS_EACH", Rate("happenings", 1, 10))
     harness, client = street
     other = harness.place("Bo", (0, 0))
     client.connection.address = "192.0.2.7"

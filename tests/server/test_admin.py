@@ -9,8 +9,8 @@ import pytest
 
 from flatlands import __version__
 from flatlands.server import app
-from flatlands.server.kept.boards import owner_of
 from flatlands.server.players.orders import MARK
+from flatlands.server.storage.boards import owner_of
 from tests.inside import inside
 from tests.processes import PATIENCE, serving
 from tests.server.servers import ask, stats, until

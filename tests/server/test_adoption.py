@@ -2,10 +2,10 @@
 
 import pytest
 
-from flatlands.server.cells import Cells
-from flatlands.server.game import Game
-from flatlands.server.kept.rows import TILE
+from flatlands.server.game.cells import Cells
+from flatlands.server.game.game import Game
 from flatlands.server.squares.layers import LOOK_AFTER
+from flatlands.server.storage.rows import TILE
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
 from tests.server.harness import Clock, Harness, clock_stores

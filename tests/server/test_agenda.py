@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.server.agenda import SLACK, Agenda, Schedule
+from flatlands.server.runtime.agenda import SLACK, Agenda, Schedule
 from tests.server.harness import Clock, ManualLoop
 
 

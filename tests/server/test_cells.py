@@ -10,11 +10,11 @@ import pytest
 
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.cells import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED, Cells
-from flatlands.server.game import Game, every
-from flatlands.server.kept import reader, rows
-from flatlands.server.kept.rows import TILE
+from flatlands.server.game.cells import COUNT_EVERY, KEEP_EVERY, NEEDED_FOR, SETTLED, Cells
+from flatlands.server.game.game import Game, every
 from flatlands.server.players.steps import TOGETHER
+from flatlands.server.storage import reader, rows
+from flatlands.server.storage.rows import TILE
 from flatlands.world.batches import Batch, Corner
 from flatlands.world.events import Player
 from flatlands.world.tiles import (

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from flatlands.server import chunks as module
-from flatlands.server.chunks import BARRED, PIECE, SHOWN, Failed, chunks
+from flatlands.server.game import chunks as module
+from flatlands.server.game.chunks import BARRED, PIECE, SHOWN, Failed, chunks
 from flatlands.world.track import UNIT, Goal, Heading, leg
 
 

@@ -5,9 +5,9 @@ import socket
 import gevent
 import pytest
 
-from flatlands.server.websocket import connection as connection_module
-from flatlands.server.websocket.connection import CONTROL_LIMIT, Connection
-from flatlands.server.websocket.frames import close_frame, frame
+from flatlands.server.net import connection as connection_module
+from flatlands.server.net.connection import CONTROL_LIMIT, Connection
+from flatlands.server.net.frames import close_frame, frame
 from tests.server.client_frames import client_close, client_frame
 from tests.server.servers import until
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.server.districts import (
+from flatlands.server.cluster.districts import (
     COLUMNS,
     PLAYERS,
     ROWS,
@@ -18,7 +18,7 @@ from flatlands.server.districts import (
     read_plan,
     slots,
 )
-from flatlands.server.worker import pack_load, read_load
+from flatlands.server.workers.worker import pack_load, read_load
 
 
 def test_lines_along_columns_rows_and_ids_decide_which_worker_has_a_player():

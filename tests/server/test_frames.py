@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.server.websocket.frames import FrameReader, close_frame, frame, parse_close
+from flatlands.server.net.frames import FrameReader, close_frame, frame, parse_close
 from tests.server.client_frames import client_close, client_frame
 from tests.server.violations import LIMIT, VIOLATIONS
 

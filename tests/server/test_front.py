@@ -8,8 +8,8 @@ import pytest
 from flatlands.brokers.registry import open_broker
 from flatlands.server import settings
 from flatlands.server.app import Server
-from flatlands.server.port import listen
-from flatlands.server.websocket.listener import WebSocketServer
+from flatlands.server.net.listener import WebSocketServer
+from flatlands.server.runtime.port import listen
 from tests.inside import inside
 from tests.processes import BARE, serving
 from tests.quiet import tries

@@ -8,8 +8,9 @@ import pytest
 from itsdangerous import URLSafeTimedSerializer
 
 import flatlands
-from flatlands.server import games, settings
-from flatlands.server.cells import COUNT_EVERY
+from flatlands.server import settings
+from flatlands.server.game import games
+from flatlands.server.game.cells import COUNT_EVERY
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables

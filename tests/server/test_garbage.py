@@ -8,7 +8,7 @@ import weakref
 import gevent
 import pytest
 
-from flatlands.server import garbage
+from flatlands.server.runtime import garbage
 from tests.brokers.redis_servers import free_port
 from tests.processes import PATIENCE, ROOT
 from tests.server.servers import until

@@ -4,15 +4,15 @@ from itertools import pairwise
 
 import pytest
 
-from flatlands.server.actions import action, number
-from flatlands.server.cells import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY, Cells, writer_of
-from flatlands.server.game import Game
-from flatlands.server.kept import rows
-from flatlands.server.kept.boards import owner_of
-from flatlands.server.kept.reader import AGAIN
-from flatlands.server.limits import WRITES
-from flatlands.server.me import Me
+from flatlands.server.game.actions import action, number
+from flatlands.server.game.cells import COUNT_EVERY, FADE_EVERY, SWEEP_EVERY, Cells, writer_of
+from flatlands.server.game.game import Game
+from flatlands.server.game.me import Me
 from flatlands.server.messages.protocol import Refused
+from flatlands.server.runtime.limits import WRITES
+from flatlands.server.storage import rows
+from flatlands.server.storage.boards import owner_of
+from flatlands.server.storage.reader import AGAIN
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.world.grid import Rect

@@ -7,10 +7,10 @@ from itsdangerous import BadData, URLSafeSerializer
 from flatlands import Game as Engine
 from flatlands import Gone, Part, Refused, action
 from flatlands.server.clients import admission
-from flatlands.server.districts import COLUMNS
-from flatlands.server.kept.keeper import Away
+from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.messages import protocol
 from flatlands.server.players.orders import KICK
+from flatlands.server.storage.keeper import Away
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.machine import Machine
 from tests.server.servers import until

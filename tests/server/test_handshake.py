@@ -12,11 +12,11 @@ import gevent
 import pytest
 from gevent import socket
 
-from flatlands.server.limits import Limits, Proxies
-from flatlands.server.websocket import handshake, listener
-from flatlands.server.websocket.frames import frame
-from flatlands.server.websocket.hosts import Hosts
-from flatlands.server.websocket.listener import WebSocketServer
+from flatlands.server.net import handshake, listener
+from flatlands.server.net.frames import frame
+from flatlands.server.net.hosts import Hosts
+from flatlands.server.net.listener import WebSocketServer
+from flatlands.server.runtime.limits import Limits, Proxies
 from tests.server.client_frames import client_close, client_frame
 from tests.server.servers import until
 from tests.socket_client import SocketClient

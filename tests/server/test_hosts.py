@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands.server.websocket.hosts import Hosts, is_local, is_origin
+from flatlands.server.net.hosts import Hosts, is_local, is_origin
 
 
 @pytest.mark.parametrize(

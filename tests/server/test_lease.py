@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from flatlands.server.kept.keeper import Keeper
-from flatlands.server.kept.lease import EVERY, LEASE, SURE_FOR, Lease
+from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.lease import EVERY, LEASE, SURE_FOR, Lease
 from tests.server.harness import Broken, Clock, ClockStore, ManualLoop, clock_stores
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from flatlands.server.limits import (
+from flatlands.server.runtime.limits import (
     JOINS,
     LEAST_SEATS,
     PEOPLE,
@@ -126,7 +126,7 @@ def test_one_address_never_has_more_than_half_of_all_places_and_zero_means_no_li
 # What is compiled does not read this constant again.
 @pytest.mark.interpreted
 def test_people_met_longest_ago_are_new_again(clock, monkeypatch):
-    monkeypatch.setattr("flatlands.server.limits.MET_MOST", 3)
+    monkeypatch.setattr("flatlands.server.runtime.limits.MET_MOST", 3)
     one, school, most = limits(clock), "192.0.2.1", int(PEOPLE.burst)
     assert all(one.meet(f"{n}", school) for n in range(most))
     assert [one.meet(f"{most - n}", school) for n in (3, 2, 1, 4)] == [True] * 3 + [False]

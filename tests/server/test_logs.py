@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from flatlands.server import logs
+from flatlands.server.runtime import logs
 
 
 @pytest.fixture

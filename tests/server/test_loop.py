@@ -7,8 +7,8 @@ from itertools import pairwise
 import gevent
 import pytest
 
-from flatlands.server.agenda import Agenda
-from flatlands.server.loop import PUT_OFF_MOST, Loop
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import PUT_OFF_MOST, Loop
 from tests.processes import PATIENCE
 
 
@@ -108,7 +108,7 @@ def test_a_greenlet_that_fails_runs_again_until_it_returns(monkeypatch, caplog):
 
 def test_a_loop_that_stands_still_knows_for_how_long_and_for_a_while_afterwards(monkeypatch):
     clock = [1000.0]
-    monkeypatch.setattr("flatlands.server.loop.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("flatlands.server.runtime.loop.time.monotonic", lambda: clock[0])
     loop = Loop(Counter())
     clock[0] += 100
     assert loop.late() == 0

@@ -9,13 +9,13 @@ from flatlands import Game as Engine
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
 from flatlands.server.clients.session import ANSWERED_WITHIN
-from flatlands.server.districts import COLUMNS
-from flatlands.server.game import schema
-from flatlands.server.kept.upkeep import GROW_EVERY
+from flatlands.server.cluster.districts import COLUMNS
+from flatlands.server.game.game import schema
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.peer_protocol import ENTRIES_WITH_VALUES, VALUES
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.squares.outbox import BATCH_LIMIT
+from flatlands.server.storage.upkeep import GROW_EVERY
 from flatlands.world.batches import Content
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Clock, Harness, batches, clock_stores, events

@@ -11,7 +11,7 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from flatlands.server.histogram import BUCKETS, MEASURED, Histogram, told
+from flatlands.server.runtime.histogram import BUCKETS, MEASURED, Histogram, told
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.metrics import GAUGES, Report, Reports, bury
 from tests.inside import inside

@@ -4,17 +4,17 @@ neighbours notice nothing."""
 import msgpack
 import pytest
 
-from flatlands.server import placement
 from flatlands.server.clients.admission import Begin, Hello
 from flatlands.server.clients.session import ANSWERED_WITHIN, Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.districts import COLUMNS, ROWS
-from flatlands.server.migration import FOLLOWED_WITHIN, HEARD_WITHIN, NOT_TAKEN, TOO_OLD
+from flatlands.server.cluster import placement
+from flatlands.server.cluster.districts import COLUMNS, ROWS
 from flatlands.server.players.invitations import Met
 from flatlands.server.players.orders import BY_OWNER, KICK, MARK
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.takeovers import NAMED_EVERY, RELEASED_FOR
 from flatlands.server.squares.outbox import REST_MOST
+from flatlands.server.workers.migration import FOLLOWED_WITHIN, HEARD_WITHIN, NOT_TAKEN, TOO_OLD
 from flatlands.world.grid import Viewport
 from flatlands.world.track import Goal, Heading, Track
 from tests.server.harness import batches, events

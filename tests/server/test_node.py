@@ -3,10 +3,10 @@
 import msgpack
 import pytest
 
-from flatlands.server.loop import BEAT, FORGIVE_FOR
 from flatlands.server.messages import protocol
 from flatlands.server.players.movement import AWAITED_FOR, INTENT_AGE, RENEW_BEFORE
 from flatlands.server.players.residents import DIMMED_FOR, LEFT_FOR
+from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.replicas import LINGER
 from flatlands.world.grid import Rect

@@ -2,7 +2,6 @@
 
 import pytest
 
-from flatlands.server.kept.boards import owner_of
 from flatlands.server.players.orders import (
     BAR,
     BY_OWNER,
@@ -17,6 +16,7 @@ from flatlands.server.players.orders import (
     QUEUE,
     network,
 )
+from flatlands.server.storage.boards import owner_of
 from tests.server.harness import Broken, two_nodes
 
 #: ms within which all nodes know an order.

@@ -5,8 +5,8 @@ from collections import Counter
 import gevent
 import pytest
 
-from flatlands.server.websocket import pace as paces
-from flatlands.server.websocket.pace import Pace, Turn
+from flatlands.server.net import pace as paces
+from flatlands.server.net.pace import Pace, Turn
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from flask import Blueprint
 from werkzeug.test import Client
 
-from flatlands.server.chunks import chunks
+from flatlands.server.game.chunks import chunks
 from flatlands.server.web.pages import CONTENT_POLICY, STATIC, make_pages
 
 

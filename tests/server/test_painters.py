@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from flatlands.server.cells import KEEP_EVERY, Cells
-from flatlands.server.game import Game
+from flatlands.server.game.cells import KEEP_EVERY, Cells
+from flatlands.server.game.game import Game
 from tests.server.test_cells import in_store, world
 
 

@@ -9,11 +9,11 @@ import pytest
 from flatlands import Thing, number, text
 from flatlands.brokers.base import Message
 from flatlands.brokers.registry import open_broker
-from flatlands.server.loop import Loop
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Channels
 from flatlands.server.node import Node
-from flatlands.server.things import declare
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.storage.things import declare
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.bare import Wave

@@ -11,12 +11,12 @@ import pytest
 from flatlands import model, wire
 from flatlands.server import app
 from flatlands.server.clients import screen, session, tokens
-from flatlands.server.kept import items, upkeep
 from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
+from flatlands.server.net import frames
 from flatlands.server.players import movement, residents
 from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
-from flatlands.server.websocket import frames
+from flatlands.server.storage import items, upkeep
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
 from flatlands.world.events import Player

@@ -16,8 +16,7 @@ import gevent
 import pytest
 
 from flatlands.brokers.registry import open_broker
-from flatlands.server.games import Maker
-from flatlands.server.loop import Loop, clock_offset
+from flatlands.server.game.games import Maker
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import show
@@ -26,6 +25,7 @@ from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
 from flatlands.server.query.options import read
 from flatlands.server.query.tables import Source, tables
 from flatlands.server.query.watcher import Silent, Watcher
+from flatlands.server.runtime.loop import Loop, clock_offset
 from flatlands.server.squares.peers import DEAD_AFTER, Load
 from flatlands.stores.registry import open_store
 from flatlands.world.grid import Grid

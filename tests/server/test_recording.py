@@ -4,7 +4,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import action, number, plain
-from flatlands.server.me import Me
+from flatlands.server.game.me import Me
 from flatlands.server.messages.peer_protocol import RECORDED
 from flatlands.server.players.recording import MOST
 from flatlands.testkit.harness import Harness

@@ -21,10 +21,10 @@ from flatlands import (
     plain,
     text,
 )
-from flatlands.server import play
-from flatlands.server.hooks import Hook
-from flatlands.server.kept.upkeep import GROW_EVERY, SWEEP_EVERY
-from flatlands.server.play import one_at_a_time
+from flatlands.server.game import play
+from flatlands.server.game.hooks import Hook
+from flatlands.server.game.play import one_at_a_time
+from flatlands.server.storage.upkeep import GROW_EVERY, SWEEP_EVERY
 from flatlands.testkit import World
 from tests.server.harness import Broken, Clock, Harness, clock_stores
 

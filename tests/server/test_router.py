@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from flatlands.server.clients.session import ANSWERED_WITHIN
-from flatlands.server.districts import COLUMNS, Line
+from flatlands.server.cluster.districts import COLUMNS, Line
+from flatlands.server.cluster.router import ASKED_AGAIN, FOLLOWED_WITHIN, GONE_AFTER, HOLDS, RESTS
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR
-from flatlands.server.router import ASKED_AGAIN, FOLLOWED_WITHIN, GONE_AFTER, HOLDS, RESTS
 from flatlands.server.squares.peers import Load
 from flatlands.testkit import harness
 from flatlands.world.track import Goal, Heading

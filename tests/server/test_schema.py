@@ -4,7 +4,7 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, Thing, flag, number, plain, text
-from flatlands.server.kept import schema
+from flatlands.server.storage import schema
 from flatlands.stores.base import StoreError
 from flatlands.stores.registry import open_store
 from tests.processes import ServerProcess

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flatlands.server.clients import screen
-from flatlands.server.limits import PEOPLE
 from flatlands.server.messages.protocol import CELLS
 from flatlands.server.players.orders import BAR
+from flatlands.server.runtime.limits import PEOPLE
 from flatlands.world.grid import Rect
 from flatlands.world.terrain import GROUND
 from flatlands.world.track import UNIT
@@ -249,7 +249,7 @@ def test_somebody_mashing_keys_as_fast_as_anyone_can_is_obeyed(harness, pair):
 
 
 def test_one_address_does_not_get_all_places(harness, monkeypatch):
-    monkeypatch.setattr("flatlands.server.limits.LEAST_SEATS", 2)
+    monkeypatch.setattr("flatlands.server.runtime.limits.LEAST_SEATS", 2)
     harness.hosts[0].admission.capacity = 6
     some = [newcomer(harness, "192.0.2.1") for _ in range(4)]
     assert [client.connection.open for client in some] == [True] * 3 + [False]

@@ -7,7 +7,9 @@ import urllib.request
 
 import pytest
 
-from flatlands.server import commit, games, settings
+from flatlands.server import settings
+from flatlands.server.game import games
+from flatlands.server.runtime import commit
 from tests.processes import BARE, PATIENCE, ServerProcess, limited, python, serving
 
 
@@ -135,9 +137,9 @@ def run(*arguments, descriptors=None):
 
 @pytest.mark.process
 def test_a_supervisor_has_nothing_of_a_node_in_its_memory():
-    start = "import flatlands.server.__main__, flatlands.server.supervisor, sys"
+    start = "import flatlands.server.__main__, flatlands.server.workers.supervisor, sys"
     loaded = python("-c", f"{start}\nprint(*sys.modules)", check=True).stdout.split()
-    assert "flatlands.server.supervisor" in loaded
+    assert "flatlands.server.workers.supervisor" in loaded
     of_a_node = {f"flatlands.server.{name}" for name in ("app", "node", "squares.hub")} | {"flask"}
     assert not of_a_node & set(loaded)
 

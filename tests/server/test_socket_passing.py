@@ -9,9 +9,9 @@ from pathlib import Path
 import gevent
 import pytest
 
-from flatlands.server.limits import Limits
-from flatlands.server.websocket.connection import Connection
-from flatlands.server.websocket.socket_passing import LONGEST, Passage
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.socket_passing import LONGEST, Passage
+from flatlands.server.runtime.limits import Limits
 from tests.server.client_frames import client_frame
 from tests.server.test_connection import turn
 

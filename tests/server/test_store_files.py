@@ -4,9 +4,9 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from flatlands.server.cells import QUEUE
-from flatlands.server.games import DEFAULT
-from flatlands.server.kept.lease import QUEUE as LEASE
+from flatlands.server.game.cells import QUEUE
+from flatlands.server.game.games import DEFAULT
+from flatlands.server.storage.lease import QUEUE as LEASE
 from flatlands.stores.base import NEVER, Item
 from flatlands.stores.registry import open_store
 from tests.inside import inside

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.kept.strangers import COUNTS_FOR, EVERY
+from flatlands.server.cluster.strangers import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
 from tests.server.harness import Broken, Clock, Harness, clock_stores
 

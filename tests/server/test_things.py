@@ -12,14 +12,14 @@ import pytest
 
 from flatlands import Game as Engine
 from flatlands import Part, Refused, Thing, action, flag, number, plain, text
-from flatlands.server.kept.boards import FRESH
-from flatlands.server.kept.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
-from flatlands.server.kept.keeper import Away, Keeper
-from flatlands.server.kept.reader import AGAIN
-from flatlands.server.kept.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
-from flatlands.server.loop import Loop
-from flatlands.server.play import Play
+from flatlands.server.game.play import Play
 from flatlands.server.players.touches import NEVER, Touches, _comes_within
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.storage.boards import FRESH
+from flatlands.server.storage.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
+from flatlands.server.storage.keeper import Away, Keeper
+from flatlands.server.storage.reader import AGAIN
+from flatlands.server.storage.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.stores.base import Item, Score, StoreError
 from flatlands.world.track import SPEED, UNIT, Track
 from tests.server.harness import KEY, Broken, Clock, Harness, clock_stores
@@ -1077,7 +1077,7 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
 def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, monkeypatch):
     # For most of a day nothing happens.
     assert LOOK_EVERY == 24 * 3600 * 1000
-    monkeypatch.setattr("flatlands.server.kept.upkeep.LOOK_EVERY", 3 * LEFT_WITHIN)
+    monkeypatch.setattr("flatlands.server.storage.upkeep.LOOK_EVERY", 3 * LEFT_WITHIN)
 
     class Stone(Thing, per_owner=1):
         """It lies there for good."""
@@ -1136,7 +1136,7 @@ def test_a_thing_that_is_left_where_the_clock_is_behind_lies_there_all_the_same(
 
 
 def test_nobody_leaves_a_thing_where_too_many_lie_already(orchard, monkeypatch):
-    monkeypatch.setattr("flatlands.server.kept.items.CROWDED", 5)
+    monkeypatch.setattr("flatlands.server.storage.items.CROWDED", 5)
     harness = orchard()
     harness.game_of().takes = False
     client = at(harness, "a", (9, 9))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from flatlands.server.actions import action, number
-from flatlands.server.cells import Cells, writer_of
-from flatlands.server.game import Game
-from flatlands.server.kept.boards import owner_of
-from flatlands.server.kept.rows import ZERO_FOR, Rows, Write
+from flatlands.server.game.actions import action, number
+from flatlands.server.game.cells import Cells, writer_of
+from flatlands.server.game.game import Game
+from flatlands.server.storage.boards import owner_of
+from flatlands.server.storage.rows import ZERO_FOR, Rows, Write
 from flatlands.stores.base import NEVER
 from flatlands.world.grid import Rect
 from flatlands.world.tiles import LAST, next_stamp

@@ -2,9 +2,9 @@
 
 import pytest
 
-from flatlands.server.actions import action, number
-from flatlands.server.cells import Cells
-from flatlands.server.game import Game
+from flatlands.server.game.actions import action, number
+from flatlands.server.game.cells import Cells
+from flatlands.server.game.game import Game
 from flatlands.server.players.walls import EVERY
 from flatlands.world.track import UNIT
 from tests.server.test_cells import world

@@ -9,9 +9,8 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flatlands.server.districts import COLUMNS, PLAYERS, ROWS
-from flatlands.server.districts import Plan as Districts
-from flatlands.server.kept import upkeep
+from flatlands.server.cluster.districts import COLUMNS, PLAYERS, ROWS
+from flatlands.server.cluster.districts import Plan as Districts
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
@@ -23,6 +22,7 @@ from flatlands.server.squares.peers import (
     HEARTBEATS_HEARD,
     silent,
 )
+from flatlands.server.storage import upkeep
 from flatlands.testkit.search import Deed
 from flatlands.world.track import UNIT
 from tests import bare

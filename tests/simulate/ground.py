@@ -9,12 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from flatlands.server.actions import number
-from flatlands.server.agenda import Agenda
-from flatlands.server.cells import Cells, Layer
-from flatlands.server.kept.reach import square_of
-from flatlands.server.kept.reader import AGAIN
-from flatlands.server.me import Me
+from flatlands.server.game.actions import number
+from flatlands.server.game.cells import Cells, Layer
+from flatlands.server.game.me import Me
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.storage.reach import square_of
+from flatlands.server.storage.reader import AGAIN
 from flatlands.stores.base import NEVER, Store
 from flatlands.world.grid import Square
 from flatlands.world.tiles import LAST, SUM, WRITE

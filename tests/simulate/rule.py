@@ -9,8 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from flatlands.server.messages.protocol import OTHERS_FROM
-from flatlands.server.migration import SHOW_WITHIN
 from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.workers.migration import SHOW_WITHIN
 from flatlands.testkit.harness import Client, Harness, alike, less_roughly
 from flatlands.world.grid import Square
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from flatlands.server import cells
+from flatlands.server.game import cells
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import square

@@ -14,12 +14,12 @@ import gevent
 import msgpack
 
 from flatlands import Away, Me, Thing
-from flatlands.server.agenda import Agenda
-from flatlands.server.kept.boards import owner_of
-from flatlands.server.kept.keeper import FAILS_FOR
-from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.kept.upkeep import GROW_EVERY
-from flatlands.server.things import of_row
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.storage.boards import owner_of
+from flatlands.server.storage.keeper import FAILS_FOR
+from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.storage.things import of_row
+from flatlands.server.storage.upkeep import GROW_EVERY
 from flatlands.stores.base import Store, StoreError
 from tests.server.harness import Client, Harness, Host
 from tests.simulate.rule import Broken

@@ -15,7 +15,7 @@ from gevent.event import AsyncResult
 from flatlands import Me, Part, Record, Records, Refused, action, select
 from flatlands.games.flatlands.notes import DAY, Entry
 from flatlands.games.flatlands.tables import TABLES, newest
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.query.tables import Row
 from flatlands.world.track import Tile
 

@@ -13,11 +13,11 @@ from flatlands.games.flatlands.echoes.run import LENGTH, Place, Point, between, 
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.games.flatlands.pace import LONGEST
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT
-from flatlands.server.things import middle_of
+from flatlands.server.storage.things import middle_of
 from flatlands.world.track import Tile
 
 #: Seconds for which a course that nobody runs keeps its echo.

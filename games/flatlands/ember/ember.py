@@ -18,7 +18,7 @@ from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.ground.landmarks import REACH as AT_LANDMARK
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.pace import FASTER
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.messages.protocol import TIME_MOST
 from flatlands.server.messages.table import NUMBER
 from flatlands.server.messages.texts import NAME_LIMIT

@@ -24,7 +24,7 @@ from flatlands import (
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.messages.table import NUMBER
 from flatlands.world.terrain import CELL, CLEARING, GRASS, SAND, WOOD
 from flatlands.world.track import Tile

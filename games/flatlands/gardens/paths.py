@@ -10,7 +10,7 @@ from typing import Final
 
 from flatlands import Cells, Part, Present, Refused, every
 from flatlands.games.flatlands.pace import FASTER, races
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.world.terrain import GRASS, SAND, WOOD
 from flatlands.world.track import Tile
 

@@ -11,7 +11,7 @@ from flatlands import Away, Me, Part, Records, Refused, action, number
 from flatlands.games.flatlands.finds import MARK, QUEUE, Carved
 from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
-from flatlands.server.game import Game
+from flatlands.server.game.game import Game
 from flatlands.server.messages.table import NUMBER
 from flatlands.stores.base import NEVER, Item, Store
 

@@ -7,10 +7,11 @@ from dataclasses import fields
 import pytest
 
 from flatlands.games.flatlands.options import Options
-from flatlands.server import games, settings
-from flatlands.server.histogram import MEASURED
+from flatlands.server import settings
+from flatlands.server.game import games
 from flatlands.server.messages.texts import NAME_LIMIT
 from flatlands.server.query.tables import tables
+from flatlands.server.runtime.histogram import MEASURED
 from flatlands.server.web.metrics import GAUGES
 from tests.processes import ROOT
 from tests.server.test_operations_page import counters, explained, without

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from werkzeug import Response
 
-from flatlands.server import games
+from flatlands.server.game import games
 from flatlands.server.web.pages import STATIC, Files
 from flatlands.testkit import simulate
 from tests.processes import ROOT

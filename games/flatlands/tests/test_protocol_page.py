@@ -8,8 +8,8 @@ from flatlands.games.flatlands.cairns.cairns import STONES, Cairn
 from flatlands.games.flatlands.game import Game
 from flatlands.games.flatlands.gems.gems import Gem
 from flatlands.games.flatlands.twins import twins
-from flatlands.server.kept import reach
-from flatlands.server.things import declare
+from flatlands.server.storage import reach
+from flatlands.server.storage.things import declare
 from tests.processes import ROOT
 from tests.server.test_protocol_page import names, often, refusals, seconds
 

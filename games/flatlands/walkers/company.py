@@ -22,10 +22,10 @@ from flatlands.games.flatlands.walkers.people import Errand, Person
 from flatlands.games.flatlands.walkers.sight import Sights
 from flatlands.games.flatlands.walkers.stage import Stage, is_clockwork, is_person
 from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
-from flatlands.server.agenda import Agenda
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import INCARNATION, Resident
 from flatlands.server.players.spots import Place
+from flatlands.server.runtime.agenda import Agenda
 from flatlands.world.events import EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT

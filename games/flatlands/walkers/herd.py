@@ -20,12 +20,12 @@ from flatlands.games.flatlands.walkers.company import Company
 from flatlands.games.flatlands.walkers.deer import Deer
 from flatlands.games.flatlands.walkers.people import RANGE, Errand, Person
 from flatlands.games.flatlands.walkers.stage import Stage
-from flatlands.server.agenda import Agenda
-from flatlands.server.kept.lease import Lease
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.storage.lease import Lease
 from flatlands.stores.base import Item, Store
 from flatlands.world.events import Event
 from flatlands.world.grid import Rect, Square

@@ -38,14 +38,14 @@ from flatlands.brokers.registry import open_broker
 from flatlands.loadtest.kit.histogram import Histogram
 from flatlands.loadtest.studies import parent
 from flatlands.loadtest.studies.parent import Parent
-from flatlands.server.agenda import Agenda
-from flatlands.server.games import DEFAULT, Maker
-from flatlands.server.loop import Loop
+from flatlands.server.game.games import DEFAULT, Maker
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import pace
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers

@@ -18,7 +18,7 @@ from flatlands.loadtest.studies.connections.measure import LEVELS, figures
 from flatlands.loadtest.studies.connections.report import draw, grid_of, loops_of
 from flatlands.loadtest.studies.connections.room import processes_for, sources, why_not
 from flatlands.loadtest.swarm.command import main
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 from tests.brokers.redis_servers import running
 from tests.brokers.servers import QUOTED, certify
 from tests.quiet import tries

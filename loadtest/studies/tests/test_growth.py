@@ -15,10 +15,10 @@ from flatlands.loadtest.studies.connections.dialects import Talk
 from flatlands.loadtest.studies.growth import laws, nodes, sizes, study
 from flatlands.loadtest.studies.growth.others import Others
 from flatlands.loadtest.studies.growth.walkers import SCREEN, Walker
-from flatlands.server.games import DEFAULT, Maker
-from flatlands.server.loop import Loop
+from flatlands.server.game.games import DEFAULT, Maker
 from flatlands.server.node import Node
 from flatlands.server.players.spots import spread_square
+from flatlands.server.runtime.loop import Loop
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
 from tests.processes import PATIENCE

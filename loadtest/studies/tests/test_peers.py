@@ -17,7 +17,7 @@ from flatlands.loadtest.studies.peers.programs import PEERS, absent
 from flatlands.loadtest.studies.peers.rows import measure_peer
 from flatlands.loadtest.swarm import kept
 from flatlands.loadtest.swarm.target import Target
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 from flatlands.wire import TEXT
 
 SECOND = 1_000_000

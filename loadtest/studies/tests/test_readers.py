@@ -6,7 +6,7 @@ import pytest
 from flatlands.loadtest.studies.connections.dialects import Talk
 from flatlands.loadtest.studies.floods import Field
 from flatlands.loadtest.studies.growth.walkers import Walker
-from flatlands.server.websocket.frames import frame
+from flatlands.server.net.frames import frame
 from tests.test_tomorrow import check
 
 

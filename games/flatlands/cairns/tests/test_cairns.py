@@ -1,9 +1,9 @@
 """Cairns: players leave them, add stones to them, and they crumble."""
 
 from flatlands.games.flatlands.cairns.cairns import MOST, STONES
-from flatlands.server.kept import items
-from flatlands.server.kept.items import LOOK_AFTER, OF
-from flatlands.server.kept.upkeep import GROW_EVERY
+from flatlands.server.storage import items
+from flatlands.server.storage.items import LOOK_AFTER, OF
+from flatlands.server.storage.upkeep import GROW_EVERY
 from flatlands.stores.base import StoreError
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World

@@ -11,7 +11,7 @@ from flatlands.games.flatlands.gardens.paths import ROAD, WEEK, Paths
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.pace import FASTER
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.kept.boards import board_name
+from flatlands.server.storage.boards import board_name
 from flatlands.stores.base import Score
 from flatlands.world.grid import Rect
 from flatlands.world.terrain import GRASS, PATH, Terrain

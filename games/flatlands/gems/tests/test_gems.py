@@ -7,12 +7,12 @@ import pytest
 
 from flatlands.games.flatlands.gems.gems import Gem, Gems
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.kept.boards import board_name
-from flatlands.server.kept.items import QUEUE
-from flatlands.server.kept.keeper import FAILS_FOR
-from flatlands.server.kept.reader import AFTER_FAILURE, AGAIN
-from flatlands.server.kept.upkeep import GROW_EVERY, LEASE, PLANTED_FOR
-from flatlands.server.me import Me
+from flatlands.server.game.me import Me
+from flatlands.server.storage.boards import board_name
+from flatlands.server.storage.items import QUEUE
+from flatlands.server.storage.keeper import FAILS_FOR
+from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
+from flatlands.server.storage.upkeep import GROW_EVERY, LEASE, PLANTED_FOR
 from flatlands.stores.base import Item
 from flatlands.stores.registry import open_store
 from flatlands.world.terrain import BLOCKED, CELL, HIGH, PLAZA_WITHIN
@@ -415,7 +415,7 @@ def test_when_the_store_answers_again_everything_is_read(world):
 
 def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog, monkeypatch):
     # It may be long until the next failure.
-    monkeypatch.setattr("flatlands.server.kept.keeper.FAILS_FOR", 100)
+    monkeypatch.setattr("flatlands.server.storage.keeper.FAILS_FOR", 100)
 
     def told():
         return caplog.text.count("the store answers again")

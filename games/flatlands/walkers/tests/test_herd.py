@@ -4,11 +4,11 @@ import pytest
 
 from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers.herd import LOOKS_AFTER, QUEUE, Sizes
-from flatlands.server.kept.lease import EVERY, LEASE
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import incarnation
 from flatlands.server.squares.peers import GONE_AFTER
+from flatlands.server.storage.lease import EVERY, LEASE
 from flatlands.world.track import SPEED, UNIT
 from games.flatlands.tests.harness import Harness, Rules
 from games.flatlands.tests.servers import inside

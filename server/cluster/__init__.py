@@ -1,0 +1,1 @@
+"""Which node, and which machine, has a player or a part of the world."""

@@ -1,0 +1,83 @@
+"""Who plays where, by one plan: what the workers of a machine and the machines of a world have in
+common.
+
+The plan (districts.py) says where each player belongs. How a node learns the plan, and how a player
+goes from one place to another, is what a Migration (migration.py) and a Router (router.py) add.
+"""
+
+import random
+from collections.abc import Set
+from typing import Any, Final
+
+from flatlands.server.cluster.districts import Plan, Slot, owner
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import Loop
+from flatlands.world.grid import Square
+
+#: The squares around a player. The player stays while one of them is still served here, so that a
+#: player that walks back and forth across a line is not moved back and forth.
+BESIDE: Final = (0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)
+
+#: The most turns in which all players are looked at.
+TURNS: Final = 60
+
+
+class Placement:
+    """Who plays where, by one plan. `here` is the slot of this node. Within `within` ms of a change
+    each player is looked at, and after as many ms again if it could not be moved."""
+
+    def __init__(self, here: Slot, within: int, residents: Residents, loop: Loop) -> None:
+        self.here = here
+        #: The plan, None before there is one, and the slots that take players.
+        self.plan: Plan | None = None
+        self.takes: Set[Any] = frozenset()
+        self._within = within
+        self._residents = residents
+        self._loop = loop
+        #: Players that could not be moved, until they are looked at again.
+        self._again = Agenda(loop, lambda resident, _due: self.place(resident))
+
+    def learn(self, plan: "Plan | None", takes: Set[Any]) -> None:
+        """Follow a plan and the slots that take players: look at all players if either is new."""
+        if (plan, takes) != (self.plan, self.takes):
+            self.plan, self.takes = plan, takes
+            residents = list(self._residents.by_id.values())
+            at_once = len(residents) // TURNS + 1
+            self._loop.in_turns(residents, at_once, self._within // TURNS, self.place)
+
+    def elsewhere(self, square: Square, id: int) -> Any:
+        """Return the other slot that serves a player in a square and takes it, or None."""
+        to = owner(self.plan, square, id)
+        return to if to != self.here and to in self.takes else None
+
+    def another(self) -> Any:
+        """Return any other slot that takes players, or None."""
+        others = sorted(self.takes - {self.here})
+        return random.choice(others) if others else None
+
+    def belongs(self, resident: Resident) -> bool:
+        """Return whether a player is where the plan wants it."""
+        return owner(self.plan, resident.square, resident.id) in (None, self.here)
+
+    def place(self, resident: Resident) -> None:
+        """Move a player that has a screen, if it belongs elsewhere."""
+        to = self.elsewhere(resident.square, resident.id)
+        if to is not None and resident.screen is not None:
+            self.move(resident, to)
+
+    def look_after(self, resident: Resident) -> None:
+        """Move a player that has a screen, if it has walked well into another district. This should
+        be called every few seconds."""
+        column, row = resident.square
+        if all(self.elsewhere((column + c, row + r), resident.id) is not None for c, r in BESIDE):
+            self.place(resident)
+
+    def move(self, resident: Resident, to: Any) -> None:
+        """Let a player go on at another slot; call `try_again` if that is impossible just now."""
+        raise NotImplementedError
+
+    def try_again(self, resident: Resident) -> None:
+        """Place a player later, since it could not be moved just now."""
+        self._again.put(resident, self._loop.now() + self._within)

@@ -1,0 +1,202 @@
+"""Sends players to the machine that serves their part of the world, so that neighbours meet there.
+
+A machine is all nodes that have the same address. The plan says which machine has which part
+(placement.py). The node that has the lease of the plan makes it, and tells all others once a
+second; so it needs a store, and heartbeats, which say how busy each machine is. A node asks the
+client of a player that belongs elsewhere to go on there. The client comes there with its token, as
+after any loss (players/takeovers.py), or stays: nothing here depends on it. A machine without an
+address has no part in this. This module only asks, and never closes a connection.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from flatlands.server.cluster.districts import Districts, Line, Load, Plan, slots
+from flatlands.server.cluster.placement import Placement
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.channels import Bus
+from flatlands.server.messages.peer_protocol import ALIVE, MACHINES, STARTING
+from flatlands.server.messages.protocol import moved
+from flatlands.server.players.resident import Resident
+from flatlands.server.players.residents import Residents
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.squares.peers import Peers
+from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.lease import Lease, Sole
+
+#: The ms between two looks at how busy the machines are, after each of which all are told the plan;
+#: the ms for which a plan holds if nobody repeats it; and the ms after which a machine that is
+#: silent, or has stopped, loses its district.
+EVERY: Final = 1000
+HOLDS: Final = 10_000
+GONE_AFTER: Final = 10_000
+
+#: ms within which all clients are asked to go where a new plan wants them, and seconds after a
+#: change of the plan until its effect can be judged.
+FOLLOWED_WITHIN: Final = 10_000
+SETTLED_AFTER: Final = 20.0
+
+#: The ms after which a client that was asked to go elsewhere, and has not gone, is asked again, and
+#: for which a player that came from another node is not asked. So no player is sent more often than
+#: three times a minute, even if nodes disagree.
+ASKED_AGAIN: Final = 60_000
+RESTS: Final = 20_000
+
+
+class Router(Placement, Sole):
+    """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
+
+    `address` is that of this node's machine, "" if it has none.
+    """
+
+    def __init__(
+        self, address: str, bus: Bus, residents: Residents, peers: Peers, keeper: Keeper
+    ) -> None:
+        Placement.__init__(self, address, FOLLOWED_WITHIN, residents, bus.loop)
+        Sole.__init__(self, self._may_keep)
+        self._bus = bus
+        self._peers = peers
+        self._keeps = keeper.store is not None
+        #: The addresses of the machines of this world, also of those that are drained: their pages
+        #: may connect here.
+        self.addresses: frozenset[Any] = frozenset()
+        #: Who told the plan, (term, node), and when.
+        self._teller = 0, 0
+        self._told_at = 0
+        #: The plan as this node makes it, while it does.
+        self._districts = Districts("", SETTLED_AFTER)
+        #: Machines -> when each was last alive.
+        self._alive_at: dict[Any, int] = {}
+        #: Players that are not asked to go elsewhere for a while -> the address to which they were
+        #: asked to go, "" if they came from elsewhere.
+        self._asked: dict[int, str] = {}
+        self._oblivion = Agenda(self._loop, lambda id, _due: self._asked.__delitem__(id))
+        self._lease = Lease(f"plan {bus.channels.rules}", keeper, self._loop, self)
+
+    def start(self) -> None:
+        """Begin to follow the plan, if there is an address, and to make it, if there is a store."""
+        if self.here:
+            self._loop.every(EVERY, self._look)
+            if self._keeps:
+                self._lease.start()
+
+    def machine(self, busy: float, line: Line | None) -> list[Any]:
+        """Return what this node's heartbeats tell of its machine: its address, how busy the node is
+        in percent, and a line that divides its players, if it is busy."""
+        return [self.here, round(100 * busy), *(line or ())] if self.here else []
+
+    # The plan.
+
+    def _may_keep(self) -> bool:
+        return self._peers.state == ALIVE and self._peers.linked
+
+    def begin(self, _found: None) -> None:
+        """Go on with the plan that was told last, if it still holds; or begin with the busiest
+        machine, so that the fewest players must move."""
+        loads = self._loads()
+        plan = self.plan
+        if plan is None:
+            plan = max(loads, key=lambda at: loads[at].busy, default=self.here)
+        self._districts = Districts(plan, SETTLED_AFTER)
+        self._alive_at = dict.fromkeys(slots(self._districts.plan), self._loop.now())
+
+    def _look(self) -> None:
+        """Find out which machines there are and which take players, and make the plan if this node
+        has its lease."""
+        holds = self._loop.now() - self._told_at <= HOLDS
+        takes = frozenset(machine[0] for machine in self._machines())
+        self.learn(self.plan if holds else None, takes)
+        known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
+        others = {load.machine[0] for load in known if load.machine}
+        self.addresses = frozenset({self.here, *others})
+        if self._keeps and self._lease.sure:
+            self._make()
+
+    def _make(self) -> None:
+        """Let the plan follow how busy the machines are, and tell it to all nodes."""
+        now, loads, districts = self._loop.now(), self._loads(), self._districts
+        self._alive_at.update(dict.fromkeys(loads, now))
+        for gone in [at for at in slots(districts.plan) if now - self._alive_at[at] > GONE_AFTER]:
+            districts.part_with(gone, loads)
+        districts.follow(loads, now / 1000)
+        plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
+        self._bus.to_all(peer_protocol.plan(self._bus.node, self._lease.term, plan))
+
+    def _loads(self) -> dict[Any, Load]:
+        """Return the mean load of each machine's nodes, and the line of its busiest node."""
+        nodes: defaultdict[str, list[list[Any]]] = defaultdict(list)
+        for address, *load in self._machines():
+            nodes[address].append(load)
+        loads = {}
+        for address in sorted(nodes)[:MACHINES]:
+            some = nodes[address]
+            _, *line = max(some, key=lambda load: (len(load), load[0]))
+            busy = sum(load[0] for load in some) / 100 / len(some)
+            loads[address] = Load(busy, Line(*line) if line else None)
+        return loads
+
+    def _machines(self) -> Iterator[Any]:
+        """Yield what the heartbeats of all nodes that take players say, this one's too."""
+        peers = self._peers
+        if peers.state == ALIVE and peers.load.machine:
+            yield peers.load.machine
+        for peer in peers.peers.values():
+            if peer.state == ALIVE and peer.load.machine:
+                yield peer.load.machine
+
+    def told(self, node: int, term: int, plan: list[Any]) -> None:
+        """Take the plan that a node has told. If two nodes tell one, all believe the same."""
+        if (term, node) < self._teller and self.plan is not None:
+            return
+        self._teller, self._told_at = (term, node), self._loop.now()
+        self.learn(_plan(plan[0] if len(plan) == 1 else plan), self.takes)
+
+    # Players.
+
+    def move(self, resident: Resident, to: str) -> None:
+        """Ask a client to go to another machine; see Placement."""
+        if resident.id in self._asked or not self._ask(resident, to):
+            self.try_again(resident)
+
+    def send_away(self, resident: Resident) -> None:
+        """Ask a client to go to any other machine, because this node is drained, when nothing of
+        its player is under way; only once, unless that machine takes no players any more."""
+        to = self.another()
+        if to is not None and self._asked.get(resident.id) not in self.takes:
+            self._ask(resident, to)
+
+    def _ask(self, resident: Resident, to: str) -> bool:
+        screen = resident.screen
+        if screen is None or screen.traveller() is None:
+            return False
+        screen.renew_token()
+        screen.answer(moved(to))
+        self._loop.stats["asked_to_move"] += 1
+        self._note(resident.id, to, ASKED_AGAIN)
+        return True
+
+    def _note(self, id: int, to: str, ms: int) -> None:
+        self._asked[id] = to
+        self._oblivion.put(id, self._loop.now() + ms)
+
+    def came(self, id: int) -> None:
+        """Note that a player has come from another node."""
+        if self.here:
+            self._note(id, "", RESTS)
+
+    def was_sent(self, id: int, node: int) -> bool:
+        """Return whether a player's client was asked to go to the machine of `node`, which now asks
+        for the player; and count it if so."""
+        peer, to = self._peers.peers.get(node), self._asked.get(id)
+        sent = bool(to) and peer is not None and to in peer.load.machine
+        self._loop.stats["moved_to"] += sent
+        return sent
+
+
+def _plan(part: Any) -> Plan:
+    """Return a plan as districts.py has it, with tuples in place of lists."""
+    if isinstance(part, str):
+        return part
+    axis, at, low, high = part
+    return axis, at, _plan(low), _plan(high)

@@ -1,0 +1,81 @@
+"""Finds strangers: servers that share this node's store, but not its broker.
+
+One item of the store has the ids of the nodes that wrote it last. Every few seconds each node puts
+its own id before the others. Those that it finds before its own were put there since: these nodes
+live, and hear themselves. If no heartbeat of one of them comes, it hears another broker, and each
+of the two has half of the world. Two URLs may name one broker, so they are not compared. This
+module reports to Peers, and stops nothing.
+"""
+
+import msgpack
+
+from flatlands.server.messages.peer_protocol import ALIVE
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.peers import Peers, silent
+from flatlands.server.storage.keeper import Keeper
+from flatlands.stores.base import NEVER, Item, Store
+
+#: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
+#: follow: nodes of other games are no strangers. It has one item, which is a group, with MOST ids
+#: at most.
+QUEUE, ITEM, MOST = "alive", "last", 32
+
+#: ms between two looks; and ms for which a stranger that was seen once counts.
+EVERY, COUNTS_FOR = 5000, 15_000
+
+
+class Strangers:
+    """Finds strangers: servers that share this node's store, but not its broker. `game` is the
+    name by which the store knows the game, and `ground` as in the names of channels.
+    """
+
+    def __init__(
+        self, node: int, game: str, ground: str, keeper: Keeper, loop: Loop, peers: Peers
+    ) -> None:
+        self._queue = f"{QUEUE} {game} {ground}"
+        self._id = node
+        self._keeper = keeper
+        self._loop = loop
+        self._peers = peers
+        #: When this node last put its id there, None if it never did.
+        self._put_at: int | None = None
+        #: The ids that no heartbeat has told of -> when each was first and last seen.
+        self._seen: dict[int, tuple[int, int]] = {}
+        loop.every(EVERY, self._turn, 0)
+
+    def _turn(self) -> None:
+        now, peers = self._loop.now(), self._peers
+        # A node that does not hear itself is no witness.
+        if peers.state == ALIVE and peers.hears:
+            self._keeper.ask(self._write, self._wrote)
+        self._seen = {
+            id: (first, last)
+            for id, (first, last) in self._seen.items()
+            if now - last < COUNTS_FOR and not peers.knows(id)
+        }
+        # The heartbeat of a node that has just started may be still to come.
+        peers.tell_apart(
+            any(now - first >= silent(peers.every) for first, _ in self._seen.values())
+        )
+
+    def _write(self, store: Store) -> list[int]:
+        """Put this node's id there; return those that were before it."""
+        ids: list[int] = []
+
+        def add(item: Item | None) -> Item:
+            nonlocal ids
+            ids = [] if item is None else msgpack.unpackb(item.body)
+            others = [id for id in ids if id != self._id]
+            return Item(ITEM, NEVER, ITEM, msgpack.packb([self._id, *others][:MOST]))
+
+        store.change(self._queue, ITEM, add)
+        return ids[: ids.index(self._id)] if self._id in ids else ids
+
+    def _wrote(self, ids: list[int]) -> None:
+        now, before = self._loop.now(), self._put_at
+        self._put_at = now
+        # What was put there since this node did is new, if that is not long ago.
+        if before is not None and now - before < 2 * EVERY:
+            for id in ids:
+                first, _ = self._seen.get(id, (now, now))
+                self._seen[id] = first, now

@@ -1,0 +1,1 @@
+"""What an author's game sees, and what calls it."""

@@ -1,0 +1,104 @@
+"""Actions: what the page of a game may ask of it. A game declares each by a method.
+
+The checks follow from the method's parameters, so that a game never sees a field of another type or
+out of its range. This module never calls a game.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from flatlands.server.messages import table
+from flatlands.server.messages.table import Field, Row
+from flatlands.server.runtime.limits import Rate
+
+_F = TypeVar("_F", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a page may ask for under a name, and how often."""
+
+    row: Row
+    rate: Rate
+    #: How often the players of one address together may ask for it, or None: as often as each may.
+    of_address: Rate | None
+
+
+def action(
+    rate: float = 1, burst: int = 5, *, address: tuple[float, int] | None = None
+) -> Callable[[_F], _F]:
+    """Let a method obey what a page asks for under the method's name.
+
+    It is called with `me` and the fields that the page gives. The default of each parameter says
+    what that field may be: `number(low, high)`, `text(low, high)`, or `flag()`. A player may ask
+    `rate` times a second, and `burst` times at once; more is refused as "flood", and closes the
+    connection after 40 times. `address` is the same for all players of one address together, as
+    (rate, burst), since they could pretend to be other people with other keys. More than that is
+    refused as "crowded", as are calls while 16 wait. An unknown action is refused as "game", a text
+    of a muted player as "muted". A text that is too short or too long is refused as "say", and a
+    number out of its range, a value of another type, or another number of fields as "fields"; these
+    count for the player's rate, and leave the connection open until it floods. A request is not
+    counted for the address if the method refuses it, by raising Refused, or calls
+    `me.give_back()`. Raises ValueError.
+    """
+    for often, at_once in ((rate, burst), *([address] if address else [])):
+        if not isinstance(often, int | float) or often <= 0:
+            raise ValueError("write @action(rate, burst): both are numbers above 0")
+        if type(at_once) is not int or at_once < 1:
+            raise ValueError("write @action(rate, burst): both are numbers above 0")
+
+    def mark(method: _F) -> _F:
+        vars(method)["action"] = rate, burst, address
+        return method
+
+    return mark
+
+
+def number(low: int, high: int, *, kept: bool = False) -> Any:
+    """Return what declares a field that is a whole number from `low` to `high`. A field of a class
+    of players may be `kept`: players still have it when they come back. Raises ValueError."""
+    _check(low, high, -table.NUMBER)
+    return Field("", int, low, high, kept=kept)
+
+
+def text(low: int, high: int, *, kept: bool = False) -> Any:
+    """Return what declares a field that is a text of `low` to `high` characters, and may be `kept`
+    as a number may. It is cleaned as a chat text is, so that it can be shown. Raises ValueError."""
+    _check(low, high, 0)
+    return Field("", str, low, high, kept=kept)
+
+
+def _check(low: int, high: int, least: int) -> None:
+    if not type(low) is type(high) is int or not least <= low <= high <= table.NUMBER:
+        raise ValueError(
+            f"from {low!r} to {high!r} is no range: write two whole numbers from {least} to "
+            f"{table.NUMBER}, the lower one first"
+        )
+
+
+def flag(*, kept: bool = False) -> Any:
+    """Return what declares a field that is true or false, and may be `kept` as a number may."""
+    return Field("", bool, kept=kept)
+
+
+def declared(name: str, method: Any) -> Action:
+    """Return the action that a method was marked as by `action`. Raises ValueError, with a sentence
+    for its author."""
+    rate, burst, address = method.action
+    _self, *parameters = inspect.signature(method).parameters.values()
+    if not parameters:
+        raise ValueError(f"the action {name} must take me, the player who asks")
+    fields = []
+    for parameter in parameters[1:]:
+        if not isinstance(parameter.default, Field):
+            raise ValueError(
+                f"the action {name} must say what may stand in {parameter.name!r}: "
+                "number(low, high), text(low, high) or flag()"
+            )
+        if parameter.default.kept:
+            raise ValueError(f"the action {name} cannot keep {parameter.name!r}: players can")
+        fields.append(replace(parameter.default, name=parameter.name))
+    of_address = Rate(f"do_{name}", *address) if address else None
+    return Action(Row(name, tuple(fields)), Rate(f"do {name}", rate, burst), of_address)

@@ -1,0 +1,33 @@
+"""What the author of a game is shown in the page: what has failed, and where. This exists only if
+the server was started for an author, never for players."""
+
+import logging
+from collections import deque
+from typing import Final
+
+from flatlands.server.game import games
+
+#: How many of the latest faults are shown.
+SHOWN: Final = 5
+
+
+class _Faults(logging.Handler):
+    """Keeps the latest exceptions that were logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: deque[tuple[str, str]] = deque(maxlen=SHOWN)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an exception that is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Exception):
+            self.told.append((record.getMessage(), games.where(error)))
+
+
+def collect() -> deque[tuple[str, str]]:
+    """Return the latest exceptions that are logged from now on: what has failed, and where in the
+    author's code."""
+    faults = _Faults()
+    logging.getLogger("flatlands").addHandler(faults)
+    return faults.told

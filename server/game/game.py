@@ -1,0 +1,471 @@
+"""The base class of games: what a node knows of its game, and what the game knows of the node.
+
+A game's module `game` has a class `Game` that inherits from the one here. Each node makes one
+object of it when all the node's own parts exist. The class here is itself a game: one with nothing
+but players.
+"""
+
+import inspect
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
+
+from flatlands.server.game.actions import Action
+from flatlands.server.game.actions import declared as declared_action
+from flatlands.server.game.cells import Cells
+from flatlands.server.game.chunks import Chunks
+from flatlands.server.game.me import Guest, Me, told
+from flatlands.server.messages.protocol import OTHERS_FROM
+from flatlands.server.storage.boards import Place
+from flatlands.server.storage.records import Records
+from flatlands.server.storage.things import NAME_MOST, Event, Record, Thing, check_tile
+from flatlands.world.events import Player
+from flatlands.world.grid import Square
+from flatlands.world.plain import Plain
+from flatlands.world.terrain import CELL, Terrain
+from flatlands.world.track import UNIT, Heading, Tile
+
+_F = TypeVar("_F", bound=Callable[..., None])
+
+#: How many tiles `somewhere` tries to find one that a player can stand on.
+TRIES = 16
+
+
+class Seen(NamedTuple):
+    """A player as a node sees it: its id, name and tile, the values of its fields, such as
+    `values.colour`, and its exact place, (x, y) in tiles from the origin."""
+
+    id: int
+    name: str
+    tile: Tile
+    values: SimpleNamespace
+    place: tuple[float, float]
+
+
+#: The largest distances, in tiles, that a game may give for `meets`, for `players_near` and for
+#: `tell_world`.
+MEETS_MOST, NEAR_MOST, TOLD_MOST = 6, 32, 1000
+
+#: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
+WALKING: dict[str, Callable[[Any], bool] | None] = {
+    "free": None,
+    "straight": lambda intent: type(intent) is not Heading or intent.x != 0 != intent.y,
+    "none": lambda intent: True,
+}
+
+
+class Walked(NamedTuple):
+    """The names of the players who came last, the latest first, and how many people came in all."""
+
+    names: list[str]
+    people: int
+
+
+class Present(NamedTuple):
+    """Players of a node at one moment, as lists of the same length: the ids, the tiles on which
+    they are, and whether they walk."""
+
+    ids: list[int]
+    tiles: list[Tile]
+    walk: list[bool]
+
+
+def methods(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Return the attributes of a class, sorted by name, inherited ones included."""
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        for name, value in vars(each).items():
+            found.setdefault(name, value)
+    return sorted(found.items())
+
+
+def _check(name: str, value: Any) -> None:
+    """Raise ValueError, with a sentence for its author, if a part cannot have this attribute."""
+    if name.startswith("on_") or name == "plant":
+        hook = getattr(Part, name, None)
+        if hook is None:
+            known = ", ".join(hook for hook in dir(Part) if hook.startswith("on_"))
+            raise ValueError(f"there is no hook {name}: there are {known}")
+        wanted = list(inspect.signature(hook).parameters)
+        _check_takes(name, value, wanted)
+    elif hasattr(value, "every_seconds"):
+        _check_takes(name, value, ["self", "players"] if value.each else ["self"])
+    elif isinstance(value, Cells | Records) and hasattr(Game, name):
+        what = type(value).__name__.lower()
+        raise ValueError(f"{what} cannot have the name {name}, which every game has")
+    elif isinstance(value, list | tuple) and name not in ("things", "events"):
+        _check_lists_nothing(name, value)
+
+
+def _check_lists_nothing(name: str, value: Sequence[Any]) -> None:
+    if any(isinstance(one, type) and issubclass(one, (Thing, Event)) for one in value):
+        raise ValueError(f"no game has a list {name}: there are things and events")
+
+
+def _check_takes(name: str, method: Any, wanted: list[str]) -> None:
+    signature = inspect.signature(method)
+    try:
+        signature.bind(*wanted)
+    except TypeError:
+        raise ValueError(f"{name}{signature} must be {name}({', '.join(wanted)})") from None
+    if inspect.iscoroutinefunction(method):
+        raise ValueError(f"{name} must be a plain function: here nothing awaits one")
+
+
+class Part:
+    """A part of a game, which any game may have. `game` is the game that has it.
+
+    Its hooks are called in addition to those of the game itself, in the order of the parts.
+    """
+
+    #: Its kinds of events.
+    events: Sequence[type[Event]] = ()
+
+    #: Its kinds of things.
+    things: Sequence[type[Thing]] = ()
+
+    #: What the game's page may ask for, by name: see actions.py.
+    actions: Mapping[str, Action] = {}
+
+    def __init__(self, game: "Game") -> None:
+        self.game = game
+        self.node: Any = game.node
+        #: Returns node time in ms, the time that pages have too; in the test kit, the test's time.
+        self.now: Callable[[], int] = self.node.loop.now
+        for name, cells in declared(type(self)):
+            setattr(self, name, cells.of(self.node, f"{kept_as(type(self))}.{name}"))
+        for name, records in recorded(type(self)):
+            setattr(self, name, records.of(self.node))
+
+    def __init_subclass__(cls) -> None:
+        """Find the actions of a part. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        for name, value in vars(cls).items():
+            _check(name, value)
+        for name, base in (("things", Thing), ("events", Event)):
+            some = getattr(cls, name)
+            fit = isinstance(some, list | tuple)
+            if not fit or not all(isinstance(one, type) and issubclass(one, base) for one in some):
+                raise ValueError(f"{name} is a list of classes that inherit from {base.__name__}")
+        marked = [(name, method) for name, method in methods(cls) if hasattr(method, "action")]
+        for name, _method in marked:
+            if hasattr(Part, name):
+                raise ValueError(f"an action cannot have the name {name}, which every game has")
+        cls.actions = {name: declared_action(name, method) for name, method in marked}
+
+    # What the engine calls. `me` is a Me, or an object of the game's own class of players.
+
+    def on_hello(self, guest: Guest, ticket: str) -> None:
+        """A client wants to play, for the first time or again; `ticket` is what its page sent
+        before its hello, or "".
+
+        The hook may raise Refused, and may set `guest.name` and `guest.owner`. It is called at the
+        node to which the client came, and may wait. In a game that has this hook, players cannot
+        change their names; nor their owners, if the hook has set them.
+        """
+
+    def on_join(self, me: Any, back: bool) -> None:
+        """A player has begun to play; `back`: it was here before, and now has a new connection.
+
+        It is called once in the world, at the player's node, and may wait. It is not called when a
+        worker passes the player to another one.
+        """
+
+    def on_leave(self, me: Any) -> None:
+        """A player has left the game: it has closed its page, or has been away for ten seconds.
+
+        It is called at the player's node, and may wait. It is not called if that node dies.
+        `me.leave` can put down what the player carried; anything else it would do raises Gone.
+        """
+
+    def on_enter(self, me: Any, square: Square, before: Square) -> None:
+        """A player has come from one square into another. It is called once in the world, at the
+        player's node, and may wait."""
+
+    def on_step(self, me: Any, tiles: list[Tile]) -> None:
+        """A player has come to these tiles, one after the other, since the last call.
+
+        It is called once in the world, at the player's node, some five times a second while the
+        player walks, and ten times at most. Without this hook no steps are looked for. The tile on
+        which a player begins is no step. As an intent may come 200 ms late, the hook may have been
+        told of a tile that the player turned away from before it got there.
+        """
+
+    def on_touch(self, me: Any, thing: Any) -> None:
+        """A player has come near a thing of one of the kinds in `things`.
+
+        It is called once in the world for each touch, at the player's node, and may wait: somebody
+        else may have taken the thing by then. The same thing can be touched again once the player
+        has been a tile and a quarter beyond its reach, if it is put there again, and if a worker
+        passes the player to another one. What the player itself changes (`me.change`, or `me.take`
+        with `then`) it does not touch by that: it must come again. If that lies out of its reach,
+        it touches it as soon as it comes within reach. While 16 calls about the player are waiting,
+        it is tried again every second. Computer players, and players whose connection is lost,
+        touch nothing.
+        """
+
+    def on_meet(self, me: Any, other: Seen) -> None:
+        """A player has come near another one: within the `meets` tiles of the game.
+
+        It is called once for each of the two, at its own node, and may wait. The two can meet again
+        once they have been a tile and a quarter farther apart, or one was passed to another worker.
+        `other` is as this node knew it when they met. The node looks for meetings ten times a
+        second, or less often where hundreds stand together. Computer players, and players whose
+        connection is lost, meet nobody; bots do.
+        """
+
+    def plant(self, cell: Tile) -> Iterable[Thing]:
+        """Return the things that are to lie in a cell of the ground, of 64 x 64 tiles. It is called
+        when somebody comes near the cell for the first time, or for the first time after a day.
+
+        Cell (column, row) begins with the tile column 64 * column - 32, and rows likewise. What
+        this returns is put there once, even if it is called more than once: a thing that still lies
+        there, known by its kind and its number among those of its kind in the list, is left alone.
+        It must not wait. If it fails, it is called again after a minute.
+        """
+        return ()
+
+    def start(self) -> None:
+        """Begin, once the node hears others."""
+
+    def stop(self) -> None:
+        """End what other nodes can go on with, because the server is stopping."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether other nodes may go on with all that `stop` ends."""
+        return True
+
+    # What games call.
+
+    @property
+    def side(self) -> int:
+        """The length of a square's side, in tiles."""
+        return int(self.node.grid.side)
+
+    def tell_all(self, name: str, *fields: Any) -> None:
+        """Tell the pages of this node's players, and no others, something under a name that the
+        game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
+        message = told(name, fields)
+        self.node.residents.tell_all(lambda screen: screen.answer(message))
+
+    def tell_world(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
+        """Tell the pages of all players in the world something, as `tell_all` tells those of this
+        node. `near` is a tile and a number of tiles: with it, only players at most that far away
+        along either axis are told. A page that cannot be reached now is not told later. Raises
+        ValueError."""
+        told(name, fields)
+        if not 0 < len(name) <= NAME_MOST:
+            raise ValueError(f"what is told has a name of 1 to {NAME_MOST} characters")
+        around: list[int] = []
+        if near is not None:
+            tile, reach = near
+            if type(reach) is not int or not 0 <= reach <= TOLD_MOST:
+                raise ValueError(f"near is what is 0 to {TOLD_MOST} tiles away, and not {reach!r}")
+            around = [*check_tile(tile), reach]
+        self.node.tell(name, list(fields), around)
+
+    def things_in(self, square: Square) -> list[Thing]:
+        """Return the things in a square, as far as this node knows: none where none of its players
+        is near. Fields that are not shown have their lowest values."""
+        some: list[Thing] = self.node.play.items.things_in(square)
+        return some
+
+    def players_in(self, square: Square) -> list[Seen]:
+        """Return the players in a square, as this node knows them, without computer players."""
+        heard = self.node.replicas.squares.get(square)
+        players = [] if heard is None else heard.replica.players.values()
+        return [self.game.seen(player) for player in players if player.id >= OTHERS_FROM]
+
+    def players_near(self, tile: Tile, reach: int) -> list[Seen]:
+        """Return the players at most `reach` tiles from a tile, along either axis, the nearest
+        first, as `players_in` knows them. Raises ValueError."""
+        if type(reach) is not int or not 0 <= reach <= NEAR_MOST:
+            raise ValueError(f"near is what is 0 to {NEAR_MOST} tiles away, and not {reach!r}")
+        ends = [[(at + far) // self.side for at in check_tile(tile)] for far in (-reach, reach)]
+        columns, rows = (range(first, last + 1) for first, last in zip(*ends, strict=True))
+        players = [one for c in columns for r in rows for one in self.players_in((c, r))]
+        away = {one.id: max(abs(one.tile[n] - tile[n]) for n in (0, 1)) for one in players}
+        near = [one for one in players if away[one.id] <= reach]
+        return sorted(near, key=lambda one: (away[one.id], one.id))
+
+    def top(self, board: str, most: int) -> list[Place]:
+        """Return up to `most` people with the most points on a board, each with `name`, `points`
+        and `owner`, as they were some seconds ago. It waits for the store. Raises Away."""
+        top: list[Place] = self.node.play.boards.top(board, most)
+        return top
+
+    def blocked(self, tile: Tile) -> bool:
+        """Return whether nobody can stand on a tile."""
+        return bool(self.node.terrain.blocked(*tile))
+
+    def player(self, id: int) -> Any:
+        """Return a player of this node by its id, as `me` in hooks; None if it is not here."""
+        resident = self.node.residents.by_id.get(id)
+        return None if resident is None else self.game.me(self.node, resident)
+
+    def somewhere(self, cell: Tile) -> Tile | None:
+        """Return a random tile of a cell that a player can stand on, or None if none was found."""
+        for _ in range(TRIES):
+            column, row = (at * CELL + random.randrange(CELL) - CELL // 2 for at in cell)
+            if not self.node.terrain.blocked(column, row):
+                return column, row
+        return None
+
+
+class Game(Part):
+    """What is played. A game is a class, also called Game, that inherits from this one and has the
+    game's hooks as methods (docs/games.md). `node` is the Node (node.py), and `options` the game's
+    own object with the values of its options, or None. `alone` says whether this node, without a
+    store, may keep what only one node of the machine may."""
+
+    #: The class of its players, and of what they do: Me, or a class that inherits from it.
+    me: type[Me] = Me
+
+    #: The ground, as `terrain()`, `plain()` and `chunks(make)` return it: it is made from the seed
+    #: of the world.
+    ground: type[Terrain | Plain | Chunks] = Terrain
+
+    #: Within how many tiles of each other players meet, up to 6.
+    meets: float = 1
+
+    #: How its players walk: "free"; "straight", along rows and columns only; or "none", not at all.
+    walking = "free"
+
+    #: The folder of its page, beside its module: its files take the place of those in static/,
+    #: which are the page of a game without one.
+    page: str | None = None
+
+    #: What is added to it: classes, or anything that returns a part when called with the game.
+    parts: Sequence[Callable[["Game"], Part]] = ()
+
+    #: The map of everybody leaves out computer players with ids from here on: they are no people.
+    wild_from = OTHERS_FROM
+
+    def __init_subclass__(cls) -> None:
+        """Raise ValueError, with a sentence for its author, if it cannot be a game."""
+        super().__init_subclass__()
+        if not isinstance(cls.ground, type):
+            raise ValueError(
+                "the ground of a game is plain(), terrain() or chunks(function), with brackets"
+            )
+        if not (isinstance(cls.me, type) and issubclass(cls.me, Me)):
+            raise ValueError("`me` of a game is a class that inherits from Me")
+        if not isinstance(cls.meets, int | float) or not 0 < cls.meets <= MEETS_MOST:
+            raise ValueError(f"players meet within 0 to {MEETS_MOST} tiles, and not {cls.meets!r}")
+        if cls.walking not in WALKING:
+            raise ValueError(f"`walking` of a game is one of {', '.join(WALKING)}")
+
+    def __init__(self, node: Any, options: Any = None, alone: bool = True) -> None:
+        self.node, self.options, self.alone = node, options, alone
+        super().__init__(self)
+
+    def seen(self, player: Player) -> Seen:
+        """Return a player as this node sees it."""
+        values = zip([field.name for field in self.me.fields], player.values, strict=True)
+        x, y = player.track.at(self.node.loop.now())
+        has, place = SimpleNamespace(**dict(values)), (x / UNIT, y / UNIT)
+        return Seen(player.id, player.name, (x // UNIT, y // UNIT), has, place)
+
+    def begin(self) -> Tile | None:
+        """Return the tile on which a newcomer begins. If that is None, if nobody can stand there,
+        or if this fails, it begins near the origin, apart from others. An invitation takes
+        precedence. It must not wait."""
+        return None
+
+    def renamed(self, player: int, name: str, owner: str) -> None:
+        """Note that a player of this node has another name. `owner` is the hash of its key."""
+
+    def silenced(self, player: int) -> None:
+        """Note that an operator has sent away or muted a player."""
+
+    def clear_name(self, name: str) -> None:
+        """Forget a name wherever it is kept, because an operator wants it."""
+
+    def walked(self) -> Walked:
+        """Return who has walked here today, as the title of the page shows it."""
+        return Walked([], 0)
+
+
+def every(
+    seconds: float, *, once: bool = False, waits: bool = False, each: bool = False
+) -> Callable[[_F], _F]:
+    """Have a method of a game called every `seconds` seconds, 0.05 at least, at each node; with
+    `once`, at one node of the world at a time, or at each if there is no store. If it `waits`, it
+    may wait, and is not called again before it has returned. With `each` it is called with the
+    players of the node, as Present, including those whose connection is lost: if there are many,
+    several times, each time with some of them. Raises ValueError."""
+    if not isinstance(seconds, int | float) or seconds < 0.05:
+        raise ValueError("write @every(seconds), with a number from 0.05 on")
+    if each and (once or waits):
+        raise ValueError("what is called with all players cannot wait, or be called once")
+
+    def mark(method: _F) -> _F:
+        vars(method).update(every_seconds=seconds, once=once, waits=waits, each=each)
+        return method
+
+    return mark
+
+
+def plain() -> type[Plain]:
+    """Return the ground on which everybody can walk everywhere."""
+    return Plain
+
+
+def terrain() -> type[Terrain]:
+    """Return the ground of Flatlands: woods, lakes, plateaus, and paths between them."""
+    return Terrain
+
+
+def kept_as(kind: type[Part]) -> str:
+    """Return the name under which the store has what a part keeps: that of the game's file or
+    folder, followed by that of the part's class if the part is not the game itself."""
+    *folders, name = kind.__module__.split(".")
+    # games.py gives this prefix to a game named by its path.
+    module = (folders[-1] if name == "game" else name).removeprefix("flatlands_game_")
+    return module if issubclass(kind, Game) else f"{module}.{kind.__name__}"
+
+
+def declared(kind: type[Part]) -> list[tuple[str, Cells]]:
+    """Return the layers of cells that a part declares, in the order of their names: that is the
+    order of their numbers."""
+    return [(name, value) for name, value in methods(kind) if isinstance(value, Cells)]
+
+
+def recorded(kind: type[Part]) -> list[tuple[str, Records[Any]]]:
+    """Return the records that a part declares, by name."""
+    return [(name, value) for name, value in methods(kind) if isinstance(value, Records)]
+
+
+def lasting(parts: Iterable[Part | type[Part]]) -> list[type[Thing] | type[Record]]:
+    """Return what some parts have in the store: their kinds of things and of records. Raises
+    ValueError if two have the same name."""
+    found: list[type[Thing] | type[Record]] = []
+    for part in parts:
+        kind = part if isinstance(part, type) else type(part)
+        found += [*part.things, *[records.kind for _, records in recorded(kind)]]
+    named = {one.__name__: one for one in found}
+    for one in found:
+        if named[one.__name__] is not one:
+            raise ValueError(f"the game has two kinds in the store with the name {one.__name__}")
+    return list(named.values())
+
+
+def schema(kind: type[Game]) -> list[Any]:
+    """Return what must be the same at all nodes that play a game: the fields of players, and the
+    layers and kinds of each part."""
+    parts: list[Any] = [kind, *(one for one in kind.parts if isinstance(one, type))]
+    return [
+        *map(str, kind.me.fields),
+        *[
+            [
+                *[
+                    (layer, cells.declared.rule, cells.declared.kept)
+                    for layer, cells in declared(part)
+                ],
+                *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],
+            ]
+            for part in parts
+        ],
+    ]

@@ -1,0 +1,186 @@
+"""Which games there are, and how the parts of a game are loaded. It never starts one.
+
+A game that is shipped has a name, and is a folder in games/. An author's own game is named by its
+path, which is a dot, has a slash or ends with .py: a folder, or one file with all of it.
+"""
+
+import sys
+import traceback
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import getfile
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from flatlands import games
+from flatlands.brokers.base import short_hash
+from flatlands.stores.base import Store
+
+if TYPE_CHECKING:
+    from flatlands.server.game.game import Game
+
+#: The game that is played if nobody names one.
+DEFAULT = "flatlands"
+
+#: What a game may have -> the module of its folder that has it: the class of the game, the
+#: dataclass of its options (settings.py) and its tables for SQL (query/tables.py).
+_MODULES = {"Game": "game", "Options": "options", "TABLES": "tables"}
+_FILE = "game.py"
+
+
+class Unfit(ValueError):
+    """A game cannot be loaded; the text is a sentence for its author."""
+
+
+def shipped() -> list[str]:
+    """Return the names of the games that come with Flatlands."""
+    [folder] = games.__path__
+    return sorted(path.parent.name for path in Path(folder).glob("*/game.py"))
+
+
+def is_own(name: str) -> bool:
+    """Return whether this names an author's own game, by its path."""
+    return "/" in name or name.endswith(".py") or name in (".", "..")
+
+
+def store_file(name: str) -> str:
+    """Return the name of the file that is the store of a game, unless another store is named."""
+    path = Path(name).resolve() if is_own(name) else Path(name)
+    return f"{path.stem}.db"
+
+
+def check(name: str) -> None:
+    """Raise Unfit if there is no such game."""
+    path = Path(name)
+    if not is_own(name):
+        if name not in shipped():
+            here = f"; for the one that is here write ./{name}" if (path / _FILE).exists() else ""
+            raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}{here}")
+    elif not path.exists():
+        raise Unfit(f"there is no game at {path.resolve()}")
+    elif path.is_dir() and not (path / _FILE).is_file():
+        raise Unfit(f"there is no game in {path.resolve()}: it has no {_FILE}")
+    elif path.is_file() and path.suffix != ".py":
+        raise Unfit(f"{path.resolve()} is no game: that is a folder with a {_FILE}, or a .py file")
+
+
+def part(name: str, what: str) -> Any:
+    """Return what a game has under one of the names of _MODULES, or None. Raises Unfit if there is
+    no such game, or if one of its modules fails."""
+    check(name)
+    if is_own(name):
+        path = Path(name).resolve()
+        package = f"flatlands_game_{path.stem}"
+        if path.is_file():
+            return getattr(_load(package, spec_from_file_location(package, path)), what, None)
+        folder = ModuleSpec(package, None, is_package=True)
+        folder.submodule_search_locations = [str(path)]
+        _load(package, folder)
+    else:
+        package = f"flatlands.games.{name}"
+    module = f"{package}.{_MODULES[what]}"
+    if what != "Game" and find_spec(module) is None:
+        return None
+    return getattr(_load(module), what, None)
+
+
+def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
+    """Import a module by its name, or make it from `spec` if it is not there yet. Raises Unfit."""
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        if spec is None:
+            return import_module(name)
+        module = sys.modules[name] = module_from_spec(spec)
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
+        return module
+    except Exception as error:
+        sys.modules.pop(name, None)
+        raise Unfit(f"the game does not load: {where(error)}") from error
+
+
+def where(error: Exception) -> str:
+    """Return the file and the line at which a module failed, and how. If the engine failed when a
+    game called it, that is the last line of the game."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    engine = str(Path(__file__).parent)
+    own = [one for one in frames if one.filename[:1] != "<" and not one.filename.startswith(engine)]
+    last = (own or list(frames))[-1]
+    return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
+
+
+def note_fields(name: str, store: Store) -> None:
+    """Tell the store the fields of a game's things and records. Raises StoreError, and
+    Unfit if something in the store may be lost."""
+    from flatlands.server.game import game
+    from flatlands.server.storage import schema
+
+    kind = part(name, "Game")
+    if isinstance(kind, type) and issubclass(kind, game.Game):
+        # What is not a class is a part only when it is made: the workers then look at its kinds.
+        parts = [part for part in kind.parts if isinstance(part, type)]
+        try:
+            schema.note(store, game.kept_as(kind), game.lasting([kind, *parts]))
+        except ValueError as error:
+            raise Unfit(f"the game {name} has changed: {error}") from error
+
+
+def kind_of(name: str) -> "type[Game]":
+    """Return the class of a game. Raises Unfit."""
+    from flatlands.server.game import game
+
+    kind = part(name, "Game")
+    # A module whose class has another name may have imported the one that all inherit from.
+    if not (isinstance(kind, type) and issubclass(kind, game.Game)) or kind is game.Game:
+        raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
+    return kind
+
+
+class Maker:
+    """Makes the game of a node; `options` and `alone` are as in game.py. Raises Unfit."""
+
+    def __init__(self, name: str, options: Any, *, alone: bool) -> None:
+        from flatlands.server.game import game
+
+        self._name, self._kind = name, (kind := kind_of(name))
+        self._options, self._alone = options, alone
+        #: A text that is the same for nodes that play the same game.
+        self.plays = short_hash(f"{Path(name).stem} {game.schema(kind)}")
+        #: The folder of the game's page, or None if it has none of its own.
+        self.page = None if kind.page is None else _page(name, kind)
+
+    def ground(self, seed: int) -> Any:
+        """Return the ground of a world with this seed. Raises Unfit."""
+        try:
+            return self._kind.ground(seed)
+        except Exception as error:
+            raise Unfit(f"the ground of the game {self._name} fails: {where(error)}") from error
+
+    def __call__(self, node: Any) -> "Game":
+        """Return the game of a node. Raises Unfit if an author's own game fails."""
+        try:
+            made = self._kind(node, options=self._options, alone=self._alone)
+            if not hasattr(made, "game"):
+                raise TypeError("__init__ must call super().__init__(node, options, alone)")
+            return made
+        except Exception as error:
+            if not is_own(self._name):
+                raise
+            raise Unfit(f"the game {self._name} cannot be made: {where(error)}") from error
+
+
+def _page(name: str, kind: "type[Game]") -> Path:
+    """Return the folder of a game's page. Raises Unfit if there is no page in it."""
+    folder = Path(getfile(kind)).resolve().parent / str(kind.page)
+    index = folder / "index.html"
+    if not index.is_file():
+        raise Unfit(f"the game {name} has no page: there is no {index}")
+    text = index.read_text()
+    if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
+        raise Unfit(f"{index} must have <!-- base --> once and <!-- joined --> twice")
+    return folder

@@ -1,0 +1,150 @@
+"""Hooks: the methods of a game that a node calls. One that fails or takes long harms nobody else.
+
+A failure is logged with the hook's name, and counted. Most hooks run in the event loop, and may not
+wait: gevent makes any that tries fail. Hooks about a player that may wait run in a greenlet, one
+after the other for each player.
+"""
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import gevent
+
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.storage.keeper import AWAY, Away
+
+log = logging.getLogger("flatlands")
+
+#: A hook that takes longer than this many ms is slow, unless it may wait.
+SLOW: Final = 5
+
+#: How many kinds of errors of one hook are told apart in the log.
+ERRORS: Final = 20
+
+#: How many calls about one player may wait before no more are accepted.
+WAITING: Final = 16
+
+#: The most ms for which a player is not passed to another worker because its hook runs.
+PINNED: Final = 2000
+
+
+class Gone(Exception):
+    """The player is no longer at this node: it has left, or gone on at another node."""
+
+
+class Hook:
+    """A method `call` of a game, as the node calls it; `name` is for the log. `waits`: it may wait.
+    Calling a Hook returns what the method returns, or None if it fails."""
+
+    def __init__(
+        self, loop: Loop, name: str, call: Callable[..., object], *, waits: bool = False
+    ) -> None:
+        self.name = name
+        self._loop = loop
+        self._call = call
+        self._waits = waits
+        self._warnings = LogLimit()
+        #: The kinds of errors that were logged.
+        self._errors: dict[str, LogLimit] = {}
+
+    def _new(self, error: BaseException, now: float) -> bool:
+        """Return whether to log an error: none of the same kind and line was logged for a while."""
+        lines = traceback.extract_tb(error.__traceback__)
+        kind = f"{type(error).__name__} {lines[-1].filename} {lines[-1].lineno}"
+        if kind not in self._errors and len(self._errors) >= ERRORS:
+            kind = ""
+        return self._errors.setdefault(kind, LogLimit()).allows(now)
+
+    def __call__(self, *arguments: Any) -> Any:
+        begun = self._loop.seconds()
+        try:
+            result = self._call(*arguments)
+        except Gone:
+            # Nobody is left to tell, except a client that wants to come in.
+            if self.name == "on_hello":
+                self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+            return None
+        except (Exception, gevent.Timeout) as error:
+            # A Timeout is not an Exception, lest somebody else's handler catch it.
+            self._failed(arguments, error, begun)
+            return None
+        ms = (self._loop.seconds() - begun) * 1000
+        if ms > SLOW and not self._waits:
+            self._loop.stats["hooks_slow"] += 1
+            if self._warnings.allows(begun):
+                log.warning("%s of the game took %.0f ms: all players wait for it", self.name, ms)
+        return result
+
+    def _failed(self, arguments: Sequence[Any], error: BaseException, begun: float) -> None:
+        """Tell whoever it concerns that the method has raised an error: the asker, or the log."""
+        if isinstance(error, Refused) and arguments and hasattr(arguments[0], "refuse"):
+            arguments[0].refuse(error)
+            return
+        self._loop.stats["hooks_failed"] += 1
+        # If the store does not answer, the log says already why.
+        if type(error) is not Away and self._new(error, begun):
+            log.exception("%s of the game failed", self.name)
+        if isinstance(error, Away):
+            self._refuse(arguments, Refused("store", AWAY, None))
+        else:
+            self._refuse(arguments, Refused("failed", "the game has a fault there", None))
+
+    def _refuse(self, arguments: Sequence[Any], refused: Refused) -> None:
+        """Tell the asker, the first argument, if the method may wait, and is about somebody."""
+        if self._waits and arguments:
+            arguments[0].refuse(refused)
+
+
+class _Line:
+    """The calls about one player: those that wait, and when the first of them began to run, in ms
+    of node time."""
+
+    __slots__ = ("waiting", "since")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[Hook, tuple[Any, ...]]] = deque()
+        self.since = 0
+
+
+class Lines:
+    """The calls of hooks about players, one after the other for each. `spawn` begins a greenlet."""
+
+    def __init__(self, loop: Loop, spawn: Callable[..., object]) -> None:
+        self._loop = loop
+        self._spawn = spawn
+        self._lines: dict[int, _Line] = {}
+
+    def put(self, player: int, hook: Hook, *arguments: Any) -> None:
+        """Call a hook about a player, by its id, after the calls that already wait."""
+        line = self._lines.get(player)
+        if line is None:
+            line = self._lines[player] = _Line()
+            line.waiting.append((hook, arguments))
+            self._spawn(self._run, player, line)
+        else:
+            line.waiting.append((hook, arguments))
+
+    def full(self, player: int) -> bool:
+        """Return whether so many calls about a player wait that it may cause no more."""
+        line = self._lines.get(player)
+        return line is not None and len(line.waiting) >= WAITING
+
+    def pinned(self, player: int) -> bool:
+        """Return whether a hook about a player began to run a moment ago."""
+        line = self._lines.get(player)
+        return line is not None and self._loop.now() < line.since + PINNED
+
+    def _run(self, player: int, line: _Line) -> None:
+        try:
+            while line.waiting:
+                hook, arguments = line.waiting.popleft()
+                line.since = self._loop.now()
+                hook(*arguments)
+        finally:
+            # Whatever ends this greenlet, the next call about the player begins another one.
+            del self._lines[player]

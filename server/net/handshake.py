@@ -1,0 +1,372 @@
+"""HTTP before the WebSockets: a strict RFC 6455 upgrade; the WSGI application gets other requests.
+
+gevent-websocket parses the request and runs the upgrade. Its WebSocket class is never used, because
+it sends no close codes, does not lock sends and does not bound sizes. The socket goes to a
+Connection instead.
+
+Strangers send what they like, as fast as they can. So requests may have no bodies, a connection may
+make few requests, everything here runs in turns (pace.py), addresses are limited
+(server/runtime/limits.py), and a bad request costs one line in the log at most.
+"""
+
+import _socket
+import base64
+import hashlib
+import logging
+import re
+from collections.abc import Iterator
+from socket import IPPROTO_TCP, SO_SNDBUF, SOL_SOCKET, TCP_NODELAY
+from typing import Any
+
+from gevent import Timeout
+from geventwebsocket.handler import WebSocketHandler
+
+from flatlands.server.net import frames
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.hosts import site
+from flatlands.server.net.pace import TURN
+from flatlands.server.runtime import logs
+from flatlands.server.runtime.limits import HANDSHAKES, REQUESTS, Guest
+from flatlands.server.runtime.logs import log_line
+
+HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
+ANSWER_TIMEOUT = 60.0  # seconds for the whole answer
+HEAD_LIMIT = 16 * 1024  # bytes of a request's headers, since parsing them takes time
+REQUESTS_EACH = 100  # requests on one connection, which ends with the last answer
+
+# Unsent bytes that the kernel may keep for a connection. The default grows to 4 MB: a slow client
+# would see the world seconds late before the server noticed that it is slow. Linux doubles the
+# number for its own bookkeeping, so about this many bytes of payload fit.
+SEND_BUFFER = 128 * 1024
+
+#: A browser that gets this over TLS asks for the site only over TLS, for this many seconds.
+#: Subdomains may be other sites.
+STRICT = ("Strict-Transport-Security", f"max-age={30 * 86400}")
+
+log = logging.getLogger(__name__)
+
+
+class _Refusal(ValueError):
+    """A request that is refused before it is parsed, with a status and a sentence."""
+
+    def __init__(self, status: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+class _Head:
+    """A reader of a request's header lines, which raises _Refusal after HEAD_LIMIT bytes."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._left = HEAD_LIMIT
+
+    def readline(self, limit: int) -> bytes:
+        line: bytes = self._file.readline(min(limit, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise _Refusal(
+                "431 Request Header Fields Too Large",
+                f"The headers of a request may have at most {HEAD_LIMIT} bytes.",
+            )
+        return line
+
+
+class Handshake(WebSocketHandler):  # type: ignore[misc]
+    """The requests of one TCP connection, until one of them upgrades it."""
+
+    socket: Any
+    requests = 0
+    #: How the client came to the proxy, "https" or "http"; "" if no proxy says so, or if the client
+    #: calls this machine localhost.
+    scheme = ""
+
+    def handle(self) -> None:
+        turn = self.socket.turn
+        try:
+            turn.begin()
+            super().handle()
+        except OSError:
+            pass  # the peer has left before it got the answer
+        finally:
+            turn.end()
+
+    def handle_one_request(self) -> Any:
+        """Handle a request as pywsgi does, but within HEAD_TIMEOUT and ANSWER_TIMEOUT."""
+        self.requestline = ""
+        self.requests += 1
+        if self.server.pace.crowded:
+            self.server.stats["http_crowded"] += 1
+            return whole_answer(
+                "503 Service Unavailable", "Too many requests are waiting: try again in a moment."
+            )
+        self.deadline = Timeout.start_new(HEAD_TIMEOUT)
+        try:
+            # The connection's next request may be here already, but others have their turn first.
+            self.socket.turn.rest()
+            return super().handle_one_request()
+        except Timeout as timeout:
+            if timeout is not self.deadline:
+                raise
+            # Without a request line, the client just kept the connection open.
+            if not self.requestline:
+                return None
+            return whole_answer("408 Request Timeout", "The request took too long to arrive.")
+        finally:
+            self.deadline.close()
+
+    def MessageClass(self, file: Any, *arguments: Any) -> Any:
+        # This is pywsgi's name for the parser of the headers.
+        return super().MessageClass(_Head(file), *arguments)
+
+    def read_request(self, line: str) -> bool:
+        """Parse the head. A request with a body, which could be endless, is refused."""
+        understood: bool = super().read_request(line)
+        if self.content_length or self.headers.get("transfer-encoding") is not None:
+            raise _Refusal("413 Content Too Large", "No request has a body here.")
+        return understood
+
+    def get_environ(self) -> dict[str, Any]:
+        # pywsgi calls this after it has read the head, and before it calls the application.
+        self.deadline.close()
+        self.deadline = Timeout.start_new(ANSWER_TIMEOUT)
+        environ: dict[str, Any] = super().get_environ()
+        proxies, peer = self.server.limits.proxies, environ.get("REMOTE_ADDR", "")
+        self.scheme = ""
+        if site(environ.get("HTTP_HOST", "")):
+            self.scheme = proxies.scheme(peer, environ.get("HTTP_X_FORWARDED_PROTO", ""))
+        environ["REMOTE_ADDR"] = proxies.client(peer, environ.get("HTTP_X_FORWARDED_FOR", ""))
+        environ[TURN] = turn = self.socket.turn
+        # The client behind a proxy is known only now.
+        turn.key = self.server.limits.key(environ["REMOTE_ADDR"])
+        return environ
+
+    def start_response(self, status: str, headers: Any, exc_info: Any = None) -> Any:
+        has_connection = any(name.lower() == "connection" for name, _ in headers)
+        if self.requests >= REQUESTS_EACH and not has_connection:
+            headers = [*headers, ("Connection", "close")]
+        if self.scheme == "https":
+            headers = [*headers, STRICT]
+        return super().start_response(status, headers, exc_info)
+
+    def _prepare_response(self) -> None:
+        # gevent-websocket's method is for its own WebSocket, and would fail here.
+        pass
+
+    def upgrade_websocket(self) -> list[bytes] | None:
+        """Check the request as RFC 6455 says in section 4.2; upgrade it, refuse it, or do nothing.
+
+        gevent-websocket calls this, and looks at what it has set: `websocket` after an upgrade, the
+        status and the returned body after a refusal, neither for an ordinary request.
+        """
+        for wrong, *answer in self._faults():
+            if wrong:
+                return self.refuse(*answer)
+        if self.environ["PATH_INFO"] != self.server.path:
+            return None
+        key, protocol = self.environ["HTTP_SEC_WEBSOCKET_KEY"], self.server.protocol
+        digest = hashlib.sha1((key + self.GUID).encode(), usedforsecurity=False).digest()
+        headers = [
+            ("Upgrade", "websocket"),
+            ("Connection", "Upgrade"),
+            ("Sec-WebSocket-Accept", base64.b64encode(digest).decode()),
+        ]
+        if protocol:
+            headers.append(("Sec-WebSocket-Protocol", protocol))
+        self.start_response("101 Switching Protocols", headers)
+        self.close_connection = True  # for HTTP, the connection ends here
+        self.websocket = None  # gevent-websocket looks only whether it is set
+        return None
+
+    def _faults(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what may be wrong with a request, one after the other, as (whether it is wrong,
+        status, sentence, headers of the answer). Each is looked at only if all before it are
+        right."""
+        environ, server = self.environ, self.server
+        limits, hosts, address = server.limits, server.hosts, environ["REMOTE_ADDR"]
+        host = environ.get("HTTP_HOST", "")
+        yield (
+            not limits.allow_address(REQUESTS, address),
+            "429 Too Many Requests",
+            "Your address asks for too much: try again in some seconds.",
+            ("Retry-After", "10"),
+        )
+        misses = hosts.misses_host(host)
+        if misses is not None:
+            server.stats["refused_hosts"] += 1
+        yield misses, "403 Forbidden", misses
+        yield (
+            self.scheme == "http" and self.path.startswith("/"),
+            "308 Permanent Redirect",
+            "Come over TLS.",
+            ("Location", f"https://{site(host)}{self.path}"),
+        )
+        wants = "websocket" in _tokens(environ.get("HTTP_UPGRADE", "").lower())
+        if environ["PATH_INFO"] != server.path:
+            yield wants, "404 Not Found", f"WebSocket is spoken at {server.path}."
+            return
+        method = self.command
+        yield method != "GET", "405 Method Not Allowed", "Use GET here.", ("Allow", "GET")
+        old = self.request_version != "HTTP/1.1"
+        yield old, "400 Bad Request", "A WebSocket handshake needs HTTP/1.1."
+        yield (
+            not wants,
+            "426 Upgrade Required",
+            "Only WebSocket is spoken here: the header Upgrade: websocket is missing.",
+            ("Upgrade", "websocket"),
+        )
+        connection = _tokens(environ.get("HTTP_CONNECTION", "").lower())
+        missing = "upgrade" not in connection
+        yield missing, "400 Bad Request", "The header Connection: Upgrade is missing."
+        yield not host, "400 Bad Request", "The Host header is missing."
+        misses = hosts.misses_origin(environ.get("HTTP_ORIGIN", ""), host)
+        if misses is not None:
+            server.stats["refused_origins"] += 1
+        yield misses, "403 Forbidden", misses
+        yield (
+            environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13",
+            "426 Upgrade Required",
+            "Only version 13 of the WebSocket protocol is spoken here.",
+            ("Sec-WebSocket-Version", "13"),
+        )
+        keyless = not _is_key(environ.get("HTTP_SEC_WEBSOCKET_KEY", ""))
+        yield keyless, "400 Bad Request", "Sec-WebSocket-Key must be 16 bytes in base64."
+        offered = _tokens(environ.get("HTTP_SEC_WEBSOCKET_PROTOCOL", ""))
+        yield (
+            server.protocol and server.protocol not in offered,
+            "400 Bad Request",
+            f"Sec-WebSocket-Protocol must offer the protocol {server.protocol}.",
+        )
+        yield (
+            server.drained,
+            "503 Service Unavailable",
+            "This server is drained: another one of this world takes you.",
+        )
+        guest: Guest = self.socket.guest
+        yield (
+            not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
+            "429 Too Many Requests",
+            "Your address connects too often: try again in some seconds.",
+            ("Retry-After", "10"),
+        )
+
+    def refuse(self, status: str, sentence: str, *headers: tuple[str, str]) -> list[bytes]:
+        """Start an answer in plain text that ends the connection; return its body."""
+        log_line(
+            "refused", how="http", error=sentence, code=int(status[:3]), address=self._address()
+        )
+        body = f"{sentence}\n".encode()
+        self.start_response(status, [*headers, *_plain_headers(body)])
+        return [] if self.command == "HEAD" else [body]
+
+    def run_websocket(self) -> None:
+        """Hand the socket to a Connection. gevent-websocket calls this after writing the 101.
+
+        The handler gives up the descriptor, so that its greenlet, buffers and headers are freed
+        while the connection lives. An idle connection then takes 1 KB of memory instead of 19.
+        """
+        self.deadline.close()
+        sock = self.socket
+        guest: Guest = sock.guest
+        # Bytes that came in one segment with the request are in the reader's buffer. If the buffer
+        # is empty, peek() reads from the socket, which must not block.
+        sock.settimeout(0)
+        try:
+            early = self.rfile.peek()
+            sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+            sock.setsockopt(SOL_SOCKET, SO_SNDBUF, SEND_BUFFER)
+        except OSError:
+            return  # the peer has gone: pywsgi closes
+        self.socket = None  # so pywsgi's loop ends, and closes nothing
+        sock.guest = None  # and gevent closes nothing either
+        # It is a plain socket even in a monkey-patched process: gevent's sockets keep two watchers.
+        plain = _socket.socket(fileno=sock.detach())
+        connection = Connection(
+            plain, self.server.max_message, bytes(early), self.environ["REMOTE_ADDR"], guest
+        )
+        guest.close = connection.abort
+        self.rfile.close()
+        self.environ.pop("wsgi.input", None)
+        try:
+            self.server.accept(connection, self.environ)
+        except Exception:
+            log.exception("A WebSocket could not be accepted.")
+            connection.close(frames.INTERNAL_ERROR, "The server failed while accepting you.")
+        except BaseException:  # the greenlet is being killed
+            connection.abort()
+            raise
+        connection.start()
+
+    def log_request(self) -> None:
+        # If the client is gone before its answer, there is no status, or it is "socket error: ...".
+        first = (self.status or "0").split()[0]
+        status = int(first) if first.isdigit() else 0
+        self.server.stats[f"answered_{status}"] += 1
+        if self.server.access_log:
+            log_line(
+                "request",
+                # Orders are logged by themselves, and one of them may have a password.
+                request=re.sub(r"(/admin/[^? ]*)\?\S*", r"\1", self.requestline),
+                status=status,
+                ms=round((self.time_finish - self.time_start) * 1000, 1),
+                address=self._address(),
+            )
+
+    def _address(self) -> str:
+        # A request that could not be parsed has no environ.
+        environ = getattr(self, "environ", None) or {}
+        return environ.get("REMOTE_ADDR") or str(self.client_address[0])
+
+    def handle_error(self, t: Any, v: Any, tb: Any) -> None:
+        """Log failures of the client or the network as a line, without a traceback."""
+        if v is self.deadline:
+            self.close_connection = True
+            self.log_error("An answer took longer than %s s: %r.", ANSWER_TIMEOUT, self.requestline)
+        elif isinstance(v, OSError):
+            self.close_connection = True
+            self.log_error("A connection failed while it was answered: %s.", v)
+        else:
+            super().handle_error(t, v, tb)
+
+    def log_error(self, msg: str, *args: object) -> None:
+        # Only mistakes of clients are logged here, and strangers make them all day.
+        self.server.stats["bad_requests"] += 1
+        self.server.limited_log.write(logging.INFO, msg % args if args else msg)
+
+    def _handle_client_error(self, ex: Exception) -> tuple[str, bytes] | None:
+        """Answer a request that pywsgi cannot parse; pywsgi would print a traceback for some."""
+        if isinstance(ex, OSError):
+            return None
+        where = logs.shown(self._address())
+        self.log_error("A request from %s could not be understood: %r.", where, ex)
+        if isinstance(ex, _Refusal):
+            return whole_answer(ex.status, ex.sentence)
+        return whole_answer("400 Bad Request", "The request could not be understood.")
+
+
+def _tokens(value: str) -> list[str]:
+    """Return the members of a header's value that are separated by commas."""
+    return [token.strip() for token in value.split(",")]
+
+
+def _is_key(value: str) -> bool:
+    try:
+        return len(base64.b64decode(value, validate=True)) == 16
+    except ValueError:
+        return False
+
+
+def _plain_headers(body: bytes) -> list[tuple[str, str]]:
+    return [
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+    ]
+
+
+def whole_answer(status: str, sentence: str) -> tuple[str, bytes]:
+    """Return an answer without an environ, in the form of pywsgi's loop: (status, bytes)."""
+    body = f"{sentence}\n".encode()
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in _plain_headers(body))]
+    return status, "\r\n".join([*lines, "", ""]).encode() + body

@@ -1,0 +1,177 @@
+"""The server's listener: accepts connections, as many as the limits allow, for handshake.py.
+
+It never reads from a connection itself.
+"""
+
+import _socket
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from gevent.pywsgi import WSGIServer
+
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.handshake import Handshake, whole_answer
+from flatlands.server.net.hosts import Hosts
+from flatlands.server.net.pace import Pace, PacedSocket, Turn
+from flatlands.server.runtime.limits import Limits
+from flatlands.server.runtime.logs import LimitedLog
+
+#: The shares of each second that all of HTTP may take, handshakes included, and that accepting may
+#: take besides.
+HTTP_SHARE, ACCEPT_SHARE = 0.3, 0.1
+
+#: Connections accepted in one turn of the loop; seconds to wait after accepting has failed; and
+#: seconds that other workers have to accept a connection before a full one does.
+ACCEPT_AT_ONCE, ACCEPT_AGAIN, GIVE_WAY = 10, 0.1, 0.02
+
+log = logging.getLogger(__name__)
+
+Accept = Callable[[Connection, dict[str, Any]], object]
+
+
+class WebSocketServer(WSGIServer):
+    """A server for WebSockets at `path`, ready for start(). `wsgi_app` gets other requests.
+
+    `listener` is an address or a listening socket. `protocol` is the subprotocol that clients must
+    offer, or None. `limits` also know the trusted proxies. `hosts` checks the headers Host and
+    Origin. `share` is that of HTTP, from 0 to 1. While `full()` is true, other workers with the
+    same listener accept first.
+
+    `accept(connection, environ)` is called after the upgrade, in the request's greenlet, and may
+    block. It sets the connection's callbacks. Afterwards the connection is started, unless accept
+    has done so. If accept raises, that is logged, and the peer gets close code 1011. REMOTE_ADDR
+    and Connection.address are those of the client behind the proxies.
+    """
+
+    max_accept = ACCEPT_AT_ONCE
+
+    path = "/ws"
+    #: The largest message that is accepted, in bytes.
+    max_message = 4096
+    #: Whether a line is logged for each request.
+    access_log = False
+
+    def __init__(
+        self,
+        listener: Any,
+        wsgi_app: Callable[..., Any],
+        accept: Accept,
+        *,
+        protocol: str | None = "flatlands",
+        limits: Limits | None = None,
+        hosts: Hosts | None = None,
+        share: float = HTTP_SHARE,
+        full: Callable[[], bool] = lambda: False,
+    ) -> None:
+        # Without SERVER_NAME, pywsgi would look up its own name when it starts. The server could be
+        # stopped during that wait.
+        super().__init__(
+            listener,
+            wsgi_app,
+            handler_class=Handshake,
+            log=None,
+            error_log=log,
+            environ={"SERVER_NAME": "localhost"},
+        )
+        self.accept = accept
+        self.protocol = protocol
+        self.limits = limits or Limits(Counter())
+        self.stats = self.limits.stats
+        self.hosts = hosts or Hosts()
+        self.pace = Pace(share, self.stats)
+        self.limited_log = LimitedLog(log)
+        self._full, self._gave_way = full, False
+        #: Whether clients are to connect to another server.
+        self.drained = False
+        self._accepting = Pace(ACCEPT_SHARE, Counter())
+        self.logger = log  # gevent-websocket would make one with a handler of its own
+
+    def do_read(self) -> tuple[PacedSocket, Any] | None:  # type: ignore[override]
+        """Accept a connection if there is one, and if the limits allow it. gevent calls this.
+
+        After None, gevent calls again in the loop's next turn, or when accepting goes on.
+        """
+        early = self._accepting.early()
+        if early > 0:
+            self._pause(early)
+            return None
+        if self._full() and not self._gave_way:
+            self._pause(GIVE_WAY, self._take_what_is_left)
+            return None
+        begun = time.perf_counter()
+        try:
+            accepted = super().do_read()
+        except OSError as error:
+            if self.is_fatal_error(error):
+                # A supervisor that stops shuts its listener while workers may still accept.
+                log.warning("nobody can connect here any more: %s", error)
+                self.stop_accepting()
+                return None
+            # Most likely no descriptor is left, so a connection without a player is closed.
+            self.stats["accept_failed"] += 1
+            self.limited_log.write(logging.WARNING, f"A connection could not be accepted: {error}.")
+            self.limits.make_room()
+            self._pause(ACCEPT_AGAIN)
+            return None
+        if accepted is None:
+            return None
+        sock, address = accepted
+        paced = PacedSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        guest = self.limits.enter(_peer(address), lambda: _hang_up(paced))
+        if guest is None:
+            _send_off(paced, _TOO_MANY)
+            self._accepting.pay(time.perf_counter() - begun)
+            return None
+        paced.guest = guest
+        paced.turn = Turn(self.pace, guest.key)
+        self._accepting.pay(time.perf_counter() - begun)
+        return paced, address
+
+    def do_close(self, sock: PacedSocket, *args: Any) -> None:  # type: ignore[override]
+        """Close a connection that was not handed on. gevent calls this."""
+        super().do_close(sock, *args)
+        if sock.guest is not None:
+            sock.guest.leave()
+            sock.guest = None
+
+    def _pause(self, seconds: float, then: Callable[[], object] | None = None) -> None:
+        self.stop_accepting()
+        self._timer: Any = self.loop.timer(seconds)
+        self._timer.start(then or self._start_accepting_if_started)  # type: ignore[attr-defined]
+
+    def _take_what_is_left(self) -> None:
+        """Accept what no other worker has accepted meanwhile."""
+        self._start_accepting_if_started()  # type: ignore[attr-defined]
+        self._gave_way = True
+        self._do_read()  # type: ignore[attr-defined]
+        self._gave_way = False
+
+
+def _peer(address: Any) -> str:
+    """Return the IP address of a socket's peer; the peer of a Unix socket has none."""
+    return str(address[0]) if isinstance(address, tuple) else ""
+
+
+def _hang_up(sock: PacedSocket) -> bool:
+    """Close a socket at once. The greenlet that serves it notices that in a later turn."""
+    os.close(sock.detach())
+    return True
+
+
+def _send_off(sock: PacedSocket, answer: bytes) -> None:
+    """Send an answer without reading a request, and close. Never waits; the answer may be cut."""
+    plain = _socket.socket(fileno=sock.detach())
+    try:
+        plain.send(answer)
+    except OSError:
+        pass  # it left before
+    plain.close()
+
+
+_TOO_MANY = whole_answer(
+    "503 Service Unavailable", "There are too many connections from your address, or in total."
+)[1]

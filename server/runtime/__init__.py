@@ -1,0 +1,1 @@
+"""What every part of a server uses: the event loop, timers, limits, logs."""

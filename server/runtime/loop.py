@@ -1,0 +1,232 @@
+"""The event loop: the node's clock, timers, and the guards of every callback and greenlet.
+
+This module never knows anything about squares or players.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import gevent
+
+from flatlands.brokers import guard
+from flatlands.server.runtime.histogram import histograms
+
+log = logging.getLogger("flatlands")
+
+#: ms between two beats. A beat that comes more than STALL ms late shows that the loop stood still.
+#: For FORGIVE_FOR ms afterwards clients are not blamed for what has piled up meanwhile.
+BEAT, STALL, FORGIVE_FOR = 1000, 500, 5000
+
+#: If a beat comes more than LATE ms late, what can wait is put off by PUT_OFF times as many ms, but
+#: by PUT_OFF_MOST at most; and what is repeated by no more than PUT_OFF_TIMES its interval, since a
+#: game may count on short intervals.
+LATE, PUT_OFF, PUT_OFF_MOST, PUT_OFF_TIMES = 50, 10, 5000, 4
+
+_T = TypeVar("_T")
+
+
+def clock_offset() -> int:
+    """Return the ms by which node time is ahead of the monotonic clock, for a node that starts."""
+    return int(time.time() * 1000) - int(time.monotonic() * 1000)
+
+
+class Loop:
+    """The event loop, as the rest of the server uses it. `stats` are the counters of the server.
+
+    Node time is in whole milliseconds. It is the wall clock's time at the start, continued by the
+    monotonic clock, and it never jumps. Workers of one supervisor are given the same `offset`, so
+    that they all have the same time, and what a player knows of it stays right at another worker.
+    """
+
+    def __init__(self, stats: Counter[str], offset: int | None = None) -> None:
+        self.stats = stats
+        #: How long things that a node does take, by their names.
+        self.times = histograms()
+        self._offset = clock_offset() if offset is None else offset
+        self._loop = gevent.get_hub().loop
+        self._ended = False
+        self._beat: int | None = None
+        #: By how many ms the last beat was late.
+        self.lag = 0
+        #: When timers of full seconds ring together: this many ms after each full second.
+        self._phase = self.now() % 1000
+        self._stood, self._forgiven = 0, 0
+        #: The beats before and after the loop last stood still.
+        self._slept = 0, 0
+
+    def now(self) -> int:
+        """Return node time in ms."""
+        return int(time.monotonic() * 1000) + self._offset
+
+    def at(self, monotonic: float) -> int:
+        """Return the node time, in ms, of a reading of time.monotonic() in seconds."""
+        return int(monotonic * 1000) + self._offset
+
+    def beat(self) -> None:
+        """Note that the loop turns. From its first call on it must be called every BEAT ms."""
+        now = self.now()
+        self.lag = 0 if self._beat is None else max(now - self._beat - BEAT, 0)
+        stood = self._standing(now)
+        if stood:
+            assert self._beat is not None
+            self._stood, self._forgiven = stood, now + FORGIVE_FOR
+            self._slept = self._beat, now
+            self.stats["stalls"] += 1
+        self._beat = now
+
+    def late(self) -> int:
+        """Return for how many ms the loop has just stood still, or 0.
+
+        The answer stays the same for FORGIVE_FOR ms afterwards. A stall of less than a beat may go
+        unnoticed.
+        """
+        now = self.now()
+        return self._standing(now) or (self._stood if now < self._forgiven else 0)
+
+    def slept(self) -> tuple[int, int] | None:
+        """Return the node times of the beats before and after the loop stood still, while `late`
+        returns that it did; otherwise None. The second is now if no beat has followed yet."""
+        now = self.now()
+        if self._standing(now):
+            assert self._beat is not None
+            return self._beat, now
+        return self._slept if now < self._forgiven else None
+
+    def _standing(self, now: int) -> int:
+        stood = 0 if self._beat is None else now - self._beat - BEAT
+        return stood if stood > STALL else 0
+
+    def put_off(self) -> int:
+        """Return by how many ms to put off what can wait, such as hooks and the map: 0 unless the
+        loop is late. What players do then comes first."""
+        return min(PUT_OFF * self.lag, PUT_OFF_MOST) if self.lag > LATE else 0
+
+    def seconds(self) -> float:
+        """Return a clock's time in seconds, for measuring durations only."""
+        return time.perf_counter()
+
+    def took(self, what: str, us: int) -> None:
+        """Note that something, a name in `times`, took `us` microseconds."""
+        self.times[what].add(us)
+
+    def watchers(self) -> int:
+        """Return how many timers and sockets the loop watches, those of sleeping greenlets too.
+
+        On an idle server the number stays the same, unless something leaks.
+        """
+        return int(self._loop.activecnt)
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call `callback` at the end of this turn of the loop."""
+        self._loop.run_callback(self.guarded, callback)
+
+    def alarm(self, callback: Callable[[], None]) -> "Alarm":
+        """Return a timer, not set yet, which calls `callback` when it goes off."""
+        return Alarm(self, callback)
+
+    def every(
+        self, ms: int, do: Callable[[], None], after: int | None = None, *, can_wait: bool = False
+    ) -> "Alarm":
+        """Call `do` in `ms`, or in `after` ms if that is given, and then every `ms`, until the
+        timer that is returned is set to None; less often while the loop is late, if it `can_wait`.
+        Timers of full seconds ring in the same turns, the first time up to a second earlier, so
+        that an idle server seldom wakes up."""
+        together = 1000 if ms % 1000 == 0 else 1
+
+        def plan(ms: int) -> None:
+            at = self.now() + ms
+            timer.set(at - (at - self._phase) % together)
+
+        def ring() -> None:
+            plan(ms + min(self.put_off(), PUT_OFF_TIMES * ms) if can_wait else ms)
+            do()
+
+        timer = self.alarm(ring)
+        plan(ms if after is None else after)
+        return timer
+
+    def in_turns(
+        self, some: Sequence[_T], at_once: int, ms: int, do: Callable[[_T], object]
+    ) -> None:
+        """Call `do` with each of some things: with `at_once` of them now, and with as many again
+        every `ms`."""
+        for one in some[:at_once]:
+            self.guarded(do, one)
+        if len(some) > at_once:
+            later = self.alarm(lambda: self.in_turns(some[at_once:], at_once, ms, do))
+            later.set(self.now() + ms)
+
+    def guarded(self, callback: Callable[..., object], *arguments: Any) -> None:
+        """Call `callback` now. An exception does not end the process: it is logged and counted."""
+        if self._ended:
+            return
+        try:
+            callback(*arguments)
+        except Exception:
+            self.failed()
+
+    def failed(self) -> None:
+        """Log and count the exception that is being handled."""
+        self._count_error()
+        log.exception("a callback failed")
+
+    def keep_running(self, name: str, run: Callable[[], None]) -> "gevent.Greenlet[[], None]":
+        """Call `run` in a new greenlet until it returns, and again whenever it fails.
+
+        Each failure is logged and counted.
+        """
+        return guard.keep_running(name, self._count_error, run)
+
+    def _count_error(self) -> None:
+        self.stats["errors"] += 1
+
+    def end(self) -> None:
+        """Call nothing back from now on, because the server ends."""
+        self._ended = True
+
+
+def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], object]) -> None:
+    """Call `do` with each of some things, with `at_once` of them in one turn of the loop, and wait
+    for `pause` seconds between two turns."""
+    for start in range(0, len(some), at_once):
+        if start:
+            gevent.sleep(pause)
+        for one in some[start : start + at_once]:
+            do(one)
+
+
+class Alarm:
+    """A timer that is set for one moment at a time."""
+
+    def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:
+        self._clock = loop
+        self._callback = callback
+        self._timer: Any = None
+        self._at: int | None = None
+
+    def set(self, at: int | None) -> None:
+        """Go off at the node time `at`, in ms, instead of the time set before; None stops it."""
+        if at == self._at:
+            return
+        self._cancel()
+        self._at = at
+        if at is not None:
+            # With half a millisecond more it never goes off too early, and so twice.
+            delay = max(at - self._clock.now() + 0.5, 0) / 1000
+            self._timer = self._clock._loop.timer(delay)
+            # Without the update, the loop's own time may be that of the beginning of this turn.
+            self._timer.start(self._ring, update=True)
+
+    def _ring(self) -> None:
+        self._cancel()
+        self._clock.guarded(self._callback)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer.close()
+            self._timer = None
+        self._at = None

@@ -1,0 +1,462 @@
+"""What a game has in the store: things, which lie in the world, and records, which have no place.
+
+Each is one item with the fields of its kind. Taking one, what follows it, and the points for it are
+one step in the store. So of all who reach for an item, at any node, exactly one gets it, and
+nothing is lost with a node. While a thing *lies* in a square, the group of its item is the square's
+name. While it *waits*, its item has no group, and is due when the thing is to lie there
+(upkeep.py). The group of a record is what stands before a slash in its id. This module never knows
+connections.
+"""
+
+import copy
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgpack
+
+from flatlands.server.messages.protocol import Refused
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.storage import schema
+from flatlands.server.storage.boards import NO_NAME
+from flatlands.server.storage.keeper import Away, Keeper
+from flatlands.server.storage.reach import name_of, square_of
+from flatlands.server.storage.things import Record, Thing, declare, of_row, read, stored
+from flatlands.stores.base import NEVER, Item, Score, Store
+from flatlands.world.grid import Grid, Square
+from flatlands.world.track import UNIT, Tile
+
+#: The names of the queues in the store begin with these: one of all things, one of each kind of
+#: records.
+QUEUE: Final = "things"
+RECORDS: Final = "records"
+
+#: The most things that a game puts somewhere in one step.
+MOST: Final = 100
+
+#: The most things in one message between nodes.
+AT_ONCE: Final = 6
+
+#: Players leave no more in a square where this many things lie.
+CROWDED: Final = 500
+
+#: An item whose id begins with OF is a place. Each thing of a kind with limits has one of the
+#: places that there are for its square, or for its owner. A place is free LEFT_WITHIN ms after it
+#: was taken if nothing was left for it: the node may have died in between. It is looked at
+#: LOOK_AFTER ms after its thing is over.
+OF: Final = "of "
+LEFT_WITHIN, LOOK_AFTER = 5 * 60_000, 30_000
+
+#: The name under which an item in the store has, beside its fields, the number of the version of
+#: its kind that put it there; no field can have this name. Without it, the number is 0.
+MADE: Final = ""
+
+#: What a player who may leave nothing in a square is told.
+NO_ROOM: Final = "there is no room for this here: walk on a little"
+
+_T = TypeVar("_T")
+
+
+class _Kind(NamedTuple):
+    """A kind of things, and its number."""
+
+    number: int
+    kind: type[Thing]
+
+
+class Newer(Away):
+    """A newer version of the game has put an item there, and this one cannot know what it has."""
+
+
+class Items:
+    """What a game has in the store. `fields` are those of its kinds, and `ground` is as in the
+    names of channels. `things` are its kinds of things, by their numbers.
+    """
+
+    def __init__(
+        self,
+        fields: schema.Fields,
+        ground: str,
+        grid: Grid,
+        keeper: Keeper,
+        replicas: Replicas,
+        loop: Loop,
+        things: Mapping[int, type[Thing]],
+        records: Iterable[type[Record]],
+    ) -> None:
+        self._fields, self._grid = fields, grid
+        self._keeper, self._replicas, self._loop = keeper, replicas, loop
+        self._numbered = things
+        #: By their names.
+        self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in things.items()}
+        #: The queue of things, and those of records by their kinds.
+        self.queue = f"{QUEUE} {fields.game} {ground}"
+        self.records = {
+            kind: f"{RECORDS} {fields.game} {kind.__name__} {ground}" for kind in records
+        }
+        replicas.things.update({n: declare(kind) for n, kind in things.items()})
+
+    # Questions to the store.
+
+    def wait(self, question: Callable[[Store], _T]) -> _T:
+        """Ask the store something, once the versions of all kinds are known. It waits. Raises Away,
+        and what the question raises."""
+        return self._keeper.wait(lambda store: self._learned(store, question))
+
+    def ask(self, question: Callable[[Store], _T], answered: Callable[[_T], None]) -> None:
+        """Do the same without waiting, and call `answered` with the answer."""
+        self._keeper.ask(lambda store: self._learned(store, question), answered)
+
+    def _learned(self, store: Store, question: Callable[[Store], _T]) -> _T:
+        self.learn(store)
+        return question(store)
+
+    def learn(self, store: Store) -> None:
+        """Find out the versions of all kinds. It waits for the store. Raises StoreError."""
+        self._fields.learn(store)
+
+    # As it is in the store.
+
+    def _place_of(self, one: Thing | Record) -> tuple[str, str]:
+        """Return the queue and the group of something. Raises ValueError."""
+        if isinstance(one, Thing):
+            return self.queue, name_of(self.square(one))
+        queue = self.records.get(type(one))
+        if queue is None:
+            raise ValueError(f"{one!r} is of no kind of which the game has Records")
+        return queue, group_of(one.id)
+
+    def item(self, one: Thing | Record) -> tuple[str, Item]:
+        """Return the queue and the item of something that was checked. The versions of all kinds
+        must be known."""
+        queue, group = self._place_of(one)
+        if isinstance(one, Thing) and one.after:
+            return queue, Item(one.id, one.after, "", self.pack(one, waits=True))
+        lasts = type(one).lasts
+        delay = NEVER if lasts is None else round(lasts * 1000)
+        return queue, Item(one.id, delay, group, self.pack(one))
+
+    def pack(self, one: Thing | Record, waits: bool = False) -> bytes:
+        """Return the body of something's item. `waits`: it is a thing that does not lie yet."""
+        number = self._fields.number(type(one))
+        values = one.values | {MADE: number} if number else one.values
+        if isinstance(one, Thing):
+            return _pack((one.version, *one.tile, waits, values, *one.places))
+        return _pack(values)
+
+    def read_thing(self, id: str, body: bytes) -> tuple[Thing, bool] | None:
+        """Return a thing as it is in the store, and whether it waits; None if it is no thing, is of
+        a kind that the game does not have, or was put there by a newer version of the game."""
+        known = self._kinds.get(id.partition(":")[0])
+        if known is None:
+            return None
+        version, column, row, waits, values, *places = msgpack.unpackb(body)
+        try:
+            values = self._values(known.kind, id, values)
+        except Newer:
+            return None
+        thing = read(known.kind, id, version, (column, row), values)
+        thing.places = places
+        return thing, waits
+
+    def read_record(self, kind: type[Record], item: Item | None) -> Record | None:
+        """Return a record as it is in the store; None if it is not there, or over. Raises Newer."""
+        if item is None or not item.delay:
+            return None
+        record = kind(item.id, **self._values(kind, item.id, msgpack.unpackb(item.body)))
+        record.body = item.body
+        return record
+
+    def _values(
+        self, kind: type[Thing] | type[Record], id: str, values: dict[str, Any]
+    ) -> dict[str, Any]:
+        made, number = values.pop(MADE, 0), self._fields.number(kind)
+        if made > number:
+            raise Newer(f"a newer version of the game has put {id} there")
+        return stored(kind, values, made < number)
+
+    # What lies where.
+
+    def square(self, thing: Thing) -> Square:
+        """Return the square in which a thing lies."""
+        column, row = thing.tile
+        return column // self._grid.side, row // self._grid.side
+
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
+        """Yield what lies in some squares, as (square, row). It waits for the store. The versions
+        of all kinds must be known."""
+        for item in store.group(self.queue, *map(name_of, squares)):
+            if (found := self.read_thing(item.id, item.body)) is not None:
+                square = square_of(item.group)
+                yield square, self._row(square, found[0])
+
+    def things_in(self, square: Square) -> list[Thing]:
+        """Return what lies in a square, as far as this node knows."""
+        heard, side = self._replicas.squares.get(square), self._grid.side
+        rows: list[Any] = [] if heard is None else heard.things.lying()
+        return [of_row(self._numbered[row.kind], row, square, side) for row in rows]
+
+    def _row(self, square: Square, thing: Thing) -> Any:
+        """Return a thing as nodes tell each other of it: it lies in the middle of its tile."""
+        number, kind = self._kinds[type(thing).__name__]
+        x, y = (
+            (at - first * self._grid.side) * UNIT + UNIT // 2
+            for at, first in zip(thing.tile, square, strict=True)
+        )
+        return kind.row(number, thing.id, thing.version, x, y, *thing.shows())
+
+    def tell(self, there: Iterable[Thing | Record], gone: Iterable[Thing] = ()) -> None:
+        """Publish which things lie somewhere now, and which do not any more."""
+        # A thing that goes from one square to another comes first: it is never nowhere.
+        news: dict[Square, tuple[list[Any], list[Any]]] = {}
+        for one in there:
+            if isinstance(one, Thing) and not one.after:
+                square = self.square(one)
+                news.setdefault(square, ([], []))[0].append(self._row(square, one))
+        for thing in gone:
+            news.setdefault(self.square(thing), ([], []))[1].extend((thing.id, thing.version))
+        for square, (come, away) in news.items():
+            # This many of the largest ones fit one message.
+            for at in range(0, max(len(come), 1), AT_ONCE):
+                some = come[at : at + AT_ONCE]
+                self._replicas.publish_things(square, some, away if at == 0 else [])
+
+    # What games do. All of this waits for the store, and raises Away if it does not answer.
+
+    def checked(
+        self, things: Iterable[Any], cell: Tile | None = None, *, left: bool = False
+    ) -> list[Thing]:
+        """Check and return things that a game wants to lie somewhere. Those that lay nowhere yet
+        get ids: by the `cell` that they are planted in and their numbers there, or at random.
+        `left`: a player leaves or changes them. Raises ValueError."""
+        # The game may keep its objects, and use them again.
+        some = [copy.copy(thing) for thing in islice(things, MOST + 1)]
+        if len(some) > MOST:
+            raise ValueError(f"{MOST} things at most are put somewhere at once")
+        numbers = Counter[str]()
+        for thing in some:
+            kind = type(thing).__name__
+            known = self._kinds.get(kind)
+            if known is None or known.kind is not type(thing):
+                raise ValueError(f"{thing!r} is of no kind that the game has in its `things`")
+            if not left:
+                _check_put(thing)
+            if cell not in (None, thing.cell):
+                raise ValueError(f"{thing!r} is to be planted in cell {cell}, and is in another")
+            if not thing.id:
+                name = f"{random.getrandbits(64):016x}"
+                if cell is not None:
+                    name = f"{cell[0]}:{cell[1]}:{numbers[kind]}"
+                thing.id, thing.version = f"{kind}:{name}", self._loop.now()
+                numbers[kind] += 1
+        if len({thing.id for thing in some}) < len(some):
+            raise ValueError("one thing cannot lie at two places")
+        return some
+
+    def _following(self, then: Iterable[Any]) -> list[Thing | Record]:
+        """Check and return what follows something that is taken. Raises ValueError."""
+        some = list(then)
+        things = self.checked(one for one in some if not isinstance(one, Record))
+        return [*(one for one in some if isinstance(one, Record)), *things]
+
+    def take(
+        self,
+        one: Thing | Record,
+        then: Iterable[Thing | Record] = (),
+        scores: Iterable[Score] = (),
+        also: Sequence[tuple[str, Item]] = (),
+    ) -> bool:
+        """In one step, take away a thing, or a record that was read, if it has not changed since;
+        put others, but for records with ids that are there; count points; and put the items `also`.
+        Return whether this was done. Raises ValueError."""
+        if not one.id:
+            raise ValueError(f"{one!r} lies nowhere, so that nobody can take it")
+        queue, group = self._place_of(one)
+        following, points = self._following(then), list(scores)
+
+        def question(store: Store) -> bool:
+            items = [*also, *map(self.item, following)]
+            for body in self._bodies(store, one, group):
+                if store.take(queue, one.id, items, points, only=body) is not None:
+                    self.free(store, one, body)
+                    return True
+            return False
+
+        taken = self.wait(question)
+        gone = [one] if isinstance(one, Thing) else []
+        if taken:
+            self._loop.stats["things_taken"] += len(gone)
+            self.tell(following, gone)
+        elif gone:
+            # This node has missed that another player took it.
+            self._replicas.read(self.square(gone[0]))
+        return taken
+
+    def _bodies(self, store: Store, one: Thing | Record, group: str) -> Iterator[bytes]:
+        """Yield the bodies that something may have in the store."""
+        if isinstance(one, Record):
+            yield one.body
+            return
+        yield self.pack(one)
+        # It has fields that it does not show, or was put there by an older version of the game.
+        for item in store.group(self.queue, group):
+            if item.id == one.id:
+                found = self.read_thing(item.id, item.body)
+                if found is not None and found[0].version == one.version:
+                    yield item.body
+
+    def change(self, thing: Thing, how: Callable[[Thing], Thing]) -> Thing | None:
+        """Replace a thing that lies somewhere with what `how` makes of it; return that, or None if
+        it is not there. Raises what `how` raises, and ValueError."""
+        square, changed = self.square(thing), list[Thing]()
+
+        def make(item: Item | None) -> Item | None:
+            found = None if item is None else self.read_thing(item.id, item.body)
+            changed.clear()
+            if found is None or found[1]:
+                return None
+            before = found[0]
+            after = how(before)
+            fits = isinstance(after, Thing) and not after.after
+            if not fits or (after.id, after.tile) != (before.id, before.tile) or after is before:
+                raise ValueError(f"{before!r} becomes what its again() returns, where it lies")
+            changed.extend(self.checked([after], left=True))
+            return self.item(changed[0])[1]
+
+        self.wait(lambda store: store.change(self.queue, thing.id, make, name_of(square)))
+        if not changed:
+            self._replicas.read(square)
+            return None
+        self.tell(changed)
+        return changed[0]
+
+    def leave(
+        self, things: Sequence[Thing], owner: str = "", left: list[Thing] | None = None
+    ) -> None:
+        """Let things lie somewhere for an owner, or "" for none, one after the other, and add each
+        that lies there to `left`. Raises Refused, and ValueError."""
+        if any(isinstance(thing, Thing) and thing.id for thing in things):
+            raise ValueError("what lies somewhere already is taken first, and put in `then`")
+        some, left = self.checked(things, left=True), [] if left is None else left
+
+        def question(store: Store) -> None:
+            squares = {name_of(self.square(thing)) for thing in some}
+            if any(len(store.group(self.queue, square)) >= CROWDED for square in squares):
+                raise Refused("room", NO_ROOM, None)
+            for thing in some:
+                self._leave(store, thing, owner)
+                left.append(thing)
+
+        try:
+            self.wait(question)
+        finally:
+            self._loop.stats["things_left"] += len(left)
+            self.tell(left)
+
+    def _leave(self, store: Store, thing: Thing, owner: str) -> None:
+        """Put a thing that nobody has left yet into the store. Raises Refused."""
+        kind, square = type(thing), name_of(self.square(thing))
+        if kind.per_owner is not None:
+            if not owner:
+                raise Refused("key", "send a key first, by which it is known what is yours", None)
+            if not self._take_place(store, thing, owner, kind.per_owner):
+                raise Refused("most", f"you have {kind.per_owner} of these already", None)
+        if kind.per_square is not None and not self._take_place(
+            store, thing, square, kind.per_square
+        ):
+            for place in thing.places:
+                store.take(self.queue, place)
+            raise Refused("room", NO_ROOM, None)
+        store.put(self.queue, [self.item(thing)[1]])
+
+    def _take_place(self, store: Store, thing: Thing, of: str, most: int) -> bool:
+        """Take a place of an owner or a square for a thing; return whether one was free."""
+        kind, square = type(thing), name_of(self.square(thing))
+        lasts = LEFT_WITHIN if kind.lasts is None else round(kind.lasts * 1000) + LOOK_AFTER
+        for number in range(most):
+            group = f"{OF}{of} {kind.__name__}"
+            id, delay = f"{group} {number}", min(lasts, LEFT_WITHIN)
+            # Two may leave something at two nodes at the same time: then one of them gets it.
+            if store.put(self.queue, [Item(id, delay, group, square.encode())]):
+                thing.places = [*thing.places, id]
+                return True
+        return False
+
+    def free(self, store: Store, one: Thing | Record, body: bytes) -> None:
+        """Free the places of a thing that is not there any more, and had this body."""
+        for place in msgpack.unpackb(body)[5:] if isinstance(one, Thing) else ():
+            store.take(self.queue, place)
+
+    # What operators do.
+
+    def clear(self, square: Square) -> None:
+        """Remove from a square what players may have written or left there: all that was not
+        planted, or has a text."""
+        gone: list[Thing] = []
+
+        def question(store: Store) -> None:
+            for item in store.group(self.queue, name_of(square)):
+                found = self.read_thing(item.id, item.body)
+                if found is not None:
+                    thing = found[0]
+                    theirs = thing.wordy or thing.id.count(":") == 1
+                    if theirs and store.take(self.queue, item.id, only=item.body) is not None:
+                        gone.append(thing)
+                        self.free(store, thing, item.body)
+
+        try:
+            self.wait(question)
+        finally:
+            self.tell([], gone)
+
+    def clear_name(self, name: str) -> None:
+        """Replace a name in all things and records."""
+        lie: list[Thing] = []
+
+        def question(store: Store) -> None:
+            for queue, item, one, waits in self._all(store):
+                if not (bad := one.named(name, NO_NAME)):
+                    continue
+                after = one.again(**bad)
+                then = [(queue, item._replace(body=self.pack(after, waits)))]
+                taken = store.take(queue, item.id, then, only=item.body)
+                if taken is not None and isinstance(after, Thing) and not waits:
+                    lie.append(after)
+
+        try:
+            self.wait(question)
+        finally:
+            self.tell(lie)
+
+    def _all(self, store: Store) -> Iterator[tuple[str, Item, Thing | Record, bool]]:
+        """Yield all that this version of the game can read, with its queue and item, and whether it
+        is a thing that waits. Raises Newer for records that it cannot."""
+        for item in store.each(self.queue):
+            if (found := self.read_thing(item.id, item.body)) is not None:
+                yield self.queue, item, *found
+        for kind, queue in self.records.items():
+            for item in store.each(queue):
+                if (record := self.read_record(kind, item)) is not None:
+                    yield queue, item, record, False
+
+
+def group_of(id: str) -> str:
+    """Return the group of a record's id."""
+    return id.partition("/")[0]
+
+
+def _check_put(thing: Thing) -> None:
+    """Raise ValueError if a thing cannot be planted, or cannot follow another one."""
+    kind = type(thing)
+    if kind.is_counted():
+        raise ValueError(f"{thing!r} is of a kind with limits: players leave and change it")
+    if thing.id and kind.fields != kind.shown:
+        raise ValueError(f"{thing!r} has what it does not show: change() knows that")
+
+
+def _pack(values: Any) -> bytes:
+    packed: bytes = msgpack.packb(values)
+    return packed

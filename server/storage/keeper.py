@@ -1,0 +1,184 @@
+"""Asks the store for the rest of the node, so that neither the event loop nor players wait for it.
+
+A store that does not answer stops nothing but what needs it. This module never decides what is
+asked.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import gevent
+from gevent.lock import BoundedSemaphore
+
+from flatlands.brokers.guard import LogLimit
+from flatlands.server.runtime.loop import Loop
+from flatlands.stores.base import Store, StoreError
+
+log = logging.getLogger("flatlands")
+
+#: The most questions that may wait at a time. More are not asked, as if the store did not answer.
+WAITING = 200
+
+#: ms after its last failure for which a store counts as failing, and longer if it has written
+#: nothing since. Each node writes every few seconds (strangers.py).
+FAILS_FOR = 5000
+
+#: What a player is told if the store did not answer.
+AWAY = "nothing can be taken or left just now: the server cannot reach its store"
+
+#: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
+#: else from asking.
+HOOKS = 50
+
+_T = TypeVar("_T")
+
+
+class Away(Exception):
+    """The store does not answer: what was asked may have been done or not."""
+
+
+def _ignore() -> None:
+    """Do nothing."""
+
+
+class Keeper:
+    """Asks the store for the rest of the node, so that neither the event loop nor players wait for
+    it. `store` is None if the world keeps nothing: then no question is answered.
+
+    `spawn` begins a greenlet. `recovered` is called when the store works again.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        loop: Loop,
+        spawn: Callable[..., object] = gevent.spawn,
+        recovered: Callable[[], None] = _ignore,
+    ) -> None:
+        self.store = store
+        self._loop = loop
+        self._spawn = spawn
+        #: How many questions wait for their answers.
+        self.waiting = 0
+        #: Why the store fails, as a sentence; None if it does not.
+        self.trouble: str | None = None
+        #: When it failed last, in node time, and how much it had written by then.
+        self._failed_at = self._had_written = 0
+        self._warnings = LogLimit()
+        #: Whether the log says that it fails.
+        self._told = False
+        self._on_recovered = recovered
+        self._turns = BoundedSemaphore(HOOKS)
+        #: The greenlets that ask for a hook.
+        self._asking: set[Any] = set()
+
+    @property
+    def identity(self) -> str:
+        """The identity of the store, or "" if there is none."""
+        return "" if self.store is None else self.store.identity
+
+    def close(self) -> None:
+        """Close the store, at once. Questions that wait are not answered any more."""
+        store, self.store = self.store, None
+        if store is not None:
+            store.close()
+
+    def ask(
+        self,
+        question: Callable[[Store], _T],
+        answered: Callable[[_T], None],
+        failed: Callable[[], None] = _ignore,
+    ) -> None:
+        """Call `question` with the store in a greenlet, where it may wait, and `answered` with its
+        result. If the store fails, or too many questions wait, call `failed` instead."""
+        store = self._begin()
+        if store is None:
+            failed()
+        else:
+            self._spawn(self._ask, store, question, answered, failed)
+
+    def wait(self, question: Callable[[Store], _T]) -> _T:
+        """Call `question` with the store, and return what it returns. Only the calling greenlet
+        waits. Raises Away, whatever the question raises, and RuntimeError where nobody may wait."""
+        asking = gevent.getcurrent()
+        if asking is gevent.get_hub():
+            raise RuntimeError("nothing that the event loop calls may wait for the store")
+        if asking in self._asking:
+            # Many of these would wait for each other for ever.
+            raise RuntimeError("what is called within a step of the store may not wait for it")
+        with self._turns:
+            store = self._begin()
+            if store is None:
+                raise Away(AWAY)
+            self._asking.add(asking)
+            try:
+                return self._answer(store, question)
+            except StoreError:
+                raise Away(AWAY) from None
+            finally:
+                self._asking.discard(asking)
+
+    def _begin(self) -> Store | None:
+        """Count a question, and return the store to ask; None if it may not be asked."""
+        if self.store is None or self.waiting >= WAITING:
+            self._loop.stats["store_crowded"] += self.store is not None
+            return None
+        self.waiting += 1
+        return self.store
+
+    def _ask(
+        self,
+        store: Store,
+        question: Callable[[Store], Any],
+        answered: Callable[[Any], None],
+        failed: Callable[[], None],
+    ) -> None:
+        try:
+            answer = self._answer(store, question)
+        except StoreError:
+            self._loop.guarded(failed)
+        except Exception:
+            self._loop.failed()
+            self._loop.guarded(failed)
+        else:
+            self._loop.guarded(answered, answer)
+
+    def _answer(self, store: Store, question: Callable[[Store], _T]) -> _T:
+        """Return the answer to a question that was counted, and note whether the store fails."""
+        asked = self._loop.seconds()
+        try:
+            answer = question(store)
+        except StoreError as error:
+            self._failed(store, str(error))
+            raise
+        finally:
+            self.waiting -= 1
+            self._loop.took("store_call", int((self._loop.seconds() - asked) * 1e6))
+        self._recovered(store)
+        return answer
+
+    def _failed(self, store: Store, trouble: str) -> None:
+        if self.store is None:
+            # It was closed.
+            return
+        self._loop.stats["store_errors"] += 1
+        self.trouble, self._failed_at = trouble, self._loop.now()
+        self._had_written = store.written
+        if self._warnings.allows(self._failed_at / 1000):
+            log.warning("the store fails, so that nothing can be taken or left: %s", trouble)
+            self._told = True
+
+    def _recovered(self, store: Store) -> None:
+        # While a disk is full, or a Redis refuses writes, what only reads is answered.
+        if (
+            self.trouble is None
+            or self._loop.now() < self._failed_at + FAILS_FOR
+            or store.written == self._had_written
+        ):
+            return
+        self.trouble = None
+        if self._told:
+            log.warning("the store answers again")
+            self._told = False
+        self._loop.guarded(self._on_recovered)

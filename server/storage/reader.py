@@ -1,0 +1,137 @@
+"""Reads from the store what lies in the squares that this node is subscribed to.
+
+The store has the truth, and the channels of squares carry the news. News may be lost, so a square
+is read when this node begins to receive it, whenever messages of it may have been lost, once a
+minute, and when the store answers again. This module never changes what is in the store.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.storage.keeper import Keeper
+from flatlands.stores.base import Store
+from flatlands.world.grid import Square
+from flatlands.world.things import Thing
+
+#: ms after which a square is read again: after a read, and after a try that failed.
+AGAIN, AFTER_FAILURE = 60_000, 5_000
+
+#: The most squares that are read at a time, and about how many tiles are compared with what the
+#: store has in one turn of the event loop, which takes some ms.
+AT_ONCE = 200
+TILES_AT_ONCE = 8192
+
+#: Returns what lies in some squares, from the store.
+Fetch = Callable[[Store, list[Square]], Iterable[tuple[Square, Thing]]]
+
+
+class Written(Protocol):
+    """A layer of the ground, as the store has it."""
+
+    #: Whether the store has it at all.
+    kept: bool | str
+
+    def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
+        """Return the writes that the store has in some squares. It waits for the store."""
+
+    def loaded(self, square: Square, writes: bytes) -> None:
+        """Take what the store had in a square."""
+
+
+class Reader:
+    """Reads from the store what lies in the squares that this node is subscribed to. `fetch` may
+    wait for the store. `layers` are those on which the game writes.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        replicas: Replicas,
+        loop: Loop,
+        fetch: Fetch,
+        layers: Sequence[Written],
+    ) -> None:
+        self._keeper = keeper
+        self._replicas = replicas
+        self._loop = loop
+        self._fetch = fetch
+        self._layers = layers
+        #: The squares that are to be read, in the order in which they came.
+        self._wanted: dict[Square, None] = {}
+        self._reads = False
+        self._again = Agenda(loop, self._read_again)
+
+    def read(self, square: Square) -> None:
+        """Read a square soon, together with others."""
+        if square not in self._replicas.squares:
+            return
+        if self._keeper.store is None:
+            if self._layers:
+                self._again.put(square, self._loop.now() + AGAIN)
+            return
+        self._wanted[square] = None
+        if not self._reads:
+            self._reads = True
+            self._loop.soon(self._begin)
+
+    def _read_again(self, square: Square, _due: int) -> None:
+        heard = self._replicas.squares.get(square)
+        if heard is not None and not (self._keeper.store and all(it.kept for it in self._layers)):
+            # What a store does not have, only the other nodes know.
+            heard.sync.ask_all()
+        if self._keeper.store is not None:
+            self.read(square)
+
+    def read_all(self) -> None:
+        """Read all squares soon."""
+        for square in self._replicas.squares:
+            self.read(square)
+
+    def _begin(self) -> None:
+        squares = list(self._wanted)[:AT_ONCE]
+        for square in squares:
+            del self._wanted[square]
+        begun = self._loop.now()
+
+        def answered(read: tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]) -> None:
+            found, written = read
+            self._end(squares, AGAIN)
+            for square in squares:
+                heard = self._replicas.squares.get(square)
+                if heard is not None:
+                    heard.read(found.get(square, []), begun)
+
+            def load(square: Square) -> None:
+                if square in self._replicas.squares:
+                    for layer, writes in zip(self._layers, written, strict=True):
+                        layer.loaded(square, writes.get(square, b""))
+
+            if self._layers:
+                at_once = max(TILES_AT_ONCE // (self._replicas.ground.tiles * len(self._layers)), 1)
+                self._loop.in_turns(squares, at_once, 1, load)
+
+        self._keeper.ask(
+            lambda store: self._read(store, squares),
+            answered,
+            lambda: self._end(squares, AFTER_FAILURE),
+        )
+
+    def _read(
+        self, store: Store, squares: list[Square]
+    ) -> tuple[dict[Square, list[Thing]], list[dict[Square, bytes]]]:
+        found: dict[Square, list[Thing]] = {}
+        for square, thing in self._fetch(store, squares):
+            found.setdefault(square, []).append(thing)
+        return found, [layer.load(store, squares) for layer in self._layers]
+
+    def _end(self, squares: list[Square], again: int) -> None:
+        due = self._loop.now() + again
+        for square in squares:
+            self._again.put(square, due)
+        if self._wanted:
+            self._loop.soon(self._begin)
+        else:
+            self._reads = False

@@ -1,0 +1,346 @@
+"""What a game has written on the ground, as the store has it: a row for each part of a square.
+
+A row has, for each tile that was written, its value and stamp, who wrote it last, and which value
+it had before. Rows are read and replaced, many in one step of the store, and the same step counts
+how many tiles have which value. This module never decides when that is done.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from flatlands.server.storage.reach import name_of, square_of
+from flatlands.stores.base import BATCH_LIMIT, NEVER, Item, Score, Store, Swap
+from flatlands.world.grid import Square
+from flatlands.world.tiles import AHEAD, NODE_BITS, SUM, counts, next_stamp, pack
+
+#: A tile in a row, which has them in order: the number of the tile in its square, row by row; the
+#: value; the stamp; the value before its writer's first; and who that is.
+TILE: Final = struct.Struct("<HBQB8s")
+
+#: The most tiles of one row; how many rows are replaced in one step, and the most writes in each
+#: of them: one step of the store adds some scores for each write, and all wait while rows are made.
+PART: Final = 512
+AT_ONCE, WRITTEN_AT_ONCE = 16, 200
+
+#: A tile that has been 0 for this many ms is forgotten: until then it says that older writes do not
+#: count.
+ZERO_FOR: Final = AHEAD
+
+#: ms for which a node claims rows that are due, to look at them.
+LEASE: Final = 30_000
+
+#: Stands for the game itself, and for a person who is not known.
+NOBODY: Final = bytes(8)
+
+#: How many values a tile can have.
+VALUES: Final = 256
+
+
+class Write(NamedTuple):
+    """What is written on a tile: the value, or what is added to it; the stamp; by whom; and what
+    another person has written there, or added, just before, if that was not put into the store."""
+
+    value: int
+    at: int
+    who: bytes = NOBODY
+    after: int | None = None
+
+
+class Valid(NamedTuple):
+    """The stamps that count, from `first` up to, but not including, `last`: what has an earlier one
+    is forgotten, and what has a later one is wrong."""
+
+    first: int
+    last: int
+
+
+class Kept(NamedTuple):
+    """A tile as a row has it: see TILE."""
+
+    place: int
+    value: int
+    at: int
+    before: int
+    who: bytes
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it has another value than before its writer came."""
+        return self.value != self.before
+
+
+#: Square -> the number of a tile there -> what is written on it.
+Writes = Mapping[Square, dict[int, Write]]
+
+#: Square -> the number of a tile there -> its value and stamp, as they are now.
+Put = dict[Square, dict[int, tuple[int, int]]]
+
+
+class _Row:
+    """One row. `values` and `owners` count how many more tiles of each value, and of each person,
+    there are than in the row as it was, and `zeroed` says whether one has become 0."""
+
+    __slots__ = ("body", "values", "owners", "zeroed")
+
+    def __init__(self, body: bytes) -> None:
+        self.body = bytearray(body)
+        self.values, self.owners = Counter[int](), Counter[bytes]()
+        self.zeroed = False
+
+    def find(self, place: int) -> tuple[int, Kept | None]:
+        """Return where in the body a tile is, or belongs, and the tile, if it is there."""
+        body, low, high = self.body, 0, len(self.body) // TILE.size
+        while low < high:
+            middle = (low + high) // 2
+            at = middle * TILE.size
+            if body[at] + body[at + 1] * 256 < place:
+                low = middle + 1
+            else:
+                high = middle
+        at = low * TILE.size
+        there = Kept._make(TILE.unpack_from(body, at)) if at < len(body) else None
+        return at, there if there is not None and there.place == place else None
+
+    def merge(
+        self, rule: int, writes: Mapping[int, Write], valid: Valid
+    ) -> dict[int, tuple[int, int]]:
+        """Write on tiles; return the values and stamps of those on which no other write counts."""
+        told = {}
+        for place, write in writes.items():
+            where, there = self.find(place)
+            is_valid = there is not None and valid.first <= there.at < valid.last
+            now = there if there and is_valid else Kept(place, 0, 0, 0, NOBODY)
+            tile = _written(rule, now, write)
+            if tile is None:
+                continue
+            length = 0 if there is None else TILE.size
+            self.body[where : where + length] = TILE.pack(*tile)
+            if there is not None:
+                self._count(there.value, there.who, -1)
+            self._count(tile.value, tile.who, 1)
+            told[place] = tile.value, tile.at
+        return told
+
+    def take_back(self, who: bytes, valid: Valid) -> dict[int, tuple[int, int]]:
+        """Give all tiles on which a person wrote last the values from before that person came;
+        return these, with stamps just after those of that person's writes, so that what others have
+        written since counts."""
+        told = {}
+        for n, tile in enumerate(_tiles(bytes(self.body))):
+            if tile.who == who and tile.is_changed and valid.first <= tile.at < valid.last:
+                at = _after(tile.at, tile.at)
+                back = tile.place, tile.before, at, tile.before, NOBODY
+                TILE.pack_into(self.body, n * TILE.size, *back)
+                self._count(tile.value, who, -1)
+                self._count(tile.before, NOBODY, 1)
+                told[tile.place] = tile.before, at
+        return told
+
+    def fade(self, valid: Valid, forget: int, now: int) -> int:
+        """Forget what is not valid, and what has been 0 for long; return in how many ms something
+        is to be forgotten next, or NEVER."""
+        kept, due = bytearray(), NEVER
+        for tile in _tiles(self.body):
+            until = (tile.at >> NODE_BITS) + (forget if tile.value else min(forget, ZERO_FOR))
+            if valid.first <= tile.at < valid.last and until > now:
+                kept += TILE.pack(*tile)
+                due = min(due, until - now)
+            else:
+                self._count(tile.value, tile.who, -1)
+        self.body = kept
+        return due
+
+    def _count(self, value: int, who: bytes, n: int) -> None:
+        self.zeroed |= n > 0 and not value
+        if value:
+            self.values[value] += n
+            self.owners[who] += n
+
+
+class Rows:
+    """The rows of one layer. `queue` is the name of their queue, and of the board that counts how
+    many tiles have which value; `rule` is as in world/tiles.py. `owners` says whether there is a
+    board of how many tiles each person has written last. A tile on which nobody has written for
+    `forget` ms is forgotten."""
+
+    def __init__(self, queue: str, rule: int, forget: int, *, owners: bool) -> None:
+        self.queue, self._rule, self._forget = queue, rule, forget
+        self._owners = f"{queue} owners" if owners else ""
+
+    def valid(self, now: int) -> Valid:
+        """Return which stamps count at a node time in ms."""
+        return Valid(max(now - self._forget, 0) << NODE_BITS, (now + AHEAD) << NODE_BITS)
+
+    # All of these wait for the store; `now` is node time in ms.
+
+    def load(self, store: Store, squares: list[Square], now: int) -> dict[Square, bytes]:
+        """Return the writes that the store has in some squares, as `Tiles.apply` takes them."""
+        found: dict[Square, bytes] = {}
+        first, last = self.valid(now)
+        for item in store.group(self.queue, *map(name_of, squares)):
+            square = square_of(item.group)
+            tiles = [tile[:3] for tile in _tiles(item.body) if first <= tile.at < last]
+            found[square] = found.get(square, b"") + pack(tiles)
+        return found
+
+    def read(self, store: Store, squares: Sequence[Square]) -> Iterator[tuple[Square, Kept]]:
+        """Yield the tiles that the store has in some squares, BATCH_LIMIT at most."""
+        for item in store.group(self.queue, *map(name_of, squares)):
+            yield from ((square_of(item.group), tile) for tile in _tiles(item.body))
+
+    def writers(self, store: Store, squares: Sequence[Square]) -> Counter[str]:
+        """Return how many tiles of some squares, BATCH_LIMIT at most, each person was the last to
+        change."""
+        tiles = [tile for _, tile in self.read(store, squares)]
+        return Counter(t.who.hex() for t in tiles if t.is_changed and t.who != NOBODY)
+
+    def give(self, store: Store, writes: Writes, counted: Put, now: int) -> None:
+        """Add writes to what the store has, and remove them from `writes`, which keeps those that
+        are left if the store fails. Those that count are added to `counted`, with values and stamps
+        as the store has them. Nothing is lost if other nodes do the same."""
+        valid = self.valid(now)
+        for some in _in_pieces(_rows(writes)):
+            # Rows that another node has replaced first are read again.
+            while some:
+                squares = dict.fromkeys(name_of(square) for square, _ in some)
+                there = {item.id: item for item in store.group(self.queue, *squares)}
+                swaps: dict[tuple[Square, int], Swap] = {}
+                told: dict[tuple[Square, int], dict[int, tuple[int, int]]] = {}
+                for (square, part), written in some.items():
+                    id = f"{name_of(square)}/{part}"
+                    item = there.get(id)
+                    row = _Row(b"" if item is None else item.body)
+                    told[square, part] = row.merge(self._rule, written, valid)
+                    if item is None or row.body != item.body:
+                        swaps[square, part] = self._swap(item, id, name_of(square), row)
+                put = dict(zip(swaps, store.swap(self.queue, swaps.values()), strict=True))
+                for square, part in [key for key in some if put.get(key, True)]:
+                    counted.setdefault(square, {}).update(told[square, part])
+                    for place in some.pop((square, part)):
+                        del writes[square][place]
+
+    def take_back(self, store: Store, who: bytes, squares: Sequence[Square], now: int) -> Put:
+        """Give all tiles of some squares, BATCH_LIMIT at most, on which a person wrote last the
+        values from before that person came; return these, and their stamps."""
+        back: Put = {}
+        names = list(map(name_of, squares))
+        while names:
+            told: list[tuple[Square, dict[int, tuple[int, int]]]] = []
+            swaps: list[Swap] = []
+            for item in store.group(self.queue, *names):
+                row = _Row(item.body)
+                if some := row.take_back(who, self.valid(now)):
+                    told.append((square_of(item.group), some))
+                    swaps.append(self._swap(item, item.id, item.group, row))
+            names = []
+            put = store.swap(self.queue, swaps)
+            for (square, some), is_put in zip(told, put, strict=True):
+                if is_put:
+                    back.setdefault(square, {}).update(some)
+                else:
+                    names.append(name_of(square))
+        return back
+
+    def fade(self, store: Store, most: int, now: int) -> bool:
+        """Forget what is old in up to `most` rows that are due; return whether there may be
+        more."""
+        valid, swaps = self.valid(now), []
+        claimed = store.claim(self.queue, most, LEASE)
+        for id, body, _tries in claimed:
+            row = _Row(body)
+            due, group = row.fade(valid, self._forget, now), id.partition("/")[0]
+            swap = self._swap(Item(id, due, group, body), id, group, row)
+            if row.body:
+                swaps.append(swap)
+            else:
+                store.take(self.queue, id, (), swap.scores, only=body)
+        # What another node has replaced meanwhile is due again.
+        store.swap(self.queue, swaps)
+        return len(claimed) == most
+
+    def values(self, store: Store) -> dict[int, int]:
+        """Return how many tiles have which value above 0."""
+        top = store.top(self.queue, VALUES)
+        return {int(value): number for value, number in top if number > 0}
+
+    def owners(self, store: Store, least: int) -> dict[bytes, int]:
+        """Return on how many tiles each person has written last, if on at least `least`."""
+        found: dict[bytes, int] = {}
+        skip = 0
+        while self._owners and (top := store.top(self._owners, BATCH_LIMIT, skip)):
+            found.update((bytes.fromhex(who), number) for who, number in top if number >= least)
+            if top[-1][1] < least:
+                break
+            skip += len(top)
+        return found
+
+    def _swap(self, item: Item | None, id: str, group: str, row: _Row) -> Swap:
+        """Return the swap that puts a row in place of an item, or of none. The row is due when the
+        item was, or when what is written now is to be forgotten."""
+        scores = [Score(self.queue, str(value), n) for value, n in row.values.items() if n]
+        if self._owners:
+            people = [(who, n) for who, n in row.owners.items() if n and who != NOBODY]
+            scores += [Score(self._owners, who.hex(), n) for who, n in people]
+        before, delay = (None, NEVER) if item is None else (item.body, item.delay)
+        delay = min(delay, self._forget, ZERO_FOR if row.zeroed else NEVER)
+        return Swap(before, Item(id, delay, group, bytes(row.body)), scores)
+
+
+def _tiles(body: bytes | bytearray) -> Iterator[Kept]:
+    return map(Kept._make, TILE.iter_unpack(body))
+
+
+def _after(at: int, known: int) -> int:
+    """Return a stamp after `known`, by the time and node of the stamp `at`."""
+    return next_stamp(at >> NODE_BITS, at, known)
+
+
+def _written(rule: int, tile: Kept, write: Write) -> Kept | None:
+    """Return a tile after a write; None if the write does not count there."""
+    place, old, known, before, who = tile
+    value, at = write.value, write.at
+    if rule == SUM:
+        value, at = _sum(old, value), _after(at, known)
+    elif (value, at) != (old, known) and not counts(rule, (value, at), (old, known)):
+        return None
+    if value != old:
+        if write.after is not None:
+            before = _sum(old, write.after) if rule == SUM else write.after
+        elif write.who != who:
+            before = old
+        who = write.who
+    elif at == known and who == NOBODY:
+        # It was adopted before its own node, which knows who wrote, put it there.
+        who = write.who
+    return Kept(place, value, at, before, who)
+
+
+def _sum(value: int, more: int) -> int:
+    return min(max(value + more, 0), VALUES - 1)
+
+
+def _rows(writes: Writes) -> dict[tuple[Square, int], dict[int, Write]]:
+    """Return writes by the square and the number of their row there."""
+    rows: dict[tuple[Square, int], dict[int, Write]] = {}
+    for square, some in writes.items():
+        for place, write in some.items():
+            rows.setdefault((square, place // PART), {})[place] = write
+    return rows
+
+
+def _in_pieces(
+    rows: dict[tuple[Square, int], dict[int, Write]],
+) -> Iterator[dict[tuple[Square, int], dict[int, Write]]]:
+    """Yield the writes to rows, some at a time, and remove them from `rows`."""
+    while rows:
+        piece = {}
+        for key in list(islice(rows, AT_ONCE)):
+            places = rows[key]
+            some = list(islice(places, WRITTEN_AT_ONCE))
+            piece[key] = {place: places.pop(place) for place in some}
+            if not places:
+                del rows[key]
+        yield piece

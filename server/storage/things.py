@@ -1,0 +1,360 @@
+"""What a game declares by classes, a kind each: things, which lie in the world, each on one tile,
+until a player takes them; events, which happen to a player; and records, which the store has by an
+id.
+
+This module never reads the store (items.py does), and publishes nothing.
+"""
+
+import logging
+from collections import namedtuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from flatlands.server.messages import peer_protocol
+from flatlands.server.messages.peer_protocol import THING_ID, THING_VERSION, Kind
+from flatlands.server.messages.table import Field
+from flatlands.server.messages.texts import clean
+from flatlands.world.grid import Square
+from flatlands.world.terrain import CELL
+from flatlands.world.track import UNIT, Tile
+
+log = logging.getLogger("flatlands")
+
+#: The names of kinds whose upgrade has failed.
+_failed: set[str] = set()
+
+#: What every thing has on the wire before its own fields, and what every event has.
+_ALWAYS = "kind", "id", "version", "x", "y"
+_EVENT = "kind", "id"
+
+#: Tiles from the origin along each axis: the ground ends before that.
+FAR = 2**31
+
+#: The longest reach of a thing, in tiles: the thing must be visible on the smallest of screens.
+REACH_MOST = 6
+
+#: The most characters of a kind's name or of a field's, the most fields, and the most characters of
+#: all its texts, so that a thing fits the store, and several fit one message between nodes.
+NAME_MOST, FIELDS_MOST, TEXT_MOST = 20, 16, 2000
+
+#: Names that no field can have, in addition to those of what every thing has.
+_NOT_FIELDS = {"tile", "after", "places"}
+
+#: The highest limit that a game can set for the things of a kind in a square, or of a person.
+COUNT_MOST = 100
+
+#: The most characters of a record's id.
+RECORD_ID = 120
+
+
+class _Fields:
+    """The base of all kinds. `row` is the named tuple in which nodes tell each other of one: what
+    all have, and the fields that are `shown`. A kind is `wordy` if one of these is a text."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+    shown: ClassVar[tuple[Field, ...]] = ()
+    wordy: ClassVar[bool] = False
+    row: ClassVar[Any] = None
+
+    @classmethod
+    def _declare(cls, always: Sequence[str]) -> None:
+        """Find the fields of a class. Raises ValueError, with a sentence for its author."""
+        name = cls.__name__
+        if len(name) > NAME_MOST:
+            raise ValueError(f"{name} is too long: a kind has a name of {NAME_MOST} characters")
+        if cls.__base__ not in (Thing, Event, Record):
+            raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
+        taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
+        cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
+        if any(field.kept for field in cls.fields):
+            raise ValueError(f"{name} has a field that is kept=True, which is for players only")
+        cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
+        cls.wordy = any(field.type is str for field in cls.shown)
+        make: Any = namedtuple  # its fields are data
+        cls.row = make(name, [*always, *[field.name for field in cls.shown]])
+
+    @classmethod
+    def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return what an older version of the game has put into the store, as this version has it.
+
+        `values` has the values by the names of their fields, of any earlier version. Of what this
+        returns, names that are no field, and values that do not fit, are left out. It may not wait.
+        It is called when values of an older version are read. If it fails, fields whose values do
+        not fit get the lowest. The store keeps the old values until somebody changes them.
+
+            @classmethod
+            def upgrade(cls, values):  # colour was a number
+                return {**values, "colour": ["red", "green", "gold"][values["colour"]]}
+        """
+        return values
+
+    def _set(self, values: dict[str, Any]) -> None:
+        """Set all fields; those that are left out get their lowest values. Raises ValueError."""
+        for field in self.fields:
+            value = values.pop(field.name, field.lowest)
+            setattr(self, field.name, allowed(type(self).__name__, field, value))
+        if values:
+            raise ValueError(f"{type(self).__name__} has no field {next(iter(values))}")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of its fields."""
+        return {field.name: getattr(self, field.name) for field in self.fields}
+
+    def shows(self) -> list[Any]:
+        """Return the values of the fields that are shown."""
+        return [getattr(self, field.name) for field in self.shown]
+
+    def named(self, name: str, instead: str) -> dict[str, Any]:
+        """Return `instead` by field, for each that has the value `name` and allows `instead`."""
+        texts = [field.name for field in self.fields if field.allows(instead)]
+        return {each: instead for each in texts if getattr(self, each) == name}
+
+
+class Event(_Fields):
+    """A kind of events: something that happens to a player, and is then over. Its fields are as
+    those of a Thing. Whoever sees the player's square is told, and nobody later."""
+
+    def __init_subclass__(cls) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        cls._declare(_EVENT)
+
+    def __init__(self, **values: Any) -> None:
+        """Make an event with these values of its fields; those left out get their lowest. Raises
+        ValueError."""
+        self._set(values)
+
+
+class Thing(_Fields):
+    """A kind of things. Its fields are declared as those of an action are (actions.py):
+
+        class Mushroom(Thing, reach=1, lasts=3600):
+            colour = number(0, 7)
+
+    A player touches a thing if the middle of its tile is within `reach` tiles, 6 at most. After
+    `lasts` seconds a thing is gone, unless it was taken or changed before; None: it lies until
+    somebody takes it. `per_square` and `per_owner` limit how many of those that players leave can
+    lie there, up to 100; None: there is no limit but that of 500 things in a square.
+
+    Its name, and those of its up to 16 fields, have 20 characters at most; all its texts have 2,000
+    together. A field with a name that begins with an underscore is kept in the store and shown to
+    nobody. Things of a kind that the game no longer has stay in the store unseen. An object is one
+    thing as it lay there when it was read, and never changes. It has `tile`, `id`, `version`, which
+    grows whenever it is put somewhere, and the fields.
+    """
+
+    reach: ClassVar[float] = 1
+    lasts: ClassVar[float | None] = None
+    per_square: ClassVar[int | None] = None
+    per_owner: ClassVar[int | None] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        reach: float = 1,
+        lasts: float | None = None,
+        per_square: int | None = None,
+        per_owner: int | None = None,
+    ) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        name = cls.__name__
+        for most in (per_square, per_owner):
+            if not (most is None or (type(most) is int and 1 <= most <= COUNT_MOST)):
+                limits = f"per_square and per_owner of {name} are from 1 to {COUNT_MOST}, or None"
+                raise ValueError(f"{limits}, and not {most!r}")
+        if not isinstance(reach, int | float) or not 0 < reach <= REACH_MOST:
+            raise ValueError(f"the reach of {name} must be from above 0 to {REACH_MOST} tiles")
+        _check_lasts(name, lasts)
+        cls._declare(_ALWAYS)
+        cls.reach, cls.lasts = reach, lasts
+        cls.per_square, cls.per_owner = per_square, per_owner
+
+    def __init__(self, tile: Tile, **values: Any) -> None:
+        """Make a thing that is to lie on a tile, with these values of its fields; those left out
+        get their lowest. Raises ValueError."""
+        self.id, self.version = "", 0
+        self.tile = check_tile(tile)
+        self._set(values)
+        #: ms until it is to lie there; and the places that it has (items.py).
+        self.after, self.places = 0, list[str]()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.tile}, id={self.id!r}, version={self.version})"
+
+    @classmethod
+    def is_counted(cls) -> bool:
+        """Return whether there is a limit to the number of these things."""
+        return (cls.per_square, cls.per_owner) != (None, None)
+
+    @property
+    def cell(self) -> Tile:
+        """The cell of 64 x 64 tiles in which it lies."""
+        column, row = self.tile
+        return (column + CELL // 2) // CELL, (row + CELL // 2) // CELL
+
+    def again(self, tile: Tile | None = None, after: float = 0, **values: Any) -> Self:
+        """Return what this thing becomes: it lies on another tile, or the same one, `after` seconds
+        later, with other values of some of its fields. Raises ValueError."""
+        if not isinstance(after, int | float) or not 0 <= after <= 10**9:
+            raise ValueError(f"it cannot lie there again after {after!r} seconds")
+        following = type(self)(self.tile if tile is None else tile, **{**self.values, **values})
+        following.id, following.version = self.id, self.version + 1
+        following.places = self.places
+        following.after = round(after * 1000)
+        return following
+
+
+class Record(_Fields):
+    """A kind of records: what the store has by an id. Its fields are declared as those of a Thing:
+
+        class Run(Record, lasts=30 * 24 * 3600):
+            ms = number(0, 10**6)
+
+    After `lasts` seconds a record is gone, unless it was changed before; None: it stays. An object
+    is one record as it was read, and never changes.
+    """
+
+    lasts: ClassVar[float | None] = None
+
+    def __init_subclass__(cls, *, lasts: float | None = None) -> None:
+        """Find the fields. Raises ValueError, with a sentence for its author."""
+        super().__init_subclass__()
+        _check_lasts(cls.__name__, lasts)
+        cls._declare(("id", "body"))
+        cls.lasts = lasts
+
+    def __init__(self, id: str, **values: Any) -> None:
+        """Make a record with an id, 1 to 120 characters, and values of its fields; those left out
+        get their lowest. What stands before a slash in the id is its group. Raises ValueError."""
+        if not isinstance(id, str) or not 0 < len(id) <= RECORD_ID or not id.isprintable():
+            raise ValueError(f"a record has an id of 1 to {RECORD_ID} characters, and not {id!r}")
+        self.id = id
+        #: Its bytes in the store, if it was read from there.
+        self.body = b""
+        self._set(values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    def again(self, **values: Any) -> Self:
+        """Return what this record becomes, with other values for some of its fields. Raises
+        ValueError."""
+        return type(self)(self.id, **{**self.values, **values})
+
+
+def _check_lasts(name: str, lasts: Any) -> None:
+    """Raise ValueError if a kind cannot last for this many seconds."""
+    if not (lasts is None or (isinstance(lasts, int | float) and 1 <= lasts <= 10**9)):
+        raise ValueError(f"{name} must last a second or longer, or None: for ever")
+
+
+#: What an author meant by a field with a value of this type; and what a class takes in brackets.
+_INSTEAD = {bool: "flag()", int: "number(low, high)", str: "text(low, high)"}
+_IN_BRACKETS = {"reach", "lasts", "per_square", "per_owner"}
+
+
+def _check_plain(name: str, having: Mapping[str, Any]) -> None:
+    """Raise ValueError if a class has an attribute that its author may have meant as a field."""
+    for key, value in having.items():
+        if key[0] == "_" or not key.islower() or type(value) not in _INSTEAD:
+            continue
+        if key in _IN_BRACKETS:
+            raise ValueError(f"write {key} in brackets: class {name}(..., {key}={value!r})")
+        raise ValueError(
+            f"{key} of {name} is {value!r}, which nothing can change and nobody is shown: "
+            f"write {key} = {_INSTEAD[type(value)]}; a constant has a name in CAPITALS"
+        )
+
+
+def fields_of(
+    kind: type[Any], taken: Collection[str], most: int, text_most: int
+) -> tuple[Field, ...]:
+    """Return the fields that a class declares: `most` at most, with `text_most` characters at most
+    in all their texts. Raises ValueError, with a sentence for its author."""
+    name, own = kind.__name__, vars(kind).items()
+    fields = [replace(value, name=key) for key, value in own if isinstance(value, Field)]
+    _check_plain(name, vars(kind))
+    hides = issubclass(kind, Thing | Record)
+    for field in fields:
+        hidden = field.name[0] == "_" and not hides
+        if field.name in taken or hidden or len(field.name) > NAME_MOST:
+            raise ValueError(f"a field of {name} cannot have the name {field.name}")
+    if len(fields) > most or sum(f.high for f in fields if f.type is str) > text_most:
+        has = f"{most} fields at most, and {text_most} characters in all its texts"
+        raise ValueError(f"{name} is too large: it has {has}")
+    return tuple(fields)
+
+
+def allowed(of: str, field: Field, value: Any) -> Any:
+    """Return a value as a field has it. Raises ValueError if the field of `of` cannot have it."""
+    # Others see it, as they see a chat text.
+    shown = clean(value, field.high) if isinstance(value, str) and value else value
+    if not field.allows(shown):
+        raise ValueError(f"{of}: {field}, and not {value!r}")
+    return shown
+
+
+def usable(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those values that their fields can have: an older version of the game may have had
+    others, and whoever reaches the broker or the store may put anything there."""
+    found = {}
+    for field in fields:
+        with suppress(ValueError):
+            found[field.name] = allowed("", field, values.get(field.name))
+    return found
+
+
+def stored(kind: type[_Fields], values: Mapping[str, Any], old: bool) -> dict[str, Any]:
+    """Return those of the values in the store that a kind can have. They are upgraded if they are
+    `old`, of an earlier version of it."""
+    fit = usable(kind.fields, values)
+    if not old:
+        return fit
+    try:
+        return usable(kind.fields, kind.upgrade(dict(values)))
+    except Exception:
+        if kind.__name__ not in _failed:
+            _failed.add(kind.__name__)
+            log.exception(
+                "upgrade of %s failed: what does not fit has the lowest value", kind.__name__
+            )
+        return fit
+
+
+def check_tile(tile: Any) -> Tile:
+    """Return a tile, (column, row). Raises ValueError if this is not one."""
+    whole = isinstance(tile, tuple) and [type(number) for number in tile] == [int, int]
+    if not whole or not (-FAR < tile[0] < FAR and -FAR < tile[1] < FAR):
+        raise ValueError(f"a tile is two whole numbers within 2^31 of zero, and not {tile!r}")
+    return tile[0], tile[1]
+
+
+def middle_of(tile: Any) -> tuple[int, int]:
+    """Return the middle of a tile, in units. Raises ValueError if this is not a tile."""
+    column, row = check_tile(tile)
+    return column * UNIT + UNIT // 2, row * UNIT + UNIT // 2
+
+
+def declare(kind: type[Thing] | type[Event]) -> Kind:
+    """Return a kind of things or events as nodes tell each other of it."""
+    always = (THING_ID, THING_VERSION) if issubclass(kind, Thing) else ()
+    return peer_protocol.declare(kind.row, *always, *kind.shown)
+
+
+def read(kind: type[Thing], id: str, version: int, tile: Tile, values: Mapping[str, Any]) -> Thing:
+    """Return a thing that lies on a tile. Fields without a value get their lowest one."""
+    thing = kind(tile, **values)
+    thing.id, thing.version = id, version
+    return thing
+
+
+def of_row(kind: type[Thing], row: Any, square: Square, side: int) -> Thing:
+    """Return the thing of which a node has told others by `row`, a tuple as in world/things.py.
+    `side` is that of squares in tiles."""
+    tile = square[0] * side + row.x // UNIT, square[1] * side + row.y // UNIT
+    values = dict(zip([field.name for field in kind.shown], row[len(_ALWAYS) :], strict=True))
+    return read(kind, row.id, row.version, tile, usable(kind.fields, values))

@@ -1,0 +1,181 @@
+"""Does what is due in the store of a game: plants, lets things lie, and removes what is over.
+
+A part of the ground is *planted* when somebody first comes near: an item without a body stands for
+it; the node that claims this item asks the game what lies there, and puts that in its place in one
+step. A thing that waits is due when it is to lie there: the node that claims it then lets it lie,
+and publishes that. This module never knows players.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgpack
+
+from flatlands.server.runtime.loop import Loop
+from flatlands.server.squares.replicas import Replicas
+from flatlands.server.storage.items import LOOK_AFTER, OF, Items
+from flatlands.server.storage.reach import name_of
+from flatlands.server.storage.things import Thing
+from flatlands.stores.base import BATCH_LIMIT, Claimed, Item, Store
+from flatlands.world.grid import Grid, Square
+from flatlands.world.terrain import CELL
+from flatlands.world.track import Tile
+
+#: How often a node looks for things that are due, in ms; how much it claims at a time, and for how
+#: many ms; and how often it looks for records that are over.
+GROW_EVERY, CLAIMED, LEASE = 1000, 10, 5000
+SWEEP_EVERY = 60_000
+
+#: ms for which a part of the ground counts as planted; after a failure it is tried again.
+PLANTED_FOR, AFTER_FAILURE = 24 * 3600 * 1000, 60_000
+
+#: ms after which a place is looked at again.
+LOOK_EVERY = 24 * 3600 * 1000
+
+#: The body of an item that stands for a part of the ground that is planted.
+PLANTED: Final = b"planted"
+
+#: Returns what is to lie in a cell; None if that failed.
+Plant = Callable[[Tile], Sequence[Thing] | None]
+
+
+class Upkeep:
+    """Does what is due in the store of a game: plants, lets things lie, and removes what is over.
+    `plant` is None if nothing is planted.
+    """
+
+    def __init__(
+        self, items: Items, grid: Grid, replicas: Replicas, loop: Loop, plant: Plant | None
+    ) -> None:
+        self._items, self._queue = items, items.queue
+        self._grid, self._replicas, self._loop = grid, replicas, loop
+        self._plant = plant
+        self._growing = loop.every(GROW_EVERY, self._grow, 0, can_wait=True)
+        for kind, queue in items.records.items():
+            if kind.lasts is not None:
+                loop.every(SWEEP_EVERY, partial(self._sweep, queue))
+
+    def fetch(self, store: Store, squares: list[Square]) -> Iterator[tuple[Square, Any]]:
+        """Yield what lies in some squares, for the Reader, after putting down the cells they touch
+        to be planted. It waits for the store."""
+        # A store that this version of the game may not use is left as it is.
+        self._items.learn(store)
+        if self._plant is not None:
+            cells = {cell for square in squares for cell in self._cells(square)}
+            seeds = [Item(f"{i}:{j}", 0, "", b"") for i, j in cells]
+            parts = [seeds[at : at + BATCH_LIMIT] for at in range(0, len(seeds), BATCH_LIMIT)]
+            if sum(store.put(self._queue, part) for part in parts):
+                self._growing.set(self._loop.now())
+        yield from self._items.fetch(store, squares)
+
+    def _cells(self, square: Square) -> Iterator[Tile]:
+        """Yield the cells that a square touches."""
+        left, top = square[0] * self._grid.side, square[1] * self._grid.side
+        last = self._grid.side - 1
+        for i in range((left + CELL // 2) // CELL, (left + last + CELL // 2) // CELL + 1):
+            for j in range((top + CELL // 2) // CELL, (top + last + CELL // 2) // CELL + 1):
+                yield i, j
+
+    def _sweep(self, queue: str) -> None:
+        """Remove records that are over, some time later."""
+
+        def question(store: Store) -> None:
+            over = store.claim(queue, BATCH_LIMIT, LEASE)
+            store.done(queue, [one.id for one in over])
+
+        self._items.ask(question, _nothing)
+
+    def _grow(self) -> None:
+        # A node at which nobody plays leaves this to the others.
+        if self._replicas.squares:
+            self._items.ask(lambda store: store.claim(self._queue, CLAIMED, LEASE), self._claimed)
+
+    def _claimed(self, claimed: list[Claimed]) -> None:
+        """Plant what is to be planted, let things lie whose time has come, and forget those whose
+        time is over."""
+        seeds: list[str] = []
+        lapsed: list[str] = []
+        foreign: list[tuple[str, bytes]] = []
+        for id, body, _tries in self._without_places(claimed):
+            found = self._items.read_thing(id, body) if body else None
+            if not body:
+                seeds.append(id)
+            elif found is not None:
+                self._due(*found)
+            elif body == PLANTED:
+                lapsed.append(id)
+            else:
+                foreign.append((id, body))
+        if lapsed:
+            self._items.ask(lambda store: store.done(self._queue, lapsed), _nothing)
+        if foreign:
+            # Another version of the game has them.
+            self._items.ask(
+                lambda store: store.renew(self._queue, foreign, AFTER_FAILURE), _nothing
+            )
+        if seeds:
+            # Planting may take some ms for each, and must not wait.
+            self._loop.soon(lambda: self._loop.in_turns(seeds, 1, 1, self._plant_cell))
+        if len(claimed) == CLAIMED:
+            self._growing.set(self._loop.now())
+
+    def _due(self, thing: Thing, waits: bool) -> None:
+        """Let a thing lie that this node has claimed, if it `waits`, or else remove it; publish
+        that. If this node was slow, another one has done so, or a player has changed it."""
+        items = self._items
+
+        def question(store: Store) -> int:
+            done = store.done(self._queue, [thing.id], [items.item(thing)] if waits else [])
+            if done and not waits:
+                items.free(store, thing, items.pack(thing))
+            return done
+
+        def answered(done: int) -> None:
+            if done:
+                self._loop.stats["things_planted"] += waits
+                items.tell(*([thing], []) if waits else ([], [thing]))
+
+        items.ask(question, answered)
+
+    def _plant_cell(self, id: str) -> None:
+        """Put what the game plants in a cell in place of its item, which this node has claimed;
+        publish that."""
+        i, j = map(int, id.split(":"))
+        planted = None if self._plant is None else self._plant((i, j))
+        lasts = AFTER_FAILURE if planted is None else PLANTED_FOR
+        items, coming = self._items, planted or []
+        squares = {name_of(items.square(thing)) for thing in coming if not thing.after}
+
+        def question(store: Store) -> set[tuple[str, bytes]]:
+            then = [*map(items.item, coming), (self._queue, Item(id, lasts, "", PLANTED))]
+            store.done(self._queue, [id], then)
+            # Something with the same id may lie there already, and a lease may have ended.
+            return {(item.id, item.body) for item in store.group(self._queue, *squares)}
+
+        def answered(there: set[tuple[str, bytes]]) -> None:
+            lie = [thing for thing in coming if (thing.id, items.pack(thing)) in there]
+            self._loop.stats["things_planted"] += len(lie)
+            items.tell(lie)
+
+        items.ask(question, answered)
+
+    def _without_places(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Free the places among what is due if no thing has them any more; return the rest."""
+        places = [each for each in claimed if each.id.startswith(OF)]
+        if places:
+            self._items.ask(lambda store: self._look(store, places), _nothing)
+        return [each for each in claimed if each not in places]
+
+    def _look(self, store: Store, places: list[Claimed]) -> None:
+        for id, square, _tries in places:
+            kept = [
+                Item(id, min(item.delay + LOOK_AFTER, LOOK_EVERY), id.rpartition(" ")[0], square)
+                for item in store.group(self._queue, square.decode())
+                if not item.id.startswith(OF) and id in msgpack.unpackb(item.body)[5:]
+            ]
+            store.done(self._queue, [id], [(self._queue, item) for item in kept])
+
+
+def _nothing(_answer: object) -> None:
+    """Do nothing."""

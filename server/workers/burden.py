@@ -1,0 +1,61 @@
+"""How busy this process is with its players, and where a line would divide them.
+
+It tells the supervisor (migration.py) and the other machines (router.py). It never decides what
+follows from that.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from flatlands.server.cluster.districts import Line, line
+from flatlands.server.node import Node
+from flatlands.server.players.resident import Resident
+
+#: What a process can bear: this share of a core; this many pairs of a player and somebody that it
+#: sees, in case they all begin to walk; and this share of the players that it accepts.
+CORE: Final = 0.6
+PAIRS: Final = 500_000
+SEATS: Final = 0.9
+
+#: The weight of the last second in the mean of the CPU time, so that short bursts move nobody.
+SMOOTH: Final = 0.4
+
+
+class Burden:
+    """How busy this process is. `capacity` is the number of players that the node accepts."""
+
+    def __init__(self, node: Node, capacity: int) -> None:
+        self._node = node
+        self._capacity = capacity
+        #: How busy it is: at 1 it has as much to do as a process should have.
+        self.busy = 0.0
+        #: The share of a core that this process has used lately; the CPU time that it had used when
+        #: that was measured, and when that was.
+        self._cpu = 0.0
+        self._measured = time.process_time(), time.monotonic()
+
+    def look(self) -> None:
+        """Measure how busy it is. This should be called once a second."""
+        (used, then), now = self._measured, time.monotonic()
+        if now - then > 0.5:
+            self._measured = time.process_time(), now
+            self._cpu += ((self._measured[0] - used) / (now - then) - self._cpu) * SMOOTH
+        seats = self._node.hub.screens_holding / self._capacity
+        self.busy = max(self._cpu / CORE, self._pairs() / PAIRS, seats / SEATS)
+
+    def _pairs(self) -> int:
+        squares = self._node.replicas.squares
+        number = {square: len(heard.replica.players) for square, heard in squares.items()}
+        return sum(
+            screens * sum(number.get(square, 0) for square in rect.squares())
+            for rect, screens in self._node.hub.groups()
+        )
+
+    def line(self, belongs: Callable[[Resident], bool]) -> Line | None:
+        """Return a line that divides those of its players that belong here; None if it is not busy,
+        or if there is no such line."""
+        if self.busy <= 1:
+            return None
+        residents = self._node.residents.by_id.values()
+        return line([r.square for r in residents if r.screen is not None and belongs(r)])

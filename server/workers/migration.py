@@ -1,0 +1,242 @@
+"""Passes players to the worker of this machine that serves their part of the world, so that
+neighbours are together, and takes in those that other workers send.
+
+The plan says which worker that is (placement.py); the supervisor sends it once a second. A client
+is passed on when it says hello, before anything of its player exists, or later, as a takeover in
+which the connection moves too: the worker that has the player gives it up (players/takeovers.py),
+and the other one goes on with all that there was of it (clients/traveller.py). Socket and state are
+one datagram (net/socket_passing.py), and the sender forgets them at once. This module never
+decides who may play.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from flatlands.server.clients.admission import Applicant, Begin, Hello
+from flatlands.server.clients.session import Session
+from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
+from flatlands.server.cluster.districts import Load, read_plan, slot_name
+from flatlands.server.cluster.placement import Placement
+from flatlands.server.messages import protocol
+from flatlands.server.net.connection import Connection
+from flatlands.server.net.frames import close_frame
+from flatlands.server.net.socket_passing import Passage
+from flatlands.server.node import Node
+from flatlands.server.players.recording import aged
+from flatlands.server.players.resident import Resident, ms_left, next_incarnation
+from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.limits import Limits
+from flatlands.server.workers.burden import Burden
+
+log = logging.getLogger("flatlands")
+
+#: The ms after which a client that was passed on comes too late: it gives up after 8 s of silence,
+#: and may be elsewhere. A worker that stood still takes in those that it was sent meanwhile.
+TOO_OLD = 5000
+
+#: What a client is told, with the close code of a restart, if no worker takes it in.
+NOT_TAKEN = "the server was late; come back"
+
+#: The ms between two looks at whether the squares of a player that was taken in are known, and the
+#: most ms that the player waits for them.
+LOOK_EVERY, SHOW_WITHIN = 20, 400
+
+#: ms within which all players are passed to where a new plan wants them.
+FOLLOWED_WITHIN = 3000
+
+#: ms after which what was last published of a player is back from the broker, as a rule. The player
+#: is not passed on before, or others would hear of its last steps here after its first ones there.
+HEARD_WITHIN = 60
+
+
+class Server(Protocol):
+    """The server, as far as this module knows it."""
+
+    def begin(self, connection: Connection) -> Session:
+        """Begin a session on a connection."""
+
+    def forget(self, session: Session) -> None:
+        """Forget a session that goes on at another worker."""
+
+
+class Migration(Placement):
+    """Passes players to the worker of this machine that serves their part of the world, so that
+    neighbours are together, and takes in those that other workers send. `slot` is this worker's,
+    from 0. It implements `Passing` for admission. `burden` says how busy this worker is. `connect`
+    makes a connection of a socket that has come."""
+
+    def __init__(
+        self,
+        slot: int,
+        passage: Passage | Any,
+        node: Node,
+        burden: Burden,
+        limits: Limits,
+        server: Server,
+        connect: Callable[..., Connection] = Connection,
+    ) -> None:
+        super().__init__(slot, FOLLOWED_WITHIN, node.residents, node.loop)
+        self._name = slot_name(slot)
+        self._passage = passage
+        self._node = node
+        self._burden = burden
+        self._limits = limits
+        self._server = server
+        self._connect = connect
+        #: How many workers there are.
+        self._workers = 1
+        #: Those that are about to be passed on; see `_leave`.
+        self._leaving = Agenda(self._loop, self._leave)
+        self._arriving = Agenda(self._loop, self._show)
+
+    def open(self) -> None:
+        """Take in those that others pass on."""
+        try:
+            self._passage.open(self._name, self._arrived)
+        except OSError as error:
+            log.warning("no other worker can pass players to this one: %s", error)
+
+    def close(self) -> None:
+        """Take nobody in any more, and pass nobody on."""
+        self._passage.close()
+        self.takes = frozenset()
+
+    def load(self) -> Load:
+        """Return how busy this worker is."""
+        return Load(self._burden.busy, self._burden.line(self.belongs))
+
+    # Passing on.
+
+    def pass_hello(
+        self,
+        applicant: Applicant,
+        worker: int,
+        hello: Hello,
+        begin: Begin,
+    ) -> bool:
+        """Pass an applicant to another worker; see Passing."""
+        assert isinstance(applicant, Session)
+        early = applicant.greeting
+        there = begin._replace(hops=begin.hops + 1)
+        if early is None or not self._send(applicant, worker, Greeting(hello, there, early)):
+            return False
+        self._node.stats["passed_over"] += begin.hops
+        return True
+
+    def move(self, resident: Resident, to: int) -> None:
+        """Pass a player on, a moment later; see Placement."""
+        outbox, session = self._node.outbox, resident.screen
+        outbox.publish_of(resident.id)
+        candidate = session, resident.seq, outbox.numbers.get(resident.square, 0)
+        self._leaving.put(candidate, self._loop.now() + HEARD_WITHIN)
+
+    def _leave(self, candidate: tuple[Session, int, int], _due: int) -> None:
+        """Pass a player on, unless it has done something since `move`.
+
+        `candidate` also has the number of the last batch in its square at that time.
+        """
+        session, seq, number = candidate
+        resident = session.resident
+        if resident is None:
+            return
+        slot = self.elsewhere(resident.square, resident.id)
+        if slot is None:
+            return
+        heard = self._node.replicas.squares[resident.square].echoed(number)
+        traveller = session.traveller()
+        if resident.seq == seq and heard and traveller is not None:
+            # If the other worker dies at once, the client comes back with this token, and its
+            # player must begin an incarnation above the one that began there.
+            begins = next_incarnation(seq)
+            session.renew_token(begins)
+            traveller = traveller._replace(player=traveller.player._replace(seq=begins))
+            if self._send(session, slot, traveller):
+                # From here on the player is the other worker's, whatever becomes of that.
+                session.leave()
+                self._node.takeovers.hand_over(resident)
+                return
+        self.try_again(resident)
+
+    def _send(self, session: Session, slot: int, what: Greeting | Traveller) -> bool:
+        """Send a client to another worker, and forget it; return False if that is impossible."""
+        connection = session.connection
+        if not connection.at_rest:
+            return False
+        message = pack((connection.address, self._loop.now(), what))
+        if not self._passage.send(slot_name(slot), message, connection.socket):
+            return False
+        # It is the other worker's now, even if this one fails to release it.
+        self._loop.guarded(connection.release)
+        self._server.forget(session)
+        self._node.stats["passed_on"] += 1
+        return True
+
+    # Taking in.
+
+    def _arrived(self, message: bytes, sock: Any) -> None:
+        """Take what has come: a plan, or the socket of a client."""
+        if sock is not None:
+            self._take(sock, *unpack(message))
+            return
+        plan, takes, self._workers = read_plan(message)
+        self.learn(plan, takes)
+
+    def _take(self, sock: Any, address: str, sent: int, what: Greeting | Traveller) -> None:
+        """Take in a client that another worker has sent at the node time `sent`."""
+        guest = None
+        if self._loop.now() - sent <= TOO_OLD:
+            guest = self._limits.enter(address, lambda: False, self._workers)
+        if guest is None:
+            # The client comes back by itself, and its player goes on from its token.
+            self._node.stats["not_taken"] += 1
+            with suppress(OSError):
+                sock.send(close_frame(protocol.RESTART, NOT_TAKEN))
+            sock.close()
+            return
+        connection = self._connect(sock, protocol.MESSAGE_LIMIT, b"", address, guest)
+        try:
+            session = self._server.begin(connection)
+            connection.start()
+            self._node.stats["taken_in"] += 1
+            if isinstance(what, Greeting):
+                session.greet(*what)
+            else:
+                self._go_on(session, what)
+        except Exception:
+            # The client must not suffer for long from what this process does not understand.
+            connection.abort()
+            raise
+
+    def _go_on(self, session: Session, traveller: Traveller) -> None:
+        node, player = self._node, traveller.player
+        # Meanwhile its client may have come here on another connection, which is the newer one.
+        now = self._loop.now()
+        place, lasts = player.track.at(now), ms_left(player.pace_until, now)
+        way = aged(player.recorded, player.track, now)
+        is_as = player.name, player.seq, *place, player.pace, lasts, player.values, way
+        node.takeovers.handed_over(node.id, player.id, node.id, *is_as, player.look, ())
+        if player.id in node.residents.by_id:
+            session.connection.abort()
+            return
+        session.go_on(traveller)
+        try:
+            # This worker may have read an order that the worker from which it comes has not.
+            node.orders.admit(player.id, session.address, player.owner)
+        except protocol.Refused as refused:
+            session.refuse(refused)
+            return
+        self._arriving.put(session, self._loop.now())
+
+    def _show(self, session: Session, _due: int) -> None:
+        """Show a player its squares as soon as all of them are known here."""
+        resident = session.resident
+        if resident is None or resident.held is None:
+            return
+        now, squares = self._loop.now(), self._node.replicas.squares
+        ready = all(squares[square].shown.ready for square in resident.held.squares())
+        if ready or now - session.opened > SHOW_WITHIN:
+            session.arrive()
+        else:
+            self._arriving.put(session, now + LOOK_EVERY)

@@ -1,0 +1,460 @@
+"""Several workers on one port: the supervisor binds it, and starts, watches and replaces workers.
+
+Workers are new interpreters that inherit the listener's descriptor. Two pipes join each of them to
+this process (worker.py): a worker reports its state once a second, and the supervisor says when it
+lets newcomers in. Once a second it tells all workers which of them serves which part of the world
+(server/cluster/districts.py). If no broker was named, a ZeroMQ forwarder is one more child, reached
+by Unix sockets in a folder of its own. The supervisor never serves clients itself, and knows
+nothing of the world but these districts.
+"""
+
+import logging
+import os
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import gevent
+from gevent import socket, subprocess
+from gevent.event import Event
+
+from flatlands.server.cluster.districts import Districts, Load, pack_plan, slot_name, slots
+from flatlands.server.net.socket_passing import Passage
+from flatlands.server.runtime.loop import clock_offset
+from flatlands.server.runtime.port import listen
+from flatlands.server.settings import Settings
+from flatlands.server.web.metrics import bury
+from flatlands.server.workers.worker import CLOSE, OPEN, READY, SHUT, read_load
+
+log = logging.getLogger("flatlands")
+
+#: Seconds after which a child that died is started again: twice as many each time, up to the second
+#: number. After a child has served for longer than that, the wait is short again.
+RESTART_AFTER, RESTART_AFTER_MOST = 0.5, 15.0
+
+#: Seconds of silence after which a child is killed, and the seconds that it has to start.
+SILENT_MOST, START_WITHIN = 10, 120
+
+#: Seconds after its start within which a new worker must be ready to replace an old one.
+READY_WITHIN = 60
+
+#: Seconds that a child may take to shut its door, and to stop. Together they are less than the 30
+#: after which hosting services kill.
+SHUT_WITHIN, STOP_WITHIN = 2, 25
+
+#: Seconds after which a failed replacement is tried again: twice as many each time, up to the
+#: second number.
+REPLACE_AFTER, REPLACE_AFTER_MOST = 15.0, 300.0
+
+#: A worker that has said nothing for this many seconds is sent no players.
+QUIET_MOST = 3
+
+#: The slot of the forwarder. The slots of the workers are counted from 0.
+FORWARDER = -1
+
+
+class Child:
+    """A child process of the supervisor. It ends by itself when the supervisor ends.
+
+    `said` is the last line that it wrote, empty until it serves. `silent` counts the calls of
+    `watch` since that line, about one a second; so a supervisor that stood still itself does not
+    blame its children.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        *arguments: str,
+        env: Mapping[str, str],
+        fds: Sequence[int] = (),
+    ) -> None:
+        self.said = ""
+        #: How busy a worker is, or None before it has said so.
+        self.load: Load | None = None
+        self.silent = 0
+        self.killed = False
+        self.serves_since: float | None = None
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=env,
+            pass_fds=fds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        self.name = f"{name} (process {self.process.pid})"
+        gevent.spawn(self._read)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline():
+            self.silent = 0
+            self.said, _, load = line.decode(errors="replace").rstrip("\n").partition("\t")
+            self.load = read_load(load)
+            if self.serves_since is None:
+                self.serves_since = time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process.poll() is None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it has started to serve, and has not ended."""
+        return self.serves_since is not None and self.alive
+
+    @property
+    def starts(self) -> bool:
+        """Whether it has neither started nor ended."""
+        return self.serves_since is None and self.alive
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is ready for players."""
+        return self.alive and self.said.startswith(READY)
+
+    @property
+    def takes(self) -> bool:
+        """Whether players may be passed to it."""
+        return self.ready and self.silent <= QUIET_MOST
+
+    @property
+    def shut(self) -> bool:
+        """Whether it lets nobody in any more."""
+        return not self.alive or self.said.startswith(SHUT)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it has ended, or was not ready within READY_WITHIN."""
+        if not self.alive:
+            return True
+        since = self.serves_since
+        return since is not None and not self.ready and time.monotonic() - since > READY_WITHIN
+
+    def why_not_ready(self) -> str:
+        """Return a sentence that says why it is not ready."""
+        if not self.alive and not self.killed:
+            return f"{self.name} ended with code {self.process.returncode}"
+        if self.serves_since is None:
+            return f"{self.name} did not answer within {START_WITHIN} s"
+        if self.killed:
+            return f"{self.name} said nothing for {SILENT_MOST} s"
+        return f"{self.name} is not ready: {self.said[1:] or 'it has just started'}"
+
+    def send(self, command: bytes) -> None:
+        """Send a command to a worker. It is no error if the worker has died."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(command)
+        except BrokenPipeError:
+            return
+
+    def watch(self) -> None:
+        """Kill it if it has been silent for too long. It must be called once a second."""
+        self.silent += 1
+        most = SILENT_MOST if self.said else START_WITHIN
+        if self.silent > most and self.alive and not self.killed:
+            said = "said nothing for" if self.said else "did not answer within"
+            log.error("%s %s %s s: it is killed and started again", self.name, said, most)
+            self.killed = True
+            self.process.kill()
+
+    def stop(self) -> None:
+        """End it with SIGTERM, and after STOP_WITHIN by force; wait for its end."""
+        if self.alive:
+            self.process.terminate()
+        with gevent.Timeout(STOP_WITHIN, False):  # type: ignore[arg-type]
+            self.process.wait()
+        if self.alive:
+            log.error("%s did not end within %s s: it is killed", self.name, STOP_WITHIN)
+            self.process.kill()
+            self.process.wait()
+
+
+class Supervisor:
+    """Several workers on one port: the supervisor binds it, and starts, watches and replaces
+    workers.
+
+    `arguments` is the command line, which the workers get too. Once `stopping` is set, nothing here
+    waits any longer; whoever sets it calls stop().
+    """
+
+    def __init__(self, settings: Settings, arguments: Sequence[str], stopping: Event) -> None:
+        self._arguments = arguments
+        self._stopping = stopping
+        self._workers = range(settings.workers)
+        self._listener: socket.socket = listen(settings.host, settings.port)
+        self._listener.set_inheritable(True)
+        self._environment = dict(os.environ)
+        # Messages are not sealed with a secret made here, since other servers do not have it.
+        self._sealed = settings.sealed
+        self._environment["SECRET_KEY"] = settings.secret or secrets.token_hex()
+        #: Slot -> the child that fills it; and all children that run, even those that start or end.
+        self._slots: dict[int, Child] = {}
+        self._children: list[Child] = []
+        self._started = self._replacing = False
+        #: How many children are just being started, which are not among the others yet.
+        self._starting = 0
+        self._again = Event()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._reports = tempfile.TemporaryDirectory(prefix="flatlands-reports-")
+        self._clock = clock_offset()
+        self._districts = Districts() if settings.gather else None
+        self._passage = Passage(self._reports.name)
+        if not settings.broker:
+            self._folder = tempfile.TemporaryDirectory(prefix="flatlands-")
+            self._prefix = os.path.join(self._folder.name, "zmq")
+            self._environment["BROKER_URL"] = f"zeromq+ipc://{self._prefix}"
+            log.info("the workers are joined by %s", self._environment["BROKER_URL"])
+
+    @property
+    def port(self) -> int:
+        """The port of the listener."""
+        return int(self._listener.getsockname()[1])
+
+    def start(self) -> None:
+        """Start all workers; return once each serves, or was too slow and is being started again.
+
+        Raises OSError if all of them end by themselves before they serve.
+        """
+        gevent.spawn(self._watch)
+        if self._folder is not None:
+            self._start_first([FORWARDER])
+        self._start_first(self._workers)
+        self._started = True
+
+    def _start_first(self, slots: Sequence[int]) -> None:
+        first: list[Child] = []
+        self._start_all(slots, first)
+        for slot, child in zip(slots, first, strict=False):
+            self._slots[slot] = child
+            gevent.spawn(self._look_after, slot, child)
+        self._await_starts(first)
+        if not any(child.serves or child.killed for child in first) and self._goes_on:
+            why = "; ".join(child.why_not_ready() for child in first)
+            self.stop()
+            raise OSError(f"nothing was started: {why}")
+        self._wait(lambda: any(self._slots[slot].serves for slot in slots))
+
+    def replace(self) -> None:
+        """Replace all workers at once: when all new ones are ready, the old ones shut their doors.
+
+        If a new one does not get ready, the old ones go on, and the replacement is tried again
+        later. Any number of calls during a replacement cause one further replacement.
+        """
+        if not self._started:
+            log.warning("the workers are still starting: none is replaced")
+            return
+        self._again.set()
+        if self._replacing:
+            return
+        self._replacing = True
+        pause = REPLACE_AFTER
+        try:
+            while self._again.is_set() and self._goes_on:
+                self._again.clear()
+                if why := self._replace_all():
+                    log.error(
+                        "no worker was replaced, the old ones go on: %s; next try in %g s",
+                        why,
+                        pause,
+                    )
+                    gevent.wait([self._again, self._stopping], timeout=pause, count=1)
+                    self._again.set()
+                    pause = min(pause * 2, REPLACE_AFTER_MOST)
+        finally:
+            self._replacing = False
+
+    def _replace_all(self) -> str:
+        """Replace all workers; return why it was impossible, or an empty text."""
+        new: list[Child] = []
+        try:
+            self._start_all(self._workers, new)
+        except OSError as error:
+            self._end(new)
+            return f"a process cannot be started: {error}"
+        self._wait(
+            lambda: all(child.ready for child in new) or any(child.hopeless for child in new)
+        )
+        if not self._goes_on:
+            return ""
+        if why := "; ".join(child.why_not_ready() for child in new if not child.ready):
+            self._end(new)
+            return why
+        old = [self._slots[slot] for slot in self._workers]
+        for slot, child in zip(self._workers, new, strict=True):
+            self._slots[slot] = child
+            child.send(OPEN)
+            gevent.spawn(self._look_after, slot, child)
+        # All shut their doors before any of them sends players away, so that nobody comes back to
+        # an old worker.
+        self._close(old)
+        self._end(old)
+        if self._goes_on:
+            log.info("all workers were replaced")
+        return ""
+
+    def stop(self) -> None:
+        """Shut all doors, then stop all workers and the forwarder."""
+        self._stopping.set()
+        while self._starting:
+            gevent.sleep(0.02)
+        forwarder = self._slots.get(FORWARDER)
+        workers = [child for child in self._children if child is not forwarder]
+        self._close(workers)
+        # No worker accepts any more: connections that still wait are refused at once.
+        with suppress(OSError):  # not every system knows this of a socket that listens
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._end(workers)
+        if forwarder is not None:
+            forwarder.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
+        self._passage.close()
+        self._reports.cleanup()
+
+    @property
+    def _goes_on(self) -> bool:
+        return not self._stopping.is_set()
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Wait until a condition is true, or until the server stops."""
+        while not done() and self._goes_on:
+            self._stopping.wait(0.05)
+
+    def _await_starts(self, children: Sequence[Child]) -> None:
+        self._wait(lambda: not any(child.starts for child in children))
+
+    def _close(self, workers: Sequence[Child]) -> None:
+        """Let workers shut their doors; wait for them, for SHUT_WITHIN at most."""
+        for worker in workers:
+            worker.send(CLOSE)
+        until = time.monotonic() + SHUT_WITHIN
+        # A worker that has not started has let nobody in.
+        while any(not (worker.shut or worker.starts) for worker in workers):
+            if time.monotonic() > until:
+                return
+            gevent.sleep(0.02)
+
+    def _end(self, workers: Sequence[Child]) -> None:
+        gevent.joinall([gevent.spawn(worker.stop) for worker in workers])
+
+    def _start_all(self, slots: Sequence[int], started: list[Child]) -> None:
+        """Start a child for each slot, unless the server stops, and add it to those `started`."""
+        for slot in slots:
+            if self._goes_on:
+                started.append(self._start(slot))
+
+    def _start(self, slot: int) -> Child:
+        """Start a child; other greenlets run meanwhile, and may stop the server."""
+        self._starting += 1
+        try:
+            child = self._make(slot)
+            self._children.append(child)
+            return child
+        finally:
+            self._starting -= 1
+
+    def _make(self, slot: int) -> Child:
+        self._forget_the_dead()
+        if slot == FORWARDER:
+            return Child(
+                "the ZeroMQ forwarder",
+                "flatlands.brokers.zeromq",
+                "--ipc",
+                self._prefix,
+                "--parent",
+                str(os.getpid()),
+                env=self._environment,
+            )
+        fd = self._listener.fileno()
+        # If an option is given twice, the last one counts.
+        options = [*self._arguments, "--workers", "1", "--listen-fd", str(fd)]
+        if not self._sealed:
+            options.append("--unsealed")
+        options += ("--worker", str(slot + 1), "--reports", self._reports.name)
+        options += ("--clock", str(self._clock))
+        if self._folder is not None:
+            options += ("--broker", self._environment["BROKER_URL"])
+        return Child(
+            f"worker {slot + 1}", "flatlands.server", *options, env=self._environment, fds=[fd]
+        )
+
+    def _forget_the_dead(self) -> None:
+        self._children = [child for child in self._children if child.alive]
+        try:
+            bury(Path(self._reports.name), [child.process.pid for child in self._children])
+        except OSError as error:
+            # A new worker is started even so: it matters more than the counts of a dead one.
+            log.warning("the counts of workers that have ended are lost: %s", error)
+
+    def _watch(self) -> None:
+        while True:
+            gevent.sleep(1)
+            for child in self._children:
+                child.watch()
+            if self._districts is not None:
+                self._tell_districts(self._districts)
+
+    def _tell_districts(self, districts: Districts) -> None:
+        """Let the plan follow how busy the workers are, and tell it to all of them."""
+        loads = {
+            slot: child.load._replace(takes=child.takes)
+            for slot, child in self._slots.items()
+            if child.load is not None and child.alive
+        }
+        before = districts.plan
+        districts.follow(loads, time.monotonic())
+        if districts.plan != before:
+            workers = ", ".join(str(slot + 1) for slot in sorted(map(int, slots(districts.plan))))
+            log.info(
+                "the busiest worker is at %d %%: now workers %s share the players",
+                100 * max(load.busy for load in loads.values()),
+                workers,
+            )
+        takes = [slot for slot, load in loads.items() if load.takes]
+        plan = pack_plan(districts.plan, takes, len(self._workers))
+        for slot in loads:
+            # A worker that cannot take it now is told again in a second.
+            self._passage.send(slot_name(slot), plan)
+
+    def _look_after(self, slot: int, child: Child) -> None:
+        """Let a child open its door, and start it again whenever it dies, until it is replaced."""
+        pause = RESTART_AFTER
+        while True:
+            self._await_starts([child])
+            if not self._fills(slot, child):
+                return
+            if slot != FORWARDER:
+                child.send(OPEN)
+            code = child.process.wait()
+            if not self._fills(slot, child):
+                return
+            served = time.monotonic() - (child.serves_since or time.monotonic())
+            if served > RESTART_AFTER_MOST:
+                pause = RESTART_AFTER
+            if not child.killed:
+                log.error("%s died (code %s): it is started again", child.name, code)
+            self._stopping.wait(pause * (0.5 + random.random() / 2))
+            pause = min(pause * 2, RESTART_AFTER_MOST)
+            if not self._fills(slot, child):
+                return
+            try:
+                started = self._start(slot)
+                if not self._fills(slot, child):
+                    # All workers were replaced meanwhile.
+                    return self._end([started])
+                child = self._slots[slot] = started
+            except OSError as error:
+                log.error("%s cannot be started again: %s", child.name, error)
+
+    def _fills(self, slot: int, child: Child) -> bool:
+        return self._goes_on and self._slots[slot] is child

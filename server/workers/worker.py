@@ -1,0 +1,115 @@
+"""A worker's ends of the two pipes to its supervisor (server/workers/supervisor.py).
+
+Once a second, and after every command, the worker writes a line: its state, the reasons if it is
+not ready, and after a tab how busy it is (`pack_load`). It writes from its event loop, so a loop
+that hangs is silent. It reads commands of one byte each. It never decides anything itself.
+"""
+
+import logging
+import os
+import sys
+from typing import Protocol
+
+import gevent
+import gevent.socket
+from gevent.event import Event
+
+from flatlands.server.cluster.districts import Line, Load
+from flatlands.server.runtime.loop import Loop
+
+log = logging.getLogger("flatlands")
+
+#: The first character of a worker's line: it is ready for players; it is not; or it is shut, so
+#: that it lets nobody in any more.
+READY, UNREADY, SHUT = "+", "-", "."
+
+#: The commands: let newcomers in; let nobody in any more. The end of the pipe means that the
+#: supervisor has ended, in whatever way.
+OPEN, CLOSE = b"o", b"c"
+
+#: Seconds between two lines.
+REPORT_EVERY = 1
+
+
+def pack_load(load: Load) -> str:
+    """Return how busy a worker is, as its line has it: the number, and the axis and place of the
+    line that divides its players, if there is one."""
+    return " ".join(map(str, (round(load.busy, 3), *(load.line or ()))))
+
+
+def read_load(text: str) -> Load | None:
+    """Return what `pack_load` has packed, or None for an empty text."""
+    if not text:
+        return None
+    busy, *line = text.split()
+    return Load(float(busy), Line(*map(int, line)) if line else None)
+
+
+class Serves(Protocol):
+    """The server of a worker (server/app.py), as its supervisor is told of it."""
+
+    @property
+    def loop(self) -> Loop:
+        """Its event loop."""
+
+    def readiness(self) -> list[str]:
+        """Return why it is not ready for players; nothing if it is."""
+
+    def load(self) -> Load | None:
+        """Return how busy it is, if it is one of several workers."""
+
+    def open(self) -> None:
+        """Let newcomers in."""
+
+    def shut(self) -> None:
+        """Let nobody in any more."""
+
+
+class Worker:
+    """A worker's ends of the two pipes to its supervisor (server/workers/supervisor.py): standard
+    input, and the descriptor `answers`. It sets `stopping` when the supervisor is gone.
+    """
+
+    def __init__(self, server: Serves, stopping: Event, answers: int) -> None:
+        self._server = server
+        self._stopping = stopping
+        self._shut = False
+        self._commands, self._answers = sys.stdin.fileno(), answers
+        # A stopped supervisor reads nothing, and a worker must not wait for it.
+        os.set_blocking(self._answers, False)
+
+    def start(self) -> None:
+        """Begin to report and to obey. Nobody is let in before the supervisor says so."""
+        loop = self._server.loop
+        loop.keep_running("reporting to the supervisor", self._keep_reporting)
+        loop.keep_running("obeying the supervisor", self._obey)
+
+    def _keep_reporting(self) -> None:
+        while True:
+            self._report()
+            gevent.sleep(REPORT_EVERY)
+
+    def _report(self) -> None:
+        reasons = self._server.readiness()
+        state = SHUT if self._shut else UNREADY if reasons else READY
+        known = self._server.load()
+        load = "" if known is None else pack_load(known)
+        try:
+            os.write(self._answers, f"{state}{'; '.join(reasons)}\t{load}\n".encode())
+        except (BlockingIOError, BrokenPipeError):
+            # The supervisor stands still or has ended; in the latter case the other pipe ends too.
+            return
+
+    def _obey(self) -> None:
+        while True:
+            gevent.socket.wait_read(self._commands)
+            command = os.read(self._commands, 1)
+            if not command:
+                self._stopping.set()
+                return
+            if command == CLOSE:
+                self._shut = True
+                self._server.shut()
+            elif command == OPEN and not self._shut:
+                self._server.open()
+            self._report()

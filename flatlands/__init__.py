@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from flatlands.server.storage.things import Thing as Thing
 
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
-    raise ImportError(
-        "this copy of Flatlands has lost its symbolic links: clone it anew where the system has "
-        "them (on Windows in developer mode, with git config --global core.symlinks true)"
-    )
+    # A copy may have lost its links: Windows and some archives make small text files of them.
+    __path__.append(os.path.dirname(os.path.dirname(__file__)))
 
 #: What games import, and where it is.
 _PUBLIC = {

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.processes import PATIENCE, ROOT, ServerProcess, python
+from tests.processes import PATIENCE, ROOT, ServerProcess, python, serving
 from tests.socket_client import SocketClient
 
 #: The folders that are parts of the package.
@@ -96,15 +96,42 @@ def test_a_server_loads_no_module_of_a_game_but_the_one_it_plays(watched):
     assert played == {"flatlands.games.quiet", "flatlands.games.quiet.game"}
 
 
+def copy_source(to):
+    """Copy the package, its parts, and the links to these."""
+    for name in ("flatlands", *PARTS):
+        unused = shutil.ignore_patterns("__pycache__", "node_modules")
+        shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=unused)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("left", ["text files", "nothing"])
+def test_a_copy_that_has_lost_its_links_serves(left, tmp_path, watched):
+    path, folder = watched
+    copy = tmp_path / "copy"
+    copy_source(copy)
+    for link in (copy / "flatlands" / name for name in PARTS):
+        leads = str(link.readlink())
+        link.unlink()
+        if left == "text files":
+            # So do git on Windows, and some archives.
+            link.write_text(leads)
+    with serving(
+        *("--workers", "2"), module="server", folder=copy, PYTHONPATH=str(path), TOLD=str(folder)
+    ) as server:
+        SocketClient(server.port).hello("Copy").close()
+        assert b"<title>" in server.get("")
+    for loaded in told(folder):
+        files = [file for name, file in loaded if name.partition(".")[0] == "flatlands"]
+        assert files and all(file.startswith(str(copy)) for file in files)
+
+
 @pytest.mark.outside
 @pytest.mark.process
 def test_the_wheel_serves_in_a_folder_that_has_modules_of_the_same_names(tmp_path, watched):
     path, folder = watched
     source, own = tmp_path / "source", tmp_path / "own"
     source.mkdir()
-    for name in ("flatlands", *PARTS):
-        unused = shutil.ignore_patterns("__pycache__", "node_modules")
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=unused)
+    copy_source(source)
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]

@@ -22,6 +22,7 @@
 # make dist  the wheel, into build/dist/
 # make release  the tag and the wheel of the version that CHANGELOG.md begins with
 # make paths  which files a move, a hello and an action pass through, and how many calls each gets
+# make map  draws the packages of server/, and what each imports, in ARCHITECTURE.md
 # make docs  the reference of what games use, and the list of all modules, from the docstrings
 # make lint, make types, make autobahn, make vectors, make lock, make clean
 
@@ -187,6 +188,10 @@ release: .venv/testable
 .PHONY: paths
 paths: .venv/testable
 	@$(BIN)/python -m tests.paths
+
+.PHONY: map
+map: .venv/testable
+	@$(BIN)/python -m tests.map
 
 .PHONY: docs
 docs: .venv/testable

@@ -47,7 +47,7 @@ MODULES = (
     "flatlands.world.things",
     "flatlands.world.tiles",
     "flatlands.world.track",
-    "flatlands.server.runtime.agenda",
+    "flatlands.server.runtime.timers",
     "flatlands.server.runtime.limits",
     "flatlands.server.clients.screen",
     "flatlands.server.clients.session",

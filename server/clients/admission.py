@@ -22,8 +22,8 @@ from flatlands.server.players.resident import Resident, State, ms_left, next_inc
 from flatlands.server.players.residents import new_id
 from flatlands.server.players.spots import Place
 from flatlands.server.players.takeovers import WITHDRAWN, Elsewhere
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.limits import JOINS, RETURNS, Limits
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square, Viewport
 from flatlands.world.track import SPEED, UNIT
 
@@ -158,7 +158,7 @@ class Admission:
         #: Applicants that wait for their turn, since many come from their addresses -> what is then
         #: called.
         self._waiting: dict[Applicant, Callable[[None], None]] = {}
-        self._turns = Agenda(node.loop, lambda some, _due: self._waiting.pop(some)(None))
+        self._turns = TimerQueue(node.loop, lambda some, _due: self._waiting.pop(some)(None))
 
     @property
     def full(self) -> bool:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from flatlands.server.cluster.districts import Plan, Slot, owner
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square
 
 #: The squares around a player. The player stays while one of them is still served here, so that a
@@ -37,7 +37,7 @@ class Placement:
         self._residents = residents
         self._loop = loop
         #: Players that could not be moved, until they are looked at again.
-        self._again = Agenda(loop, lambda resident, _due: self.place(resident))
+        self._again = TimerQueue(loop, lambda resident, _due: self.place(resident))
 
     def learn(self, plan: "Plan | None", takes: Set[Any]) -> None:
         """Follow a plan and the slots that take players: look at all players if either is new."""

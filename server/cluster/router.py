@@ -20,7 +20,7 @@ from flatlands.server.messages.peer_protocol import ALIVE, MACHINES, STARTING
 from flatlands.server.messages.protocol import moved
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.storage.keeper import Keeper
 from flatlands.server.storage.lease import Lease, Sole
@@ -71,7 +71,7 @@ class Router(Placement, Sole):
         #: Players that are not asked to go elsewhere for a while -> the address to which they were
         #: asked to go, "" if they came from elsewhere.
         self._asked: dict[int, str] = {}
-        self._oblivion = Agenda(self._loop, lambda id, _due: self._asked.__delitem__(id))
+        self._oblivion = TimerQueue(self._loop, lambda id, _due: self._asked.__delitem__(id))
         self._lease = Lease(f"plan {bus.channels.rules}", keeper, self._loop, self)
 
     def start(self) -> None:

@@ -17,7 +17,7 @@ from flatlands.server.players.movement import Movement, face
 from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import NEAR, Place, Spots
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.world.track import UNIT
@@ -68,7 +68,7 @@ class Invitations:
         self._replicas = replicas
         self._nonces = itertools.count(1)
         self._asked: dict[int, Callable[[Met | None], None]] = {}
-        self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce, None))
+        self._overdue = TimerQueue(self._loop, lambda nonce, _due: self._done(nonce, None))
         #: The places that were chosen lately: until when each is kept free, and beside whom it is.
         self._promised: deque[tuple[int, Place, int]] = deque()
 

@@ -12,8 +12,8 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.spots import Place, Spots
 from flatlands.server.players.steps import Steps
 from flatlands.server.players.touches import Touches
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import BEAT, Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.replicas import Replicas
@@ -71,15 +71,15 @@ class Movement:
         self._hub = hub
         self._outbox = outbox
         self._replicas = replicas
-        self._changes = Agenda(loop, self._change_due, TOGETHER)
-        self._signs = Agenda(loop, self._look_for_signs)
-        self._paces = Agenda(loop, lambda resident, _due: self.pace(resident, PACE, 0))
+        self._changes = TimerQueue(loop, self._change_due, TOGETHER)
+        self._signs = TimerQueue(loop, self._look_for_signs)
+        self._paces = TimerQueue(loop, lambda resident, _due: self.pace(resident, PACE, 0))
         #: What notices when players come to other tiles, if the game wants to know.
         self.steps: Steps | None = None
         #: What notices when they come near things, if the game wants to know.
         self.touches: Touches | None = None
         #: Residents whose walk went on while this node stood still, until what came is read.
-        self._overslept = Agenda(loop, self._wake)
+        self._overslept = TimerQueue(loop, self._wake)
 
     # What residents ask for.
 
@@ -212,8 +212,8 @@ class Movement:
     def leave(self, resident: Resident, *, handed_over: bool = False) -> None:
         """Take a resident out of its square, and publish that it is gone, unless it was handed
         over: another node has the player now."""
-        for agenda in (self._changes, self._signs, self._overslept, self._paces):
-            agenda.drop(resident)
+        for timers in (self._changes, self._signs, self._overslept, self._paces):
+            timers.drop(resident)
         if self.steps is not None:
             self.steps.drop(resident)
         if self.touches is not None:

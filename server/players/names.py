@@ -16,8 +16,8 @@ from flatlands.server.messages.peer_protocol import FOUND_MOST, Found
 from flatlands.server.messages.texts import TEXT_LIMIT
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.limits import Rate, Rates
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Grid
 
@@ -60,7 +60,7 @@ class Names:
         self._asked: dict[
             int, tuple[_Question, list[Found], list[Callable[[list[Found]], None]]]
         ] = {}
-        self._overdue = Agenda(self._loop, lambda nonce, _due: self._done(nonce))
+        self._overdue = TimerQueue(self._loop, lambda nonce, _due: self._done(nonce))
         #: Question -> until when its answer is valid, and the answer.
         self._answers: dict[_Question, tuple[int, list[Found]]] = {}
 

@@ -16,7 +16,7 @@ from flatlands.server.messages.table import Row
 from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident, State
 from flatlands.server.players.spots import Place, Spots
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.world.events import Event
@@ -86,8 +86,8 @@ class Residents:
         self.values: Sequence[Any] = ()
         #: Players who left within LEFT_FOR: id -> (last seq, last place).
         self.left: dict[int, tuple[int, Place]] = {}
-        self._partings = Agenda(loop, lambda resident, _due: self.leave(resident))
-        self._oblivion = Agenda(loop, self._forget)
+        self._partings = TimerQueue(loop, lambda resident, _due: self.leave(resident))
+        self._oblivion = TimerQueue(loop, self._forget)
         #: Those whose values have changed since the last time at which tokens were renewed.
         self._changed: set[Resident] = set()
         loop.every(TOKENS_EVERY, self._renew_tokens)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from flatlands.server.players.resident import Resident
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.grid import Square
 from flatlands.world.track import Tile, Track, next_tile_at, tile_at, tiles_between
 
@@ -55,7 +55,7 @@ class Steps:
         self._on_step = on_step
         self._on_enter = on_enter
         self._ways: dict[Resident, _Way] = {}
-        self._due = Agenda(loop, self._tell, TOGETHER)
+        self._due = TimerQueue(loop, self._tell, TOGETHER)
 
     def begin(self, resident: Resident) -> None:
         """Note that a resident is at this node from now on, unless it is known already."""

@@ -23,7 +23,7 @@ from flatlands.server.players.resident import (
 )
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Place
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.world.grid import Square
 from flatlands.world.track import PACE, Goal, Heading, Intent, Track
@@ -118,15 +118,15 @@ class Takeovers:
         self._was_sent = was_sent
         #: The takeovers of this node that wait for an answer, by the player's id.
         self._asked: dict[int, Callable[[Elsewhere | None], None]] = {}
-        self._overdue = Agenda(self._loop, lambda id, _due: self._answer(id, None))
+        self._overdue = TimerQueue(self._loop, lambda id, _due: self._answer(id, None))
         #: The ids of players that may be at another node too. A player is among them until it has
         #: left and been forgotten.
-        self._watched = Agenda(self._loop, self._name)
+        self._watched = TimerQueue(self._loop, self._name)
         #: Players that were handed over, by their ids, until it is published that they are gone,
         #: and the ids of those that another node has.
         self.released: dict[int, Resident] = {}
         self._arrived: set[int] = set()
-        self._ending = Agenda(self._loop, self._vanish)
+        self._ending = TimerQueue(self._loop, self._vanish)
 
     def ask(self, id: int, done: Callable[[Elsewhere | None], None]) -> None:
         """Ask all other nodes for a player. Call `withdraw` first, if a takeover may be waiting.

@@ -10,8 +10,8 @@ from math import ceil, sqrt
 from typing import Any, Final
 
 from flatlands.server.players.resident import Resident
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.square import HeardSquare
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
@@ -70,7 +70,7 @@ class Touches:
         #: Resident -> id -> version of what it has touched, or then made itself, and is still near.
         #: Versions of a thing only grow.
         self._touched: dict[Resident, dict[str, int]] = {}
-        self._due = Agenda(loop, self._come)
+        self._due = TimerQueue(loop, self._come)
 
     def follow(self, resident: Resident, track: Track) -> None:
         """Note that a resident is about to follow a new track in place of its own."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.layers import Ground
 from flatlands.server.squares.outbox import Outbox
@@ -117,7 +117,7 @@ class Context:
         #: Node -> the squares in which it is heard, or has players.
         self.heard_in: dict[int, set[Square]] = {}
         #: What squares have to do later: the keys are (object, method), the method gets `due`.
-        self.due = Agenda(loop, lambda key, due: key[1](key[0], due))
+        self.due = TimerQueue(loop, lambda key, due: key[1](key[0], due))
 
     def heard(self, node: int, square: Square) -> None:
         """Note that a node is heard in a square from now on."""

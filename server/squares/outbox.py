@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from flatlands.server.messages import peer_protocol, protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub
 from flatlands.world.batches import NARROW, SLOT_RESTS, Batch, Content, Corner
 from flatlands.world.events import Entry, Event, Player
@@ -171,7 +171,7 @@ class Signs:
         self._said: dict[Square, _Said] = {}
         #: The squares, with times at which to look whether a sign is due: the batches of a busy
         #: square do not put it off one by one.
-        self._due = Agenda(loop, self._look)
+        self._due = TimerQueue(loop, self._look)
 
     def __contains__(self, square: Square) -> bool:
         """Return whether this node gives signs in a square."""

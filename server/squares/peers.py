@@ -16,7 +16,7 @@ from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ALIVE, DRAINING, EVERY_MOST, STARTING, Malformed
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 
 log = logging.getLogger("flatlands")
 
@@ -232,7 +232,7 @@ class Peers:
         # If the broker is inside this process there are no other nodes to wait for.
         self._listen_for = LISTEN_FOR if bus.broker.links() else 0
         self._warned: dict[str, LogLimit] = {}
-        self._beats = Agenda(loop, self._beat)
+        self._beats = TimerQueue(loop, self._beat)
 
     def start(self) -> None:
         """Begin to send heartbeats and to receive those of others."""

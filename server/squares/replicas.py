@@ -10,7 +10,7 @@ from typing import Any, Final
 from flatlands.brokers.base import Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.context import Context, Rest
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub
@@ -50,8 +50,8 @@ class Replicas(Context):
         self.squares = squares
         self.crowd_from = CROWD_FROM
         self._by_channel: dict[str, HeardSquare] = {}
-        self._lingering = Agenda(self.loop, self._forget)
-        self._getting_ready = Agenda(self.loop, self._get_ready)
+        self._lingering = TimerQueue(self.loop, self._forget)
+        self._getting_ready = TimerQueue(self.loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
         """Hear these squares from now on for the onlooker, and no others."""

@@ -8,8 +8,8 @@ minute, and when the store answers again. This module never changes what is in t
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage.keeper import Keeper
 from flatlands.stores.base import Store
@@ -62,7 +62,7 @@ class Reader:
         #: The squares that are to be read, in the order in which they came.
         self._wanted: dict[Square, None] = {}
         self._reads = False
-        self._again = Agenda(loop, self._read_again)
+        self._again = TimerQueue(loop, self._read_again)
 
     def read(self, square: Square) -> None:
         """Read a square soon, together with others."""

@@ -26,8 +26,8 @@ from flatlands.server.net.socket_passing import Passage
 from flatlands.server.node import Node
 from flatlands.server.players.recording import aged
 from flatlands.server.players.resident import Resident, ms_left, next_incarnation
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.limits import Limits
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.workers.burden import Burden
 
 log = logging.getLogger("flatlands")
@@ -88,8 +88,8 @@ class Migration(Placement):
         #: How many workers there are.
         self._workers = 1
         #: Those that are about to be passed on; see `_leave`.
-        self._leaving = Agenda(self._loop, self._leave)
-        self._arriving = Agenda(self._loop, self._show)
+        self._leaving = TimerQueue(self._loop, self._leave)
+        self._arriving = TimerQueue(self._loop, self._show)
 
     def open(self) -> None:
         """Take in those that others pass on."""

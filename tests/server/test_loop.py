@@ -7,8 +7,8 @@ from itertools import pairwise
 import gevent
 import pytest
 
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import PUT_OFF_MOST, Loop
+from flatlands.server.runtime.timers import TimerQueue
 from tests.processes import PATIENCE
 
 
@@ -71,7 +71,7 @@ def test_a_callback_that_fails_is_counted_and_harms_no_other(loop, caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_an_agenda_goes_on_after_one_of_its_calls_failed(loop, caplog):
+def test_a_timer_queue_goes_on_after_one_of_its_calls_failed(loop, caplog):
     done = []
 
     def do(key, due):
@@ -79,12 +79,12 @@ def test_an_agenda_goes_on_after_one_of_its_calls_failed(loop, caplog):
             raise RuntimeError("as arranged")
         done.append((key, due))
 
-    agenda, now = Agenda(loop, do), loop.now()
-    agenda.put("bad", now + 1)
-    agenda.put("good", now + 2)
-    agenda.put("dropped", now + 3)
-    agenda.drop("dropped")
-    agenda.put("late", now + 30)
+    timers, now = TimerQueue(loop, do), loop.now()
+    timers.put("bad", now + 1)
+    timers.put("good", now + 2)
+    timers.put("dropped", now + 3)
+    timers.drop("dropped")
+    timers.put("late", now + 30)
     with gevent.Timeout(PATIENCE):
         while len(done) < 2:
             gevent.sleep(0.01)

@@ -12,7 +12,7 @@ from typing import Any
 from flatlands.server.game.actions import number
 from flatlands.server.game.cells import Cells, Layer
 from flatlands.server.game.me import Me
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
 from flatlands.server.storage.reader import AGAIN
 from flatlands.stores.base import NEVER, Store
@@ -113,12 +113,12 @@ class Ground:
             received(node, square, writes)
 
         adoption.received = hear  # type: ignore[method-assign]
-        due = Agenda(host.loop, lambda key, _due: self._note(host, *key))
+        due = TimerQueue(host.loop, lambda key, _due: self._note(host, *key))
         self._fresh[host] = Counter()
         for layer in layers:
             self._watch(host, layer, due)
 
-    def _watch(self, host: Host, layer: Layer, due: "Agenda[Any]") -> None:
+    def _watch(self, host: Host, layer: Layer, due: "TimerQueue[Any]") -> None:
         write, fresh = layer.write, self._fresh[host]
 
         def wrote(square: Square, places: Sequence[int], value: int, *more: Any) -> None:

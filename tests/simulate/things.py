@@ -14,7 +14,7 @@ import gevent
 import msgpack
 
 from flatlands import Away, Me, Thing
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.boards import owner_of
 from flatlands.server.storage.keeper import FAILS_FOR
 from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
@@ -101,7 +101,7 @@ class Things:
 
     def serve(self, host: Host) -> None:
         """From now on delay each of a node's requests to the store, and then its answer."""
-        waiting = Agenda(host.loop, lambda do, _due: do())  # type: ignore[arg-type]
+        waiting = TimerQueue(host.loop, lambda do, _due: do())  # type: ignore[arg-type]
 
         def wait(do: Callable[[], None]) -> None:
             ms = self._harness.chance.choice((0, 0, 10, 200, SLOW))

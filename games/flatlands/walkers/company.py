@@ -25,7 +25,7 @@ from flatlands.games.flatlands.walkers.talk import SAYINGS, Facts, answer
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import INCARNATION, Resident
 from flatlands.server.players.spots import Place
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.world.events import EnterEvent, Event, SayEvent
 from flatlands.world.grid import Rect
 from flatlands.world.track import UNIT
@@ -129,7 +129,7 @@ class Company:
         self._met: dict[int, int] = {}
         #: Player -> what somebody is about to do for it.
         self._plans: dict[int, _Plan] = {}
-        self._due = Agenda(self._loop, lambda guest, _due: self._carry_out(guest))
+        self._due = TimerQueue(self._loop, lambda guest, _due: self._carry_out(guest))
         self._greetings = _Budget(GREETINGS_A_MINUTE)
         self._answers = _Budget(ANSWERS_A_MINUTE)
         #: When people of the herd last began to greet somebody, by their ids.

@@ -24,7 +24,7 @@ from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.players.resident import INCARNATION, Resident, next_incarnation
 from flatlands.server.players.spots import Place
-from flatlands.server.runtime.agenda import Agenda
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.lease import Lease
 from flatlands.stores.base import Item, Store
 from flatlands.world.events import Event
@@ -93,7 +93,7 @@ class Herd:
         #: The first ids of people and deer.
         self._first = 1, DEER_FROM
         self._stopped = False
-        self._acts = Agenda(self._loop, self._act)
+        self._acts = TimerQueue(self._loop, self._act)
         self._looks = self._loop.alarm(self._look_after)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []

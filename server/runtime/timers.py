@@ -13,7 +13,7 @@ from flatlands.server.runtime.loop import Loop
 SLACK: Final = 256
 
 
-class Schedule:
+class DeadlineHeap:
     """Keys with the times, in ms, at which they are due; each key has one time."""
 
     def __init__(self) -> None:
@@ -71,8 +71,8 @@ class Schedule:
             yield due, key
 
 
-class Agenda(Schedule):
-    """A schedule that calls `do(key, due)` for each key at its time, the earliest first. It does so
+class TimerQueue(DeadlineHeap):
+    """A heap that calls `do(key, due)` for each key at its time, the earliest first. It does so
     at multiples of `together` ms, since to wake up for each of many keys costs more than what is
     done then."""
 

@@ -70,9 +70,9 @@ class ManualLoop:
         #: Called after each thing that the node does: a callback, or taking a message.
         self.on_done: Callable[[], None] = lambda: None
         self._soon: list[Callable[[], object]] = []
-        #: A heap of the alarms that were set: the node time, the alarm's number, and itself. One
+        #: A heap of the timers that were set: the node time, the timer's number, and itself. One
         #: that was set again since is in it twice.
-        self._alarms: list[tuple[int, int, ManualAlarm]] = []
+        self._timers: list[tuple[int, int, ManualTimer]] = []
         self._made = 0
 
     @property
@@ -98,10 +98,10 @@ class ManualLoop:
         self.measured += self.cost
         return self.measured
 
-    def took(self, what: str, us: int) -> None:
+    def record(self, what: str, us: int) -> None:
         self.durations[what].append(us)
 
-    def soon(self, callback: Callable[[], object]) -> None:
+    def call_soon(self, callback: Callable[[], object]) -> None:
         self._soon.append(callback)
 
     def guarded(self, callback: Callable[..., None], *arguments: Any) -> None:
@@ -116,9 +116,9 @@ class ManualLoop:
         if not self.forgiving:
             raise
 
-    def alarm(self, callback: Callable[[], None]) -> "ManualAlarm":
+    def timer(self, callback: Callable[[], None]) -> "ManualTimer":
         self._made += 1
-        return ManualAlarm(self._alarms, self._made, callback)
+        return ManualTimer(self._timers, self._made, callback)
 
     def keep_running(self, name: str, run: Callable[[], None]) -> None:
         """Do nothing: the harness receives instead."""
@@ -136,9 +136,9 @@ class ManualLoop:
         self._turned = now
         due = []
         while (at := self._soonest()) is not None and at <= now:
-            _, number, alarm = heappop(self._alarms)
-            alarm.at = None
-            due.append((number, alarm.callback))
+            _, number, timer = heappop(self._timers)
+            timer.at = None
+            due.append((number, timer.callback))
         # In the order in which they were made.
         callbacks += [callback for _, callback in sorted(due, key=itemgetter(0))]
         if self.chance is not None and len(callbacks) > 1:
@@ -149,33 +149,33 @@ class ManualLoop:
         return bool(callbacks)
 
     def next(self) -> int | None:
-        """Return the harness's time at which the next alarm goes off, or None."""
+        """Return the harness's time at which the next timer goes off, or None."""
         due = self._soonest()
         return None if due is None else due - self.skew
 
     def _soonest(self) -> int | None:
-        """Return the node time of the next alarm, which is then the first of the heap, or None."""
-        alarms = self._alarms
-        while alarms and alarms[0][2].at != alarms[0][0]:
-            heappop(alarms)
-        return alarms[0][0] if alarms else None
+        """Return the node time of the next timer, which is then the first of the heap, or None."""
+        timers = self._timers
+        while timers and timers[0][2].at != timers[0][0]:
+            heappop(timers)
+        return timers[0][0] if timers else None
 
 
-class ManualAlarm:
+class ManualTimer:
     def __init__(
         self,
-        alarms: "list[tuple[int, int, ManualAlarm]]",
+        timers: "list[tuple[int, int, ManualTimer]]",
         number: int,
         callback: Callable[[], None],
     ) -> None:
-        self._alarms, self._number = alarms, number
+        self._timers, self._number = timers, number
         self.callback = callback
         self.at: int | None = None
 
     def set(self, at: int | None) -> None:
         self.at = at
         if at is not None:
-            heappush(self._alarms, (at, self._number, self))
+            heappush(self._timers, (at, self._number, self))
 
 
 class FakeConnection:
@@ -273,7 +273,7 @@ class FakeConnection:
     def close(self, code: int, reason: str = "") -> None:
         if self.closed is None:
             self.closed = (code, reason)
-            self.loop.soon(lambda: self.on_close(code, reason))
+            self.loop.call_soon(lambda: self.on_close(code, reason))
 
     def lose(self, code: int = 1006) -> None:
         """Let the client leave with this close code; 1006 stands for a lost connection."""

@@ -45,7 +45,7 @@ class Today:
         self._new: _Names = {}
         self._asking = False
         self._read_at = 0
-        self._writing = self._loop.alarm(self._ask)
+        self._writing = self._loop.timer(self._ask)
 
     def note(self, id: int, name: str, owner: str) -> None:
         """Note that a player is here, under this name from now on."""

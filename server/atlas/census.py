@@ -53,7 +53,7 @@ class Census:
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
         self._by_dot: dict[int, dict[Place, list[Square]]] = {}
-        self._counting = loop.alarm(self._count)
+        self._counting = loop.timer(self._count)
 
     def asked(self, new: bool, flat: list[int]) -> None:
         """Count some parts for another lease, and tell of them at once if whoever asks is new to

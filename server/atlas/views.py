@@ -92,8 +92,8 @@ class Views:
         self._seconds = 0
         #: Whether `_show` is planned.
         self._running = False
-        self._showing = loop.alarm(self._show)
-        self._looking = loop.alarm(self._look)
+        self._showing = loop.timer(self._show)
+        self._looking = loop.timer(self._look)
 
     def __len__(self) -> int:
         """Return how many clients look."""

@@ -209,7 +209,7 @@ class Admission:
             begin = Begin(id, self._place(hello, claim, met), met)
         if (worker := self._worker(begin)) is not None:
             # By then, whatever came in the same read, such as a close frame, has been read.
-            yield lambda go_on: self._node.loop.soon(partial(go_on, None))
+            yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
             assert self.passing is not None
             if not applicant.here or self.passing.pass_hello(applicant, worker, hello, begin):
                 return

@@ -276,9 +276,9 @@ class Layer:
         self._asked: dict[bytes, set[tuple[Square, int]]] = {}
         self._new = self._count_at = 0
         #: Whether rows that are due are being looked at, and when the next ones are.
-        self._sweeps, self._sweep_again = False, self.loop.alarm(self._sweep)
+        self._sweeps, self._sweep_again = False, self.loop.timer(self._sweep)
         self._keep_every = KEEP_EVERY if self.kept is True else KEEP_FIRST_EVERY
-        self._keep_at = self.loop.alarm(self.keep)
+        self._keep_at = self.loop.timer(self.keep)
         self.loop.every(COUNT_EVERY, self.keep)
         if self.declared.forget < NEVER:
             self.loop.every(min(self.declared.forget // 20, FADE_EVERY), self._fade)

@@ -281,7 +281,7 @@ class Me(Known):
             if self.here:
                 node.movement.pace(self._resident, percent, ms and node.loop.now() + ms)
 
-        node.loop.soon(go)
+        node.loop.call_soon(go)
 
     def put(self, tile: Tile) -> None:
         """Put the player on a tile at the end of this turn of the event loop; it then stands there.
@@ -296,7 +296,7 @@ class Me(Known):
             if self.here:
                 node.movement.put(self._resident, place)
 
-        node.loop.soon(leap)
+        node.loop.call_soon(leap)
 
     def give_back(self) -> None:
         """Do not count the player's last request against its address."""

@@ -53,7 +53,7 @@ class Meetings:
         self._met: dict[int, set[int]] = {}
         self._looked = loop.now()
         self._pairs = 0
-        self._next = loop.alarm(self._look)
+        self._next = loop.timer(self._look)
         self._next.set(self._looked + EVERY)
 
     def _look(self) -> None:

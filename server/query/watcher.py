@@ -67,7 +67,7 @@ class Watcher:
         self._followed: set[Square] = set()
         #: Square -> when events came there, and how many.
         self._events: dict[Square, deque[tuple[int, int]]] = {}
-        self._beating = self.loop.alarm(self._beat)
+        self._beating = self.loop.timer(self._beat)
         self._beat_due = 0
         #: Players that left a square and whose enter in another one has not come, by their ids,
         #: with the node times at which they left.

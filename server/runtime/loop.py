@@ -108,7 +108,7 @@ class Loop:
         """Return a clock's time in seconds, for measuring durations only."""
         return time.perf_counter()
 
-    def took(self, what: str, us: int) -> None:
+    def record(self, what: str, us: int) -> None:
         """Note that something, a name in `times`, took `us` microseconds."""
         self.times[what].add(us)
 
@@ -119,17 +119,17 @@ class Loop:
         """
         return int(self._loop.activecnt)
 
-    def soon(self, callback: Callable[[], None]) -> None:
+    def call_soon(self, callback: Callable[[], None]) -> None:
         """Call `callback` at the end of this turn of the loop."""
         self._loop.run_callback(self.guarded, callback)
 
-    def alarm(self, callback: Callable[[], None]) -> "Alarm":
+    def timer(self, callback: Callable[[], None]) -> "Timer":
         """Return a timer, not set yet, which calls `callback` when it goes off."""
-        return Alarm(self, callback)
+        return Timer(self, callback)
 
     def every(
         self, ms: int, do: Callable[[], None], after: int | None = None, *, can_wait: bool = False
-    ) -> "Alarm":
+    ) -> "Timer":
         """Call `do` in `ms`, or in `after` ms if that is given, and then every `ms`, until the
         timer that is returned is set to None; less often while the loop is late, if it `can_wait`.
         Timers of full seconds ring in the same turns, the first time up to a second earlier, so
@@ -144,7 +144,7 @@ class Loop:
             plan(ms + min(self.put_off(), PUT_OFF_TIMES * ms) if can_wait else ms)
             do()
 
-        timer = self.alarm(ring)
+        timer = self.timer(ring)
         plan(ms if after is None else after)
         return timer
 
@@ -156,7 +156,7 @@ class Loop:
         for one in some[:at_once]:
             self.guarded(do, one)
         if len(some) > at_once:
-            later = self.alarm(lambda: self.in_turns(some[at_once:], at_once, ms, do))
+            later = self.timer(lambda: self.in_turns(some[at_once:], at_once, ms, do))
             later.set(self.now() + ms)
 
     def guarded(self, callback: Callable[..., object], *arguments: Any) -> None:
@@ -198,7 +198,7 @@ def in_turns(some: Sequence[_T], at_once: int, pause: float, do: Callable[[_T], 
             do(one)
 
 
-class Alarm:
+class Timer:
     """A timer that is set for one moment at a time."""
 
     def __init__(self, loop: Loop, callback: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
 """Schedules of what is due at which time. They are heaps, so no loop ever runs over all players.
 
-This module never waits: an alarm of the event loop calls it.
+This module never waits: a timer of the event loop calls it.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -81,8 +81,8 @@ class TimerQueue(DeadlineHeap):
         self._loop = loop
         self._do = do
         self._together = together
-        self._alarm = loop.alarm(self._run)
-        #: When the alarm goes off, or None. It may be too early: then nothing is due yet.
+        self._timer = loop.timer(self._run)
+        #: When the timer goes off, or None. It may be too early: then nothing is due yet.
         self._wakes: int | None = None
 
     def put(self, key: Hashable, due: int) -> None:
@@ -101,4 +101,4 @@ class TimerQueue(DeadlineHeap):
 
     def _wake(self, at: int | None) -> None:
         self._wakes = None if at is None else at + -at % self._together
-        self._alarm.set(self._wakes)
+        self._timer.set(self._wakes)

@@ -155,8 +155,8 @@ class Hub:
         self._again: set[Square] = set()
         #: Square -> the crowd there, if it has anything to tell in the next flush.
         self._crowds: dict[Square, Crowded] = {}
-        self._alarm = loop.alarm(self.flush)
-        self._more = loop.alarm(self._wait)
+        self._timer = loop.timer(self.flush)
+        self._more = loop.timer(self._wait)
         #: Node time in ms for which a flush is planned, or None.
         self._planned: int | None = None
         #: How many screens hold squares: those of all players with a connection.
@@ -283,9 +283,9 @@ class Hub:
             now = self._loop.now()
             self._planned = max(now, self.not_before)
             if now >= self.not_before:
-                self._loop.soon(self.flush)
+                self._loop.call_soon(self.flush)
             else:
-                self._alarm.set(self.not_before)
+                self._timer.set(self.not_before)
 
     def flush_waiting(self, square: Square) -> None:
         """Write now everything that has arrived, if batches of a square are among it."""
@@ -324,9 +324,9 @@ class Hub:
                 except Exception:
                     self._loop.failed()
         seconds = self._loop.seconds() - started
-        self._loop.took("flush", int(seconds * 1e6))
+        self._loop.record("flush", int(seconds * 1e6))
         for sent in begun:
-            self._loop.took("intent_to_write", (self._loop.now() - sent) * 1000)
+            self._loop.record("intent_to_write", (self._loop.now() - sent) * 1000)
         puts_off = min(max(late - TIMELY, 0), LONGEST)
         self.interval = max(self.pace(self.screens_holding), self.least) + puts_off
         self.not_before = now + round(self.interval)

@@ -256,7 +256,7 @@ class Outbox:
         self._resting: dict[Square, int] = {}
         #: When the waiting batches are published next, in node time in ms.
         self._planned = 0
-        self._alarm = loop.alarm(self.publish)
+        self._timer = loop.timer(self.publish)
         #: Square -> the number of the last batch or full state there, while this node has players
         #: in the square.
         self.numbers: dict[Square, int] = {}
@@ -372,9 +372,9 @@ class Outbox:
     def _plan(self, due: int, now: int) -> None:
         self._planned = due
         if due <= now:
-            self._loop.soon(self.publish)
+            self._loop.call_soon(self.publish)
         else:
-            self._alarm.set(due)
+            self._timer.set(due)
 
     def publish(self) -> None:
         """Publish the waiting batches, except in squares that still rest."""

@@ -399,7 +399,7 @@ class Peers:
         if node != self._id:
             return
         now = self._loop.now()
-        self._loop.took("broker_round_trip", (now - sent) * 1000)
+        self._loop.record("broker_round_trip", (now - sent) * 1000)
         self._echoed, self.heard_until = now, min(sent, now)
         if self._echoed_first is None:
             self._echoed_first = now

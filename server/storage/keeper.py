@@ -154,7 +154,7 @@ class Keeper:
             raise
         finally:
             self.waiting -= 1
-            self._loop.took("store_call", int((self._loop.seconds() - asked) * 1e6))
+            self._loop.record("store_call", int((self._loop.seconds() - asked) * 1e6))
         self._recovered(store)
         return answer
 

@@ -75,7 +75,7 @@ class Reader:
         self._wanted[square] = None
         if not self._reads:
             self._reads = True
-            self._loop.soon(self._begin)
+            self._loop.call_soon(self._begin)
 
     def _read_again(self, square: Square, _due: int) -> None:
         heard = self._replicas.squares.get(square)
@@ -132,6 +132,6 @@ class Reader:
         for square in squares:
             self._again.put(square, due)
         if self._wanted:
-            self._loop.soon(self._begin)
+            self._loop.call_soon(self._begin)
         else:
             self._reads = False

@@ -25,23 +25,23 @@ def test_node_time_starts_at_the_time_of_the_wall_clock_and_goes_on(loop):
     assert 15 <= passed <= (time.monotonic() - began) * 1000 + 1
 
 
-def test_an_alarm_goes_off_once_each_time_it_is_set_and_never_if_it_is_set_to_none(loop):
+def test_a_timer_goes_off_once_each_time_it_is_set_and_never_if_it_is_set_to_none(loop):
     rung = []
-    alarm = loop.alarm(lambda: rung.append(loop.now()))
-    never = loop.alarm(lambda: rung.append("never"))
+    timer = loop.timer(lambda: rung.append(loop.now()))
+    never = loop.timer(lambda: rung.append("never"))
     due = loop.now() + 20
-    alarm.set(due + 10_000)
-    alarm.set(due)
+    timer.set(due + 10_000)
+    timer.set(due)
     never.set(due)
     never.set(None)
     gevent.sleep(0.08)
     assert len(rung) == 1 and rung[0] >= due
-    alarm.set(loop.now() - 100)
+    timer.set(loop.now() - 100)
     gevent.sleep(0.02)
     assert len(rung) == 2
 
 
-def test_a_repeated_call_goes_on_after_a_failure_until_its_alarm_is_stopped(
+def test_a_repeated_call_goes_on_after_a_failure_until_its_timer_is_stopped(
     loop,
 ):
     rung = []
@@ -50,11 +50,11 @@ def test_a_repeated_call_goes_on_after_a_failure_until_its_alarm_is_stopped(
         rung.append(loop.now())
         raise ValueError("on purpose")
 
-    alarm = loop.every(10, ring)
+    timer = loop.every(10, ring)
     with gevent.Timeout(PATIENCE):
         while len(rung) < 3:
             gevent.sleep(0.001)
-    alarm.set(None)
+    timer.set(None)
     assert loop.stats["errors"] == len(rung)
     # One of the calls may have been late.
     assert max(b - a for a, b in pairwise(rung)) >= 10
@@ -64,8 +64,8 @@ def test_a_repeated_call_goes_on_after_a_failure_until_its_alarm_is_stopped(
 
 def test_a_callback_that_fails_is_counted_and_harms_no_other(loop, caplog):
     done = []
-    loop.soon(lambda: 1 / 0)
-    loop.soon(lambda: done.append(1))
+    loop.call_soon(lambda: 1 / 0)
+    loop.call_soon(lambda: done.append(1))
     gevent.sleep(0.01)
     assert done == [1] and loop.stats["errors"] == 1
     assert "ZeroDivisionError" in caplog.text

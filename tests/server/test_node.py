@@ -255,7 +255,7 @@ def test_losing_the_connection_just_at_a_border_forgets_no_crossing(harness):
     a, b = harness.place("A", (0, 0)), harness.place("B", (0, 0))
     b.go(16 * UNIT, 8 * UNIT)
     track = resident(b).track
-    # The alarm is late: the walk has ended beyond the border when the connection is lost.
+    # The timer is late: the walk has ended beyond the border when the connection is lost.
     harness.clients.remove(b)
     harness.clock.time = track.end + 5
     harness.node.residents.lose(resident(b))

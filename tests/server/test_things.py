@@ -179,7 +179,7 @@ def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again
 def calls_later(harness):
     """Call hooks at the end of the turn, as greenlets do, and not within what causes them."""
     loop = harness.loop
-    harness.node.play.lines._spawn = lambda run, *it: loop.soon(partial(run, *it))
+    harness.node.play.lines._spawn = lambda run, *it: loop.call_soon(partial(run, *it))
 
 
 class Painted(Orchard):

@@ -98,7 +98,7 @@ class Twins(Part):
         #: True while a look is due or under way: only one at a time, since it waits for the store.
         self._looking = False
         look, spawn = Hook(self.node.loop, "look", self._look, waits=True), self.node.spawn
-        self._turns = self.node.loop.alarm(lambda: spawn(look))
+        self._turns = self.node.loop.timer(lambda: spawn(look))
 
     def plant(self, cell: Tile) -> list[Twin]:
         """Return the twin stones of a cell."""

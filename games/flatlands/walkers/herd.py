@@ -94,7 +94,7 @@ class Herd:
         self._first = 1, DEER_FROM
         self._stopped = False
         self._acts = TimerQueue(self._loop, self._act)
-        self._looks = self._loop.alarm(self._look_after)
+        self._looks = self._loop.timer(self._look_after)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
         self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
@@ -162,7 +162,7 @@ class Herd:
         if not self.lease.kept:
             return
         if not self._news:
-            self._loop.soon(self._hear)
+            self._loop.call_soon(self._hear)
         self._news.append((square, events))
 
     def _hear(self) -> None:

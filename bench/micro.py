@@ -100,7 +100,7 @@ class Bench:
         self.loop.end()
         self.broker.close()
         self.listener.join()
-        self.node.keeper.close()
+        self.node.store_client.close()
 
     def say(self, connection: Any, *message: Any) -> None:
         """Make the player on this connection send a message."""
@@ -151,7 +151,7 @@ class Bench:
     def takes(self, count: int) -> float:
         """Return us of CPU for each gem that a player takes, in the store's thread too, without
         what the node does meanwhile for players that stand still."""
-        node, store, span = self.node, self.node.keeper.store, self.node.grid.span
+        node, store, span = self.node, self.node.store_client.store, self.node.grid.span
         assert store is not None
         touches, kinds = node.movement.touches, node.replicas.things
         [kind] = [number for number, shown in kinds.items() if shown.make is Gem.row]

@@ -99,7 +99,7 @@ def measure() -> dict[str, float]:
         node = bench.node
         [almanac] = [part for part in node.play._parts if isinstance(part, Almanac)]
         [search] = [part for part in node.play._parts if isinstance(part, Search)]
-        store = node.keeper.store
+        store = node.store_client.store
         assert store is not None
         notes = Records(Note).of(node)
         notes.all("nobody")

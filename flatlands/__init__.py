@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from flatlands.server.game.game import every as every
     from flatlands.server.game.game import plain as plain
     from flatlands.server.game.game import terrain as terrain
-    from flatlands.server.game.hooks import Gone as Gone
+    from flatlands.server.game.hooks import PlayerGone as PlayerGone
     from flatlands.server.game.me import Guest as Guest
     from flatlands.server.game.me import Me as Me
     from flatlands.server.messages.protocol import Refused as Refused
     from flatlands.server.query.tables import select as select
-    from flatlands.server.storage.keeper import Away as Away
+    from flatlands.server.storage.client import StoreUnavailable as StoreUnavailable
     from flatlands.server.storage.records import Records as Records
     from flatlands.server.storage.things import Event as Event
     from flatlands.server.storage.things import Record as Record
@@ -41,11 +41,11 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "server")):
 
 #: What games import, and where it is.
 _PUBLIC = {
-    "Away": "flatlands.server.storage.keeper",
+    "StoreUnavailable": "flatlands.server.storage.client",
     "Bot": "flatlands.bot",
     "Cells": "flatlands.server.game.cells",
     "Event": "flatlands.server.storage.things",
-    "Gone": "flatlands.server.game.hooks",
+    "PlayerGone": "flatlands.server.game.hooks",
     "Guest": "flatlands.server.game.me",
     "Me": "flatlands.server.game.me",
     "Record": "flatlands.server.storage.things",

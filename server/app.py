@@ -283,7 +283,7 @@ class Server:
         self.node.loop.end()
         self._reports.close()
         self.node.bus.broker.close()
-        self.node.keeper.close()
+        self.node.store_client.close()
 
     def accept(self, connection: Connection, _environ: dict[str, Any]) -> None:
         """Begin a session on a connection whose handshake is done."""
@@ -424,7 +424,7 @@ class Server:
         full = [layer.name for layer in self.node.play.layers if layer.tiles >= layer.declared.most]
         return [
             *self.node.peers.warnings(),
-            *filter(None, [self.node.keeper.trouble]),
+            *filter(None, [self.node.store_client.trouble]),
             *[f"the cells {name} are full: nothing more can be written there" for name in full],
         ]
 
@@ -450,8 +450,8 @@ class Server:
             "orders": len(self.node.orders),
             "maps": len(self.node.views),
             "strangers": len(self.limits.strangers),
-            "store": self.node.keeper.trouble is None,
-            "store_waiting": self.node.keeper.waiting,
+            "store": self.node.store_client.trouble is None,
+            "store_waiting": self.node.store_client.waiting,
             "tiles": sum(layer.tiles for layer in self.node.play.layers),
             "flush_interval_ms": round(self.node.hub.interval, 1),
             "lag_ms": self.node.loop.lag,

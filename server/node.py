@@ -38,7 +38,7 @@ from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.squares.square import HeardSquare
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.reader import Reader
 from flatlands.stores.base import Store
 from flatlands.world.grid import Grid, Square
@@ -84,7 +84,7 @@ class Node:
 
         # What lasts.
         self.spawn = spawn
-        self.keeper = Keeper(store, loop, spawn, lambda: self.reader.read_all())
+        self.store_client = StoreClient(store, loop, spawn, lambda: self.reader.read_all())
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
@@ -113,9 +113,11 @@ class Node:
         self.invitations = Invitations(
             bus, self.residents, self.peers, spots, self.movement, self.replicas
         )
-        self.orders = Orders(self.keeper, loop, self.residents, lambda id: self.play.silenced(id))
+        self.orders = Orders(
+            self.store_client, loop, self.residents, lambda id: self.play.silenced(id)
+        )
 
-        self.router = Router(address, bus, self.residents, self.peers, self.keeper)
+        self.router = Router(address, bus, self.residents, self.peers, self.store_client)
         self.names = Names(bus, grid, self.residents, self.peers, self.orders)
 
         # The map of everybody.
@@ -135,10 +137,10 @@ class Node:
         self.play = Play(self, game)
         self.game = self.play.game
         name, ground = kept_as(type(self.game)), self.channels.ground
-        self.strangers = Strangers(id, name, ground, self.keeper, loop, self.peers)
+        self.strangers = Strangers(id, name, ground, self.store_client, loop, self.peers)
         layers = cast("list[Layer]", self.replicas.ground.layers)
         fetch = self.play.upkeep.fetch
-        self.reader = Reader(self.keeper, self.replicas, loop, fetch, layers)
+        self.reader = Reader(self.store_client, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read
 
         #: Kind of a message between nodes -> the method that gets its fields.
@@ -222,7 +224,7 @@ class Node:
     @property
     def store_identity(self) -> str:
         """The identity of its store, "" if there is none."""
-        return self.keeper.identity
+        return self.store_client.identity
 
     def lain(self, square: Square) -> None:
         """Note that the things that lie in a square have changed."""

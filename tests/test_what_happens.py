@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatlands import Away, Cells, Me, Thing, every, number, plain
+from flatlands import Cells, Me, StoreUnavailable, Thing, every, number, plain
 from flatlands import Game as Engine
 from flatlands.testkit import World
 
@@ -38,7 +38,7 @@ class Game(Engine):
     def on_touch(self, me, coin):
         try:
             me.coins += me.take(coin, scores=[("coins", 1)])
-        except Away:
+        except StoreUnavailable:
             self.noticed.append("away")
 
     def on_step(self, me, tiles):

@@ -328,7 +328,7 @@ class World:
 
     def _reach_store(self) -> None:
         for host in self._hosts:
-            if isinstance(store := host.node.keeper.store, ClockStore):
+            if isinstance(store := host.node.store_client.store, ClockStore):
                 store.away = self._away
 
     # What must hold.
@@ -356,7 +356,7 @@ class World:
         for layer in node.play.layers:
             _check_counts(layer)
         for (board, owner), points in self._points.items():
-            rank = node.keeper.store and node.keeper.store.rank(board, owner)
+            rank = node.store_client.store and node.store_client.store.rank(board, owner)
             has = rank.n if rank else 0
             assert has == points, f"on the board {board} {owner} has {has} points, and not {points}"
 
@@ -418,7 +418,7 @@ class World:
 
     def _guard(self, host: Host) -> None:
         """Make waiting at a node fail wherever a server forbids it."""
-        spawn, wait = host.spawn, host.node.keeper.wait
+        spawn, wait = host.spawn, host.node.store_client.wait
 
         def spawned(call: Callable[..., object], *arguments: Any) -> None:
             self._waiting += 1
@@ -432,10 +432,10 @@ class World:
                 raise RuntimeError("nothing that the event loop calls may wait for the store")
             return wait(question)
 
-        if isinstance(store := host.node.keeper.store, ClockStore):
+        if isinstance(store := host.node.store_client.store, ClockStore):
             store.on_taken = self._note_taken
         host.spawn = spawned
-        host.node.keeper.wait = waits  # type: ignore[method-assign]
+        host.node.store_client.wait = waits  # type: ignore[method-assign]
 
 
 class _Raised(logging.Handler):

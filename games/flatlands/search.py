@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 
 import gevent
 
-from flatlands import Away, Me, Part, action, select, text
+from flatlands import Me, Part, StoreUnavailable, action, select, text
 from flatlands.games.flatlands.finds import QUEUE
 from flatlands.games.flatlands.ground.landmarks import Landmarks
 from flatlands.games.flatlands.tables import TABLES
@@ -120,10 +120,10 @@ class Search(Part):
         queue = f"{QUEUE} {self.node.channels.ground}"
         try:
             [rows] = select(self, TABLES, _CAIRNS)
-            parts = self.node.keeper.wait(
+            parts = self.node.store_client.wait(
                 lambda store: [item.id for item in islice(store.each(queue), NAMED_MOST)]
             )
-        except Away:
+        except StoreUnavailable:
             # What was read before is still searched, and people are.
             return
         cairns = [((name, line), (x, y)) for name, line, x, y in rows]

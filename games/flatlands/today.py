@@ -38,7 +38,7 @@ class Today:
 
     def __init__(self, node: Node) -> None:
         self._queue = f"{QUEUE} {node.channels.ground}"
-        self._keeper, self._loop = node.keeper, node.loop
+        self._store_client, self._loop = node.store_client, node.loop
         self._orders = node.orders
         self._known: _Names = {}
         #: What is not written yet.
@@ -84,12 +84,12 @@ class Today:
 
         def again() -> None:
             self._asking = False
-            if self._new and self._keeper.store is not None:
+            if self._new and self._store_client.store is not None:
                 self._writing.set(self._loop.now() + EVERY)
 
         if not self._asking:
             self._asking = True
-            self._keeper.ask(lambda store: self._write(store, new), answered, again)
+            self._store_client.ask(lambda store: self._write(store, new), answered, again)
 
     def _write(self, store: Store, new: _Names) -> _Names:
         """Add new names to the item, and return all that it then has. It waits for the store."""

@@ -22,7 +22,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.lease import Lease, Sole
 
 #: The ms between two looks at how busy the machines are, after each of which all are told the plan;
@@ -51,13 +51,13 @@ class Router(Placement, Sole):
     """
 
     def __init__(
-        self, address: str, bus: Bus, residents: Residents, peers: Peers, keeper: Keeper
+        self, address: str, bus: Bus, residents: Residents, peers: Peers, store_client: StoreClient
     ) -> None:
         Placement.__init__(self, address, FOLLOWED_WITHIN, residents, bus.loop)
         Sole.__init__(self, self._may_keep)
         self._bus = bus
         self._peers = peers
-        self._keeps = keeper.store is not None
+        self._keeps = store_client.store is not None
         #: The addresses of the machines of this world, also of those that are drained: their pages
         #: may connect here.
         self.addresses: frozenset[Any] = frozenset()
@@ -72,7 +72,7 @@ class Router(Placement, Sole):
         #: asked to go, "" if they came from elsewhere.
         self._asked: dict[int, str] = {}
         self._oblivion = TimerQueue(self._loop, lambda id, _due: self._asked.__delitem__(id))
-        self._lease = Lease(f"plan {bus.channels.rules}", keeper, self._loop, self)
+        self._lease = Lease(f"plan {bus.channels.rules}", store_client, self._loop, self)
 
     def start(self) -> None:
         """Begin to follow the plan, if there is an address, and to make it, if there is a store."""

@@ -12,7 +12,7 @@ import msgpack
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.peers import Peers, silent
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
@@ -30,11 +30,11 @@ class Strangers:
     """
 
     def __init__(
-        self, node: int, game: str, ground: str, keeper: Keeper, loop: Loop, peers: Peers
+        self, node: int, game: str, ground: str, store_client: StoreClient, loop: Loop, peers: Peers
     ) -> None:
         self._queue = f"{QUEUE} {game} {ground}"
         self._id = node
-        self._keeper = keeper
+        self._store_client = store_client
         self._loop = loop
         self._peers = peers
         #: When this node last put its id there, None if it never did.
@@ -47,7 +47,7 @@ class Strangers:
         now, peers = self._loop.now(), self._peers
         # A node that does not hear itself is no witness.
         if peers.state == ALIVE and peers.hears:
-            self._keeper.ask(self._write, self._wrote)
+            self._store_client.ask(self._write, self._wrote)
         self._seen = {
             id: (first, last)
             for id, (first, last) in self._seen.items()

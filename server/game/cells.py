@@ -141,11 +141,11 @@ class Cells:
 
     def read(self, tile: Tile) -> int:
         """Return the value of a tile (column, row) as the store has it, even far from this node's
-        players. It waits for the store. Raises Away."""
+        players. It waits for the store. Raises StoreUnavailable."""
         (square, place), layer = self._place(tile), self.layer
         if layer.store is None:
             return layer.value(square, place)
-        writes: bytes = layer.keeper.wait(
+        writes: bytes = layer.store_client.wait(
             lambda store: layer.load(store, [square]).get(square, b"")
         )
         return merged(layer, square, writes).values[place]
@@ -251,7 +251,7 @@ class Layer:
         #: Whether a later write to a tile takes the place of one that is still to be published.
         self._replaces = self.rule in (LAST, SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
-        self._replicas, self.keeper = node.replicas, node.keeper
+        self._replicas, self.store_client = node.replicas, node.store_client
         queue = f"{QUEUE} {name} {node.channels.ground}"
         owners = self.declared.per_owner is not None
         self.rows = Rows(queue, self.rule, declared.forget, owners=owners)
@@ -316,7 +316,7 @@ class Layer:
     @property
     def store(self) -> Store | None:
         """The store that has the layer, None if none has."""
-        store: Store | None = self.keeper.store
+        store: Store | None = self.store_client.store
         return store if self.kept else None
 
     def known(self, square: Square) -> Tiles | None:
@@ -475,7 +475,7 @@ class Layer:
         if self.store is not None and not self._sweeps:
             self._sweeps, now = True, self.loop.now()
             swept = partial(self.rows.fade, most=SWEPT, now=now)
-            self.keeper.ask(swept, answered, partial(answered, False))
+            self.store_client.ask(swept, answered, partial(answered, False))
 
     # What lasts.
 
@@ -543,7 +543,7 @@ class Layer:
             self._oldest = min(self._oldest, oldest)
             self._keep_later(given)
 
-        self.keeper.ask(question, answered, failed)
+        self.store_client.ask(question, answered, failed)
 
     def _keep_later(self, given: dict[Square, dict[int, Write]]) -> None:
         """Let writes that the store did not take wait once more, before those that came since."""
@@ -609,12 +609,12 @@ def squares_of(tiles: int, side: int) -> int:
 
 def wipe(layer: Layer, square: Square) -> None:
     """Write 0 on all tiles of a square that have another value. It waits for the store. Raises
-    Away."""
+    StoreUnavailable."""
     if layer.rule not in (LAST, SUM):
         return
     writes = b""
     if layer.store is not None:
-        writes = layer.keeper.wait(lambda store: layer.load(store, [square]).get(square, b""))
+        writes = layer.store_client.wait(lambda store: layer.load(store, [square]).get(square, b""))
     there = merged(layer, square, writes)
     wiped: dict[int, list[int]] = {}
     for place, value in enumerate(there.values):
@@ -626,21 +626,22 @@ def wipe(layer: Layer, square: Square) -> None:
 
 def writers(layer: Layer, squares: Rect) -> Counter[str]:
     """Return how many tiles of some squares each person was the last to change, as the store has
-    it. It waits for the store. Raises Away."""
+    it. It waits for the store. Raises StoreUnavailable."""
     found = Counter[str]()
     for some in _undoable(layer, squares):
-        found += layer.keeper.wait(lambda store, some=some: layer.rows.writers(store, some))
+        found += layer.store_client.wait(lambda store, some=some: layer.rows.writers(store, some))
     return found
 
 
 def undo(layer: Layer, who: str, squares: Rect) -> int:
     """Put all tiles of some squares on which a person wrote last, as the store has it, back to what
     they were before that person came; return how many these are. It waits for the store. Raises
-    Away: then some may be put back, and nothing is undone twice if it is called again."""
+    StoreUnavailable: then some may be put back, and nothing is undone twice if it is called
+    again."""
     undone, person = 0, bytes.fromhex(who)
     for some in _undoable(layer, squares):
         now = layer.loop.now()
-        back: Put = layer.keeper.wait(
+        back: Put = layer.store_client.wait(
             lambda store, some=some, now=now: layer.rows.take_back(store, person, some, now)
         )
         for square in back:

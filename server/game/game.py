@@ -176,7 +176,8 @@ class Part:
         """A player has left the game: it has closed its page, or has been away for ten seconds.
 
         It is called at the player's node, and may wait. It is not called if that node dies.
-        `me.leave` can put down what the player carried; anything else it would do raises Gone.
+        `me.leave` can put down what the player carried; anything else it would do raises
+        PlayerGone.
         """
 
     def on_enter(self, me: Any, square: Square, before: Square) -> None:
@@ -292,7 +293,8 @@ class Part:
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` people with the most points on a board, each with `name`, `points`
-        and `owner`, as they were some seconds ago. It waits for the store. Raises Away."""
+        and `owner`, as they were some seconds ago. It waits for the store. Raises
+        StoreUnavailable."""
         top: list[Place] = self.node.play.boards.top(board, most)
         return top
 

@@ -16,7 +16,7 @@ import gevent
 from flatlands.brokers.guard import LogLimit
 from flatlands.server.messages.protocol import Refused
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.keeper import AWAY, Away
+from flatlands.server.storage.client import UNAVAILABLE, StoreUnavailable
 
 log = logging.getLogger("flatlands")
 
@@ -33,7 +33,7 @@ WAITING: Final = 16
 PINNED: Final = 2000
 
 
-class Gone(Exception):
+class PlayerGone(Exception):
     """The player is no longer at this node: it has left, or gone on at another node."""
 
 
@@ -64,7 +64,7 @@ class Hook:
         begun = self._loop.seconds()
         try:
             result = self._call(*arguments)
-        except Gone:
+        except PlayerGone:
             # Nobody is left to tell, except a client that wants to come in.
             if self.name == "on_hello":
                 self._refuse(arguments, Refused("failed", "the game has a fault there", None))
@@ -87,10 +87,10 @@ class Hook:
             return
         self._loop.stats["hooks_failed"] += 1
         # If the store does not answer, the log says already why.
-        if type(error) is not Away and self._new(error, begun):
+        if type(error) is not StoreUnavailable and self._new(error, begun):
             log.exception("%s of the game failed", self.name)
-        if isinstance(error, Away):
-            self._refuse(arguments, Refused("store", AWAY, None))
+        if isinstance(error, StoreUnavailable):
+            self._refuse(arguments, Refused("store", UNAVAILABLE, None))
         else:
             self._refuse(arguments, Refused("failed", "the game has a fault there", None))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from flatlands.server.game.cells import Cells, writer_of
-from flatlands.server.game.hooks import Gone
+from flatlands.server.game.hooks import PlayerGone
 from flatlands.server.messages import protocol
 from flatlands.server.messages.peer_protocol import VALUES
 from flatlands.server.messages.protocol import Refused
@@ -102,7 +102,8 @@ class Known(metaclass=_Fielded):
 
     @property
     def here(self) -> bool:
-        """Whether the player is still at this node, so that what it does will not raise Gone."""
+        """Whether the player is still at this node, so that what it does will not raise
+        PlayerGone."""
         return self._node.residents.by_id.get(self.id) is self._resident
 
     def near(self, tile: Tile, reach: float) -> bool:
@@ -122,8 +123,8 @@ class Known(metaclass=_Fielded):
 class Me(Known):
     """A player of this node, as its game knows it. Positions are tiles: (column, row).
 
-    What it does raises Gone once the player is no longer at this node. A game, but no part, may
-    have a class that inherits from this one, with up to 8 fields that everybody sees:
+    What it does raises PlayerGone once the player is no longer at this node. A game, but no part,
+    may have a class that inherits from this one, with up to 8 fields that everybody sees:
 
         class Painter(Me):
             colour = number(0, 7)
@@ -156,7 +157,7 @@ class Me(Known):
 
     def tell(self, name: str, *fields: Any) -> None:
         """Tell the player's page something, as `Game.tell_all` tells all pages; while its
-        connection is lost, nothing happens. Raises Gone."""
+        connection is lost, nothing happens. Raises PlayerGone."""
         self._check()
         message = told(name, fields)
         if self._resident.screen is not None:
@@ -172,8 +173,8 @@ class Me(Known):
 
         In the same step, the store puts all things of `then` on their tiles, adds its records,
         except those whose ids it has already, and gives the person, if it has an owner, the points
-        of `scores`, as (board, points). It waits for the store. Raises Gone, Away if the store does
-        not answer, and ValueError.
+        of `scores`, as (board, points). It waits for the store. Raises PlayerGone, StoreUnavailable
+        if the store does not answer, and ValueError.
         """
         self._check()
         play = self._node.play
@@ -190,10 +191,10 @@ class Me(Known):
 
     def leave(self, *things: Thing) -> None:
         """Leave things on their tiles. The log says who has left one with a text. It waits for the
-        store. Raises Gone, unless the player has left the game here; Away if the store does not
-        answer; Refused if no more can lie there (`room`), if the person has as many as it may have
-        (`most`), or if they are counted per owner and it has none (`key`); and ValueError. Those
-        before the one that is refused have then been left."""
+        store. Raises PlayerGone, unless the player has left the game here; StoreUnavailable if the
+        store does not answer; Refused if no more can lie there (`room`), if the person has as many
+        as it may have (`most`), or if they are counted per owner and it has none (`key`); and
+        ValueError. Those before the one that is refused have then been left."""
         if self.id not in self._node.residents.left:
             self._check()
         left: list[Thing] = []
@@ -206,9 +207,10 @@ class Me(Known):
 
     def write(self, cells: Cells, tiles: Tile | Iterable[Tile], value: int) -> None:
         """Write on tiles as `cells[tiles] = value` does, in the name of the person: the store knows
-        who wrote there last, so that an operator can undo it. Raises Gone; Refused if too much is
-        written from its address (`crowded`), if the person or the layer has as many tiles as it may
-        have (`full`), or if tiles are counted per owner and it has none (`key`); and ValueError."""
+        who wrote there last, so that an operator can undo it. Raises PlayerGone; Refused if too
+        much is written from its address (`crowded`), if the person or the layer has as many tiles
+        as it may have (`full`), or if tiles are counted per owner and it has none (`key`); and
+        ValueError."""
         self._check()
         some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
         if cells.declared.per_owner is not None and not self.owner:
@@ -224,7 +226,8 @@ class Me(Known):
 
         `how` is called with the thing as the store has it, including fields that are not shown, and
         once more whenever another player was faster. It may raise Refused, and must not wait. This
-        method waits for the store. Raises Gone, Away, what `how` raises, and ValueError.
+        method waits for the store. Raises PlayerGone, StoreUnavailable, what `how` raises, and
+        ValueError.
         """
         self._check()
         changed = self._node.play.items.change(thing, how)
@@ -241,21 +244,22 @@ class Me(Known):
     def record(self) -> None:
         """Record the player's way from now on, for `recorded`, and forget what was recorded before.
         The recording moves with the player to another node. It ends with its 256th point, when the
-        player is put elsewhere, and with its node. Raises Gone."""
+        player is put elsewhere, and with its node. Raises PlayerGone."""
         self._check()
         now = self._node.loop.now()
         self._resident.recorded = ((now, *self._resident.track.at(now)),)
 
     def rank(self, board: str) -> Rank:
         """Return the person's place on a board: `place` from 1, among `of`, with `n` points; all
-        are 0 for a person without points there. It waits for the store. Raises Gone and Away."""
+        are 0 for a person without points there. It waits for the store. Raises PlayerGone and
+        StoreUnavailable."""
         self._check()
         rank: Rank = self._node.play.boards.rank(board, self.owner)
         return rank
 
     def emit(self, event: Event) -> None:
-        """Publish an event of the player in its square. Raises Gone; Refused if more than 50 a
-        second (250 at once) come from there, or 10 (120) from its address; and ValueError."""
+        """Publish an event of the player in its square. Raises PlayerGone; Refused if more than 50
+        a second (250 at once) come from there, or 10 (120) from its address; and ValueError."""
         self._check()
         screen, square = self._resident.screen, self.square
         if screen is not None and not screen.limits.allow_there(
@@ -267,7 +271,7 @@ class Me(Known):
     def pace(self, pace: float, lasts: float | None = None) -> None:
         """Let the player walk `pace` times as fast as others, 0.25 to 4, from the end of this turn
         of the event loop on: for `lasts` seconds, or until the next call if that is None. Everybody
-        sees it. Raises Gone, and ValueError."""
+        sees it. Raises PlayerGone, and ValueError."""
         self._check()
         if not (isinstance(pace, int | float) and PACE_LEAST <= pace * PACE <= PACE_MOST):
             raise ValueError(f"a pace is a number from 0.25 to 4, and not {pace!r}")
@@ -285,7 +289,7 @@ class Me(Known):
 
     def put(self, tile: Tile) -> None:
         """Put the player on a tile at the end of this turn of the event loop; it then stands there.
-        Raises Gone, and ValueError if nobody can stand there."""
+        Raises PlayerGone, and ValueError if nobody can stand there."""
         self._check()
         node, place = self._node, middle_of(tile)
         if node.terrain.blocked(*tile):
@@ -310,9 +314,9 @@ class Me(Known):
             self._resident.screen.refuse(refused)
 
     def _check(self) -> None:
-        """Raise Gone if the player is not at this node any more."""
+        """Raise PlayerGone if the player is not at this node any more."""
         if not self.here:
-            raise Gone(f"{self.name} is not here any more")
+            raise PlayerGone(f"{self.name} is not here any more")
 
 
 class Guest:

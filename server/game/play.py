@@ -66,11 +66,11 @@ class Play:
         self._me = self.game.me
         _have(node, self._me.fields)
         name = kept_as(type(self.game))
-        self.boards = Boards(name, node.keeper, node.loop)
+        self.boards = Boards(name, node.store_client, node.loop)
         #: The lease of the node that does what is done once in the world.
         self._sole = Lease(
             f"once {name} {node.channels.ground}",
-            node.keeper,
+            node.store_client,
             node.loop,
             Sole(lambda: bool(node.peers.linked)),
         )
@@ -103,7 +103,7 @@ class Play:
             schema.Fields(name, lasting(self._parts)),
             node.channels.ground,
             node.grid,
-            node.keeper,
+            node.store_client,
             node.replicas,
             node.loop,
             self._things,
@@ -317,16 +317,16 @@ class Play:
 
     def clear(self, square: Square) -> None:
         """Remove what players have written in a square, because an operator wants it. It waits for
-        the store. Raises Away."""
+        the store. Raises StoreUnavailable."""
         for layer in self.layers:
             wipe(layer, square)
-        if self._node.keeper.store is not None:
+        if self._node.store_client.store is not None:
             self.items.clear(square)
 
     def undo(self, owner: str | None, squares: Rect) -> dict[str, int]:
         """Restore the tiles of some squares on which `owner` wrote last to what was there before;
         return how many, by owner. If `owner` is None, only count those of all people. It waits for
-        the store. Raises Away."""
+        the store. Raises StoreUnavailable."""
         found = Counter[str]()
         for layer in self.layers:
             if owner is None:
@@ -337,8 +337,8 @@ class Play:
 
     def clear_name(self, name: str) -> None:
         """Forget a name wherever it is kept, because an operator wants it. It waits for the store.
-        Raises Away."""
-        if self._node.keeper.store is not None:
+        Raises StoreUnavailable."""
+        if self._node.store_client.store is not None:
             self.boards.clear(name)
             self.items.clear_name(name)
         self.game.clear_name(name)

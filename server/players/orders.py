@@ -18,7 +18,7 @@ from flatlands.server.players.resident import Resident
 from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.logs import log_line
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Item, Store
 
 #: The deeds: keep out a player; keep out an address; mute a player; let no newcomers in; send a
@@ -74,9 +74,13 @@ class Orders:
     """
 
     def __init__(
-        self, keeper: Keeper, loop: Loop, residents: Residents, silenced: Callable[[int], None]
+        self,
+        store_client: StoreClient,
+        loop: Loop,
+        residents: Residents,
+        silenced: Callable[[int], None],
     ) -> None:
-        self._keeper = keeper
+        self._store_client = store_client
         self._loop = loop
         self._residents = residents
         self._known: _Orders = {}
@@ -117,7 +121,7 @@ class Orders:
         before, now = self._known.get((deed, who)), self._loop.now()
         at = now if before is None else max(now, before.at + 1)
         order = _Order(at, now + 1000 * lasts if lasts else 0)
-        if self._keeper.store is not None:
+        if self._store_client.store is not None:
             self._given[deed, who] = order
         self._learn({**self._known, (deed, who): order})
         self._exchange()
@@ -191,7 +195,7 @@ class Orders:
         def failed() -> None:
             self._asking = False
 
-        self._keeper.ask(lambda store: self._write(store, given), answered, failed)
+        self._store_client.ask(lambda store: self._write(store, given), answered, failed)
 
     def _write(self, store: Store, given: _Orders) -> list[Item]:
         """Write these orders; return all. It waits for the store."""

@@ -169,8 +169,8 @@ def fill(
 def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
     """Return the rows, as tuples, of each statement; they read from tables of the game that `part`
     belongs to. It reads these tables from the store, up to ITEMS items of a queue, and waits for
-    that. Raises Away, ValueError, and sqlite3.Error, also if the tables need more than MEMORY
-    bytes, a statement more than SECONDS, or its answer more than ROWS."""
+    that. Raises StoreUnavailable, ValueError, and sqlite3.Error, also if the tables need more than
+    MEMORY bytes, a statement more than SECONDS, or its answer more than ROWS."""
     node = part.node
     read = [name for name in tables if re.search(rf"\b{name}\b", " ".join(statements))]
 
@@ -184,7 +184,7 @@ def select(part: "Part", tables: Tables, *statements: str) -> list[list[Row]]:
             fill(database, tables, read, source)
             return [_answer(database, each) for each in statements]
 
-    found: list[list[Row]] = node.keeper.wait(question)
+    found: list[list[Row]] = node.store_client.wait(question)
     return found
 
 

@@ -12,7 +12,7 @@ import msgpack
 from gevent.lock import BoundedSemaphore
 
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import NEVER, Item, Rank, Score, Store
 
 #: The name of the queue in the store that has the players' names.
@@ -43,9 +43,9 @@ class Boards:
     `owner_of`, or "" for a player without a key.
     """
 
-    def __init__(self, name: str, keeper: Keeper, loop: Loop) -> None:
+    def __init__(self, name: str, store_client: StoreClient, loop: Loop) -> None:
         self._name = name
-        self._keeper = keeper
+        self._store_client = store_client
         self._loop = loop
         #: Board and number of places -> the node time, in ms, until when the top is fresh; the top.
         self._tops: dict[tuple[str, int], tuple[int, list[Place]]] = {}
@@ -62,20 +62,20 @@ class Boards:
 
     def rank(self, board: str, owner: str) -> Rank:
         """Return the place of an owner on a board; all its numbers are 0 for one who has no points.
-        It waits for the store. Raises Away."""
+        It waits for the store. Raises StoreUnavailable."""
         if not owner:
             return Rank(0, 0, 0)
         name = board_name(self._name, board)
-        return self._keeper.wait(lambda store: store.rank(name, owner)) or Rank(0, 0, 0)
+        return self._store_client.wait(lambda store: store.rank(name, owner)) or Rank(0, 0, 0)
 
     def top(self, board: str, most: int) -> list[Place]:
         """Return up to `most` places with the most points, some seconds old at most. It waits for
-        the store. Raises Away."""
+        the store. Raises StoreUnavailable."""
         with self._reading:
             now = self._loop.now()
             until, top = self._tops.get((board, most), (0, []))
             if until <= now:
-                top = self._keeper.wait(lambda store: self._read(store, board, most))
+                top = self._store_client.wait(lambda store: self._read(store, board, most))
                 self._tops = {key: kept for key, kept in self._tops.items() if kept[0] > now}
                 self._tops[board, most] = self._loop.now() + FRESH, top
         return list(top)
@@ -96,18 +96,18 @@ class Boards:
                 if there.body != item.body:
                     store.take(queue, owner, [(queue, item)], only=there.body)
 
-        self._keeper.ask(question, lambda _none: None)
+        self._store_client.ask(question, lambda _none: None)
 
     def clear(self, name: str) -> None:
         """Forget a name, because an operator wants it. Its players get one with their next point.
-        It waits for the store. Raises Away."""
+        It waits for the store. Raises StoreUnavailable."""
 
         def question(store: Store) -> None:
             for item in store.each(NAMES):
                 if read_entry(item.body)[1] == name:
                     store.take(NAMES, item.id, only=item.body)
 
-        self._keeper.wait(question)
+        self._store_client.wait(question)
         self._tops.clear()
 
 

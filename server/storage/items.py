@@ -22,7 +22,7 @@ from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.replicas import Replicas
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import NO_NAME
-from flatlands.server.storage.keeper import Away, Keeper
+from flatlands.server.storage.client import StoreClient, StoreUnavailable
 from flatlands.server.storage.reach import name_of, square_of
 from flatlands.server.storage.things import Record, Thing, declare, of_row, read, stored
 from flatlands.stores.base import NEVER, Item, Score, Store
@@ -67,7 +67,7 @@ class _Kind(NamedTuple):
     kind: type[Thing]
 
 
-class Newer(Away):
+class Newer(StoreUnavailable):
     """A newer version of the game has put an item there, and this one cannot know what it has."""
 
 
@@ -81,14 +81,14 @@ class Items:
         fields: schema.Fields,
         ground: str,
         grid: Grid,
-        keeper: Keeper,
+        store_client: StoreClient,
         replicas: Replicas,
         loop: Loop,
         things: Mapping[int, type[Thing]],
         records: Iterable[type[Record]],
     ) -> None:
         self._fields, self._grid = fields, grid
-        self._keeper, self._replicas, self._loop = keeper, replicas, loop
+        self._store_client, self._replicas, self._loop = store_client, replicas, loop
         self._numbered = things
         #: By their names.
         self._kinds = {kind.__name__: _Kind(n, kind) for n, kind in things.items()}
@@ -102,13 +102,13 @@ class Items:
     # Questions to the store.
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
-        """Ask the store something, once the versions of all kinds are known. It waits. Raises Away,
-        and what the question raises."""
-        return self._keeper.wait(lambda store: self._learned(store, question))
+        """Ask the store something, once the versions of all kinds are known. It waits. Raises
+        StoreUnavailable, and what the question raises."""
+        return self._store_client.wait(lambda store: self._learned(store, question))
 
     def ask(self, question: Callable[[Store], _T], answered: Callable[[_T], None]) -> None:
         """Do the same without waiting, and call `answered` with the answer."""
-        self._keeper.ask(lambda store: self._learned(store, question), answered)
+        self._store_client.ask(lambda store: self._learned(store, question), answered)
 
     def _learned(self, store: Store, question: Callable[[Store], _T]) -> _T:
         self.learn(store)
@@ -224,7 +224,8 @@ class Items:
                 some = come[at : at + AT_ONCE]
                 self._replicas.publish_things(square, some, away if at == 0 else [])
 
-    # What games do. All of this waits for the store, and raises Away if it does not answer.
+    # What games do. All of this waits for the store, and raises StoreUnavailable if it does not
+    # answer.
 
     def checked(
         self, things: Iterable[Any], cell: Tile | None = None, *, left: bool = False

@@ -2,12 +2,12 @@
 
 It is one item in the store. The node that has claimed the item keeps the lease, and renews it once
 a second. One that is dead, stands still, or does not reach the store renews nothing, so that the
-item is due within LEASE, and the next node that looks claims it: there is another keeper within
+item is due within LEASE, and the next node that looks claims it: there is another holder within
 four seconds. A node counts by its own clock for how long its lease is sure: for three quarters of
 what it asked for, from before it asked. So no two nodes are sure of it at the same time, however
 slow the store is. Without a store every node keeps what it would share.
 
-This module never decides what a keeper does, nor what one does that is no longer sure.
+This module never decides what a holder does, nor what one does that is no longer sure.
 """
 
 import math
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from flatlands.server.runtime.loop import Loop
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Item, Store
 
 #: The name of a lease's queue in the store begins with the first; the second is its only item.
@@ -35,10 +35,10 @@ class Duty(Protocol):
         """Return whether this node takes part: otherwise it neither claims nor renews."""
 
     def read(self, store: Store) -> Any:
-        """Return what the last keeper has left in the store: that keeper may still be going on."""
+        """Return what the last holder has left in the store: that holder may still be going on."""
 
     def write(self, store: Store) -> None:
-        """Leave in the store what the next keeper needs, after each renewal and before the end."""
+        """Leave in the store what the next holder needs, after each renewal and before the end."""
 
     def begin(self, found: Any) -> None:
         """Begin to keep it, with what was read; None without a store."""
@@ -71,14 +71,14 @@ class Lease:
     is that of what is kept, in the whole store.
     """
 
-    def __init__(self, name: str, keeper: Keeper, loop: Loop, duty: Duty) -> None:
+    def __init__(self, name: str, store_client: StoreClient, loop: Loop, duty: Duty) -> None:
         self._queue = f"{QUEUE} {name}"
-        self._keeper = keeper
+        self._store_client = store_client
         self._loop = loop
         self._duty = duty
         #: Whether this node keeps it, as the store last said.
         self.kept = False
-        #: The number of this node's claim: it grows from each keeper to the next, as long as the
+        #: The number of this node's claim: it grows from each holder to the next, as long as the
         #: store forgets nothing.
         self.term = 0
         self._until: float = 0
@@ -91,7 +91,7 @@ class Lease:
 
     def start(self) -> None:
         """Begin to claim it, and to renew it."""
-        if self._keeper.store is None:
+        if self._store_client.store is None:
             self.kept, self._until = True, math.inf
             self._duty.begin(None)
         else:
@@ -110,7 +110,7 @@ class Lease:
         if self._asking or self._stopped or not self._duty.may_keep():
             return
         self._asking, asked = True, self._loop.now()
-        self._keeper.ask(
+        self._store_client.ask(
             self._ask, lambda answer: self._answered(asked, *answer), self._not_answered
         )
 
@@ -151,4 +151,4 @@ class Lease:
         def gone(_none: None = None) -> None:
             self.kept = False
 
-        self._keeper.ask(question, gone, gone)
+        self._store_client.ask(question, gone, gone)

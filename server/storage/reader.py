@@ -11,7 +11,7 @@ from typing import Protocol
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import Store
 from flatlands.world.grid import Square
 from flatlands.world.things import Thing
@@ -48,13 +48,13 @@ class Reader:
 
     def __init__(
         self,
-        keeper: Keeper,
+        store_client: StoreClient,
         replicas: Replicas,
         loop: Loop,
         fetch: Fetch,
         layers: Sequence[Written],
     ) -> None:
-        self._keeper = keeper
+        self._store_client = store_client
         self._replicas = replicas
         self._loop = loop
         self._fetch = fetch
@@ -68,7 +68,7 @@ class Reader:
         """Read a square soon, together with others."""
         if square not in self._replicas.squares:
             return
-        if self._keeper.store is None:
+        if self._store_client.store is None:
             if self._layers:
                 self._again.put(square, self._loop.now() + AGAIN)
             return
@@ -79,10 +79,12 @@ class Reader:
 
     def _read_again(self, square: Square, _due: int) -> None:
         heard = self._replicas.squares.get(square)
-        if heard is not None and not (self._keeper.store and all(it.kept for it in self._layers)):
+        if heard is not None and not (
+            self._store_client.store and all(it.kept for it in self._layers)
+        ):
             # What a store does not have, only the other nodes know.
             heard.sync.ask_all()
-        if self._keeper.store is not None:
+        if self._store_client.store is not None:
             self.read(square)
 
     def read_all(self) -> None:
@@ -113,7 +115,7 @@ class Reader:
                 at_once = max(TILES_AT_ONCE // (self._replicas.ground.tiles * len(self._layers)), 1)
                 self._loop.in_turns(squares, at_once, 1, load)
 
-        self._keeper.ask(
+        self._store_client.ask(
             lambda store: self._read(store, squares),
             answered,
             lambda: self._end(squares, AFTER_FAILURE),

@@ -20,8 +20,8 @@ class Records(Generic[_R]):
     """The records of a kind. A game or part declares them in its class, such as
     `best = Records(Run)`, and reads and changes them by its object: `self.best.read("north")`.
 
-    All its methods wait for the store, and raise Away if it does not answer: what was asked may
-    have been done or not.
+    All its methods wait for the store, and raise StoreUnavailable if it does not answer: what was
+    asked may have been done or not.
     """
 
     #: Set at a node only, by `of`.
@@ -48,19 +48,20 @@ class Records(Generic[_R]):
         return self._items.records[self.kind]
 
     def read(self, id: str) -> _R | None:
-        """Return the record of an id, or None if there is none. Raises Away."""
+        """Return the record of an id, or None if there is none. Raises StoreUnavailable."""
         return next((one for one in self.all(group_of(id)) if one.id == id), None)
 
     def all(self, group: str) -> list[_R]:
         """Return the records whose ids begin with a group and a slash, or are the group, in the
-        order of their ids. All are read at once, so keep groups to a few hundred. Raises Away."""
+        order of their ids. All are read at once, so keep groups to a few hundred. Raises
+        StoreUnavailable."""
         items = self._items.wait(lambda store: store.group(self._queue, group))
         found = [one for one in map(self._read, items) if one is not None]
         return sorted(found, key=lambda one: one.id)
 
     def add(self, record: _R, most: int | None = None) -> bool:
         """Add a record, unless there is one with its id; return whether it was added. If its group
-        has more than `most` then, the oldest go. Raises Away, and ValueError."""
+        has more than `most` then, the oldest go. Raises StoreUnavailable, and ValueError."""
         added = False
 
         def unless_there(item: Item | None) -> Item | None:
@@ -86,7 +87,7 @@ class Records(Generic[_R]):
         return what is there then. If `how` returns None, nothing changes.
 
         `how` is called again if somebody else was faster. It must not wait; what it raises, this
-        method raises. Raises Away, and ValueError.
+        method raises. Raises StoreUnavailable, and ValueError.
         """
 
         def make(item: Item | None) -> Item | None:
@@ -105,7 +106,7 @@ class Records(Generic[_R]):
     def forget(self, record: _R, then: Iterable[Record | Thing] = ()) -> bool:
         """Remove a record that was read, if it has not changed since; return whether this was done.
         In the same step add other records, of any kind that the game has, unless there are some
-        with their ids, and put things where they lie. Raises Away, and ValueError."""
+        with their ids, and put things where they lie. Raises StoreUnavailable, and ValueError."""
         return self._items.take(record, then)
 
     def _item(self, record: _R) -> Item:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgpack
 
 from flatlands.server.messages.table import Field
-from flatlands.server.storage.keeper import Away
+from flatlands.server.storage.client import StoreUnavailable
 from flatlands.server.storage.things import Record, Thing
 from flatlands.stores.base import BODY_LIMIT, NEVER, Item, Store, StoreError
 
@@ -61,9 +61,10 @@ class Fields:
         self._identity = ""
 
     def number(self, kind: _Kind) -> int:
-        """Return the number of the version of a kind. Raises Away while it is not known."""
+        """Return the number of the version of a kind. Raises StoreUnavailable while it is not
+        known."""
         if self._numbers is None:
-            raise Away("the store has not been read yet")
+            raise StoreUnavailable("the store has not been read yet")
         return self._numbers[kind.__name__]
 
     def learn(self, store: Store) -> None:

@@ -36,7 +36,7 @@ from flatlands.server.players.orders import (
 )
 from flatlands.server.runtime import logs
 from flatlands.server.runtime.logs import log_line
-from flatlands.server.storage.keeper import Away
+from flatlands.server.storage.client import StoreUnavailable
 from flatlands.world.grid import Rect, Square
 
 log = logging.getLogger("flatlands")
@@ -229,7 +229,7 @@ def _reach(call: Callable[[], _T]) -> _T:
     turn.end()
     try:
         return call()
-    except Away as error:
+    except StoreUnavailable as error:
         abort(_answer(503, f"{error}. Give the order again."))
     finally:
         turn.begin()

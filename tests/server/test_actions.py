@@ -8,7 +8,7 @@ from flatlands.brokers.base import Message
 from flatlands.server.game.actions import action, flag, number, text
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.game import Game, Part
-from flatlands.server.game.hooks import WAITING, Gone, Hook, Lines
+from flatlands.server.game.hooks import WAITING, Hook, Lines, PlayerGone
 from flatlands.server.game.me import Me
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.protocol import Refused
@@ -33,7 +33,7 @@ class Shop(Game):
 
     def on_leave(self, me):
         self.said.append(("leave", me.name, me.tile == (me.tile[0], me.tile[1])))
-        with pytest.raises(Gone):
+        with pytest.raises(PlayerGone):
             me.tell("farewell")
 
     def on_enter(self, me, square, before):

@@ -50,7 +50,7 @@ def test_the_writer_is_known_even_when_others_have_adopted_its_write(end):
 @pytest.mark.parametrize("lived", [100, 30_000])
 def test_a_write_that_a_living_node_could_not_keep_is_kept_when_it_dies(monkeypatch, lived):
     harness, a, b = world(play=Floor)
-    monkeypatch.setattr(a.host.node.keeper, "ask", fail)
+    monkeypatch.setattr(a.host.node.store_client, "ask", fail)
     a.host.node.game.floor[3, 4] = 7
     harness.run(lived)
     assert seen(b, (3, 4)) == 7 and in_store(harness, QUEUE) == {}
@@ -94,14 +94,14 @@ def test_a_node_that_stops_keeps_what_it_had_heard_of_a_dead_one():
 def test_an_adopted_write_is_told_to_a_node_that_asks_while_the_store_is_away(monkeypatch):
     harness, a, b = world(play=Floor)
     for host in harness.hosts:
-        monkeypatch.setattr(host.node.keeper, "ask", fail)
+        monkeypatch.setattr(host.node.store_client, "ask", fail)
     a.host.node.game.floor[3, 4] = 7
     harness.run(100)
     harness.kill(a.host)
     harness.run(25_000)
     late = harness.host()
     with monkeypatch.context() as patch:
-        patch.setattr(late.node.keeper, "ask", fail)
+        patch.setattr(late.node.store_client, "ask", fail)
         harness.run(2000)
         c = harness.place("c", (0, 0), host=late)
         harness.run(5000)

@@ -68,7 +68,7 @@ def everywhere(harness, tile):
 
 
 def store_of(harness):
-    return harness.node.keeper.store
+    return harness.node.store_client.store
 
 
 def in_store(harness, queue=QUEUE):
@@ -376,9 +376,9 @@ def fail(question, answered, failed=lambda: None):
 
 def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
     harness, a, _ = world()
-    floor, keeper = a.host.node.game.floor, a.host.node.keeper
+    floor, store_client = a.host.node.game.floor, a.host.node.store_client
     with monkeypatch.context() as patch:
-        patch.setattr(keeper, "ask", fail)
+        patch.setattr(store_client, "ask", fail)
         floor[3, 4] = 7
         floor[3, 5] = 7
         harness.run(3 * SETTLED)
@@ -392,7 +392,7 @@ def test_a_store_that_fails_for_a_while_loses_nothing(monkeypatch):
 def test_a_write_during_a_question_that_fails_is_told_to_any_node_that_asks(monkeypatch):
     harness, a, _ = world()
     floor, waiting = a.host.node.game.floor, []
-    monkeypatch.setattr(a.host.node.keeper, "ask", lambda q, ok, bad=int: waiting.append(bad))
+    monkeypatch.setattr(a.host.node.store_client, "ask", lambda q, ok, bad=int: waiting.append(bad))
     harness.run(KEEP_EVERY)
     floor[3, 4] = 7
     wrote = a.now()
@@ -413,7 +413,7 @@ def test_a_square_is_received_only_as_long_as_it_is_needed_though_the_store_is_a
     before = len(node.replicas.squares)
     with monkeypatch.context() as patch:
         if away:
-            patch.setattr(node.keeper, "ask", fail)
+            patch.setattr(node.store_client, "ask", fail)
         node.game.floor[[(1000 + 16 * n, 1000) for n in range(50)]] = 5
         harness.run(100)
         assert len(node.replicas.squares) == before + 50 and node.game.floor[1000, 1000] == 5

@@ -61,7 +61,7 @@ def test_a_value_that_is_not_kept_is_told_and_never_in_the_store():
 def test_nobody_is_told_of_a_value_that_the_store_does_not_have(layer, monkeypatch):
     harness, a, _ = world(play=Ways)
     with monkeypatch.context() as patch:
-        patch.setattr(a.host.node.keeper, "ask", fail)
+        patch.setattr(a.host.node.store_client, "ask", fail)
         getattr(a.host.node.game, layer)[3, 4] = 7
         harness.run(3000)
         assert values(harness, layer, (3, 4)) == {0}

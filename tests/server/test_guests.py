@@ -5,12 +5,12 @@ import pytest
 from itsdangerous import BadData, URLSafeSerializer
 
 from flatlands import Game as Engine
-from flatlands import Gone, Part, Refused, action
+from flatlands import Part, PlayerGone, Refused, action
 from flatlands.server.clients import admission
 from flatlands.server.cluster.districts import COLUMNS
 from flatlands.server.messages import protocol
 from flatlands.server.players.orders import KICK
-from flatlands.server.storage.keeper import Away
+from flatlands.server.storage.client import StoreUnavailable
 from tests.server.harness import Clock, Harness, clock_stores
 from tests.server.machine import Machine
 from tests.server.servers import until
@@ -171,9 +171,9 @@ def named(name):
     [
         *((named(name), "name", protocol.POLICY) for name in ("\u202e", "x" * 21, "")),
         (named(7), "failed", protocol.FULL),
-        (raising(Gone("Ada is not here any more")), "failed", protocol.FULL),
+        (raising(PlayerGone("Ada is not here any more")), "failed", protocol.FULL),
         (raising(RuntimeError("it broke")), "failed", protocol.FULL),
-        (raising(Away("it is far")), "store", protocol.FULL),
+        (raising(StoreUnavailable("it is far")), "store", protocol.FULL),
         *(
             (lambda guest, wrong=wrong: Refused(*wrong), "failed", protocol.FULL)
             for wrong in ((7, "x"), ("login", None), ("not a word", "x"), ("x" * 21, "x"))

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from flatlands.server.storage.keeper import Keeper
+from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.lease import EVERY, LEASE, SURE_FOR, Lease
 from tests.server.harness import Broken, Clock, ClockStore, ManualLoop, clock_stores
 
@@ -18,8 +18,8 @@ class Node:
         self.loop = ManualLoop(clock)
         #: Questions whose answers the test holds back, if it does.
         self.held_back = None
-        self.keeper = Keeper(store, self.loop, self.spawn)
-        self.lease = Lease("thing", self.keeper, self.loop, self)
+        self.store_client = StoreClient(store, self.loop, self.spawn)
+        self.lease = Lease("thing", self.store_client, self.loop, self)
         self.may, self.losses, self.frozen = True, 0, False
 
     def spawn(self, call, *arguments):
@@ -75,7 +75,7 @@ class Nodes:
         assert both <= twice
         return last
 
-    def keeper(self):
+    def holder(self):
         [node] = [node for node in self.all if node.lease.sure]
         return node
 
@@ -93,14 +93,14 @@ def test_a_node_that_stops_while_the_store_is_asked_gives_the_lease_back_afterwa
 @pytest.mark.parametrize("may", [True, False])
 def test_a_node_that_may_not_keep_a_lease_or_has_no_store_is_sure_for_a_while_and_told_later(may):
     nodes = Nodes()
-    first = nodes.keeper()
-    store = first.keeper.store
-    first.may, first.keeper.store = may, Broken() if may else store
+    first = nodes.holder()
+    store = first.store_client.store
+    first.may, first.store_client.store = may, Broken() if may else store
     nodes.run(SURE_FOR)
     assert not first.lease.sure and first.lease.kept
     nodes.run(LEASE + EVERY - SURE_FOR)
-    assert nodes.keeper() is not first and not first.losses
-    first.may, first.keeper.store = True, store
+    assert nodes.holder() is not first and not first.losses
+    first.may, first.store_client.store = True, store
     nodes.run(EVERY)
     assert first.losses == 1
 
@@ -128,24 +128,24 @@ def test_a_step_of_the_stores_clock_gives_a_lease_to_two_for_no_longer_than_a_re
     monkeypatch.setattr(ClockStore, "_now", lambda store: store._clock.time + hours * 3_600_000)
     nodes.run(2 * EVERY, twice=EVERY)
     nodes.run(EVERY)
-    keeper = nodes.keeper()
-    keeper.frozen = True
+    holder = nodes.holder()
+    holder.frozen = True
     nodes.run(LEASE + EVERY)
-    assert nodes.keeper() is not keeper
+    assert nodes.holder() is not holder
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_no_two_are_sure_and_one_is_in_the_end(seed):
     chance, nodes = random.Random(seed), Nodes(4)
-    stores = [node.keeper.store for node in nodes.all]
+    stores = [node.store_client.store for node in nodes.all]
     for _ in range(300):
         node, at = chance.choice(nodes.all), chance.randrange(len(nodes.all))
         node.frozen = chance.random() < 0.3
         node.may = chance.random() < 0.7
-        nodes.all[at].keeper.store = chance.choice((Broken(), stores[at], stores[at]))
+        nodes.all[at].store_client.store = chance.choice((Broken(), stores[at], stores[at]))
         nodes.run(chance.randint(10, 2500))
     for node, store in zip(nodes.all, stores, strict=True):
-        node.frozen, node.may, node.keeper.store = False, True, store
+        node.frozen, node.may, node.store_client.store = False, True, store
     nodes.run(LEASE + EVERY)
-    assert nodes.keeper()
+    assert nodes.holder()
     assert sum(Counter(node.loop.stats)["errors"] for node in nodes.all) == 0

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from flatlands import Event, Gone, Me, Thing, action, flag, number, plain, text
+from flatlands import Event, Me, PlayerGone, Thing, action, flag, number, plain, text
 from flatlands import Game as Engine
 from flatlands.brokers.base import PAYLOAD_LIMIT
 from flatlands.games.mushrooms import Mushrooms
@@ -181,7 +181,7 @@ def test_nothing_of_a_player_that_is_gone_can_be_changed(race, change):
     assert me.here
     a.connection.lose(1000)
     harness.run(100)
-    with pytest.raises(Gone):
+    with pytest.raises(PlayerGone):
         change(me)
     assert not me.here and me.team == 2
 

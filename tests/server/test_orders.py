@@ -127,7 +127,7 @@ def test_a_key_that_comes_after_the_order_is_known_from_then_on(two, deed):
     if deed == KICK:
         give(harness, KICK, str(b.id), 600, host=1)
     harness.run(KNOWN)
-    assert len(harness.node.keeper.store.group(QUEUE, QUEUE)) == 2 + (deed == KICK)
+    assert len(harness.node.store_client.store.group(QUEUE, QUEUE)) == 2 + (deed == KICK)
     again = came_back(harness, 0)
     assert (again.model.errors or says(again)) == ["kicked" if deed == KICK else "muted"]
 
@@ -314,15 +314,15 @@ def test_a_node_that_comes_later_learns_what_is_in_force(two):
 @pytest.mark.parametrize("host", [0, 1])
 def test_a_node_whose_store_was_away_learns_and_tells_orders_when_it_is_back(two, host):
     harness, a, b = two
-    keeper = harness.hosts[host].node.keeper
-    store, keeper.store = keeper.store, Broken()
+    store_client = harness.hosts[host].node.store_client
+    store, store_client.store = store_client.store, Broken()
     orders(harness).give(DOOR, "", 600)
     orders(harness).give(KICK, str(a.id), 600)
     orders(harness).give(KICK, str(a.id), 0)
     harness.run(8000)
     # The node that was asked obeys all the same.
     assert orders(harness).seconds(DOOR) and not orders(harness, 1).seconds(DOOR)
-    keeper.store = store
+    store_client.store = store
     harness.run(KNOWN)
     assert orders(harness, 1).seconds(DOOR)
     assert not any(orders(harness, at).seconds(KICK, str(a.id)) for at in (0, 1))
@@ -331,12 +331,12 @@ def test_a_node_whose_store_was_away_learns_and_tells_orders_when_it_is_back(two
 @pytest.mark.parametrize(("first", "then"), [(600, 0), (0, 600), (600, 300)])
 def test_the_later_of_two_orders_is_obeyed_though_the_store_hears_of_it_first(two, first, then):
     harness, a, _ = two
-    keeper, who = harness.node.keeper, str(a.id)
+    store_client, who = harness.node.store_client, str(a.id)
     give(harness, MUTE, who, 900)
-    store, keeper.store = keeper.store, Broken()
+    store, store_client.store = store_client.store, Broken()
     give(harness, MUTE, who, first)
     give(harness, MUTE, who, then, host=1)
-    keeper.store = store
+    store_client.store = store
     harness.run(10_000)
     assert {
         orders(harness, at).seconds(MUTE, who) in range(then - 20, then + 1) for at in (0, 1)
@@ -365,7 +365,7 @@ def test_a_notice_is_told_once_by_every_node_and_kept_by_none(two):
         assert told() == ["a restart in 5 minutes"] * 2 * times
     assert not any(len(host.node.orders) for host in harness.hosts)
     harness.run(1000 * NOTICE_FOR + EVERY)
-    assert harness.node.keeper.store.count(QUEUE) == 0
+    assert harness.node.store_client.store.count(QUEUE) == 0
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -382,4 +382,4 @@ def test_a_limited_number_of_orders_is_remembered(stored, monkeypatch):
     orders(harness).give(MUTE, "1", 60)
     assert len(orders(harness)) <= most - 30
     if stored:
-        assert harness.node.keeper.store.count(QUEUE) <= most - 30
+        assert harness.node.store_client.store.count(QUEUE) <= most - 30

@@ -8,12 +8,12 @@ import pytest
 from gevent import GreenletExit
 
 from flatlands import (
-    Away,
     Game,
     Part,
     Record,
     Records,
     Refused,
+    StoreUnavailable,
     Thing,
     action,
     every,
@@ -107,8 +107,10 @@ def test_two_changes_to_a_record_at_the_same_time_both_count(world):
         return Run("sum", ms=(run.ms if run else 0) + 1)
 
     # Code that runs within a step may not wait there: the store is asked directly.
-    real = other._items._keeper
-    other._items._keeper = type("Now", (), {"wait": lambda self, question: question(real.store)})()
+    real = other._items._store_client
+    other._items._store_client = type(
+        "Now", (), {"wait": lambda self, question: question(real.store)}
+    )()
     assert one.change("sum", add).ms == 6
     assert calls == [None, 5] and one.read("sum").ms == 6
 
@@ -165,7 +167,7 @@ def test_a_record_whose_time_is_over_is_gone(world):
     assert [one.id for one in lines.all("ada")] == ["ada/2"] and lines.read("ada/1") is None
     assert lines.add(Line("ada/1")), "it is not there any more"
     world.run(100 + 2 * SWEEP_EVERY / 1000)
-    store = world.game(0).node.keeper.store
+    store = world.game(0).node.store_client.store
     assert [store.count(one) for one in store.names().queues if "Line" in one] == []
 
 
@@ -213,20 +215,20 @@ def test_a_store_that_is_away_is_reported_and_records_of_newer_servers_are_left_
     other = World(Newer)
     # It uses the same store from now on.
     mine, theirs = (one.node.play.items for one in (game, other.game(0)))
-    theirs._keeper, theirs._fields._identity = mine._keeper, ""
+    theirs._store_client, theirs._fields._identity = mine._store_client, ""
     theirs.records = dict.fromkeys(theirs.records, mine.records[Run])
     assert other.game(0).best.change("course", lambda run: run.again(ms=5, hat=2)).hat == 2
-    with pytest.raises(Away, match="a newer version of the game"):
+    with pytest.raises(StoreUnavailable, match="a newer version of the game"):
         game.best.read("course")
-    with pytest.raises(Away):
+    with pytest.raises(StoreUnavailable):
         game.best.change("course", lambda run: Run("course"))
     assert other.game(0).best.read("course").ms == 5
     # A hook that fails by that is in the log, and one that fails by the store is not once more.
     hook = Hook(game.node.loop, "on_join", lambda: game.best.read("course"), waits=True)
     hook()
     assert "on_join of the game failed" in caplog.text and "a newer version" in caplog.text
-    game.node.keeper.store = Broken()
-    with pytest.raises(Away):
+    game.node.store_client.store = Broken()
+    with pytest.raises(StoreUnavailable):
         game.best.read("course")
     caplog.clear()
     hook()

@@ -192,7 +192,7 @@ def test_a_plan_that_nobody_repeats_moves_nobody():
     machines = world(A, B)
     halved(machines)
     for host in machines.hosts:
-        host.node.keeper.store.away = True
+        host.node.store_client.store.away = True
     machines.run(HOLDS + 4000)
     assert told(machines) == {None}
     client = stand(machines, "W", EAST)

@@ -196,7 +196,7 @@ def test_a_worker_that_is_started_with_another_game_loses_nothing(kept):
     narrow = type("Game", (Engine,), {"ground": plain(), "things": [Apple]})
     harness, client = play(narrow, kept)
     assert not client.model.things.get((0, 0))
-    assert "Apple colour must be a text" in harness.node.keeper.trouble
+    assert "Apple colour must be a text" in harness.node.store_client.trouble
     _last, again = play(old(), kept)
     assert again.model.things[0, 0][0][5:] == [5, "Ada"]
 
@@ -242,7 +242,7 @@ def test_parts_made_by_a_function_count_too(kept):
     assert client.model.things[0, 0][0][5:] == ["blue", 3]
     narrow, client = play(basket(number(0, 2)), kept)
     assert not client.model.things.get((0, 0))
-    assert "of Pear colour must be a whole number from 0 to 2" in narrow.node.keeper.trouble
+    assert "of Pear colour must be a whole number from 0 to 2" in narrow.node.store_client.trouble
 
 
 def test_an_upgrade_that_fails_harms_nobody(kept, caplog):

@@ -67,11 +67,11 @@ def test_a_server_that_dies_stands_still_or_hears_nothing_is_no_stranger(caplog)
 def test_a_server_that_was_seen_before_the_store_failed_is_no_stranger(caplog):
     two = sharing(2)
     first, second = two.hosts
-    store, first.node.keeper.store = first.node.keeper.store, Broken()
+    store, first.node.store_client.store = first.node.store_client.store, Broken()
     two.run(EVERY)
     two.kill(second)
     two.run(60_000)
-    first.node.keeper.store = store
+    first.node.store_client.store = store
     two.run(4 * EVERY)
     assert APART not in caplog.text and apart(two) == [False]
 

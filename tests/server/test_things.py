@@ -16,8 +16,8 @@ from flatlands.server.game.play import Play
 from flatlands.server.players.touches import NEVER, Touches, _comes_within
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.storage.boards import FRESH
+from flatlands.server.storage.client import StoreClient, StoreUnavailable
 from flatlands.server.storage.items import LEFT_WITHIN, LOOK_AFTER, MOST, OF
-from flatlands.server.storage.keeper import Away, Keeper
 from flatlands.server.storage.reader import AGAIN
 from flatlands.server.storage.upkeep import AFTER_FAILURE, GROW_EVERY, LOOK_EVERY
 from flatlands.stores.base import Item, Score, StoreError
@@ -148,7 +148,7 @@ def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(or
         (client.id, f"Apple:0:0:{n}") for n in (0, 1)
     ]
     assert "Apple:0:0:0" not in lying(client)
-    assert harness.node.keeper.store.count(ORCHARD) == len(game.planted) * 3 - 2
+    assert harness.node.store_client.store.count(ORCHARD) == len(game.planted) * 3 - 2
     client.send(35, "best", [])
     harness.run(10)
     assert client.model.told["best"] == [[["a", 4]]]
@@ -343,7 +343,7 @@ def test_things_that_follow_a_taken_one_appear_at_their_time_with_their_fields(o
     # The eggs have lasted for ten seconds.
     harness.run(6000)
     assert not [thing for thing in lying(a).values() if thing[0] == 1]
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     assert not [item for item in store.each(ORCHARD) if item.id.startswith("Egg")]
 
 
@@ -391,16 +391,16 @@ def test_an_operator_removes_what_players_left_and_not_what_was_planted(orchard)
     note = Egg((6, 6))
     [note] = harness.node.play.items.checked([note], (0, 0))
     item = harness.node.play.items.item(note)[1]
-    harness.node.keeper.store.put(ORCHARD, [item])
+    harness.node.store_client.store.put(ORCHARD, [item])
     harness.hosts[1].node.play.clear((0, 0))
     harness.run(100)
     assert lying(client).keys() == planted and planted
-    assert note.id == "Egg:0:0:0" and harness.node.keeper.store.take(ORCHARD, note.id) is None
+    assert note.id == "Egg:0:0:0" and harness.node.store_client.store.take(ORCHARD, note.id) is None
 
 
 def test_things_of_an_older_game_have_the_lowest_values_and_can_be_taken(orchard):
     harness = orchard()
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     old = msgpack.packb([7, 5, 7, False, {"weight": 3}])
     gone = msgpack.packb([7, 5, 8, False, {}])
     store.put(ORCHARD, [Item("Apple:old", 10**9, "0:0", old), Item("Plum:1", 10**9, "0:0", gone)])
@@ -436,14 +436,14 @@ def test_a_player_whose_connection_is_lost_touches_nothing_until_it_is_back(orch
 
 def test_a_store_that_is_away_is_told_to_the_player_and_harms_nobody(orchard, caplog):
     harness = orchard()
-    game, keeper = harness.game_of(), harness.node.keeper
+    game, store_client = harness.game_of(), harness.node.store_client
     client = at(harness, "a", (3, 0))
-    store, keeper.store = keeper.store, Broken()
+    store, store_client.store = store_client.store, Broken()
     client.walk(1, 0)
     harness.run(1000)
     assert len(game.touched) == 1 and client.model.errors == ["store"]
     assert harness.loop.stats["hooks_failed"] == 1 and "on_touch" not in caplog.text
-    keeper.store = store
+    store_client.store = store
     client.walk(-1, 0)
     harness.run(1500)
     assert len(client.model.found) == 1
@@ -453,7 +453,7 @@ def test_a_thing_that_was_taken_already_is_read_again(orchard):
     harness = orchard()
     client = at(harness, "a", (3, 0))
     # Another program has taken the thing, and tells nobody.
-    harness.node.keeper.store.take(ORCHARD, "Apple:0:0:0")
+    harness.node.store_client.store.take(ORCHARD, "Apple:0:0:0")
     assert "Apple:0:0:0" in lying(client)
     client.walk(1, 0)
     harness.run(1000)
@@ -480,22 +480,22 @@ def test_a_player_that_is_not_here_any_more_takes_nothing(orchard, caplog):
 
 
 def test_nothing_that_the_event_loop_calls_may_wait_for_the_store():
-    keeper, asked, told = Keeper(Broken(), Loop(Counter())), [], []
+    store_client, asked, told = StoreClient(Broken(), Loop(Counter())), [], []
 
     def ask():
         try:
-            keeper.wait(lambda store: asked.append(store))
+            store_client.wait(lambda store: asked.append(store))
         except RuntimeError as error:
             told.append(str(error))
 
     gevent.get_hub().loop.run_callback(ask)
     gevent.sleep(0.01)
     assert asked == [] and "may wait" in told[0]
-    with pytest.raises(Away):
-        keeper.wait(lambda store: store.count("a"))
+    with pytest.raises(StoreUnavailable):
+        store_client.wait(lambda store: store.count("a"))
     # An error of the caller is not taken for an error of the store.
     with pytest.raises(ZeroDivisionError):
-        keeper.wait(lambda _store: 1 // 0)
+        store_client.wait(lambda _store: 1 // 0)
 
 
 def test_one_object_of_the_game_may_lie_at_several_times(orchard):
@@ -538,7 +538,7 @@ def test_a_thing_whose_time_has_come_is_let_lie_and_told_without_another_look(or
     harness = orchard()
     harness.game_of().takes = False
     client = at(harness, "a", (20, 20))
-    store, looked, egg = harness.node.keeper.store, [], Egg((22, 20))
+    store, looked, egg = harness.node.store_client.store, [], Egg((22, 20))
     egg.after = 1000
     harness.node.play.items.leave([egg])
     group = store.group
@@ -552,22 +552,22 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
     harness = orchard(nodes=2)
     first, second = harness.hosts
     clients = two(harness, (20, 20))
-    store = first.node.keeper.store
+    store = first.node.store_client.store
     for tile in ((20, 20), (20, 24)):
         egg = Egg(tile)
         egg.after = 1000
         first.node.play.items.leave([egg])
     # The first node has claimed both things, and its lease ends before it continues.
     late = []
-    done = first.node.keeper.ask
-    first.node.keeper.ask = lambda *question: late.append(question)
-    second.node.keeper.store.claim = lambda *_: []
+    done = first.node.store_client.ask
+    first.node.store_client.ask = lambda *question: late.append(question)
+    second.node.store_client.store.claim = lambda *_: []
     harness.run(1500)
-    first.node.keeper.ask = done
+    first.node.store_client.ask = done
     claim = [question for question in late if question[1].__name__ == "_claimed"][-1]
     claimed = claim[0](store)
     assert len(claimed) == 2
-    del second.node.keeper.store.claim
+    del second.node.store_client.store.claim
     [one] = [some.id for some in claimed if msgpack.unpackb(some.body)[2] == 20]
     waits = [item for item in store.each(ORCHARD) if item.id == one][0]
     assert store.take(ORCHARD, one, [(ORCHARD, waits._replace(group="", delay=0))]) is not None
@@ -582,7 +582,7 @@ def test_a_thing_that_waits_and_that_two_nodes_claimed_lies_there_once(orchard):
 
 def test_a_node_that_does_not_know_a_kind_leaves_what_waits_to_others(orchard):
     harness = orchard()
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     plum = Item("Plum:1", 0, "", msgpack.packb([7, 5, 8, True, {}]))
     store.put(ORCHARD, [plum])
     at(harness, "a", (20, 20))
@@ -626,7 +626,7 @@ def test_many_looks_at_a_board_are_one_question_to_the_store(orchard):
         return [1]
 
     boards._read = slow
-    boards._keeper.wait = lambda question: question(None)
+    boards._store_client.wait = lambda question: question(None)
     looking = [gevent.spawn(boards.top, "apples", 5) for _ in range(20)]
     gevent.sleep(0)
     gate.set()
@@ -886,7 +886,7 @@ def test_a_thing_that_cannot_be_taken_or_left_is_refused_and_nothing_happens(orc
 def test_a_step_gives_all_of_its_points_or_none(orchard):
     harness = orchard()
     at(harness, "a", (2, 2))
-    lay, store = harness.node.play.items, harness.node.keeper.store
+    lay, store = harness.node.play.items, harness.node.store_client.store
     [apple] = [thing for thing in here(harness) if thing.id == "Apple:0:0:0"]
     points = [Score("one", "me", 1), Score("two", "me", 5)]
     apple.version += 1
@@ -963,7 +963,7 @@ def test_the_things_of_a_kind_in_a_square_and_of_a_person_are_limited(orchard):
     harness.run(21_000)
     assert lying(a) == {}
     harness.run(LOOK_AFTER)
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     assert [item.id for item in store.each(ORCHARD) if not item.id[0].isdigit()] == []
 
 
@@ -977,7 +977,7 @@ def test_a_thing_that_two_nodes_change_at_once_is_changed_twice_and_hides_its_hi
     [jar] = lying(a).values()
     assert lying(b) == lying(a) and jar[5:] == [2, "a"]
     assert (a.model.told["jar"], b.model.told["jar"]) == ([1], [2])
-    [item] = [item for item in harness.node.keeper.store.each(ORCHARD) if item.id == jar[1]]
+    [item] = [item for item in harness.node.store_client.store.each(ORCHARD) if item.id == jar[1]]
     assert msgpack.unpackb(item.body)[4]["_by"] == "secret a b"
     # A changed jar lies there for as long as a new one.
     harness.run(15_000)
@@ -998,7 +998,7 @@ def test_a_thing_that_cannot_be_changed_stays_as_it_is(orchard, caplog):
     [jar] = lying(a).values()
     assert jar[5] == 9
     # The jar is gone, but this node has not heard of that.
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     store.take(ORCHARD, jar[1])
     assert asks(harness, a, ["change", "fill"]) == [] and a.model.told["jar"] == [None]
     harness.run(100)
@@ -1008,7 +1008,7 @@ def test_a_thing_that_cannot_be_changed_stays_as_it_is(orchard, caplog):
 def test_a_text_that_cannot_be_shown_is_not_read(orchard):
     harness = orchard(nodes=2, play=Pantry)
     a = at(harness, "a", (3, 7))
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     body = msgpack.packb([5, 3, 7, False, {"filled": 3, "owner": "\n", "_by": ""}])
     store.put(ORCHARD, [Item("Jar:0,0,0", 10**6, "0:0", body)])
     harness.run(AGAIN + 1000)
@@ -1034,7 +1034,9 @@ def told(harness, client, job):
 
 
 def places(harness):
-    return [item.id for item in harness.node.keeper.store.each(ORCHARD) if item.id[:3] == "of "]
+    return [
+        item.id for item in harness.node.store_client.store.each(ORCHARD) if item.id[:3] == "of "
+    ]
 
 
 def test_the_places_of_a_taken_thing_are_free_at_once_whoever_has_changed_it(orchard):
@@ -1059,7 +1061,7 @@ def test_a_thing_that_is_changed_just_before_its_end_keeps_its_places(orchard):
     harness = orchard(play=Shelf)
     a = keyed(harness, "a", (3, 7))
     told(harness, a, lambda me: me.leave(Jar((5, 5))))
-    [jar], store = here(harness), harness.node.keeper.store
+    [jar], store = here(harness), harness.node.store_client.store
     done = store.done
 
     def late(queue, ids, then=()):
@@ -1090,7 +1092,7 @@ def test_a_place_that_a_dying_node_has_not_freed_is_free_within_a_day(orchard, m
     told(harness, a, lambda me: me.leave(Stone((5, 5))))
     harness.run(LEFT_WITHIN + 10_000)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
-    harness.node.keeper.store.take(ORCHARD, here(harness)[0].id)
+    harness.node.store_client.store.take(ORCHARD, here(harness)[0].id)
     harness.run(AGAIN)
     assert told(harness, a, lambda me: me.leave(Stone((5, 5)))) == "most"
     harness.run(3 * LEFT_WITHIN)
@@ -1165,7 +1167,7 @@ def test_what_an_operator_cleared_before_the_store_failed_is_shown_to_all(
     a = keyed(harness, "Bad", (3, 7))
     asks(harness, a, ["put"], ["put"])
     before = lying(a)
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     take, taken = store.take, []
 
     def fail_after_one(queue, id, *rest, **more):
@@ -1175,7 +1177,7 @@ def test_what_an_operator_cleared_before_the_store_failed_is_shown_to_all(
         return take(queue, id, *rest, **more)
 
     monkeypatch.setattr(store, "take", fail_after_one)
-    with pytest.raises(Away):
+    with pytest.raises(StoreUnavailable):
         getattr(harness.node.play, order)((0, 0) if order == "clear" else "Bad")
     harness.run(100)
     shown = [jar for id, jar in lying(a).items() if jar == before[id]]

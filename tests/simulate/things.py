@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import gevent
 import msgpack
 
-from flatlands import Away, Me, Thing
+from flatlands import Me, StoreUnavailable, Thing
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.boards import owner_of
-from flatlands.server.storage.keeper import FAILS_FOR
+from flatlands.server.storage.client import FAILS_FOR
 from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.storage.things import of_row
 from flatlands.server.storage.upkeep import GROW_EVERY
@@ -152,7 +152,7 @@ class Things:
         def touch() -> None:
             try:
                 self._kind.part(node.game).on_touch(wren, thing)
-            except Away:
+            except StoreUnavailable:
                 pass
             finally:
                 self._answers[wren.answer] += 1

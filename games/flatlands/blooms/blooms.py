@@ -10,7 +10,7 @@ where there are fewer than three people.
 
 from typing import Any, Final, NamedTuple
 
-from flatlands import Away, Me, Part, Record, Records, Thing, flag, number, text
+from flatlands import Me, Part, Record, Records, StoreUnavailable, Thing, flag, number, text
 from flatlands.games.flatlands.events import DANCE
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.server.messages.protocol import TIME_MOST
@@ -91,7 +91,7 @@ class Blooms(Part):
         if emote == DANCE and me.owner:
             try:
                 self._dance(me)
-            except Away:
+            except StoreUnavailable:
                 # The dance was seen. A player that dances on is counted once the store answers.
                 return
 

@@ -8,7 +8,18 @@ are equally fast, the first. This module never draws an echo: pages do, as a fun
 
 from typing import Final
 
-from flatlands import Away, Event, Me, Part, Record, Records, Refused, action, number, text
+from flatlands import (
+    Event,
+    Me,
+    Part,
+    Record,
+    Records,
+    Refused,
+    StoreUnavailable,
+    action,
+    number,
+    text,
+)
 from flatlands.games.flatlands.echoes.run import LENGTH, Place, Point, between, packed
 from flatlands.games.flatlands.ground.posts import SIDES, Posts
 from flatlands.games.flatlands.notes import LINES, Note, note
@@ -84,7 +95,7 @@ class Echoes(Part):
         rows = []
         try:
             echoes = self.best.all(f"{column}:{row}")
-        except Away:
+        except StoreUnavailable:
             # A player that only walks by need not know.
             return
         for echo in echoes:

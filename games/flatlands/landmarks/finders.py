@@ -7,7 +7,7 @@ finder. The name of the first finder is carved into the landmark for good. None 
 published: only the player that finds a landmark is told.
 """
 
-from flatlands import Away, Me, Part, Records, Refused, action, number
+from flatlands import Me, Part, Records, Refused, StoreUnavailable, action, number
 from flatlands.games.flatlands.finds import MARK, QUEUE, Carved
 from flatlands.games.flatlands.ground.landmarks import PART, REACH, Landmarks
 from flatlands.games.flatlands.notes import LINES, Note, note
@@ -52,14 +52,16 @@ class Finders(Part):
             raise Refused("far", "you do not stand close to it", None)
         name, mark = f"{column}:{row}", bytes.fromhex(me.owner)[:MARK]
         try:
-            place, of, new = self.node.keeper.wait(lambda store: self._count(store, name, mark))
+            place, of, new = self.node.store_client.wait(
+                lambda store: self._count(store, name, mark)
+            )
             mine = Carved(name, name=me.name)
             carved = self.carved.change(name, lambda there: there or (mine if place == 1 else None))
             if place:
                 at, who = self.now(), me.name
                 line = note(me.owner, "landmark", at, who=who, n=place, x=column, y=row, once=name)
                 self.notes.add(line, LINES)
-        except Away:
+        except StoreUnavailable:
             # The page asks again.
             me.give_back()
             return

@@ -79,7 +79,7 @@ def test_the_name_of_a_player_that_is_kicked_or_muted_is_removed(two, deed, by_k
 
 
 def test_only_a_limited_number_of_names_is_kept(two):
-    today, store = two.node.game.today, two.node.keeper.store
+    today, store = two.node.game.today, two.node.store_client.store
     for id in range(3 * MOST):
         today.note(70_000 + id, "\N{PILE OF POO}" * 20, "")
         two.run(EVERY if id % 50 == 0 else 1)
@@ -97,10 +97,10 @@ def test_without_a_store_a_node_knows_only_its_own_names():
 
 
 def test_names_that_the_store_did_not_take_are_written_later(two):
-    keeper = two.node.keeper
-    store, keeper.store = keeper.store, Broken()
+    store_client = two.node.store_client
+    store, store_client.store = store_client.store, Broken()
     come(two, "Mira")
     two.run(3 * EVERY)
-    keeper.store = store
+    store_client.store = store
     two.run(2 * EVERY)
     assert told(two, 1) == [["Mira"], 1]

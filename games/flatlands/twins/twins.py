@@ -12,7 +12,7 @@ from math import dist
 from typing import NamedTuple
 
 from flatlands import Game as Engine
-from flatlands import Gone, Me, Part, Record, Records, Refused, Thing, number, text
+from flatlands import Me, Part, PlayerGone, Record, Records, Refused, Thing, number, text
 from flatlands.games.flatlands.ground.landmarks import PART, Landmarks
 from flatlands.games.flatlands.notes import MARK, Note, note
 from flatlands.games.flatlands.treasure import BOARD, beside_paths, is_planted
@@ -160,7 +160,7 @@ class Twins(Part):
                     if partner is not None:
                         self._open(me, twin, stone, partner, other)
                         return {}
-                except Gone:
+                except PlayerGone:
                     del players[one.id]
                     continue
                 # A player that only walks over the stone does not wait.
@@ -211,7 +211,7 @@ class Twins(Part):
                 rank = me.rank(BOARD)
                 me.tell("found", half.id, half.version, rank.n, rank.place, rank.of)
                 me.tell("twin", half.name)
-        except Gone:
+        except PlayerGone:
             del players[me.id]
 
     def _tell(self, waits: dict[int, Waits]) -> None:

@@ -1,7 +1,7 @@
 """The company that people of the herd keep: whom they greet, whom they answer, whose wave they
 return.
 
-It hears what happens in the squares that the herd's keeper is subscribed to, and looks only at
+It hears what happens in the squares that the herd's holder is subscribed to, and looks only at
 players nearby. Of all people of the herd, the nearest one reacts. They never come between people:
 where others are near they wait, and in a crowd they keep silent. A player that comes in a later
 incarnation than its first has been here before: it is greeted as such, and not led. This module

@@ -1,6 +1,6 @@
 """The herd: all computer players of a world, which one node keeps at a time, by a lease.
 
-Once a second the keeper stores where they are. If it dies, another node gets the lease, and they go
+Once a second the holder stores where they are. If it dies, another node gets the lease, and they go
 on there from where they were, in a later incarnation. If two nodes have a player at the same time,
 that is settled as for all players (takeovers.py): the higher incarnation keeps it. So no node ever
 takes a player away from its own screens: on a node that has lost the lease, or cannot reach the
@@ -43,7 +43,7 @@ COUNTS_FOR = 24 * 3600 * 1000
 TURNS = 250
 
 #: ms after which computer players leave if another node has the lease, but does not take them, and
-#: after which the keeper checks again whether any is missing.
+#: after which the holder checks again whether any is missing.
 LOOKS_AFTER = 10_000
 
 
@@ -67,7 +67,7 @@ class Beast(Protocol):
 
 
 class Stored(NamedTuple):
-    """What the last keeper has left in the store: the highest seq, and tracks by id."""
+    """What the last holder has left in the store: the highest seq, and tracks by id."""
 
     seq: int
     tracks: dict[int, Track]
@@ -84,7 +84,11 @@ class Herd:
         self._loop, self._residents = node.loop, node.residents
         ground = node.channels.ground
         self._queue = f"{QUEUE} {ground}"
-        self._keeper, self._peers, self._takeovers = node.keeper, node.peers, node.takeovers
+        self._store_client, self._peers, self._takeovers = (
+            node.store_client,
+            node.peers,
+            node.takeovers,
+        )
         self._sizes = sizes
         #: The computer players that are here, by their ids; some may be on another node already.
         self._beasts: dict[int, Beast] = {}
@@ -97,7 +101,7 @@ class Herd:
         self._looks = self._loop.timer(self._look_after)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
-        self.lease = Lease(f"{LEASE} {ground}", node.keeper, node.loop, self)
+        self.lease = Lease(f"{LEASE} {ground}", node.store_client, node.loop, self)
         #: What they say to nobody, instead of what they otherwise say (SAYINGS in talk.py).
         self.quotes: list[str] = []
         self._company = Company(stage, self._person, self._begin_errand, self.quotes)
@@ -107,7 +111,7 @@ class Herd:
 
     def start(self) -> None:
         """Begin to keep the herd, now or later; without a store, this node keeps its own herd."""
-        if self._keeper.store is None:
+        if self._store_client.store is None:
             # The ids should differ from those of an earlier process, whose herd may still be on
             # the screens of other nodes. Names and meadows stay the same.
             turn = random.randrange(TURNS)
@@ -121,7 +125,7 @@ class Herd:
         has them. Once it may take them, the lease is no longer `kept`."""
         self._stopped = True
         self.lease.stop()
-        if self._keeper.store is None:
+        if self._store_client.store is None:
             self._look_after()
         self._looks.set(self._loop.now() + LOOKS_AFTER)
 
@@ -201,7 +205,7 @@ class Herd:
         return self._peers.state == ALIVE and self._peers.linked
 
     def read(self, store: Store) -> Stored:
-        """Return what the last keeper has left in the store."""
+        """Return what the last holder has left in the store."""
         found = NOTHING._replace(tracks={})
         now = self._loop.now()
         for item in store.group(self._queue, QUEUE):
@@ -214,7 +218,7 @@ class Herd:
         return found
 
     def write(self, store: Store) -> None:
-        """Store where they are, for the next keeper."""
+        """Store where they are, for the next holder."""
         now, residents = self._loop.now(), list(self.residents())
         seq = max((resident.seq for resident in residents), default=-1)
         for at in range(0, len(residents), TOGETHER):

@@ -203,7 +203,7 @@ def test_an_operator_removes_a_bloom_for_the_rest_of_the_day(world):
 
 def kept(world, kind):
     """Return the store's records of a kind, whether it answers the nodes or not."""
-    store = world._harness.hosts[0].node.keeper.store
+    store = world._harness.hosts[0].node.store_client.store
     away, store.away = store.away, False
     items = list(store.each(f"records flatlands {kind} 2013-16"))
     store.away = away

@@ -121,7 +121,7 @@ def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(wor
     ada.send(35, "spark", [ada.id])
     harness.run(100)
     ada.send(10, KEY)
-    harness.node.keeper.store = Broken()
+    harness.node.store_client.store = Broken()
     harness.run(20_000)
     ada.send(35, "book", [])
     harness.run(100)
@@ -217,7 +217,7 @@ def test_a_page_whose_writer_has_died_is_written_by_another_node_later(world):
     harness.run(500)
     assert ada.model.errors == ["store"] and not part.entries.all(str(day))
     # Its claim ends.
-    store, queue = harness.hosts[0].node.keeper.store, part.writers._queue
+    store, queue = harness.hosts[0].node.store_client.store, part.writers._queue
     [claim] = store.group(queue, str(day))
     assert 0 < claim.delay <= almanac.CLAIM * 1000
     store.take(queue, claim.id, [(queue, claim._replace(delay=0))])
@@ -277,7 +277,7 @@ def test_the_almanac_copies_only_the_lines_that_can_be_in_it(world):
     harness = world()
     ada = come(harness, "Ada")
     harness.run(1000)
-    part, store = part_of(harness.hosts[0]), harness.node.keeper.store
+    part, store = part_of(harness.hosts[0]), harness.node.store_client.store
     notes, now, owner = Records(Note).of(harness.node), part.now(), "a" * MARK
     for kind, once in (("landmark", "0:0"), ("hand", "x"), ("spark", "7 1"), ("cairn", "")):
         notes.add(note(owner, kind, now, once=once))

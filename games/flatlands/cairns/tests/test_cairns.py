@@ -37,7 +37,7 @@ def standing(client):
 
 def kept(harness):
     """Return how many cairns, and how many of their places, are in the store."""
-    ids = [item.id for item in harness.node.keeper.store.each("things flatlands 2013-16")]
+    ids = [item.id for item in harness.node.store_client.store.each("things flatlands 2013-16")]
     return tuple(sum(id.startswith(begin) for id in ids) for begin in ("Cairn:", OF))
 
 
@@ -127,7 +127,7 @@ def test_a_place_whose_cairn_was_never_built_is_free_again(world, monkeypatch):
     harness = world(nodes=2)
     first, second = harness.hosts
     a = keyed(harness, "A", (2, 1), first)
-    store = first.node.keeper.store
+    store = first.node.store_client.store
     put = store.put
 
     def dies(queue, items):

@@ -54,7 +54,7 @@ def east(n=0):
 def give(world, player, gems):
     """Give a player `gems` gems, as if it had found them."""
     score = Score(board_name("flatlands", BOARD), resident(world, player).owner, gems)
-    world.game(player.node).node.keeper.wait(lambda store: store.add(score))
+    world.game(player.node).node.store_client.wait(lambda store: store.add(score))
 
 
 def purse(world, player):

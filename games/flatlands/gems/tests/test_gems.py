@@ -9,8 +9,8 @@ from flatlands.games.flatlands.gems.gems import Gem, Gems
 from flatlands.games.flatlands.treasure import BOARD
 from flatlands.server.game.me import Me
 from flatlands.server.storage.boards import board_name
+from flatlands.server.storage.client import FAILS_FOR
 from flatlands.server.storage.items import QUEUE
-from flatlands.server.storage.keeper import FAILS_FOR
 from flatlands.server.storage.reader import AFTER_FAILURE, AGAIN
 from flatlands.server.storage.upkeep import GROW_EVERY, LEASE, PLANTED_FOR
 from flatlands.stores.base import Item
@@ -118,7 +118,7 @@ def test_gems_lie_near_paths_on_ground_that_can_be_walked_on_and_not_on_the_plaz
             assert abs(column - i * CELL) <= CELL // 2 and abs(row - j * CELL) <= CELL // 2
             around = ((column + dx, row + dy) for dx in range(-16, 17) for dy in range(-16, 17))
             assert {terrain.kind(*tile) for tile in around} & {6, 7, 8}
-    assert harness.node.keeper.store.count(THINGS) == PLANTED
+    assert harness.node.store_client.store.count(THINGS) == PLANTED
 
 
 def test_no_gem_lies_on_high_ground_beside_the_path(world):
@@ -152,7 +152,7 @@ def test_a_gem_that_was_taken_lies_somewhere_else_later(world):
     harness = world(rules=QUICK)
     client = grown(harness)
     taker, gem = reach(harness)
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     # The taker may have come near another part of the world, where gems then grow.
     gems = store.count(THINGS)
     go(harness, taker, gem.place)
@@ -198,14 +198,14 @@ def test_where_fewer_gems_are_wanted_none_grows_back(tmp_path):
 def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(world):
     harness = world(nodes=2, rules=QUICK)
     first, second = harness.hosts
-    dead = first.node.keeper.store
+    dead = first.node.store_client.store
     # The node that is to die claims all of them, and then does nothing.
-    second.node.keeper.store.claim = lambda *_: []
+    second.node.store_client.store.claim = lambda *_: []
     client = harness.stand("A", (0, 0), (96, 64), second)
     harness.run(10)
     held = dead.claim(THINGS, 100, 600_000)
     assert len(held) == CELLS
-    del second.node.keeper.store.claim
+    del second.node.store_client.store.claim
     harness.run(GROW_EVERY * 3)
     assert lying(client) == []
     dead.renew(THINGS, [(one.id, one.body) for one in held], 1)
@@ -218,7 +218,7 @@ def test_gems_of_a_node_that_died_while_it_planted_them_are_planted_by_another(w
 def test_where_another_node_planted_first_only_what_lies_there_is_shown(world):
     harness = world(nodes=2)
     first, second = harness.hosts
-    mine, others = first.node.keeper.store, second.node.keeper.store
+    mine, others = first.node.store_client.store, second.node.store_client.store
     others.claim = lambda *_: []
     done, planted = mine.done, []
 
@@ -297,7 +297,7 @@ def test_a_client_that_lagged_or_came_back_sees_what_lies_there(world):
 def test_a_gem_that_nobody_takes_for_a_day_is_forgotten_until_somebody_comes(world):
     harness = world()
     client = grown(harness)
-    store = harness.node.keeper.store
+    store = harness.node.store_client.store
     gems = [item for item in store.each(THINGS) if item.group]
     seeds = [item for item in store.each(THINGS) if not item.group]
     assert {item.delay <= 24 * 3600 * 1000 for item in gems} == {True} and len(seeds) == CELLS
@@ -355,7 +355,7 @@ def test_without_a_key_a_gem_is_taken_and_counts_for_nobody(world):
     taker, _ = taken(harness)
     assert found(taker) == [0, 0, 0] and scores(harness, taker) == [0, 0, 0, []]
     # Nor does anybody else have a point for it.
-    assert harness.node.keeper.store.top(board_name("flatlands", BOARD), 10) == []
+    assert harness.node.store_client.store.top(board_name("flatlands", BOARD), 10) == []
 
 
 @pytest.mark.parametrize("key", ["0123456789 abcdef", "0123456789abcdefé", "0123456789abcdef\n"])
@@ -372,8 +372,8 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness = world()
     grown(harness)
     taker, gem = reach(harness)
-    keeper = harness.node.keeper
-    store, keeper.store = keeper.store, Broken()
+    store_client = harness.node.store_client
+    store, store_client.store = store_client.store, Broken()
     taker.send(10, KEY)
     go(harness, taker, gem.place)
     taker.send(35, "scores", [])
@@ -384,14 +384,14 @@ def test_a_store_that_fails_stops_nothing_but_gems(world, caplog):
     harness.run(5000)
     assert newcomer.at()[0] > 10**6 + UNIT and newcomer.sees(newcomer)
     assert "the disk is full" in caplog.text and caplog.text.count("the disk is full") == 1
-    assert harness.loop.stats["errors"] == 0 and keeper.trouble == "the disk is full"
+    assert harness.loop.stats["errors"] == 0 and store_client.trouble == "the disk is full"
     # The store answers again: the gem is still there, and the unread squares are read.
-    keeper.store = store
+    store_client.store = store
     go(harness, taker, (gem.place[0] + 2 * UNIT, gem.place[1]))
     go(harness, taker, gem.place)
     assert taker.model.found == [(gem.id, gem.version)]
     harness.run(AFTER_FAILURE + GROW_EVERY * 5)
-    assert lying(newcomer) and keeper.trouble is None
+    assert lying(newcomer) and store_client.trouble is None
     told = [(record.levelname, record.message) for record in caplog.records]
     assert ("WARNING", "the store answers again") in told
 
@@ -401,29 +401,29 @@ def test_when_the_store_answers_again_everything_is_read(world):
     client = grown(harness)
     taker, gem = reach(harness, host=harness.hosts[1])
     harness.run(AGAIN)
-    keeper = harness.node.keeper
-    store, keeper.store = keeper.store, Broken()
+    store_client = harness.node.store_client
+    store, store_client.store = store_client.store, Broken()
     # This node does not hear of what another one takes meanwhile.
     harness.network.cuts.add((harness.hosts[1].broker, harness.hosts[0].broker))
     go(harness, taker, gem.place)
     harness.run(2000)
     assert taker.model.found and gem.id in ids(client)
-    keeper.store = store
+    store_client.store = store
     harness.run(FAILS_FOR + 2 * GROW_EVERY)
     assert gem.id not in ids(client)
 
 
 def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog, monkeypatch):
     # It may be long until the next failure.
-    monkeypatch.setattr("flatlands.server.storage.keeper.FAILS_FOR", 100)
+    monkeypatch.setattr("flatlands.server.storage.client.FAILS_FOR", 100)
 
     def told():
         return caplog.text.count("the store answers again")
 
     harness = world()
     harness.run(5000)
-    keeper = harness.node.keeper
-    store = keeper.store
+    store_client = harness.node.store_client
+    store = store_client.store
 
     def refuse_writes(yes):
         # As a full disk does, or a Redis that cannot save.
@@ -431,13 +431,17 @@ def test_a_store_that_only_reads_does_not_count_as_one_that_works(world, caplog,
 
     refuse_writes(1)
     harness.run(10_000)
-    assert keeper.trouble
+    assert store_client.trouble
     for _ in range(20):
         harness.run(500)
-        assert keeper.wait(lambda store: store.count("q")) == 0 and keeper.trouble and not told()
+        assert (
+            store_client.wait(lambda store: store.count("q")) == 0
+            and store_client.trouble
+            and not told()
+        )
     refuse_writes(0)
     harness.run(10_000)
-    assert keeper.trouble is None and told() == 1
+    assert store_client.trouble is None and told() == 1
 
 
 def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
@@ -445,11 +449,11 @@ def test_a_node_that_ends_does_not_say_that_its_store_fails(world, caplog):
     [host] = harness.hosts
     asked = []
     host.spawn = lambda call, *more: asked.append((call, *more))
-    host.node.keeper.ask(lambda store: store.put("q", []), lambda _none: None)
-    host.node.keeper.close()
+    host.node.store_client.ask(lambda store: store.put("q", []), lambda _none: None)
+    host.node.store_client.close()
     for call, *more in asked:
         call(*more)
-    assert caplog.text == "" and host.node.keeper.waiting == 0
+    assert caplog.text == "" and host.node.store_client.waiting == 0
 
 
 def test_without_a_store_nothing_lies_in_the_world_and_all_else_goes_on():

@@ -100,10 +100,10 @@ def test_finders_beyond_the_limit_get_no_place_and_are_not_kept(world, monkeypat
     monkeypatch.setattr(finders, "MOST", 3)
     harness = world()
     marks = b"".join(bytes([n] * MARK) for n in range(2))
-    harness.node.keeper.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", marks)])
+    harness.node.store_client.store.put(QUEUE_HERE, [Item("0:0", NEVER, "0:0", marks)])
     a, b = come(harness, "A"), come(harness, "B")
     assert [find(a), find(b), find(a)] == [(3, 3), (0, 3), (3, 3)]
-    [item] = harness.node.keeper.store.group(QUEUE_HERE, "0:0")
+    [item] = harness.node.store_client.store.group(QUEUE_HERE, "0:0")
     assert len(item.body) == 3 * MARK
 
 
@@ -132,15 +132,15 @@ def test_a_request_that_finds_nothing_new_uses_up_no_allowance(world):
     """Nor that of its address: far away, without a key, for a second time, or without a store."""
     harness = world()
     away, keyless = come(harness, "F", (9, 9)), harness.place("K", (1, 0))
-    store, again = harness.node.keeper.store, come(harness, "A")
+    store, again = harness.node.store_client.store, come(harness, "A")
     for client in (away, keyless, again):
         client.connection.address = "192.0.2.1"
     for _ in range(FINDS):
         for client in (away, keyless, again):
             client.send(35, "find", [*PLACE])
-        harness.node.keeper.store = Broken()
+        harness.node.store_client.store = Broken()
         again.send(35, "find", [*PLACE])
-        harness.node.keeper.store = store
+        harness.node.store_client.store = store
         harness.run(4100)
     assert set(away.model.errors) == {"far"} and set(keyless.model.errors) == {"landmark"}
     other = come(harness, "B")
@@ -151,7 +151,7 @@ def test_a_request_that_finds_nothing_new_uses_up_no_allowance(world):
 def test_a_store_that_fails_or_is_missing_tells_nothing_and_all_else_goes_on(world):
     harness = world()
     client = come(harness, "A")
-    harness.node.keeper.store = Broken()
+    harness.node.store_client.store = Broken()
     client.send(35, "find", [*PLACE])
     harness.run(100)
     bare = Harness()

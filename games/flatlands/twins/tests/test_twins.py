@@ -273,7 +273,7 @@ def settle(world, players, nodes):
 def check(world, players):
     """Raise AssertionError unless each opening gave two people one half each, and only once."""
     world.check()
-    store = world._harness.hosts[0].node.keeper.store
+    store = world._harness.hosts[0].node.store_client.store
     left = [item for item in store.each("things flatlands 2013-16") if item.id.startswith("Half:")]
     opened, halves = (
         [id for id, _ in world._taken if id.startswith(kind)] for kind in ("Twin:", "Half:")

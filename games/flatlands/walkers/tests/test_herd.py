@@ -42,7 +42,7 @@ def everybody(sizes=SIZES):
     return [*range(1, 1 + sizes.people), *range(DEER_FROM, DEER_FROM + sizes.deer)]
 
 
-def keeper(harness):
+def holder(harness):
     """Return the only node that keeps the herd and is sure of it."""
     [host] = [host for host in harness.hosts if host.node.game.herd.lease.sure]
     return host
@@ -50,13 +50,13 @@ def keeper(harness):
 
 def others(harness):
     """Return the nodes that do not keep the herd."""
-    return [host for host in harness.hosts if host is not keeper(harness)]
+    return [host for host in harness.hosts if host is not holder(harness)]
 
 
 def check_kept(harness, sizes=SIZES):
-    """Check that the keeper has every computer player, and no other node has any."""
+    """Check that the holder has every computer player, and no other node has any."""
     assert [id for host in harness.hosts for id in sorted(herd(host))] == everybody(sizes)
-    assert sorted(herd(keeper(harness))) == everybody(sizes)
+    assert sorted(herd(holder(harness))) == everybody(sizes)
     if harness.clients:
         harness.check()
 
@@ -97,11 +97,11 @@ class Watch:
 
 
 def watched(nodes, **more):
-    """Return a harness, its keeper, and a watch on the plaza on a screen of another node, if there
+    """Return a harness, its holder, and a watch on the plaza on a screen of another node, if there
     is one, that has looked for a while."""
     harness = herding(nodes, **more)
     harness.run(20_000)
-    kept = keeper(harness)
+    kept = holder(harness)
     watch = Watch(harness.stand("A", (0, 0), SCREEN, (others(harness) or [kept])[0]))
     watch.run(2000)
     assert len(watch.at) > sum(SIZES) // 2
@@ -121,7 +121,7 @@ def test_one_node_keeps_the_whole_herd_which_never_stands_for_long(nodes):
     watch.run(60_000)
     check_kept(harness)
     check_unbroken(watch)
-    assert keeper(harness) is kept
+    assert holder(harness) is kept
     players = watch.client.model.players
     assert len({player.name for id, player in players.items() if id < DEER_FROM}) > 3
 
@@ -137,7 +137,7 @@ def test_computer_players_of_a_killed_node_go_on_for_everybody_that_sees_them(ph
         harness.kill(next(h for h in harness.hosts if h is not watch.client.host))
     watch.run(TAKEN_WITHIN)
     check_kept(harness)
-    now = herd(keeper(harness))
+    now = herd(holder(harness))
     assert all(incarnation(now[id].seq) > incarnation(before[id].seq) for id in before)
     watch.run(GONE_AFTER)
     check_unbroken(watch)
@@ -155,7 +155,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     # They stay until the other node has them, and begin nothing new.
     assert acks == {id: resident.ack for id, resident in herd(kept).items()}
     watch.run(EVERY + 100)
-    assert not herd(kept) and sorted(herd(keeper(harness))) == everybody()
+    assert not herd(kept) and sorted(herd(holder(harness))) == everybody()
     harness.kill(kept)
     watch.run(GONE_AFTER + 2000)
     check_kept(harness)
@@ -177,7 +177,7 @@ def test_computer_players_that_go_on_at_another_node_are_on_screens_after_each_s
     for _ in range(4):
         harness.host()
         harness.run(5000)
-        gone = keeper(harness)
+        gone = holder(harness)
         if gone is client.host:
             gone.node.game.herd.stop()
             harness.run(2000)
@@ -190,7 +190,7 @@ def test_computer_players_that_go_on_at_another_node_are_on_screens_after_each_s
 def test_computer_players_that_nobody_else_wants_leave_a_drained_node():
     harness = herding()
     harness.run(5000)
-    kept = keeper(harness)
+    kept = holder(harness)
     harness.sizes = Sizes(people=0, deer=0)
     harness.host()
     harness.run(3000)
@@ -209,7 +209,7 @@ def test_a_node_that_stood_still_hands_over_players_that_another_has_by_then(ms,
     kept.thaw(suspended)
     watch.run(1500)
     assert sorted(id for host in harness.hosts for id in herd(host)) == everybody()
-    assert (keeper(harness) is kept) == (ms < LEASE)
+    assert (holder(harness) is kept) == (ms < LEASE)
     watch.run(15_000)
     check_kept(harness)
     assert not watch.vanished
@@ -218,11 +218,11 @@ def test_a_node_that_stood_still_hands_over_players_that_another_has_by_then(ms,
         check_unbroken(watch)
 
 
-def test_a_node_that_stood_still_while_the_next_keeper_came_and_died_is_believed_again():
+def test_a_node_that_stood_still_while_the_next_holder_came_and_died_is_believed_again():
     harness, kept, watch = watched(2)
     kept.freeze()
     watch.run(8000)
-    harness.kill(keeper(harness))
+    harness.kill(holder(harness))
     kept.thaw()
     harness.run(5000)
     a = harness.stand("B", (0, 0), SCREEN, harness.host())
@@ -232,7 +232,7 @@ def test_a_node_that_stood_still_while_the_next_keeper_came_and_died_is_believed
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_an_unlinked_keeper_leaves_its_herd_to_a_node_that_is_linked(alone):
+def test_an_unlinked_holder_leaves_its_herd_to_a_node_that_is_linked(alone):
     harness, kept, watch = watched(2)
     cut = [kept] if alone else harness.hosts
     for host in cut:
@@ -240,7 +240,7 @@ def test_an_unlinked_keeper_leaves_its_herd_to_a_node_that_is_linked(alone):
     watch.run(8000)
     # Its own players see them all the while, even if all nodes are cut off.
     assert sorted(herd(kept)) == everybody()
-    assert not alone or sorted(herd(keeper(harness))) == everybody()
+    assert not alone or sorted(herd(holder(harness))) == everybody()
     for host in cut:
         host.broker.restore(host.node)
     watch.run(20_000)
@@ -250,10 +250,10 @@ def test_an_unlinked_keeper_leaves_its_herd_to_a_node_that_is_linked(alone):
 
 def test_a_store_that_is_away_for_all_nodes_stops_nobody_and_changes_nothing():
     harness, kept, watch = watched(2)
-    stores = [host.node.keeper.store for host in harness.hosts]
+    stores = [host.node.store_client.store for host in harness.hosts]
     for store in (Broken(), None):
         for at, host in enumerate(harness.hosts):
-            host.node.keeper.store = store or stores[at]
+            host.node.store_client.store = store or stores[at]
         watch.run(15_000 if store else 5000)
         assert sorted(herd(kept)) == everybody()
         assert kept.node.game.herd.lease.sure == (store is None)
@@ -270,12 +270,12 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     [other] = others(harness)
     if not told:
         monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
-    store, kept.node.keeper.store = kept.node.keeper.store, Broken()
+    store, kept.node.store_client.store = kept.node.store_client.store, Broken()
     while not other.node.game.herd.lease.kept:
         watch.run(100)
     watch.run(200 if told else 4100)
     assert not herd(kept) and sorted(herd(other)) == everybody()
-    kept.node.keeper.store = store
+    kept.node.store_client.store = store
     kept.broker.find_subscriptions(kept.node)
     watch.run(5000)
     check_kept(harness)
@@ -285,19 +285,19 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
 def test_the_herd_of_a_node_that_dies_without_a_store_comes_back_with_the_store():
     harness, kept, watch = watched(2)
     [left] = others(harness)
-    store, left.node.keeper.store = left.node.keeper.store, Broken()
+    store, left.node.store_client.store = left.node.store_client.store, Broken()
     harness.kill(kept)
     watch.run(GONE_AFTER + 3000)
     assert not any(id < OTHERS_FROM for id in watch.client.model.players)
     harness.check()
-    left.node.keeper.store = store
+    left.node.store_client.store = store
     harness.run(4000)
     check_kept(harness)
 
 
 def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves():
     harness, _, watch = watched(2)
-    harness.node.keeper.store._connection.execute("DELETE FROM item")
+    harness.node.store_client.store._connection.execute("DELETE FROM item")
     watch.run(2 * LOOKS_AFTER)
     check_kept(harness)
     check_unbroken(watch)
@@ -306,7 +306,7 @@ def test_a_store_that_has_forgotten_the_herd_is_told_of_it_before_anybody_leaves
 def test_a_missing_computer_player_is_back_after_a_while():
     harness = herding(2)
     harness.run(5000)
-    kept = keeper(harness)
+    kept = holder(harness)
     lost = herd(kept)[2]
     kept.node.residents.leave(lost)
     harness.run(2 * LOOKS_AFTER)
@@ -314,17 +314,17 @@ def test_a_missing_computer_player_is_back_after_a_while():
     assert incarnation(herd(kept)[2].seq) > incarnation(lost.seq)
 
 
-def test_a_computer_player_that_the_next_keeper_lacks_leaves_after_a_while():
+def test_a_computer_player_that_the_next_holder_lacks_leaves_after_a_while():
     harness = herding(sizes=Sizes(people=6, deer=2))
     harness.run(3000)
     large = harness.hosts[0]
     harness.sizes = small = Sizes(people=3)
     harness.host()
     harness.run(5000)
-    large.node.keeper.store, store = Broken(), large.node.keeper.store
+    large.node.store_client.store, store = Broken(), large.node.store_client.store
     harness.run(LEASE + 2000)
     assert len(herd(large)) == 5
-    large.node.keeper.store = store
+    large.node.store_client.store = store
     harness.run(LOOKS_AFTER + 2000)
     check_kept(harness, small)
 
@@ -366,9 +366,9 @@ def test_a_large_herd_is_stored_in_pieces():
     sizes = Sizes(people=900, deer=50)
     harness = herding(2, sizes=sizes)
     harness.run(5000)
-    items = list(harness.node.keeper.store.each(f"{QUEUE} 2013-16"))
+    items = list(harness.node.store_client.store.each(f"{QUEUE} 2013-16"))
     assert len(items) == 3
-    harness.kill(keeper(harness))
+    harness.kill(holder(harness))
     harness.run(TAKEN_WITHIN)
     check_kept(harness, sizes)
 
@@ -378,7 +378,7 @@ def test_nodes_that_host_nobody_take_no_part():
     harness.sizes = SIZES
     harness.host()
     harness.run(5000)
-    assert keeper(harness) is harness.hosts[1]
+    assert holder(harness) is harness.hosts[1]
     check_kept(harness)
 
 

@@ -1,4 +1,4 @@
-"""Asks the store for the rest of the node, so that neither the event loop nor players wait for it.
+"""The client of the store: calls it in greenlets, so that neither the event loop nor players wait.
 
 A store that does not answer stops nothing but what needs it. This module never decides what is
 asked.
@@ -25,7 +25,7 @@ WAITING = 200
 FAILS_FOR = 5000
 
 #: What a player is told if the store did not answer.
-AWAY = "nothing can be taken or left just now: the server cannot reach its store"
+UNAVAILABLE = "nothing can be taken or left just now: the server cannot reach its store"
 
 #: The most hooks of games that may ask at a time. The others wait for their turn, and keep nobody
 #: else from asking.
@@ -34,7 +34,7 @@ HOOKS = 50
 _T = TypeVar("_T")
 
 
-class Away(Exception):
+class StoreUnavailable(Exception):
     """The store does not answer: what was asked may have been done or not."""
 
 
@@ -42,9 +42,9 @@ def _ignore() -> None:
     """Do nothing."""
 
 
-class Keeper:
-    """Asks the store for the rest of the node, so that neither the event loop nor players wait for
-    it. `store` is None if the world keeps nothing: then no question is answered.
+class StoreClient:
+    """Calls the store for a node. `store` is None if the world keeps nothing: then no question is
+    answered.
 
     `spawn` begins a greenlet. `recovered` is called when the store works again.
     """
@@ -100,7 +100,8 @@ class Keeper:
 
     def wait(self, question: Callable[[Store], _T]) -> _T:
         """Call `question` with the store, and return what it returns. Only the calling greenlet
-        waits. Raises Away, whatever the question raises, and RuntimeError where nobody may wait."""
+        waits. Raises StoreUnavailable, whatever the question raises, and RuntimeError where nobody
+        may wait."""
         asking = gevent.getcurrent()
         if asking is gevent.get_hub():
             raise RuntimeError("nothing that the event loop calls may wait for the store")
@@ -110,12 +111,12 @@ class Keeper:
         with self._turns:
             store = self._begin()
             if store is None:
-                raise Away(AWAY)
+                raise StoreUnavailable(UNAVAILABLE)
             self._asking.add(asking)
             try:
                 return self._answer(store, question)
             except StoreError:
-                raise Away(AWAY) from None
+                raise StoreUnavailable(UNAVAILABLE) from None
             finally:
                 self._asking.discard(asking)
 

@@ -23,7 +23,7 @@ from flatlands.server.players.residents import Residents
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.peers import Peers
 from flatlands.server.storage.client import StoreClient
-from flatlands.server.storage.lease import Lease, Sole
+from flatlands.server.storage.lease import Lease, StatelessHolder
 
 #: The ms between two looks at how busy the machines are, after each of which all are told the plan;
 #: the ms for which a plan holds if nobody repeats it; and the ms after which a machine that is
@@ -44,7 +44,7 @@ ASKED_AGAIN: Final = 60_000
 RESTS: Final = 20_000
 
 
-class Router(Placement, Sole):
+class Router(Placement, StatelessHolder):
     """Asks clients to go on elsewhere, and makes the plan for that while it has the lease.
 
     `address` is that of this node's machine, "" if it has none.
@@ -54,7 +54,7 @@ class Router(Placement, Sole):
         self, address: str, bus: Bus, residents: Residents, peers: Peers, store_client: StoreClient
     ) -> None:
         Placement.__init__(self, address, FOLLOWED_WITHIN, residents, bus.loop)
-        Sole.__init__(self, self._may_keep)
+        StatelessHolder.__init__(self, self._may_hold)
         self._bus = bus
         self._peers = peers
         self._keeps = store_client.store is not None
@@ -88,7 +88,7 @@ class Router(Placement, Sole):
 
     # The plan.
 
-    def _may_keep(self) -> bool:
+    def _may_hold(self) -> bool:
         return self._peers.state == ALIVE and self._peers.linked
 
     def begin(self, _found: None) -> None:
@@ -110,7 +110,7 @@ class Router(Placement, Sole):
         known = (peer.load for peer in self._peers.peers.values() if peer.state != STARTING)
         others = {load.machine[0] for load in known if load.machine}
         self.addresses = frozenset({self.here, *others})
-        if self._keeps and self._lease.sure:
+        if self._keeps and self._lease.valid:
             self._make()
 
     def _make(self) -> None:

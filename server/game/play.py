@@ -35,7 +35,7 @@ from flatlands.server.players.walls import Walls
 from flatlands.server.storage import schema
 from flatlands.server.storage.boards import Boards
 from flatlands.server.storage.items import MOST, Items
-from flatlands.server.storage.lease import Lease, Sole
+from flatlands.server.storage.lease import Lease, StatelessHolder
 from flatlands.server.storage.things import Event, Record, Thing, declare, middle_of, of_row
 from flatlands.server.storage.upkeep import Upkeep
 from flatlands.world.events import ENTER, Player
@@ -72,7 +72,7 @@ class Play:
             f"once {name} {node.channels.ground}",
             node.store_client,
             node.loop,
-            Sole(lambda: bool(node.peers.linked)),
+            StatelessHolder(lambda: bool(node.peers.linked)),
         )
         self._once = False
         #: The kinds of things by their numbers, and the hooks that are called when one is touched.
@@ -303,7 +303,7 @@ class Play:
     @property
     def stopped(self) -> bool:
         """Whether other nodes may go on with all that `stop` ends."""
-        return not self._sole.kept and all(part.stopped for part in self._parts)
+        return not self._sole.held and all(part.stopped for part in self._parts)
 
     def renamed(self, player: int, name: str, owner: str) -> None:
         """Note that a player of this node has another name; `owner` is the hash of its key."""
@@ -368,7 +368,7 @@ def _have(node: Any, fields: Sequence[Field]) -> None:
 
 def _if_sure(sole: Lease, hook: Callable[[], object]) -> None:
     """Call a hook if this node has a lease, and no other node can have it."""
-    if sole.sure:
+    if sole.valid:
         hook()
 
 

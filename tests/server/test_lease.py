@@ -1,4 +1,4 @@
-"""A lease: one node at a time is sure of it; soon after that one is gone, another one has it."""
+"""A lease: it is valid at one node at a time; soon after that one is gone, another one has it."""
 
 import random
 from collections import Counter
@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from flatlands.server.storage.client import StoreClient
-from flatlands.server.storage.lease import EVERY, LEASE, SURE_FOR, Lease
+from flatlands.server.storage.lease import EVERY, LEASE, VALID_FOR, Lease
 from tests.server.harness import Broken, Clock, ClockStore, ManualLoop, clock_stores
 
 
@@ -33,7 +33,7 @@ class Node:
         [deliver], self.held_back = self.held_back, None
         deliver()
 
-    def may_keep(self):
+    def may_hold(self):
         return self.may
 
     def read(self, store):
@@ -61,22 +61,22 @@ class Nodes:
             node.lease.start()
 
     def run(self, ms, twice=0):
-        """Let time pass; check that two nodes are sure at once for `twice` ms at most. Return the
-        last node that was sure."""
+        """Let time pass; check that it is valid at two nodes for `twice` ms at most. Return
+        the last node at which it was valid."""
         last, both = None, 0
         for _ in range(ms // 10):
             self.clock.time += 10
             for node in self.all:
                 if not node.frozen:
                     node.loop.turn()
-            sure = [node for node in self.all if node.lease.sure]
-            both += 10 * (len(sure) > 1)
-            last = sure[0] if sure else last
+            valid = [node for node in self.all if node.lease.valid]
+            both += 10 * (len(valid) > 1)
+            last = valid[0] if valid else last
         assert both <= twice
         return last
 
     def holder(self):
-        [node] = [node for node in self.all if node.lease.sure]
+        [node] = [node for node in self.all if node.lease.valid]
         return node
 
 
@@ -87,7 +87,7 @@ def test_a_node_that_stops_while_the_store_is_asked_gives_the_lease_back_afterwa
     nodes.run(EVERY)
     node.lease.stop()
     node.answer()
-    assert not node.lease.kept and not node.lease.sure
+    assert not node.lease.held and not node.lease.valid
 
 
 @pytest.mark.parametrize("may", [True, False])
@@ -96,9 +96,9 @@ def test_a_node_that_may_not_keep_a_lease_or_has_no_store_is_sure_for_a_while_an
     first = nodes.holder()
     store = first.store_client.store
     first.may, first.store_client.store = may, Broken() if may else store
-    nodes.run(SURE_FOR)
-    assert not first.lease.sure and first.lease.kept
-    nodes.run(LEASE + EVERY - SURE_FOR)
+    nodes.run(VALID_FOR)
+    assert not first.lease.valid and first.lease.held
+    nodes.run(LEASE + EVERY - VALID_FOR)
     assert nodes.holder() is not first and not first.losses
     first.may, first.store_client.store = True, store
     nodes.run(EVERY)
@@ -111,12 +111,12 @@ def test_a_slow_store_makes_nobody_sure_for_longer():
     node.held_back = []
     nodes.run(EVERY)
     asked = nodes.clock.time
-    nodes.run(SURE_FOR - 500)
+    nodes.run(VALID_FOR - 500)
     node.answer()
     node.held_back = []
-    assert node.lease.sure
-    nodes.run(asked + SURE_FOR - nodes.clock.time)
-    assert not node.lease.sure
+    assert node.lease.valid
+    nodes.run(asked + VALID_FOR - nodes.clock.time)
+    assert not node.lease.valid
 
 
 @pytest.mark.parametrize("hours", [1, -1])

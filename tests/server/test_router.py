@@ -43,7 +43,7 @@ def told(machines):
 
 def maker(machines):
     """Return the only node that makes the plan."""
-    [host] = [host for host in machines.hosts if host.node.router._lease.sure]
+    [host] = [host for host in machines.hosts if host.node.router._lease.valid]
     return host
 
 
@@ -151,7 +151,7 @@ def test_machines_of_another_game_that_use_the_same_store_make_a_plan_of_their_o
         # One that was never ready waits for those of other games to go.
         machines.network.cuts |= {(other.broker, host.broker), (host.broker, other.broker)}
     machines.run(4000)
-    assert [host.node.router._lease.sure for host in machines.hosts].count(True) == 2
+    assert [host.node.router._lease.valid for host in machines.hosts].count(True) == 2
     assert other.node.router.plan == C
 
 

@@ -163,7 +163,7 @@ class Herd:
     def heard(self, square: Square, events: Sequence[Event]) -> None:
         """Take what has happened in a square, and react at the end of this turn of the loop:
         nothing may be added to batches while they are being published."""
-        if not self.lease.kept:
+        if not self.lease.held:
             return
         if not self._news:
             self._loop.call_soon(self._hear)
@@ -200,7 +200,7 @@ class Herd:
 
     # What the lease asks for.
 
-    def may_keep(self) -> bool:
+    def may_hold(self) -> bool:
         """Return whether others would see what this node hosts."""
         return self._peers.state == ALIVE and self._peers.linked
 
@@ -271,7 +271,7 @@ class Herd:
 
     def _look_after(self) -> None:
         """Host those that are missing, or remove those that no other node has taken."""
-        if self.lease.kept and not self._stopped:
+        if self.lease.held and not self._stopped:
             self._looks.set(self._loop.now() + LOOKS_AFTER)
             here, known = self._residents.by_id, self._stage.replicas.player
             missing = [id for id in self._ids() if id not in here and known(id) is None]

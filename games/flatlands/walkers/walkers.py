@@ -29,7 +29,7 @@ class Walkers(Part):
     @every(60, waits=True)
     def read(self) -> None:
         """Give the herd, if it is kept here, the almanac of today, if anybody has asked for it."""
-        if self.herd.lease.kept and self.node.store_client.store is not None:
+        if self.herd.lease.held and self.node.store_client.store is not None:
             self.herd.quotes[:] = quotes(self.entries.all(str(self.now() // DAY)))
 
     def start(self) -> None:
@@ -43,4 +43,4 @@ class Walkers(Part):
     @property
     def stopped(self) -> bool:
         """Whether another node may keep the herd."""
-        return not self.herd.lease.kept
+        return not self.herd.lease.held

@@ -43,8 +43,8 @@ def everybody(sizes=SIZES):
 
 
 def holder(harness):
-    """Return the only node that keeps the herd and is sure of it."""
-    [host] = [host for host in harness.hosts if host.node.game.herd.lease.sure]
+    """Return the only node at which the lease of the herd is valid."""
+    [host] = [host for host in harness.hosts if host.node.game.herd.lease.valid]
     return host
 
 
@@ -151,7 +151,7 @@ def test_a_node_that_stops_gives_its_herd_back_and_nobody_vanishes(phase):
     acks = {id: resident.ack for id, resident in herd(kept).items()}
     kept.node.game.herd.stop()
     kept.node.peers.publish(DRAINING)
-    assert not kept.node.game.herd.lease.kept
+    assert not kept.node.game.herd.lease.held
     # They stay until the other node has them, and begin nothing new.
     assert acks == {id: resident.ack for id, resident in herd(kept).items()}
     watch.run(EVERY + 100)
@@ -256,7 +256,7 @@ def test_a_store_that_is_away_for_all_nodes_stops_nobody_and_changes_nothing():
             host.node.store_client.store = store or stores[at]
         watch.run(15_000 if store else 5000)
         assert sorted(herd(kept)) == everybody()
-        assert kept.node.game.herd.lease.sure == (store is None)
+        assert kept.node.game.herd.lease.valid == (store is None)
     check_kept(harness)
     check_unbroken(watch)
 
@@ -271,7 +271,7 @@ def test_a_node_whose_store_is_away_hands_its_herd_over(told, monkeypatch):
     if not told:
         monkeypatch.setattr(other.node.takeovers, "name", lambda _ids: None)
     store, kept.node.store_client.store = kept.node.store_client.store, Broken()
-    while not other.node.game.herd.lease.kept:
+    while not other.node.game.herd.lease.held:
         watch.run(100)
     watch.run(200 if told else 4100)
     assert not herd(kept) and sorted(herd(other)) == everybody()

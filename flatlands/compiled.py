@@ -67,7 +67,7 @@ MODULES = (
     "flatlands.server.squares.outbox",
     "flatlands.server.squares.peers",
     "flatlands.server.squares.replicas",
-    "flatlands.server.squares.square",
+    "flatlands.server.squares.subscription",
     "flatlands.server.squares.sync",
     "flatlands.server.net.connection",
     "flatlands.server.net.frames",

@@ -37,7 +37,7 @@ from flatlands.server.squares.hub import Hub, Screen
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.server.squares.replicas import Replicas
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.server.storage.client import StoreClient
 from flatlands.server.storage.reader import Reader
 from flatlands.stores.base import Store
@@ -88,7 +88,7 @@ class Node:
 
         # Screens, squares and other nodes.
         self.hub = Hub(loop)
-        heard: dict[Square, HeardSquare] = {}
+        heard: dict[Square, Subscription] = {}
         self.outbox = Outbox(bus, grid.span, self.hub, heard)
         self.peers = Peers(bus, lambda *gone: self.replicas.drop(*gone), self._tell_link)
         self.replicas = Replicas(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.resident import Resident
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.world.contact import first_contact
 from flatlands.world.events import Player
 from flatlands.world.grid import Square
@@ -39,7 +39,7 @@ class Meetings:
     def __init__(
         self,
         loop: Any,
-        squares: Mapping[Square, HeardSquare],
+        squares: Mapping[Square, Subscription],
         residents: Mapping[int, Resident],
         reach: int,
         on_meet: Callable[[Resident, Player], bool],

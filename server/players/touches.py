@@ -12,7 +12,7 @@ from typing import Any, Final
 from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
 from flatlands.world.track import NEVER, UNIT, Track
@@ -48,7 +48,7 @@ class Touches:
         loop: Loop | Any,
         grid: Grid,
         present: Mapping[Square, Collection[int]],
-        squares: dict[Square, HeardSquare],
+        squares: dict[Square, Subscription],
         residents: dict[int, Resident],
         reaches: Mapping[int, int],
         on_touch: Callable[[Resident, Square, Thing], bool],

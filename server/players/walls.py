@@ -13,7 +13,7 @@ from flatlands.server.players.movement import Movement
 from flatlands.server.players.resident import Resident
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.world.grid import Grid, Square
 from flatlands.world.track import REACH, UNIT, Land, Tile, is_barred, tile_at
 
@@ -40,7 +40,7 @@ class Walls:
         ground: Land,
         grid: Grid,
         loop: Loop,
-        squares: Mapping[Square, HeardSquare],
+        squares: Mapping[Square, Subscription],
         outbox: Outbox,
         movement: Movement,
         solid: Mapping[int, int],

@@ -89,7 +89,7 @@ class Watcher:
             )
         gevent.sleep(SETTLES_AFTER)
         heard = self.node.replicas.squares
-        self._wait(lambda: all(each.shown.ready for each in heard.values()), SETTLES_WITHIN)
+        self._wait(lambda: all(each.view.ready for each in heard.values()), SETTLES_WITHIN)
 
     def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         until = self.loop.now() + seconds * 1000

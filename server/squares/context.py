@@ -63,7 +63,7 @@ class Rest(Protocol):
         """Note that other things lie in a square now."""
 
 
-class Context:
+class SquareContext:
     """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
 
     `span` is the length of a square's side in units.

@@ -11,7 +11,7 @@ from typing import Final
 
 from flatlands.server.messages import protocol
 from flatlands.server.messages.protocol import Tail
-from flatlands.server.squares.context import Context
+from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.hub import Told
 from flatlands.world.batches import FOLLOWED, RECORD, Content, Corner
 from flatlands.world.events import Event, Player
@@ -39,7 +39,7 @@ class Crowd:
     `on_end` is called when the square is no longer a crowd, after everything was told.
     """
 
-    def __init__(self, around: Context, replica: Replica, on_end: Callable[[], None]) -> None:
+    def __init__(self, around: SquareContext, replica: Replica, on_end: Callable[[], None]) -> None:
         self._square = replica.square
         self._span = around.span
         self._node = around.node

@@ -11,12 +11,12 @@ from flatlands.brokers.base import Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.runtime.timers import TimerQueue
-from flatlands.server.squares.context import Context, Rest
+from flatlands.server.squares.context import Rest, SquareContext
 from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.hub import Hub
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Rect, Square
 from flatlands.world.things import Thing
@@ -29,7 +29,7 @@ LINGER: Final = 2000
 READY_AFTER: Final = 300
 
 
-class Replicas(Context):
+class Replicas(SquareContext):
     """The squares that this node is subscribed to: as long as it needs them, and a little longer.
     `squares`, given empty, are those that this node is subscribed to.
     """
@@ -38,7 +38,7 @@ class Replicas(Context):
         self,
         bus: Bus,
         grid: Grid,
-        squares: dict[Square, HeardSquare],
+        squares: dict[Square, Subscription],
         hub: Hub | Any,
         outbox: Outbox,
         peers: Peers,
@@ -49,7 +49,7 @@ class Replicas(Context):
         self._channel = bus.channels.square
         self.squares = squares
         self.crowd_from = CROWD_FROM
-        self._by_channel: dict[str, HeardSquare] = {}
+        self._by_channel: dict[str, Subscription] = {}
         self._lingering = TimerQueue(self.loop, self._forget)
         self._getting_ready = TimerQueue(self.loop, self._get_ready)
 
@@ -65,13 +65,13 @@ class Replicas(Context):
         """Count one more need for each of these squares, and subscribe to those that are new."""
         unknown = []
         for square in squares:
-            heard = self.squares.get(square)
-            if heard is None:
+            subscription = self.squares.get(square)
+            if subscription is None:
                 unknown.append(square)
                 continue
-            if not heard.needs:
+            if not subscription.needs:
                 self._lingering.drop(square)
-            heard.needs += 1
+            subscription.needs += 1
         if unknown:
             self._begin(unknown)
 
@@ -79,36 +79,38 @@ class Replicas(Context):
         """Subscribe to squares, and ask the other nodes what is in them."""
         channels = list(map(self._channel, squares))
         some = tuple(
-            HeardSquare(square, channel, self)
+            Subscription(square, channel, self)
             for square, channel in zip(squares, channels, strict=True)
         )
-        for heard in some:
-            heard.needs = 1
-            self.squares[heard.square] = self._by_channel[heard.channel] = heard
+        for subscription in some:
+            subscription.needs = 1
+            self.squares[subscription.square] = self._by_channel[subscription.channel] = (
+                subscription
+            )
         self.bus.subscribe(*channels)
-        for heard in some:
-            heard.sync.request()
+        for subscription in some:
+            subscription.sync.request()
         self._getting_ready.put(some, self.loop.now() + READY_AFTER)
 
-    def _get_ready(self, some: tuple[HeardSquare, ...], _due: int) -> None:
-        for heard in some:
-            heard.shown.get_ready()
+    def _get_ready(self, some: tuple[Subscription, ...], _due: int) -> None:
+        for subscription in some:
+            subscription.view.get_ready()
 
     def let_go(self, squares: Iterable[Square]) -> None:
         """Count one need fewer for each of these squares. Those left without any linger."""
         until = self.loop.now() + LINGER
         for square in squares:
-            heard = self.squares[square]
-            heard.needs -= 1
-            if not heard.needs:
+            subscription = self.squares[square]
+            subscription.needs -= 1
+            if not subscription.needs:
                 self._lingering.put(square, until)
 
     def _forget(self, square: Square, _due: int) -> None:
         """Unsubscribe from a square."""
-        heard = self.squares.pop(square)
-        del self._by_channel[heard.channel]
-        self.bus.unsubscribe(heard.channel)
-        heard.end()
+        subscription = self.squares.pop(square)
+        del self._by_channel[subscription.channel]
+        self.bus.unsubscribe(subscription.channel)
+        subscription.end()
 
     def seq(self, id: int) -> int:
         """Return the highest seq that is known of a player in any square, or -1 if none is."""
@@ -127,9 +129,9 @@ class Replicas(Context):
         grid = self._grid
         box = Rect(*grid.square(x - reach, y - reach), *grid.square(x + reach, y + reach))
         for square in box.squares():
-            heard = self.squares.get(square)
-            if heard is not None:
-                yield from heard.replica.players.values()
+            subscription = self.squares.get(square)
+            if subscription is not None:
+                yield from subscription.replica.players.values()
 
     # What screens see.
 
@@ -138,8 +140,8 @@ class Replicas(Context):
 
         Squares that are not ready yet are left out: they are shown once they are.
         """
-        some = [self.squares[square].shown for square in squares]
-        return b"".join([shown.snapshot() for shown in some if shown.ready])
+        some = [self.squares[square].view for square in squares]
+        return b"".join([view.snapshot() for view in some if view.ready])
 
     # What the broker brings.
 
@@ -148,10 +150,10 @@ class Replicas(Context):
 
         Returns False if the channel is none of them. Raises Malformed.
         """
-        heard = self._by_channel.get(channel)
-        if heard is None:
+        subscription = self._by_channel.get(channel)
+        if subscription is None:
             return False
-        heard.receive(payload)
+        subscription.receive(payload)
         return True
 
     def publish_things(
@@ -172,10 +174,10 @@ class Replicas(Context):
         broker: only then is it certain that messages are received again.
         """
         self.missed = self.peers.heard_until, self.loop.now()
-        for channel, heard in self._by_channel.items():
+        for channel, subscription in self._by_channel.items():
             if lost.channels is None or channel in lost.channels:
                 self.loop.stats["resets"] += 1
-                heard.reset()
+                subscription.reset()
 
     def drop(self, node: int, herd: bool) -> None:
         """Remove the players of a node that is dead; computer players only with `herd`: then no

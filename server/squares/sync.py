@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from flatlands.server.messages import peer_protocol
-from flatlands.server.squares.context import Context
+from flatlands.server.squares.context import SquareContext
 from flatlands.server.squares.layers import Layers
 from flatlands.world.grid import Square
 
@@ -38,7 +38,7 @@ class Sync:
     """
 
     def __init__(
-        self, square: Square, channel: str, around: Context, layers: Layers | None
+        self, square: Square, channel: str, around: SquareContext, layers: Layers | None
     ) -> None:
         #: Whether the last sync request has come back, so that what is published from now on is
         #: received.

@@ -235,7 +235,7 @@ class Migration(Placement):
         if resident is None or resident.held is None:
             return
         now, squares = self._loop.now(), self._node.replicas.squares
-        ready = all(squares[square].shown.ready for square in resident.held.squares())
+        ready = all(squares[square].view.ready for square in resident.held.squares())
         if ready or now - session.opened > SHOW_WITHIN:
             session.arrive()
         else:

@@ -10,11 +10,16 @@ import pytest
 
 from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
-from flatlands.server.squares import peers, square
+from flatlands.server.squares import peers, subscription
 from flatlands.server.squares.outbox import WAITS
 from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
 from flatlands.server.squares.replicas import READY_AFTER
-from flatlands.server.squares.square import ANSWERED_WITHIN, ECHO_WITHIN, LOST_AFTER, SILENT_AFTER
+from flatlands.server.squares.subscription import (
+    ANSWERED_WITHIN,
+    ECHO_WITHIN,
+    LOST_AFTER,
+    SILENT_AFTER,
+)
 from flatlands.server.squares.sync import AGAIN, AGAIN_MOST, FULL_STATE_EVERY
 from flatlands.world.track import SPEED, UNIT
 from tests.server.harness import Harness, node_batch
@@ -288,7 +293,7 @@ def test_the_players_of_a_node_that_has_nobody_in_a_square_are_removed(watched):
     assert seen(watcher) == {1} and not harness.loop.stats["repairs"]
     sign(harness, 6, inhabited=False)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
-    assert not harness.node.replicas.squares[SQUARE].voices
+    assert not harness.node.replicas.squares[SQUARE].cursors
     # As nobody said that the player left, it may enter with the seq that it had.
     batch(harness, [entry(1)], 0, 7)
     assert seen(watcher) == {1}
@@ -316,9 +321,9 @@ def test_a_node_that_lives_and_is_silent_in_a_square_is_asked_and_loses_its_play
     assert seen(watcher) == {70_000}
     harness.run(asked + LOST_AFTER - harness.clock.time - 1)
     assert seen(watcher) == {70_000}
-    live(harness, 2 * square.LOOK_AGAIN, square.LOOK_AGAIN)
+    live(harness, 2 * subscription.LOOK_AGAIN, subscription.LOOK_AGAIN)
     assert seen(watcher) == set() and harness.loop.stats["repairs"] == 1
-    assert not harness.node.replicas.squares[SQUARE].voices
+    assert not harness.node.replicas.squares[SQUARE].cursors
     said.clear()
     live(harness, 10_000)
     assert times(said, peer_protocol.SYNC_REQUEST) == []

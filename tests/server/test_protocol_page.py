@@ -15,7 +15,7 @@ from flatlands.server.messages import peer_protocol, protocol, texts
 from flatlands.server.messages.protocol import MESSAGES
 from flatlands.server.net import frames
 from flatlands.server.players import movement, residents
-from flatlands.server.squares import crowds, outbox, peers, replicas, square, sync
+from flatlands.server.squares import crowds, outbox, peers, replicas, subscription, sync
 from flatlands.server.storage import items, upkeep
 from flatlands.world import batches, events, sketches
 from flatlands.world.batches import Content, Corner
@@ -215,17 +215,17 @@ NUMBERS = {
         f"lease ends after {seconds(upkeep.LEASE)}",
         f"lets go {seconds(replicas.LINGER)} after the last",
         f"at most once in {sync.FULL_STATE_EVERY} ms",
-        f"see the square {square.ANSWERED_WITHIN} ms after the first request",
-        f"not within {square.ANSWERED_WITHIN // 2} ms after it has come back",
+        f"see the square {subscription.ANSWERED_WITHIN} ms after the first request",
+        f"not within {subscription.ANSWERED_WITHIN // 2} ms after it has come back",
         f"if no other node lives; or after {replicas.READY_AFTER} ms",
         f"{seconds(outbox.WAITS[0])} after that one, {seconds(outbox.WAITS[1])} later",
         f"every {seconds(outbox.WAITS[2])}; each of these times may be a quarter shorter",
-        f"has come in a square for {seconds(square.SILENT_AFTER)} though it has players",
-        f"says nothing within {seconds(square.LOST_AFTER)} after that has come back",
-        f"the others have {seconds(square.FORGIVEN)} more",
+        f"has come in a square for {seconds(subscription.SILENT_AFTER)} though it has players",
+        f"says nothing within {seconds(subscription.LOST_AFTER)} after that has come back",
+        f"the others have {seconds(subscription.FORGIVEN)} more",
         f"handed it over in the last {seconds(residents.LINGER)}",
         f"A node listens to {peers.NODES_LIMIT} others at most",
-        f"not come back within {square.ECHO_WITHIN} ms",
+        f"not come back within {subscription.ECHO_WITHIN} ms",
         f"nothing has come for {seconds(peers.DEAD_AFTER)}, no heartbeat and nothing in a square",
         f"received nothing within {seconds(peers.FRESH)} of what it sends to itself",
         f"Where there are more than {peers.HEARTBEATS_HEARD} nodes",

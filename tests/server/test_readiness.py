@@ -20,7 +20,7 @@ from flatlands.server.squares.peers import (
     UNREADABLE,
     Load,
 )
-from flatlands.server.squares.square import LOOK_AGAIN, SILENT_AFTER
+from flatlands.server.squares.subscription import LOOK_AGAIN, SILENT_AFTER
 from tests.server.harness import Harness
 
 
@@ -225,9 +225,9 @@ def test_pages_of_a_node_that_is_never_heard_again_are_not_kept(one):
         host.broker.publish(square, page)
     one.run(100)
     heard = host.node.replicas.squares[0, 0]
-    assert len(heard.voices) == NODES_LIMIT
+    assert len(heard.cursors) == NODES_LIMIT
     one.run(SILENT_AFTER + LOOK_AGAIN)
-    assert not heard.voices and not host.node.replicas.heard_in
+    assert not heard.cursors and not host.node.replicas.heard_in
     assert len(host.node.peers.peers) == NODES_LIMIT
     one.run(3 * EVERY_MOST + 2 * HEARTBEAT_EVERY)
     assert not host.node.peers.peers

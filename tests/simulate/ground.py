@@ -179,7 +179,7 @@ class Ground:
         known: dict[Square, bytes] = {}
         for host in self._harness.hosts:
             for square, heard in host.node.replicas.squares.items():
-                if not heard.shown.ready or is_unpublished(self._harness, square):
+                if not heard.view.ready or is_unpublished(self._harness, square):
                     continue
                 tiles = heard.layers.tiles.get(number)
                 values = nothing if tiles is None else bytes(tiles.values)

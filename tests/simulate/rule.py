@@ -101,7 +101,7 @@ def _check_client(world: "World", client: Client) -> None:
         raise Broken(f"a ghost: player {_short(id)} is on {where}, as {belief[id]}")
     # A square that the screen has just begun to hold is shown at most READY_AFTER ms later.
     squares = client.host.node.replicas.squares
-    truth = {id: real for id, real in truth.items() if squares[real[5]].shown.ready or id in belief}
+    truth = {id: real for id, real in truth.items() if squares[real[5]].view.ready or id in belief}
     # What has just happened waits for the next flush.
     untold = {square for square in squares if is_untold(client, square)}
     truth = {
@@ -139,10 +139,10 @@ def _is_kept(client: Client, id: int) -> bool:
         return False
     heard = client.host.node.replicas.squares[client.model.players[id].square]
     player = heard.replica.players.get(id)
-    voice = player and heard.voices.get(player.node)
-    if voice is None or voice.number:
+    cursor = player and heard.cursors.get(player.node)
+    if cursor is None or cursor.number:
         return False
-    return voice.heard > client.host.loop.now() - GONE_AFTER
+    return cursor.last_heard > client.host.loop.now() - GONE_AFTER
 
 
 def _is_passed_on(world: "World", id: int) -> bool:

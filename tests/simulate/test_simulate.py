@@ -9,9 +9,9 @@ import pytest
 from flatlands.server.game import cells
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
-from flatlands.server.squares import square
+from flatlands.server.squares import subscription
 from flatlands.server.squares.layers import Ground
-from flatlands.server.squares.square import HeardSquare
+from flatlands.server.squares.subscription import Subscription
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit.search import SHORT, Deed
 from flatlands.world import batches
@@ -121,12 +121,12 @@ def believe_nobody_again(monkeypatch):
 
 def never_say_it_again(monkeypatch):
     """A node gives no signs in quiet squares, so nobody asks for a last message that was lost."""
-    monkeypatch.setattr(HeardSquare, "_sign", lambda self, *fields: None)
+    monkeypatch.setattr(Subscription, "_sign", lambda self, *fields: None)
 
 
 def never_miss_anybody(monkeypatch):
     """A living node that is silent in a square keeps its players there."""
-    monkeypatch.setattr(square, "SILENT_AFTER", 10**9)
+    monkeypatch.setattr(subscription, "SILENT_AFTER", 10**9)
 
 
 def name_another_slot(monkeypatch):

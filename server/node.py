@@ -17,7 +17,7 @@ from flatlands.server.atlas.census import Census
 from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.cluster.router import Router
-from flatlands.server.cluster.strangers import Strangers
+from flatlands.server.cluster.split_brain import SplitBrainDetector
 from flatlands.server.game.cells import Layer
 from flatlands.server.game.game import Game, kept_as
 from flatlands.server.game.me import told
@@ -137,7 +137,7 @@ class Node:
         self.play = Play(self, game)
         self.game = self.play.game
         name, ground = kept_as(type(self.game)), self.channels.ground
-        self.strangers = Strangers(id, name, ground, self.store_client, loop, self.peers)
+        self.split_brain = SplitBrainDetector(id, name, ground, self.store_client, loop, self.peers)
         layers = cast("list[Layer]", self.replicas.ground.layers)
         fetch = self.play.upkeep.fetch
         self.reader = Reader(self.store_client, self.replicas, loop, fetch, layers)

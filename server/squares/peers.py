@@ -212,7 +212,7 @@ class Peers:
         self.linked = True
         #: Whether players of this node see those of all others, as far as it knows.
         self.whole = True
-        #: Whether some node is known to live but is not heard (cluster/strangers.py).
+        #: Whether some node is known to live but is not heard (cluster/split_brain.py).
         self.apart = False
         #: When something last came back (or this object was made), and when something first did.
         self._echoed = loop.now()

@@ -21,7 +21,7 @@ log = logging.getLogger("flatlands")
 WAITING = 200
 
 #: ms after its last failure for which a store counts as failing, and longer if it has written
-#: nothing since. Each node writes every few seconds (strangers.py).
+#: nothing since. Each node writes every few seconds (cluster/split_brain.py).
 FAILS_FOR = 5000
 
 #: What a player is told if the store did not answer.

@@ -156,7 +156,7 @@ def test_the_first_of_a_world_that_cannot_read_what_it_hears_is_not_ready(one, f
     late = one.host(down=True)
     late.broker.down = False
     hear_what_cannot_be_read(one)
-    # The late node hears one that is ready, so somebody else is the stranger.
+    # The late node hears one that is ready, so somebody else is incompatible.
     assert [reasons(host) for host in one.hosts] == [[], []]
     alone = Harness()
     hear_what_cannot_be_read(alone)

@@ -1,4 +1,4 @@
-"""Finds strangers: servers that share this node's store, but not its broker.
+"""Detects a split brain: servers that share this node's store, but not its broker.
 
 One item of the store has the ids of the nodes that wrote it last. Every few seconds each node puts
 its own id before the others. Those that it finds before its own were put there since: these nodes
@@ -16,17 +16,17 @@ from flatlands.server.storage.client import StoreClient
 from flatlands.stores.base import NEVER, Item, Store
 
 #: The name of the queue in the store begins with QUEUE, and those of the game and of the ground
-#: follow: nodes of other games are no strangers. It has one item, which is a group, with MOST ids
+#: follow: nodes of other games do not count. It has one item, which is a group, with MOST ids
 #: at most.
 QUEUE, ITEM, MOST = "alive", "last", 32
 
-#: ms between two looks; and ms for which a stranger that was seen once counts.
+#: ms between two looks; and ms for which a node that was seen once counts.
 EVERY, COUNTS_FOR = 5000, 15_000
 
 
-class Strangers:
-    """Finds strangers: servers that share this node's store, but not its broker. `game` is the
-    name by which the store knows the game, and `ground` as in the names of channels.
+class SplitBrainDetector:
+    """Detects servers that share this node's store, but not its broker. `game` is the name by which
+    the store knows the game, and `ground` as in the names of channels.
     """
 
     def __init__(

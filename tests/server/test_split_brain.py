@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from flatlands.games.paint.game import Game as Paint
-from flatlands.server.cluster.strangers import COUNTS_FOR, EVERY
+from flatlands.server.cluster.split_brain import COUNTS_FOR, EVERY
 from flatlands.server.squares.peers import APART, DEAD_AFTER
 from tests.server.harness import Broken, Clock, Harness, clock_stores
 
@@ -48,7 +48,7 @@ def test_servers_that_share_a_store_and_hear_different_brokers_say_so(caplog):
     assert apart(two) == [False] and client.model.linked is True
 
 
-def test_a_server_that_dies_stands_still_or_hears_nothing_is_no_stranger(caplog):
+def test_a_server_that_dies_stands_still_or_hears_nothing_splits_nothing(caplog):
     three = sharing(3)
     first, second, third = three.hosts
     three.kill(third)
@@ -64,7 +64,7 @@ def test_a_server_that_dies_stands_still_or_hears_nothing_is_no_stranger(caplog)
     assert APART not in caplog.text and apart(three) == [False, False, False]
 
 
-def test_a_server_that_was_seen_before_the_store_failed_is_no_stranger(caplog):
+def test_a_server_that_was_seen_before_the_store_failed_splits_nothing(caplog):
     two = sharing(2)
     first, second = two.hosts
     store, first.node.store_client.store = first.node.store_client.store, Broken()
@@ -76,7 +76,7 @@ def test_a_server_that_was_seen_before_the_store_failed_is_no_stranger(caplog):
     assert APART not in caplog.text and apart(two) == [False]
 
 
-def test_a_server_of_another_game_that_uses_the_same_store_is_no_stranger(caplog):
+def test_a_server_of_another_game_that_uses_the_same_store_splits_nothing(caplog):
     two = sharing(1)
     two.play, two.options = Paint, None
     cut(two, two.host())
@@ -85,7 +85,7 @@ def test_a_server_of_another_game_that_uses_the_same_store_is_no_stranger(caplog
 
 
 @pytest.mark.interpreted
-def test_no_server_is_a_stranger_before_its_rare_heartbeat_could_come(caplog):
+def test_nothing_is_split_before_its_rare_heartbeat_could_come(caplog):
     harness = sharing(1)
     for _ in range(2):
         harness.host()

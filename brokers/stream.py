@@ -125,7 +125,7 @@ def _context(certificates: str) -> ssl.SSLContext:
     return context
 
 
-class Connection:
+class StreamConnection:
     """One connection. It must be closed even if opening it failed.
 
     Every failure is an OSError, and nothing is tried twice. One greenlet may send while another one
@@ -245,7 +245,7 @@ class StreamLink(Link):
     def __init__(self, endpoint: Endpoint, counters: Counters, inbox: Inbox) -> None:
         super().__init__(str(endpoint), counters, inbox)
         self._endpoint = endpoint
-        self._connection = Connection(endpoint)
+        self._connection = StreamConnection(endpoint)
         self._items: Iterator[Any] = iter(())
         self._wake = Event()
         #: Packed commands other than messages, in the order in which they are to be sent.
@@ -320,7 +320,7 @@ class StreamLink(Link):
 
     def _open(self) -> None:
         # It is stored before it is opened, so that close() can close it at any time.
-        self._connection = Connection(self._endpoint)
+        self._connection = StreamConnection(self._endpoint)
         self._items = self._parse(self._connection.chunks())
         self._waiting_commands.clear()
         self._ping_due = False

@@ -38,7 +38,7 @@ from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.loop import Loop, in_turns
 from flatlands.server.runtime.port import listen
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
-from flatlands.server.squares.peers import Load
+from flatlands.server.squares.peers import NodeLoad
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.exposition import exposition
@@ -196,7 +196,7 @@ class Server:
         """The event loop."""
         return self.node.loop
 
-    def load(self) -> districts.Load | None:
+    def load(self) -> districts.WorkerLoad | None:
         """Return how busy this server is if it is one of several workers that gather players."""
         return None if self.migration is None else self.migration.load()
 
@@ -428,12 +428,12 @@ class Server:
             *[f"the cells {name} are full: nothing more can be written there" for name in full],
         ]
 
-    def _load(self) -> Load:
+    def _load(self) -> NodeLoad:
         """Return the load of this process, for its heartbeats."""
         burden, router = self._burden, self.node.router
         machine = router.machine(burden.busy, burden.line(router.belongs))
         squares = len(self.node.replicas.squares)
-        return Load(metrics.memory(), len(self.sessions), squares, machine)
+        return NodeLoad(metrics.memory(), len(self.sessions), squares, machine)
 
     def _report(self) -> metrics.Report:
         """Return this worker's gauges and counters."""

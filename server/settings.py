@@ -135,7 +135,7 @@ _world = _if(
 def _game(text: str) -> str:
     try:
         games.check(text)
-    except games.Unfit as error:
+    except games.InvalidGame as error:
         raise ArgumentTypeError(str(error)) from None
     return text
 
@@ -360,7 +360,7 @@ def game_of(
     try:
         _options_of(game)
         games.part(game, what)
-    except games.Unfit as error:
+    except games.InvalidGame as error:
         parser.error(str(error))
     return game
 
@@ -372,11 +372,11 @@ def _options_of(game: str) -> list["Field[Any]"]:
     if options is None:
         return []
     if not is_dataclass(options):
-        raise games.Unfit(f"the class Options of the game {game} is no dataclass")
+        raise games.InvalidGame(f"the class Options of the game {game} is no dataclass")
     found = [option for option in fields(options) if "text" in option.metadata]
     for option in found:
         if option.name in Settings.__dataclass_fields__:
-            raise games.Unfit(
+            raise games.InvalidGame(
                 f"every server has an option {option.name!r}: name the game's otherwise"
             )
     return found

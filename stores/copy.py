@@ -28,7 +28,7 @@ DIFFERS = (
 )
 
 
-class Content(NamedTuple):
+class StoreContent(NamedTuple):
     """What a world keeps: the numbers of its queues, items, boards and scores, and a hash of all
     but the times at which items are due."""
 
@@ -80,7 +80,7 @@ def main() -> int:
     except StoreError as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
-    for name, one, other in zip(Content._fields, before, after, strict=True):
+    for name, one, other in zip(StoreContent._fields, before, after, strict=True):
         print(f"{name:8} {one!s:>40} {other!s:>40}")
     source.close()
     target.close()
@@ -141,7 +141,7 @@ def places(store: Store, board: str) -> Iterator[tuple[str, int]]:
         skip += len(scores)
 
 
-def content(store: Store) -> Content:
+def content(store: Store) -> StoreContent:
     """Return what a store keeps. Raises StoreError."""
     digest = hashlib.blake2b(digest_size=8)
     names = store.names()
@@ -159,7 +159,7 @@ def content(store: Store) -> Content:
         for id, n in places(store, board):
             scores += 1
             add(board.encode(), id.encode(), str(n).encode())
-    return Content(len(names.queues), items, len(names.boards), scores, digest.hexdigest())
+    return StoreContent(len(names.queues), items, len(names.boards), scores, digest.hexdigest())
 
 
 if __name__ == "__main__":

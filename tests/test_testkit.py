@@ -12,7 +12,7 @@ import pytest
 from flatlands import Cells, Event, Me, Refused, Thing, action, flag, number, plain
 from flatlands import Game as Engine
 from flatlands.__main__ import TEMPLATE
-from flatlands.server.game.games import Unfit
+from flatlands.server.game.games import InvalidGame
 from flatlands.server.squares.layers import Layers
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit import World
@@ -230,7 +230,7 @@ def test_a_failure_in_a_game_fails_the_test():
 
 def test_a_world_takes_a_name_or_a_path_of_a_game():
     assert type(World("paint", store=False).game()).__module__ == "flatlands.games.paint.game"
-    with pytest.raises(Unfit, match="there is no game"):
+    with pytest.raises(InvalidGame, match="there is no game"):
         World(Path("nowhere"))
 
 

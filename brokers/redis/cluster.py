@@ -22,7 +22,7 @@ from flatlands.brokers.link import LinkedBroker, await_links
 from flatlands.brokers.redis import wire
 from flatlands.brokers.redis.broker import RedisLink, Words
 from flatlands.brokers.redis.wire import KIND, PORT
-from flatlands.brokers.stream import CONNECT_WITHIN, Connection, Endpoint, endpoints
+from flatlands.brokers.stream import CONNECT_WITHIN, Endpoint, StreamConnection, endpoints
 
 log = logging.getLogger("flatlands")
 
@@ -89,7 +89,7 @@ class RedisClusterBroker(LinkedBroker):
         self._table: list[Endpoint | None] = [None] * SLOTS
         #: The master to ask first: the last one that said that a slot has moved.
         self._informed: Endpoint | None = None
-        self._asking: Connection | None = None
+        self._asking: StreamConnection | None = None
         self._trouble = ""
         self._stale = Event()
         self._attempted = Event()
@@ -187,13 +187,13 @@ class RedisClusterBroker(LinkedBroker):
 
     def _ask(self, endpoint: Endpoint) -> list[Endpoint | None]:
         """Return a node's table: for each slot the master that has it. Raises OSError."""
-        self._asking = connection = Connection(endpoint)
+        self._asking = connection = StreamConnection(endpoint)
         try:
             return connection.open(partial(self._slots, connection))
         finally:
             connection.close()
 
-    def _slots(self, connection: Connection) -> list[Endpoint | None]:
+    def _slots(self, connection: StreamConnection) -> list[Endpoint | None]:
         replies, endpoint = wire.parse(connection.chunks()), connection.endpoint
         wire.log_in(connection, replies)
         answer = wire.call(connection, replies, "CLUSTER", "SLOTS")

@@ -5,7 +5,7 @@ from typing import Any
 
 from hiredis import Reader, ReplyError, pack_command
 
-from flatlands.brokers.stream import Connection
+from flatlands.brokers.stream import StreamConnection
 
 #: The words of a command -> its bytes. (hiredis declares its type for a single word only.)
 pack: Callable[[tuple[str | bytes, ...]], bytes] = pack_command  # type: ignore[assignment]
@@ -41,7 +41,7 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Any]:
             raise ConnectionError("it does not speak RESP")
 
 
-def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
+def call(connection: StreamConnection, replies: Iterator[Any], *command: str) -> Any:
     """Send one command and return its reply. Raises OSError, also if the reply is an error."""
     connection.send(pack(command))
     reply = next(replies)
@@ -50,7 +50,7 @@ def call(connection: Connection, replies: Iterator[Any], *command: str) -> Any:
     return reply
 
 
-def log_in(connection: Connection, replies: Iterator[Any]) -> Any:
+def log_in(connection: StreamConnection, replies: Iterator[Any]) -> Any:
     """Secure a new connection, log in, choose RESP3, and return who the server says that it is.
     Raises OSError."""
     connection.secure()

@@ -199,7 +199,7 @@ class World:
     folder or file. It has this many `nodes`, numbered from 0 on, each with a clock that is `skew`
     seconds ahead of the one before. They share a store, unless `store` is false. `options` are
     those of the game, as the server makes them. The same `seed` makes links behave the same. Raises
-    games.Unfit if there is no such game, or if it does not load.
+    games.InvalidGame if there is no such game, or if it does not load.
 
     Whatever a method of the game raises, where a server would only log it, is raised by the call
     during which it happens: `run`, `join`, or what a player does. So is a RuntimeError if the

@@ -28,7 +28,7 @@ from flatlands.server.node import Node
 from flatlands.server.runtime.limits import Limits
 from flatlands.server.runtime.loop import BEAT, FORGIVE_FOR, STALL, Loop
 from flatlands.server.squares.crowds import CROWD_FROM
-from flatlands.server.squares.peers import Load
+from flatlands.server.squares.peers import NodeLoad
 from flatlands.stores.base import Item, Score, Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
 from flatlands.testkit.ground import Ground
@@ -451,7 +451,7 @@ class Host:
             spawn=lambda call, *arguments: self.spawn(call, *arguments),
             address=address,
         )
-        self.node.peers.load = Load(machine=self.node.router.machine(0.0, None))
+        self.node.peers.load = NodeLoad(machine=self.node.router.machine(0.0, None))
         self.node.replicas.crowd_from = harness.crowd_from
         if not harness.paced:
             self.node.hub.pace = lambda _screens: 0

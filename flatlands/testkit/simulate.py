@@ -262,7 +262,7 @@ def rules_of(game: Path) -> Callable[[World], object]:
 
 def search(game: Path, rules: Callable[[World], object] = lambda world: None) -> Search[Plan]:
     """Return a search that plays the worlds of a game, and checks `rules` as well as what must
-    hold. Raises games.Unfit."""
+    hold. Raises games.InvalidGame."""
     path = str(game.resolve())
     games.kind_of(path)
     of = "" if game.resolve() == Path.cwd() else f"{game} "
@@ -279,7 +279,7 @@ def main() -> int:
     logging.disable(logging.WARNING)
     try:
         return search(given.game, rules_of(given.game)).run(given)
-    except games.Unfit as unfit:
+    except games.InvalidGame as unfit:
         sys.exit(f"flatlands: {unfit}")
 
 

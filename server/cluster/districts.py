@@ -53,7 +53,7 @@ class Line(NamedTuple):
     at: int
 
 
-class Load(NamedTuple):
+class WorkerLoad(NamedTuple):
     """How busy a worker is: at 1 it has as much to do as a worker should have. `line` divides its
     players; None if they are too close together. `takes`: players may be passed to it."""
 
@@ -125,7 +125,7 @@ class Districts:
         self._settles = settles
         self._settled = 0.0
 
-    def follow(self, loads: Mapping[Any, Load], now: float) -> None:
+    def follow(self, loads: Mapping[Any, WorkerLoad], now: float) -> None:
         """Change the plan if the loads require it. This should be called once a second.
 
         `loads` are those of the workers that live, by slot; `now` is a time in seconds.
@@ -141,7 +141,7 @@ class Districts:
         if self.plan != before:
             self._settled = now + self._settles
 
-    def part_with(self, gone: Slot, loads: Mapping[Any, Load]) -> None:
+    def part_with(self, gone: Slot, loads: Mapping[Any, WorkerLoad]) -> None:
         """Give the district of a slot that is gone for good to a free one, or else to those on the
         other side of its line."""
         if free := self._free(loads):
@@ -150,7 +150,7 @@ class Districts:
             if gone in part[2:]:
                 self.plan = _changed(self.plan, part, part[3 if part[2] == gone else 2])
 
-    def _relieve(self, slot: Slot, load: Load, loads: Mapping[Any, Load]) -> None:
+    def _relieve(self, slot: Slot, load: WorkerLoad, loads: Mapping[Any, WorkerLoad]) -> None:
         """Divide the district of a busy worker, if another worker is free or can be made free."""
         free = self._free(loads)
         if not free:
@@ -161,13 +161,13 @@ class Districts:
             line = load.line or Line(PLAYERS, max(bits, default=-1) + 1)
             self.plan = _changed(self.plan, slot, (*line, slot, free[0]))
 
-    def _free(self, loads: Mapping[Any, Load]) -> list[Slot]:
+    def _free(self, loads: Mapping[Any, WorkerLoad]) -> list[Slot]:
         """Return the slots that take players and have no district, the quietest first."""
         used = slots(self.plan)
         free = [slot for slot, load in loads.items() if load.takes and slot not in used]
         return sorted(free, key=lambda slot: loads[slot].busy)
 
-    def _unite(self, loads: Mapping[Any, Load], most: float) -> None:
+    def _unite(self, loads: Mapping[Any, WorkerLoad], most: float) -> None:
         """Make one district of the two quietest on either side of a line, if together they are less
         busy than `most`. The busier worker keeps it, so that fewer players must go."""
         pairs = [

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from flatlands.server.cluster.districts import Districts, Line, Load, Plan, slots
+from flatlands.server.cluster.districts import Districts, Line, Plan, WorkerLoad, slots
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
@@ -123,7 +123,7 @@ class Router(Placement, StatelessHolder):
         plan = districts.plan if isinstance(districts.plan, tuple) else [districts.plan]
         self._bus.to_all(peer_protocol.plan(self._bus.node, self._lease.term, plan))
 
-    def _loads(self) -> dict[Any, Load]:
+    def _loads(self) -> dict[Any, WorkerLoad]:
         """Return the mean load of each machine's nodes, and the line of its busiest node."""
         nodes: defaultdict[str, list[list[Any]]] = defaultdict(list)
         for address, *load in self._machines():
@@ -133,7 +133,7 @@ class Router(Placement, StatelessHolder):
             some = nodes[address]
             _, *line = max(some, key=lambda load: (len(load), load[0]))
             busy = sum(load[0] for load in some) / 100 / len(some)
-            loads[address] = Load(busy, Line(*line) if line else None)
+            loads[address] = WorkerLoad(busy, Line(*line) if line else None)
         return loads
 
     def _machines(self) -> Iterator[Any]:

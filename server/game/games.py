@@ -30,7 +30,7 @@ _MODULES = {"Game": "game", "Options": "options", "TABLES": "tables"}
 _FILE = "game.py"
 
 
-class Unfit(ValueError):
+class InvalidGame(ValueError):
     """A game cannot be loaded; the text is a sentence for its author."""
 
 
@@ -52,23 +52,25 @@ def store_file(name: str) -> str:
 
 
 def check(name: str) -> None:
-    """Raise Unfit if there is no such game."""
+    """Raise InvalidGame if there is no such game."""
     path = Path(name)
     if not is_own(name):
         if name not in shipped():
             here = f"; for the one that is here write ./{name}" if (path / _FILE).exists() else ""
-            raise Unfit(f"there is no game {name!r}: there are {', '.join(shipped())}{here}")
+            raise InvalidGame(f"there is no game {name!r}: there are {', '.join(shipped())}{here}")
     elif not path.exists():
-        raise Unfit(f"there is no game at {path.resolve()}")
+        raise InvalidGame(f"there is no game at {path.resolve()}")
     elif path.is_dir() and not (path / _FILE).is_file():
-        raise Unfit(f"there is no game in {path.resolve()}: it has no {_FILE}")
+        raise InvalidGame(f"there is no game in {path.resolve()}: it has no {_FILE}")
     elif path.is_file() and path.suffix != ".py":
-        raise Unfit(f"{path.resolve()} is no game: that is a folder with a {_FILE}, or a .py file")
+        raise InvalidGame(
+            f"{path.resolve()} is no game: that is a folder with a {_FILE}, or a .py file"
+        )
 
 
 def part(name: str, what: str) -> Any:
-    """Return what a game has under one of the names of _MODULES, or None. Raises Unfit if there is
-    no such game, or if one of its modules fails."""
+    """Return what a game has under one of the names of _MODULES, or None. Raises InvalidGame if
+    there is no such game, or if one of its modules fails."""
     check(name)
     if is_own(name):
         path = Path(name).resolve()
@@ -87,7 +89,8 @@ def part(name: str, what: str) -> Any:
 
 
 def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
-    """Import a module by its name, or make it from `spec` if it is not there yet. Raises Unfit."""
+    """Import a module by its name, or make it from `spec` if it is not there yet. Raises
+    InvalidGame."""
     if name in sys.modules:
         return sys.modules[name]
     try:
@@ -99,7 +102,7 @@ def _load(name: str, spec: ModuleSpec | None = None) -> ModuleType:
         return module
     except Exception as error:
         sys.modules.pop(name, None)
-        raise Unfit(f"the game does not load: {where(error)}") from error
+        raise InvalidGame(f"the game does not load: {where(error)}") from error
 
 
 def where(error: Exception) -> str:
@@ -116,7 +119,7 @@ def where(error: Exception) -> str:
 
 def note_fields(name: str, store: Store) -> None:
     """Tell the store the fields of a game's things and records. Raises StoreError, and
-    Unfit if something in the store may be lost."""
+    InvalidGame if something in the store may be lost."""
     from flatlands.server.game import game
     from flatlands.server.storage import schema
 
@@ -127,22 +130,22 @@ def note_fields(name: str, store: Store) -> None:
         try:
             schema.note(store, game.kept_as(kind), game.lasting([kind, *parts]))
         except ValueError as error:
-            raise Unfit(f"the game {name} has changed: {error}") from error
+            raise InvalidGame(f"the game {name} has changed: {error}") from error
 
 
 def kind_of(name: str) -> "type[Game]":
-    """Return the class of a game. Raises Unfit."""
+    """Return the class of a game. Raises InvalidGame."""
     from flatlands.server.game import game
 
     kind = part(name, "Game")
     # A module whose class has another name may have imported the one that all inherit from.
     if not (isinstance(kind, type) and issubclass(kind, game.Game)) or kind is game.Game:
-        raise Unfit(f"the game {name} has no class Game that inherits from flatlands.Game")
+        raise InvalidGame(f"the game {name} has no class Game that inherits from flatlands.Game")
     return kind
 
 
 class Maker:
-    """Makes the game of a node; `options` and `alone` are as in game.py. Raises Unfit."""
+    """Makes the game of a node; `options` and `alone` are as in game.py. Raises InvalidGame."""
 
     def __init__(self, name: str, options: Any, *, alone: bool) -> None:
         from flatlands.server.game import game
@@ -155,14 +158,16 @@ class Maker:
         self.page = None if kind.page is None else _page(name, kind)
 
     def ground(self, seed: int) -> Any:
-        """Return the ground of a world with this seed. Raises Unfit."""
+        """Return the ground of a world with this seed. Raises InvalidGame."""
         try:
             return self._kind.ground(seed)
         except Exception as error:
-            raise Unfit(f"the ground of the game {self._name} fails: {where(error)}") from error
+            raise InvalidGame(
+                f"the ground of the game {self._name} fails: {where(error)}"
+            ) from error
 
     def __call__(self, node: Any) -> "Game":
-        """Return the game of a node. Raises Unfit if an author's own game fails."""
+        """Return the game of a node. Raises InvalidGame if an author's own game fails."""
         try:
             made = self._kind(node, options=self._options, alone=self._alone)
             if not hasattr(made, "game"):
@@ -171,16 +176,16 @@ class Maker:
         except Exception as error:
             if not is_own(self._name):
                 raise
-            raise Unfit(f"the game {self._name} cannot be made: {where(error)}") from error
+            raise InvalidGame(f"the game {self._name} cannot be made: {where(error)}") from error
 
 
 def _page(name: str, kind: "type[Game]") -> Path:
-    """Return the folder of a game's page. Raises Unfit if there is no page in it."""
+    """Return the folder of a game's page. Raises InvalidGame if there is no page in it."""
     folder = Path(getfile(kind)).resolve().parent / str(kind.page)
     index = folder / "index.html"
     if not index.is_file():
-        raise Unfit(f"the game {name} has no page: there is no {index}")
+        raise InvalidGame(f"the game {name} has no page: there is no {index}")
     text = index.read_text()
     if text.count("<!-- base -->") != 1 or text.count("<!-- joined -->") != 2:
-        raise Unfit(f"{index} must have <!-- base --> once and <!-- joined --> twice")
+        raise InvalidGame(f"{index} must have <!-- base --> once and <!-- joined --> twice")
     return folder

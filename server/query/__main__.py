@@ -18,8 +18,8 @@ import gevent
 with packages("play"):
     from flatlands.brokers.registry import open_broker
     from flatlands.server.query import options, show
-    from flatlands.server.query.ask import Asker, Wrong
-    from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
+    from flatlands.server.query.ask import Asker, QueryError
+    from flatlands.server.query.morph import ConversionError, form, from_redis, to_redis
     from flatlands.server.query.tables import Source, tables
     from flatlands.server.query.watcher import Silent, Watcher
     from flatlands.stores.base import StoreError
@@ -33,7 +33,7 @@ def main() -> int:
     logging.getLogger("flatlands").setLevel(logging.CRITICAL)
     try:
         _ask(given)
-    except (Silent, StoreError, Unfit, Wrong) as error:
+    except (Silent, StoreError, ConversionError, QueryError) as error:
         print(f"flatlands: {error}", file=sys.stderr)
         return 1
     except ValueError as error:

@@ -39,7 +39,7 @@ _REFUSED = frozenset(("load_extension", "readfile", "writefile", "edit", "fts3_t
 _COMPILE = "EXPLAIN "
 
 
-class Wrong(Exception):
+class QueryError(Exception):
     """The statement cannot be answered; the text is a sentence for its author."""
 
 
@@ -73,17 +73,17 @@ class Asker:
         self._read: set[str] = set()
 
     def add_table(self, name: str, content: Answer) -> None:
-        """Add a table with these columns and rows, which stay as they are. Raises Wrong."""
+        """Add a table with these columns and rows, which stay as they are. Raises QueryError."""
         columns = ", ".join(_quoted(column) for column in content.columns)
         try:
             self._database.execute(f"CREATE TABLE {name} ({columns})")
         except sqlite3.Error as error:
-            raise Wrong(f"the table {name}: {error}") from None
+            raise QueryError(f"the table {name}: {error}") from None
         marks = ", ".join("?" * len(content.columns))
         self._database.executemany(f"INSERT INTO {name} VALUES ({marks})", content.rows)
 
     def ask(self, statement: str) -> Answer:
-        """Return the answer to a statement. Raises Wrong, StoreError and Silent."""
+        """Return the answer to a statement. Raises QueryError, StoreError and Silent."""
         self._source.living.check()
         self._read.clear()
         # The statement is only compiled, which calls the authorizer with all that it reads.
@@ -92,7 +92,8 @@ class Asker:
         return self._run(statement)
 
     def copy(self, path: str) -> None:
-        """Write all tables as they are now into a new file. Raises Wrong, StoreError and Silent."""
+        """Write all tables as they are now into a new file. Raises QueryError, StoreError and
+        Silent."""
         self._source.living.check()
         fill(self._database, self.tables, self.tables, self._source)
         try:
@@ -100,13 +101,13 @@ class Asker:
             with closing(sqlite3.connect(path)) as file:
                 self._database.backup(file)
         except FileExistsError:
-            raise Wrong(f"{path} is there already: name a new file") from None
+            raise QueryError(f"{path} is there already: name a new file") from None
         except (OSError, sqlite3.Error) as error:
-            raise Wrong(f"{path} cannot be written: {error}") from None
+            raise QueryError(f"{path} cannot be written: {error}") from None
 
     def _run(self, statement: str) -> Answer:
         """Return the answer to a statement, or end the program if it cannot be stopped in time.
-        Raises Wrong."""
+        Raises QueryError."""
         running: Any = get_hub().threadpool.spawn(self._answer, statement)
         try:
             running.wait(self._seconds)
@@ -118,17 +119,17 @@ class Asker:
         if not running.ready():
             os.write(2, f"flatlands: {self._too_long()}\n".encode())
             os._exit(1)
-        answer: Answer | Wrong = running.get()
-        if isinstance(answer, Wrong):
+        answer: Answer | QueryError = running.get()
+        if isinstance(answer, QueryError):
             raise answer
         return answer
 
-    def _answer(self, statement: str) -> Answer | Wrong:
+    def _answer(self, statement: str) -> Answer | QueryError:
         """Run a statement, in a thread; read one row more than is wanted."""
         self._database.set_authorizer(self._authorize)
         try:
             return self._read_all(self._database.execute(statement))
-        except Wrong as wrong:
+        except QueryError as wrong:
             return wrong
         except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
             return self._wrong(error, statement)
@@ -138,13 +139,13 @@ class Asker:
 
     def _read_all(self, cursor: sqlite3.Cursor) -> Answer:
         if cursor.description is None:
-            raise Wrong("the statement asks for nothing: begin it with SELECT or WITH")
+            raise QueryError("the statement asks for nothing: begin it with SELECT or WITH")
         rows: list[tuple[Any, ...]] = []
         size = 0
         for row in cursor:
             size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
             if size > ANSWER:
-                raise Wrong(
+                raise QueryError(
                     f"the answer has more than {ANSWER // 1_000_000} MB: ask for fewer rows or "
                     "columns at a time"
                 )
@@ -169,23 +170,23 @@ class Asker:
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
-    def _wrong(self, error: Exception, statement: str) -> Wrong:
+    def _wrong(self, error: Exception, statement: str) -> QueryError:
         if isinstance(error, MemoryError):
-            return Wrong(f"the statement needs more than {MEMORY >> 20} MB: let it read less")
+            return QueryError(f"the statement needs more than {MEMORY >> 20} MB: let it read less")
         text = str(error)
         if text == "interrupted":
-            return Wrong(self._too_long())
+            return QueryError(self._too_long())
         if re.match("not authorized|authorization denied|access to|prohibited", text):
-            return Wrong("a statement may only read: begin it with SELECT or WITH")
+            return QueryError("a statement may only read: begin it with SELECT or WITH")
         if text == "incomplete input":
-            return Wrong("the statement ends too early")
+            return QueryError("the statement ends too early")
         if text.startswith("no such table"):
-            return Wrong(f"{text}: there are {', '.join(self.tables)}")
+            return QueryError(f"{text}: there are {', '.join(self.tables)}")
         found = re.search('near "(.*)": syntax error', text)
         if found:
             before = statement.removeprefix(_COMPILE).partition(found[1])[0]
-            return Wrong(f"{text}, after {before[-20:]!r}" if before else text)
-        return Wrong(text)
+            return QueryError(f"{text}, after {before[-20:]!r}" if before else text)
+        return QueryError(text)
 
 
 def _quoted(name: str) -> str:

@@ -46,7 +46,7 @@ READ: dict[str, tuple[Any, ...]] = {
 Row = tuple[Any, ...]
 
 
-class Unfit(Exception):
+class ConversionError(Exception):
     """Rows or objects cannot be turned into what is wanted; the text is a sentence."""
 
 
@@ -59,26 +59,28 @@ class Form(NamedTuple):
 
 
 def form(text: str) -> Form:
-    """Return what "hash player:{id}" means. Raises Unfit."""
+    """Return what "hash player:{id}" means. Raises ConversionError."""
     kind, _, key = text.partition(" ")
     if kind not in COLUMNS or not key.strip():
         kinds = ", ".join(COLUMNS)
-        raise Unfit(f"{text!r} is no kind ({kinds}) with a key, such as 'hash player:{{id}}'")
+        raise ConversionError(
+            f"{text!r} is no kind ({kinds}) with a key, such as 'hash player:{{id}}'"
+        )
     return Form(kind, key.strip())
 
 
 def to_redis(url: str, what: Form, answer: Answer) -> int:
-    """Make objects of all rows, and return how many there are. Raises Unfit.
+    """Make objects of all rows, and return how many there are. Raises ConversionError.
 
     If there is any object with one of their keys already, nothing is written.
     """
     if answer.cut:
-        raise Unfit("there are more rows than --rows allows: nothing was written")
+        raise ConversionError("there are more rows than --rows allows: nothing was written")
     objects = _objects(what, answer)
     with _redis(url) as redis:
         for key, there in zip(objects, _each(redis, "exists", objects), strict=True):
             if there:
-                raise Unfit(f"{key} is at {bare(url)} already: nothing was written")
+                raise ConversionError(f"{key} is at {bare(url)} already: nothing was written")
         for some in _slices(list(objects.items())):
             pipe = redis.pipeline(transaction=False)
             for key, rows in some:
@@ -88,12 +90,14 @@ def to_redis(url: str, what: Form, answer: Answer) -> int:
 
 
 def _objects(what: Form, answer: Answer) -> dict[str, list[Row]]:
-    """Return the rows of each object, by its key. Raises Unfit."""
+    """Return the rows of each object, by its key. Raises ConversionError."""
     wanted = set(re.findall(r"\{(\w+)\}", what.key))
     for column in wanted - set(answer.columns):
-        raise Unfit(f"there is no column {column} for the key: {', '.join(answer.columns)}")
+        raise ConversionError(
+            f"there is no column {column} for the key: {', '.join(answer.columns)}"
+        )
     if what.kind == "zset" and len(answer.columns) < 2:
-        raise Unfit("a zset needs two columns: the member and its score")
+        raise ConversionError("a zset needs two columns: the member and its score")
     objects: dict[str, list[Row]] = {}
     members: set[tuple[str, str]] = set()
     for row in answer.rows:
@@ -102,11 +106,13 @@ def _objects(what: Form, answer: Answer) -> dict[str, list[Row]]:
             key = key.replace(f"{{{column}}}", _text(row[answer.columns.index(column)]))
         member = key, _text(row[0])
         if what.kind == "hash" and key in objects:
-            raise Unfit(f"two rows would be the hash {key}: put a column into the key")
+            raise ConversionError(f"two rows would be the hash {key}: put a column into the key")
         if what.kind == "zset" and not isinstance(row[1], int | float):
-            raise Unfit(f"{row[1]!r} is no score: the second column must be a number")
+            raise ConversionError(f"{row[1]!r} is no score: the second column must be a number")
         if what.kind == "zset" and member in members:
-            raise Unfit(f"two rows would be the member {member[1]!r} of {key}: group them")
+            raise ConversionError(
+                f"two rows would be the member {member[1]!r} of {key}: group them"
+            )
         members.add(member)
         objects.setdefault(key, []).append(row)
     return objects
@@ -128,9 +134,10 @@ def _write(pipe: Any, kind: str, key: str, columns: list[str], rows: list[Row]) 
 
 
 def from_redis(url: str, what: Form) -> Answer:
-    """Return all objects of a form as rows, the first column being the key. Raises Unfit."""
+    """Return all objects of a form as rows, the first column being the key. Raises
+    ConversionError."""
     if "{" in what.key:
-        raise Unfit(
+        raise ConversionError(
             "to read objects, write * for what differs in their keys, as in 'hash player:*'"
         )
     with _redis(url) as redis:
@@ -164,15 +171,17 @@ def _hashes(objects: dict[str, dict[bytes, bytes]]) -> Answer:
 
 @contextmanager
 def _redis(url: str) -> Iterator[Any]:
-    """Yield a connection whose errors are sentences. Raises Unfit."""
+    """Yield a connection whose errors are sentences. Raises ConversionError."""
     try:
         redis = Redis.from_url(url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT)
     except ValueError as error:
-        raise Unfit(f"{bare(url)}: {error}") from None
+        raise ConversionError(f"{bare(url)}: {error}") from None
     try:
         yield redis
     except RedisError as error:
-        raise Unfit(f"Redis at {bare(url)} does not answer as it should: {error}") from None
+        raise ConversionError(
+            f"Redis at {bare(url)} does not answer as it should: {error}"
+        ) from None
     finally:
         redis.close()
 

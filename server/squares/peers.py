@@ -103,7 +103,7 @@ DEAF = "the broker does not bring back what is published"
 LISTENING = "this server has just started, and listens to who else is there"
 
 
-class Load(NamedTuple):
+class NodeLoad(NamedTuple):
     """How much a node has: the resident memory of its process in bytes (0 if that is not known),
     its connections, the squares that it receives, and its machine, as router.py has it."""
 
@@ -136,7 +136,7 @@ class Peer:
         #: may send its first one as late as any node does; until then it lives.
         self.every = EVERY_MOST
         #: How much it has, as its last heartbeat said.
-        self.load = Load()
+        self.load = NodeLoad()
         #: Its time, before which all that it wrote on the ground is in the store.
         self.stored = 0
         #: ms to add to its times to make them this node's; None before anything was measured.
@@ -191,7 +191,7 @@ class Peers:
         self._gone = gone
         self._tell_link = tell_link
         #: How much this node has, for its heartbeats: app.py, which has the connections, sets it.
-        self.load = Load()
+        self.load = NodeLoad()
         #: The node time, in ms, before which all that this node wrote on the ground is in the
         #: store.
         self.stored = 0
@@ -391,7 +391,7 @@ class Peers:
         if peer is not None:
             peer.last_heard, peer.state, peer.every = now, state, every
             peer.said = now
-            peer.load = Load(*load)
+            peer.load = NodeLoad(*load)
             peer.sample(now, sent)
 
     def echo(self, node: int, sent: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from flatlands.server.clients.admission import Applicant, Begin, Hello
 from flatlands.server.clients.session import Session
 from flatlands.server.clients.traveller import Greeting, Traveller, pack, unpack
-from flatlands.server.cluster.districts import Load, read_plan, slot_name
+from flatlands.server.cluster.districts import WorkerLoad, read_plan, slot_name
 from flatlands.server.cluster.placement import Placement
 from flatlands.server.messages import protocol
 from flatlands.server.net.connection import Connection
@@ -51,7 +51,7 @@ FOLLOWED_WITHIN = 3000
 HEARD_WITHIN = 60
 
 
-class Server(Protocol):
+class MigratingServer(Protocol):
     """The server, as far as this module knows it."""
 
     def begin(self, connection: Connection) -> Session:
@@ -74,7 +74,7 @@ class Migration(Placement):
         node: Node,
         burden: Burden,
         limits: Limits,
-        server: Server,
+        server: MigratingServer,
         connect: Callable[..., Connection] = Connection,
     ) -> None:
         super().__init__(slot, FOLLOWED_WITHIN, node.residents, node.loop)
@@ -103,9 +103,9 @@ class Migration(Placement):
         self._passage.close()
         self.takes = frozenset()
 
-    def load(self) -> Load:
+    def load(self) -> WorkerLoad:
         """Return how busy this worker is."""
-        return Load(self._burden.busy, self._burden.line(self.belongs))
+        return WorkerLoad(self._burden.busy, self._burden.line(self.belongs))
 
     # Passing on.
 

@@ -23,7 +23,7 @@ import gevent
 from gevent import socket, subprocess
 from gevent.event import Event
 
-from flatlands.server.cluster.districts import Districts, Load, pack_plan, slot_name, slots
+from flatlands.server.cluster.districts import Districts, WorkerLoad, pack_plan, slot_name, slots
 from flatlands.server.net.socket_passing import Passage
 from flatlands.server.runtime.loop import clock_offset
 from flatlands.server.runtime.port import listen
@@ -76,7 +76,7 @@ class Child:
     ) -> None:
         self.said = ""
         #: How busy a worker is, or None before it has said so.
-        self.load: Load | None = None
+        self.load: WorkerLoad | None = None
         self.silent = 0
         self.killed = False
         self.serves_since: float | None = None

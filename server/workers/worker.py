@@ -14,7 +14,7 @@ import gevent
 import gevent.socket
 from gevent.event import Event
 
-from flatlands.server.cluster.districts import Line, Load
+from flatlands.server.cluster.districts import Line, WorkerLoad
 from flatlands.server.runtime.loop import Loop
 
 log = logging.getLogger("flatlands")
@@ -31,18 +31,18 @@ OPEN, CLOSE = b"o", b"c"
 REPORT_EVERY = 1
 
 
-def pack_load(load: Load) -> str:
+def pack_load(load: WorkerLoad) -> str:
     """Return how busy a worker is, as its line has it: the number, and the axis and place of the
     line that divides its players, if there is one."""
     return " ".join(map(str, (round(load.busy, 3), *(load.line or ()))))
 
 
-def read_load(text: str) -> Load | None:
+def read_load(text: str) -> WorkerLoad | None:
     """Return what `pack_load` has packed, or None for an empty text."""
     if not text:
         return None
     busy, *line = text.split()
-    return Load(float(busy), Line(*map(int, line)) if line else None)
+    return WorkerLoad(float(busy), Line(*map(int, line)) if line else None)
 
 
 class Serves(Protocol):
@@ -55,7 +55,7 @@ class Serves(Protocol):
     def readiness(self) -> list[str]:
         """Return why it is not ready for players; nothing if it is."""
 
-    def load(self) -> Load | None:
+    def load(self) -> WorkerLoad | None:
         """Return how busy it is, if it is one of several workers."""
 
     def open(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from gevent import socket
 from gevent import ssl as green_ssl
 
-from flatlands.brokers.stream import Connection, endpoints
+from flatlands.brokers.stream import StreamConnection, endpoints
 from tests.brokers.servers import certify
 
 
@@ -21,7 +21,7 @@ def meeting():
         server.listen()
         at = f"127.0.0.1:{server.getsockname()[1]}"
         [endpoint] = endpoints(f"rediss://{at}", "redis", 0, "unverified")
-        connection, accepted = Connection(endpoint), []
+        connection, accepted = StreamConnection(endpoint), []
 
         def accept():
             accepted.append(server.accept()[0])

@@ -11,7 +11,7 @@ from flatlands.server.cluster.districts import (
     SETTLED_AFTER,
     Districts,
     Line,
-    Load,
+    WorkerLoad,
     line,
     owner,
     pack_plan,
@@ -61,18 +61,18 @@ def follow(plan, loads):
 def test_nothing_is_divided_while_one_worker_can_bear_the_load():
     districts = Districts()
     for second in range(100):
-        districts.follow({0: Load(0.99), 1: Load(0.0)}, float(second))
+        districts.follow({0: WorkerLoad(0.99), 1: WorkerLoad(0.0)}, float(second))
     assert districts.plan == 0
 
 
 def test_half_of_a_busy_workers_players_go_to_the_quietest_free_worker():
-    loads = {0: Load(1.2, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}
+    loads = {0: WorkerLoad(1.2, Line(ROWS, 7)), 1: WorkerLoad(0.2), 2: WorkerLoad(0.1)}
     assert follow(0, loads) == (ROWS, 7, 0, 2)
 
 
 def test_a_change_is_judged_only_when_the_players_have_moved():
     districts = Districts()
-    busy = {0: Load(3.0, Line(ROWS, 7)), 1: Load(0.2), 2: Load(0.1)}
+    busy = {0: WorkerLoad(3.0, Line(ROWS, 7)), 1: WorkerLoad(0.2), 2: WorkerLoad(0.1)}
     districts.follow(busy, 0.0)
     districts.follow(busy, SETTLED_AFTER - 1)
     assert slots(districts.plan) == [0, 2]
@@ -87,7 +87,7 @@ def test_a_crowd_in_one_square_is_spread_evenly_over_all_workers():
         number = {slot: 0 for slot in range(4)}
         for id in crowd:
             number[owner(districts.plan, (0, 0), id)] += 1
-        loads = {slot: Load(some / 400) for slot, some in number.items()}
+        loads = {slot: WorkerLoad(some / 400) for slot, some in number.items()}
         districts.follow(loads, step * SETTLED_AFTER)
     assert all(some == 500 for some in number.values())
 
@@ -96,31 +96,36 @@ THREE = (ROWS, 0, (COLUMNS, 0, 0, 1), 2)
 
 
 def test_two_quiet_districts_become_one_at_the_worker_that_has_more_to_do():
-    assert follow(THREE, {0: Load(0.1), 1: Load(0.3), 2: Load(0.9)}) == (ROWS, 0, 1, 2)
+    assert follow(THREE, {0: WorkerLoad(0.1), 1: WorkerLoad(0.3), 2: WorkerLoad(0.9)}) == (
+        ROWS,
+        0,
+        1,
+        2,
+    )
 
 
 def test_two_quiet_districts_become_one_for_the_sake_of_a_busy_one():
     # They are not quiet enough to become one for their own sake.
-    loads = {0: Load(0.3), 1: Load(0.4), 2: Load(1.5, Line(ROWS, 5))}
+    loads = {0: WorkerLoad(0.3), 1: WorkerLoad(0.4), 2: WorkerLoad(1.5, Line(ROWS, 5))}
     assert follow(THREE, loads) == (ROWS, 0, 1, (ROWS, 5, 2, 0))
-    assert follow(THREE, {0: Load(0.6), 1: Load(0.7), 2: Load(1.5)}) == THREE
+    assert follow(THREE, {0: WorkerLoad(0.6), 1: WorkerLoad(0.7), 2: WorkerLoad(1.5)}) == THREE
 
 
 def test_a_worker_that_has_ended_keeps_its_district_until_it_is_started_again():
-    assert follow((ROWS, 0, 0, 1), {0: Load(0.1), 2: Load(0.0)}) == (ROWS, 0, 0, 1)
+    assert follow((ROWS, 0, 0, 1), {0: WorkerLoad(0.1), 2: WorkerLoad(0.0)}) == (ROWS, 0, 0, 1)
 
 
 def test_a_worker_that_takes_nobody_gets_no_district_but_is_relieved():
-    loads = {0: Load(2.0, takes=False), 1: Load(0.0, takes=False), 2: Load(0.5)}
+    loads = {0: WorkerLoad(2.0, takes=False), 1: WorkerLoad(0.0, takes=False), 2: WorkerLoad(0.5)}
     plan = follow(0, loads)
     assert plan == (PLAYERS, 0, 0, 2)
-    assert follow(plan, {slot: Load(0.1, takes=slot != 2) for slot in loads}) == plan
+    assert follow(plan, {slot: WorkerLoad(0.1, takes=slot != 2) for slot in loads}) == plan
 
 
 LOADS = st.dictionaries(
     st.integers(0, 5),
     st.builds(
-        Load,
+        WorkerLoad,
         st.floats(0, 4),
         st.none() | st.builds(Line, st.sampled_from([COLUMNS, ROWS]), st.integers(-5, 5)),
         st.booleans(),
@@ -142,7 +147,9 @@ def test_each_player_always_has_one_worker_and_each_worker_one_district(all_load
         assert owner(districts.plan, square, id) in some
 
 
-@pytest.mark.parametrize("load", [Load(0.25), Load(1.5, Line(COLUMNS, -3)), Load(0.0, Line(1, 0))])
+@pytest.mark.parametrize(
+    "load", [WorkerLoad(0.25), WorkerLoad(1.5, Line(COLUMNS, -3)), WorkerLoad(0.0, Line(1, 0))]
+)
 def test_a_worker_tells_its_supervisor_how_busy_it_is(load):
     assert read_load(pack_load(load)) == load
     assert read_load("") is None
@@ -150,11 +157,11 @@ def test_a_worker_tells_its_supervisor_how_busy_it_is(load):
 
 def test_the_district_of_a_worker_that_is_gone_goes_to_a_free_one_or_over_its_line():
     districts = Districts((COLUMNS, 3, (ROWS, -1, "a", "b"), "c"))
-    quiet = {name: Load(0.1) for name in "bce"}
+    quiet = {name: WorkerLoad(0.1) for name in "bce"}
     for gone, loads, plan in (
-        ("a", quiet | {"d": Load(0.2)}, (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")),
-        ("e", {"b": Load(0.1), "c": Load(0.1)}, (COLUMNS, 3, "b", "c")),
-        ("c", {"b": Load(0.1), "d": Load(0.1, takes=False)}, "b"),
+        ("a", quiet | {"d": WorkerLoad(0.2)}, (COLUMNS, 3, (ROWS, -1, "e", "b"), "c")),
+        ("e", {"b": WorkerLoad(0.1), "c": WorkerLoad(0.1)}, (COLUMNS, 3, "b", "c")),
+        ("c", {"b": WorkerLoad(0.1), "d": WorkerLoad(0.1, takes=False)}, "b"),
         # The last worker keeps everything: no other one is there.
         ("b", {}, "b"),
     ):

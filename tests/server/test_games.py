@@ -149,7 +149,7 @@ def test_a_game_that_cannot_be_loaded_ends_the_start_with_one_sentence(
     except SystemExit as ended:
         assert ended.code == 2
         told = capsys.readouterr().err.splitlines()[-1]
-    except games.Unfit as error:
+    except games.InvalidGame as error:
         told = str(error)
     assert said in told
 

@@ -12,7 +12,7 @@ from flatlands.brokers.base import Message, Reset
 from flatlands.server.messages import peer_protocol
 from flatlands.server.squares import peers, subscription
 from flatlands.server.squares.outbox import WAITS
-from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, Load
+from flatlands.server.squares.peers import DEAD_AFTER, GONE_AFTER, HEARTBEAT_EVERY, NodeLoad
 from flatlands.server.squares.replicas import READY_AFTER
 from flatlands.server.squares.subscription import (
     ANSWERED_WITHIN,
@@ -148,7 +148,7 @@ def heard(harness, message, channel=None):
 def heartbeat(harness, state=0, sent=None, every=HEARTBEAT_EVERY, node=NODE):
     sent = harness.loop.now() if sent is None else sent
     ring, ground = harness.broker.identity, harness.node.channels.rules
-    message = peer_protocol.heartbeat(node, sent, ring, ground, state, every, 0, *Load())
+    message = peer_protocol.heartbeat(node, sent, ring, ground, state, every, 0, *NodeLoad())
     heard(harness, message, harness.node.channels.nodes)
 
 

@@ -20,13 +20,13 @@ from flatlands.server.game.games import Maker
 from flatlands.server.messages.peer_protocol import ALIVE
 from flatlands.server.node import Node
 from flatlands.server.query import show
-from flatlands.server.query.ask import Answer, Asker, Wrong
-from flatlands.server.query.morph import Unfit, form, from_redis, to_redis
+from flatlands.server.query.ask import Answer, Asker, QueryError
+from flatlands.server.query.morph import ConversionError, form, from_redis, to_redis
 from flatlands.server.query.options import read
 from flatlands.server.query.tables import Source, tables
 from flatlands.server.query.watcher import Silent, Watcher
 from flatlands.server.runtime.loop import Loop, clock_offset
-from flatlands.server.squares.peers import DEAD_AFTER, Load
+from flatlands.server.squares.peers import DEAD_AFTER, NodeLoad
 from flatlands.stores.registry import open_store
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import Terrain
@@ -104,7 +104,7 @@ def test_every_player_of_every_node_is_a_row(world):
     one, two = world.nodes
     wren = one.residents.join("Wren", (UNIT // 2, -3 * UNIT))
     tit = two.residents.join("Tit", (200 * UNIT, 7 * UNIT))
-    two.peers.load = Load(5_000_000, 3, 9)
+    two.peers.load = NodeLoad(5_000_000, 3, 9)
     two.movement.act(tit, 1, two.loop.now(), Heading(1, 0))
     world.watcher.start()
     asker = world.asker()
@@ -187,7 +187,7 @@ ENDLESS = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELEC
 )
 def test_a_statement_can_only_read_and_not_for_ever(settled, statement, said):
     asker = settled.asker(seconds=0.3 if "0.3 s" in said else PATIENCE)
-    with pytest.raises(Wrong) as wrong:
+    with pytest.raises(QueryError) as wrong:
         asker.ask(statement)
     assert said in str(wrong.value) and "\n" not in str(wrong.value)
     assert asker.ask("SELECT name FROM player").rows == [("Wren",)]
@@ -230,7 +230,7 @@ def test_the_world_goes_on_while_a_statement_runs(settled):
             turns.append(gevent.sleep(0.01))
 
     turning = gevent.spawn(turn)
-    with pytest.raises(Wrong, match="takes more than 3 s"):
+    with pytest.raises(QueryError, match="takes more than 3 s"):
         settled.asker(seconds=3).ask(ENDLESS)
     turning.kill()
     assert len(turns) > 5
@@ -276,7 +276,7 @@ def test_all_tables_are_written_into_a_new_file(settled, tmp_path):
         assert database.execute("SELECT count(*) FROM player").fetchone() > (0,)
     before = file.read_bytes()
     for path, said in ((file, "is there already"), (tmp_path / "no" / "folder", "cannot be")):
-        with pytest.raises(Wrong, match=said):
+        with pytest.raises(QueryError, match=said):
             settled.asker().copy(str(path))
     assert file.read_bytes() == before
 
@@ -339,7 +339,7 @@ def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, colum
     assert answer.columns == ["object_key", *columns.split()] and sorted(answer.rows) == rows
     # An existing file is not replaced, nor is anything written beside it.
     more = Answer(ROWS.columns, [(9, "Lark", 1.0, "c"), *ROWS.rows], cut=False)
-    with pytest.raises(Unfit, match="already: nothing was written"):
+    with pytest.raises(ConversionError, match="already: nothing was written"):
         to_redis(redis, form(made), more)
     assert sorted(from_redis(redis, form(read)).rows) == rows
 
@@ -363,17 +363,17 @@ def test_rows_become_objects_and_come_back_as_they_were(redis, made, read, colum
     ],
 )
 def test_rows_that_do_not_fit_are_refused_with_a_sentence(redis, text, answer, said):
-    with pytest.raises(Unfit, match=re.escape(said)):
+    with pytest.raises(ConversionError, match=re.escape(said)):
         to_redis(redis, form(text), answer)
 
 
 def test_a_redis_that_is_not_there_is_reported_with_a_sentence():
     for url, said in (("redis://127.0.0.1:1", "does not answer"), ("mysql://x", "mysql://x: ")):
-        with pytest.raises(Unfit, match=said):
+        with pytest.raises(ConversionError, match=said):
             to_redis(url, form("set x"), ROWS)
-        with pytest.raises(Unfit, match=said):
+        with pytest.raises(ConversionError, match=said):
             from_redis(url, form("set x"))
-    with pytest.raises(Unfit, match="for what differs"):
+    with pytest.raises(ConversionError, match="for what differs"):
         from_redis("redis://127.0.0.1:1", form("set {x}"))
 
 
@@ -382,7 +382,7 @@ def test_objects_are_one_more_table(settled):
     asker.add_table("redis", Answer(["object_key", 'a "b"'], [("Wren", 1)], cut=False))
     statement = 'SELECT "a ""b""" FROM player JOIN redis ON object_key = name'
     assert asker.ask(statement).rows == [(1,)]
-    with pytest.raises(Wrong, match="the table redis"):
+    with pytest.raises(QueryError, match="the table redis"):
         asker.add_table("redis", Answer(["x"], [], cut=False))
 
 

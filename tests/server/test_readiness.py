@@ -18,7 +18,7 @@ from flatlands.server.squares.peers import (
     OTHER_BROKERS,
     OTHER_GROUND,
     UNREADABLE,
-    Load,
+    NodeLoad,
 )
 from flatlands.server.squares.subscription import LOOK_AGAIN, SILENT_AFTER
 from tests.server.harness import Harness
@@ -36,7 +36,7 @@ def warned(caplog, sentence=""):
 def forge(host, node, ground):
     """Publish somebody's heartbeat."""
     now, ring = host.loop.now(), host.broker.identity
-    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *Load())
+    beat = peer_protocol.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
     host.broker.publish(host.node.channels.nodes, beat)
 
 

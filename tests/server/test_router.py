@@ -12,7 +12,7 @@ from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import DRAINING
 from flatlands.server.node import Node
 from flatlands.server.players.takeovers import RELEASED_FOR
-from flatlands.server.squares.peers import Load
+from flatlands.server.squares.peers import NodeLoad
 from flatlands.testkit import harness
 from flatlands.world.track import Goal, Heading
 from tests.server.harness import Clock, Harness, clock_stores
@@ -49,7 +49,7 @@ def maker(machines):
 
 def loaded(host, busy, line=None):
     """Let a node say how busy it is."""
-    host.node.peers.load = Load(machine=host.node.router.machine(busy, line))
+    host.node.peers.load = NodeLoad(machine=host.node.router.machine(busy, line))
 
 
 def halved(machines):

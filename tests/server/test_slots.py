@@ -8,7 +8,7 @@ from flatlands.brokers.base import Message
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.peer_protocol import EVERY_MOST
 from flatlands.server.squares.outbox import Slots
-from flatlands.server.squares.peers import HEARTBEAT_EVERY, Load
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, NodeLoad
 from flatlands.world.batches import NARROW, SLOT_RESTS
 from tests.server.harness import Harness, node_batch, two_nodes
 
@@ -167,7 +167,7 @@ def test_a_node_that_was_silent_keeps_its_source_and_one_that_is_forgotten_gets_
     peers, now = harness.node.peers, harness.loop.now()
     ring, ground = harness.broker.identity, harness.node.channels.rules
     for node in (77, 78):
-        peers.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *Load())
+        peers.heartbeat(node, now, ring, ground, 0, HEARTBEAT_EVERY, 0, *NodeLoad())
     assert [peers.source(node) for node in (harness.node.id, 77, 78)] == [0, 1, 2]
     harness.run(5000)
     assert not peers.peers and peers.source(77) == 1

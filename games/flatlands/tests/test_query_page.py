@@ -22,7 +22,7 @@ from flatlands import Me
 from flatlands.games.flatlands.cairns.cairns import Cairns
 from flatlands.games.flatlands.options import Options
 from flatlands.games.flatlands.treasure import BOARD
-from flatlands.server.squares.peers import Load
+from flatlands.server.squares.peers import NodeLoad
 from flatlands.world.grid import SIDE
 from flatlands.world.track import UNIT, Heading
 from tests.brokers.redis_servers import Redis
@@ -127,7 +127,7 @@ def stop(node, resident):
 def populate(world):
     """Let players join on all nodes, some in a crowd; most have points, and one a cairn."""
     for n, node in enumerate(world.nodes):
-        node.peers.load = Load(50_000_000 + 1_000_000 * n, n, 10 * n)
+        node.peers.load = NodeLoad(50_000_000 + 1_000_000 * n, n, 10 * n)
     for n in range(150):
         node = world.nodes[n % 3]
         column, row = (7, 7) if n < 40 else (n % 10 - 4, n // 10 % 6 - 3)

@@ -32,6 +32,7 @@ compiled.use()
 
 import gevent
 import numpy as np
+from flatlands.server.runtime.agenda import Agenda
 
 from flatlands.brokers.base import Broker, BrokerClosed, Message
 from flatlands.brokers.registry import open_broker
@@ -44,11 +45,10 @@ from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
-from flatlands.server.runtime.agenda import Agenda
 from flatlands.server.runtime.loop import Loop
 from flatlands.server.squares.hub import pace
 from flatlands.server.squares.outbox import Outbox
-from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, Load, Peers
+from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, NodeLoad, Peers
 from flatlands.world.events import Player
 from flatlands.world.grid import Grid, Square
 from flatlands.world.terrain import Terrain
@@ -101,7 +101,7 @@ class Other:
         bus = Bus(id, all.channels, all.broker, all.loop)
         self._outbox = Outbox(bus, all.grid.span, Flushes(all.loop), {})
         self._peers = Peers(bus, lambda *_: None, lambda: None)
-        self._peers.load = Load(MEMORY, all.players, len(all.asked))
+        self._peers.load = NodeLoad(MEMORY, all.players, len(all.asked))
         self._peers.count = lambda: all.nodes + 1
         self._peers.state = ALIVE
         self._id, self._published = id, dict[Square, int]()

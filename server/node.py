@@ -18,7 +18,7 @@ from flatlands.server.atlas.counts import Counts
 from flatlands.server.atlas.views import Views
 from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
-from flatlands.server.game.cells import Layer
+from flatlands.server.game.cells import CellLayer
 from flatlands.server.game.game import Game, kept_as
 from flatlands.server.game.me import told
 from flatlands.server.game.play import Make, Play
@@ -27,7 +27,7 @@ from flatlands.server.messages.channels import WORLD, Bus, Channels
 from flatlands.server.messages.peer_protocol import Malformed
 from flatlands.server.players.invitations import Invitations
 from flatlands.server.players.movement import Movement
-from flatlands.server.players.names import Names
+from flatlands.server.players.names import NameSearch
 from flatlands.server.players.orders import Orders
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.spots import Spots
@@ -118,7 +118,7 @@ class Node:
         )
 
         self.router = Router(address, bus, self.residents, self.peers, self.store_client)
-        self.names = Names(bus, grid, self.residents, self.peers, self.orders)
+        self.names = NameSearch(bus, grid, self.residents, self.peers, self.orders)
 
         # The map of everybody.
         self.census = Census(bus, self.outbox, lambda: self.play.game.wild_from)
@@ -138,7 +138,7 @@ class Node:
         self.game = self.play.game
         name, ground = kept_as(type(self.game)), self.channels.ground
         self.split_brain = SplitBrainDetector(id, name, ground, self.store_client, loop, self.peers)
-        layers = cast("list[Layer]", self.replicas.ground.layers)
+        layers = cast("list[CellLayer]", self.replicas.ground.layers)
         fetch = self.play.upkeep.fetch
         self.reader = Reader(self.store_client, self.replicas, loop, fetch, layers)
         self.replicas.read = self.reader.read

@@ -17,7 +17,7 @@ from flatlands.bot import Player as Seen
 from flatlands.bot import Playing, Thing
 from flatlands.server.game import games
 from flatlands.server.game.actions import Action
-from flatlands.server.game.cells import Layer
+from flatlands.server.game.cells import CellLayer
 from flatlands.server.storage.items import OF, QUEUE
 from flatlands.server.storage.rows import TILE
 from flatlands.server.storage.things import middle_of
@@ -461,7 +461,7 @@ def _words(record: tuple[Any, ...] | None) -> str:
     return f"{name}{more} at or on the way to {place}, {look=} {pace=} {values=} {seq=}"
 
 
-def _check_counts(layer: Layer) -> None:
+def _check_counts(layer: CellLayer) -> None:
     """Raise AssertionError unless the store's counts of a layer are those of its tiles."""
     if layer.store is None:
         return

@@ -6,7 +6,7 @@ from typing import Any
 from flatlands.world.terrain import Terrain
 
 
-class Ground:
+class PatchedTerrain:
     """Terrain in which a function of column and row says which tiles are blocked.
 
     Otherwise it is real terrain. It never says that a box is free, so each tile of a walk is

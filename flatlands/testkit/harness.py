@@ -31,7 +31,7 @@ from flatlands.server.squares.crowds import CROWD_FROM
 from flatlands.server.squares.peers import NodeLoad
 from flatlands.stores.base import Item, Score, Store, StoreError
 from flatlands.stores.sqlite import SqliteStore, prepare
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.grid import SIDE, Grid, Rect
 from flatlands.world.track import Track
 
@@ -305,13 +305,13 @@ class Network:
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self.clock = clock
         self.chance = chance
-        self.links: list[Link] = []
+        self.links: list[FakeLink] = []
         #: Pairs (from, to) of links between which no message passes.
-        self.cuts: set[tuple[Link, Link]] = set()
+        self.cuts: set[tuple[FakeLink, FakeLink]] = set()
         #: The most ms that a message takes.
         self.delay = 0
 
-    def carry(self, sender: "Link", message: Message) -> None:
+    def carry(self, sender: "FakeLink", message: Message) -> None:
         for link in self.links:
             if message.channel in link.channels and (sender, link) not in self.cuts:
                 delay = self.chance.randint(0, self.delay) if self.delay else 0
@@ -323,7 +323,7 @@ class Network:
         self.delay = 0
 
 
-class Link(Broker):
+class FakeLink(Broker):
     """A node's broker, whose link can lose messages, be down, and lose subscriptions."""
 
     def __init__(self, network: Network) -> None:
@@ -344,8 +344,8 @@ class Link(Broker):
         self.renewals = 0
         self._coming: list[tuple[int, int, Message | Reset]] = []
         self._count = 0
-        #: Link -> the time at which its last message comes, which no later one overtakes.
-        self._last: dict[Link, int] = {}
+        #: FakeLink -> the time at which its last message comes, which no later one overtakes.
+        self._last: dict[FakeLink, int] = {}
         network.links.append(self)
 
     def subscribe(self, *channels: str) -> None:
@@ -375,7 +375,7 @@ class Link(Broker):
             self._network.carry(self, Message(channel, payload))
         return True
 
-    def put(self, sender: "Link", message: Message, at: int) -> None:
+    def put(self, sender: "FakeLink", message: Message, at: int) -> None:
         """Let a message arrive at a time in ms, unless the link or the subscription is lost."""
         if not self.down and message.channel not in self.lost | self.dead:
             at = self._last[sender] = max(at, self._last.get(sender, 0))
@@ -435,11 +435,11 @@ class Host:
         address: str,
     ) -> None:
         self.loop = ManualLoop(harness.clock, skew)
-        self.broker = Link(harness.network)
+        self.broker = FakeLink(harness.network)
         #: It calls at once, so that answers of the store come in the time that the test moves.
         self.spawn: Callable[..., object] = lambda call, *arguments: call(*arguments)
         free = harness.free
-        terrain = Ground(lambda _x, _y: False, seed) if free else harness.play.ground(seed)
+        terrain = PatchedTerrain(lambda _x, _y: False, seed) if free else harness.play.ground(seed)
         self.node = Node(
             grid=Grid(side),
             terrain=terrain,

@@ -38,7 +38,7 @@ class Deed(NamedTuple):
     c: int
 
 
-class Plan(Protocol):
+class WorldPlan(Protocol):
     """A world, as a NamedTuple."""
 
     @property
@@ -58,7 +58,7 @@ class Plan(Protocol):
         """Returns all fields by their names."""
 
 
-_P = TypeVar("_P", bound=Plan)
+_P = TypeVar("_P", bound=WorldPlan)
 
 
 class Search(Generic[_P]):
@@ -152,7 +152,7 @@ class Search(Generic[_P]):
         return plan
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: WorldPlan) -> None:
     """Print what a world is like, and its deeds."""
     of = [f"{name}: {value}" for name, value in plan._asdict().items() if name != "deeds"]
     print(", ".join(of))

@@ -10,7 +10,7 @@ nodes' players.
 from collections.abc import Callable
 from typing import Final
 
-from flatlands.server.atlas.dots import SHIFTS, SQUARES, Part, Place, dot_at, finest
+from flatlands.server.atlas.dots import SHIFTS, SQUARES, MapPart, Place, dot_at, finest
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import DOT_FIELDS, DOTS
@@ -44,11 +44,11 @@ class Census:
         self._bus = bus
         self._loop = loop = bus.loop
         self._outbox = outbox
-        #: Part -> the node time in ms at which its lease ends.
-        self._leases: dict[Part, int] = {}
-        #: Part -> the node time in ms at which this node last told of it, and the grain. Those in
-        #: which it then had nobody are left out.
-        self._told: dict[Part, tuple[int, int]] = {}
+        #: MapPart -> the node time in ms at which its lease ends.
+        self._leases: dict[MapPart, int] = {}
+        #: MapPart -> the node time in ms at which this node last told of it, and the grain. Those
+        #: in which it then had nobody are left out.
+        self._told: dict[MapPart, tuple[int, int]] = {}
         #: Square -> people and computer players there, when this node last counted; and these
         #: squares by grain and dot, for each grain of parts that was asked for since.
         self._squares: dict[Square, tuple[int, int]] = {}
@@ -64,8 +64,8 @@ class Census:
             self._outbox.delivered = {}
             self._look()
             self._counting.set(now + COUNT_EVERY)
-        for at in range(0, len(flat), len(Part._fields)):
-            part = Part(*flat[at : at + len(Part._fields)])
+        for at in range(0, len(flat), len(MapPart._fields)):
+            part = MapPart(*flat[at : at + len(MapPart._fields)])
             if part in self._leases or len(self._leases) < LEASES_MOST:
                 self._leases[part] = now + LEASE
                 if new and now - self._told.get(part, NEVER)[0] >= ANSWER_EVERY:
@@ -97,7 +97,7 @@ class Census:
                 computers = sum(id < wild_from for id in players)
             self._squares[square] = people, computers
 
-    def _tell(self, part: Part, delivered: dict[Square, int]) -> None:
+    def _tell(self, part: MapPart, delivered: dict[Square, int]) -> None:
         """Publish how many players are where in a part; `delivered` is how many batches were
         published in each square since the last count."""
         told = self._told.pop(part, NEVER)
@@ -135,7 +135,7 @@ class Census:
             dots[square] = people, computers, batches
         return [number for dot, crowd in dots.items() for number in (*dot, *crowd)]
 
-    def _publish(self, part: Part, grain: int, flat: list[int]) -> None:
+    def _publish(self, part: MapPart, grain: int, flat: list[int]) -> None:
         """Publish what was counted in a part, in several messages if it is much."""
         channel, step = self._channels.part(part), DOT_FIELDS * DOTS
         for page, at in enumerate(range(0, max(len(flat), 1), step)):

@@ -7,7 +7,7 @@ tell, and adds it up. It never learns of a player, nor who looks.
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final, NamedTuple
 
-from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, Part, Place
+from flatlands.server.atlas.dots import SHIFTS, TOTALS, WORLD, MapPart, Place
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import COUNTS, DOT_FIELDS, PARTS, Malformed
@@ -34,7 +34,7 @@ NO_BATCHES_FROM: Final = 4
 Dot = list[int]
 
 
-class Told(NamedTuple):
+class NodeDots(NamedTuple):
     """What one node told of a part at a node time in ms: dots of a grain, as in the message."""
 
     at: int
@@ -46,7 +46,7 @@ class Told(NamedTuple):
         return zip(*[iter(self.flat)] * DOT_FIELDS, strict=True)
 
 
-class Known:
+class TrackedPart:
     """A part that this node hears of. `since` and `asked` are the node times in ms at which it was
     first needed, and asked for last by any node; `told` is what came last, by node."""
 
@@ -55,7 +55,7 @@ class Known:
     def __init__(self, now: int) -> None:
         self.since = now
         self.asked = now - RENEW_EVERY
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, NodeDots] = {}
 
     @property
     def grain(self) -> int:
@@ -75,15 +75,15 @@ class Counts:
         self._loop = bus.loop
         self._believes = believes
         #: Channel -> the part of it that this node is subscribed to.
-        self.channels: dict[str, Part] = {}
-        self._known: dict[Part, Known] = {}
+        self.channels: dict[str, MapPart] = {}
+        self._known: dict[MapPart, TrackedPart] = {}
 
     # What nodes say.
 
     def asked(self, flat: list[int]) -> None:
         """Note that a node asks for parts: this node hears the answers, too."""
-        for at in range(0, len(flat), len(Part._fields)):
-            known = self._known.get(Part(*flat[at : at + len(Part._fields)]))
+        for at in range(0, len(flat), len(MapPart._fields)):
+            known = self._known.get(MapPart(*flat[at : at + len(MapPart._fields)]))
             if known is not None and known.told:
                 known.asked = self._loop.now()
 
@@ -97,11 +97,11 @@ class Counts:
             told = self._known[self.channels[channel]].told
             if page and node in told:
                 flat = told[node].flat + flat
-            told[node] = Told(self._loop.now(), grain, flat)
+            told[node] = NodeDots(self._loop.now(), grain, flat)
 
     # What this node asks.
 
-    def need(self, parts: Set[Part]) -> None:
+    def need(self, parts: Set[MapPart]) -> None:
         """Hear of these parts and of no others. It should be called once a second."""
         now = self._loop.now()
         unwanted = self._known.keys() - parts
@@ -110,7 +110,7 @@ class Counts:
             del self._known[part]
             del self.channels[self._channels.part(part)]
         for part in new:
-            self._known[part] = Known(now)
+            self._known[part] = TrackedPart(now)
             self.channels[self._channels.part(part)] = part
         if unwanted:
             self._bus.unsubscribe(*map(self._channels.part, unwanted))
@@ -132,14 +132,14 @@ class Counts:
             if bool(known.told) != new and now - known.asked >= every:
                 known.asked = now
                 due += part
-        step = len(Part._fields) * PARTS
+        step = len(MapPart._fields) * PARTS
         for at in range(0, len(due), step):
             message = peer_protocol.watch(self._node, new, due[at : at + step])
             self._bus.to_all(message)
 
     # What is known.
 
-    def settled(self, part: Part) -> bool:
+    def settled(self, part: MapPart) -> bool:
         """Return whether all that is in a part should have been told by now."""
         known = self._known.get(part)
         if known is None:
@@ -147,7 +147,7 @@ class Counts:
         waited = self._loop.now() - known.since
         return waited >= (ANSWERED_WITHIN if known.told else PATIENCE)
 
-    def grain(self, part: Part) -> int:
+    def grain(self, part: MapPart) -> int:
         """Return the finest grain in which a part is known."""
         return self._known[part].grain if part in self._known else 0
 
@@ -156,7 +156,7 @@ class Counts:
         dots = [dot for told in self._known[TOTALS].told.values() for dot in told.dots()]
         return sum(dot[2] for dot in dots), sum(dot[3] for dot in dots)
 
-    def squares(self, part: Part) -> set[Square] | None:
+    def squares(self, part: MapPart) -> set[Square] | None:
         """Return the inhabited squares of a part, or None if only larger dots are known."""
         if part not in self._known or self.grain(part):
             return None
@@ -180,7 +180,7 @@ class Counts:
         return found
 
 
-def _joined(known: Known, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
+def _joined(known: TrackedPart, grain: int, numbers: Mapping[int, int]) -> dict[Place, Dot]:
     """Return the dots of a grain that lie in a part."""
     found: dict[Place, Dot] = {}
     for node, told in known.told.items():

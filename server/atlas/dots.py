@@ -19,7 +19,7 @@ SHIFTS: Final = tuple(8 * (16**level - 1) // 15 for level in range(WIDEST // 4 +
 Place = tuple[int, int]
 
 
-class Part(NamedTuple):
+class MapPart(NamedTuple):
     """A part of the world, which is a dot, and the most dots in which each node tells of it."""
 
     grain: int
@@ -30,9 +30,9 @@ class Part(NamedTuple):
 
 #: The whole world: how many are in it; who is where, roughly if there are many; and all squares,
 #: whatever that costs, for programs that look at the world.
-TOTALS: Final = Part(WIDEST, 0, 0, 1)
-WORLD: Final = Part(WIDEST, 0, 0, DOTS)
-SQUARES: Final = Part(WIDEST, 0, 0, CROWD_MOST)
+TOTALS: Final = MapPart(WIDEST, 0, 0, 1)
+WORLD: Final = MapPart(WIDEST, 0, 0, DOTS)
+SQUARES: Final = MapPart(WIDEST, 0, 0, CROWD_MOST)
 
 
 def dot_at(square: Square, grain: int) -> Place:
@@ -58,17 +58,17 @@ def patches_within(squares: Rect, grain: int) -> Rect:
     return Rect(*patch_of(dots[:2])[0], *patch_of(dots[2:])[0])
 
 
-def parts_around(squares: Rect, grain: int) -> list[Part]:
+def parts_around(squares: Rect, grain: int) -> list[MapPart]:
     """Return the parts, four at most, that have all of some squares, and are larger than dots of a
     grain."""
     wide = max(squares.c1 - squares.c0, squares.r1 - squares.r0).bit_length()
     wide = max(wide, grain + 2)
     if wide >= WIDEST:
         return [WORLD]
-    return [Part(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
+    return [MapPart(wide, *dot, DOTS) for dot in dots_within(squares, wide).squares()]
 
 
-def finest(squares: Collection[Square], part: Part, guess: int) -> int:
+def finest(squares: Collection[Square], part: MapPart, guess: int) -> int:
     """Return the finest grain at which some squares of a part lie in no more dots than it may have.
     The search begins at `guess`."""
     if len(squares) <= part.most:

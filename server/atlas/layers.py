@@ -12,7 +12,7 @@ from flatlands.server.messages import protocol
 from flatlands.world.grid import Rect
 
 
-class Layer:
+class DotLayer:
     """All dots of one grain that are known: patch -> index -> [index, people, computer players,
     node].
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from flatlands.server.atlas.counts import Counts
-from flatlands.server.atlas.dots import TOTALS, WORLD, Part, parts_around, patches_within
-from flatlands.server.atlas.layers import Layer
+from flatlands.server.atlas.dots import TOTALS, WORLD, MapPart, parts_around, patches_within
+from flatlands.server.atlas.layers import DotLayer
 from flatlands.server.messages import protocol
 from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.protocol import GRAIN_MOST
@@ -86,7 +86,7 @@ class Views:
         self._views: dict[Asked, View] = {}
         self._by_viewer: dict[Viewer, View] = {}
         #: Grain -> the dots that clients are shown.
-        self._layers: dict[int, Layer] = {}
+        self._layers: dict[int, DotLayer] = {}
         self._totals = b""
         #: How often clients were shown something, in seconds since somebody looks.
         self._seconds = 0
@@ -135,7 +135,7 @@ class Views:
 
     # Which parts of the world are needed.
 
-    def _parts(self, asked: Asked) -> list[Part]:
+    def _parts(self, asked: Asked) -> list[MapPart]:
         """Return the parts that show what a client asks to see, as far as that is known now."""
         if asked.squares is None:
             return [TOTALS]
@@ -243,7 +243,7 @@ class Views:
         assert view.asked.squares is not None
         return self._layer(grain).count(patches_within(view.asked.squares, grain))
 
-    def _layer(self, grain: int, anew: bool = False) -> Layer:
+    def _layer(self, grain: int, anew: bool = False) -> DotLayer:
         """Return the dots of a grain as they were when clients were shown them last, or, if they
         were not or with `anew`, as they are now."""
         layer = self._layers.get(grain)
@@ -252,7 +252,7 @@ class Views:
                 grain, {id: number for number, id in enumerate(sorted(self._nodes()))}
             )
             if layer is None:
-                self._layers[grain] = layer = Layer(dots)
+                self._layers[grain] = layer = DotLayer(dots)
             else:
                 layer.update(dots)
         return layer

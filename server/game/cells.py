@@ -90,7 +90,7 @@ class Cells:
     """
 
     #: The layer at a node.
-    layer: "Layer"
+    layer: "CellLayer"
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Cells:
     def of(self, node: Any, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
         cells = copy.copy(self)
-        cells.layer = Layer(self.declared, node, name)
+        cells.layer = CellLayer(self.declared, node, name)
         return cells
 
     def __setitem__(self, tiles: Tile | Iterable[Tile], value: int) -> None:
@@ -240,7 +240,7 @@ class _Own:
         self.tiles: dict[int, tuple[int, int, int]] = {}
 
 
-class Layer:
+class CellLayer:
     """A layer of the ground on which a game writes, as a node has it: a byte for each tile. `name`
     is its name in the store. It gets the node's next number.
     """
@@ -589,7 +589,7 @@ def _pairs(places: Mapping[Square, Sequence[int]]) -> Iterator[tuple[Square, int
     return ((square, place) for square, some in places.items() for place in some)
 
 
-def merged(layer: Layer, square: Square, writes: bytes) -> Tiles:
+def merged(layer: CellLayer, square: Square, writes: bytes) -> Tiles:
     """Return the tiles of a square: what the store has there, and what this node knows."""
     there = Tiles(layer.side**2, layer.rule)
     there.apply(writes)
@@ -607,7 +607,7 @@ def squares_of(tiles: int, side: int) -> int:
 # from before that person came. Only the last write and the sum can be taken back.
 
 
-def wipe(layer: Layer, square: Square) -> None:
+def wipe(layer: CellLayer, square: Square) -> None:
     """Write 0 on all tiles of a square that have another value. It waits for the store. Raises
     StoreUnavailable."""
     if layer.rule not in (LAST, SUM):
@@ -624,7 +624,7 @@ def wipe(layer: Layer, square: Square) -> None:
         layer.write(square, places, value, after=max(there.stamps[place] for place in places))
 
 
-def writers(layer: Layer, squares: Rect) -> Counter[str]:
+def writers(layer: CellLayer, squares: Rect) -> Counter[str]:
     """Return how many tiles of some squares each person was the last to change, as the store has
     it. It waits for the store. Raises StoreUnavailable."""
     found = Counter[str]()
@@ -633,7 +633,7 @@ def writers(layer: Layer, squares: Rect) -> Counter[str]:
     return found
 
 
-def undo(layer: Layer, who: str, squares: Rect) -> int:
+def undo(layer: CellLayer, who: str, squares: Rect) -> int:
     """Put all tiles of some squares on which a person wrote last, as the store has it, back to what
     they were before that person came; return how many these are. It waits for the store. Raises
     StoreUnavailable: then some may be put back, and nothing is undone twice if it is called
@@ -651,7 +651,7 @@ def undo(layer: Layer, who: str, squares: Rect) -> int:
     return undone
 
 
-def _undoable(layer: Layer, squares: Rect) -> Iterator[list[Square]]:
+def _undoable(layer: CellLayer, squares: Rect) -> Iterator[list[Square]]:
     """Yield some squares, a few at a time, if the values from before a person came are known."""
     if layer.rule in (LAST, SUM) and layer.store is not None:
         left = iter(squares.squares())

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from flatlands.server.game.actions import Action
-from flatlands.server.game.cells import Layer, undo, wipe, writers
+from flatlands.server.game.cells import CellLayer, undo, wipe, writers
 from flatlands.server.game.game import (
     WALKING,
     Game,
@@ -112,7 +112,7 @@ class Play:
         plant = self._plant if self._plants else None
         self.upkeep = Upkeep(self.items, node.grid, node.replicas, node.loop, plant)
         self._check = Hook(node.loop, "plant", self.items.checked)
-        self.layers: list[Layer] = node.replicas.ground.layers
+        self.layers: list[CellLayer] = node.replicas.ground.layers
         #: What pages are told of it.
         self.kinds = _shown(node, self.game, self._events)
         self._notice(node)

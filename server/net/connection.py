@@ -16,7 +16,7 @@ from gevent import get_hub
 
 from flatlands.server.net import frames
 from flatlands.server.net.socket_passing import forget
-from flatlands.server.runtime.limits import Guest, Rate, Rates
+from flatlands.server.runtime.limits import LimitedConnection, Rate, Rates
 
 # Bytes that are read in one callback of the loop, so that floods do not starve others.
 READ_SIZE: Final = 8 * 1024
@@ -89,7 +89,7 @@ class Connection:
         max_message: int,
         early: bytes = b"",
         address: str = "",
-        guest: Guest | None = None,
+        guest: LimitedConnection | None = None,
     ) -> None:
         """Own `sock`, a connected non-blocking socket that nobody else uses or watches.
 

@@ -26,7 +26,7 @@ from flatlands.server.net.connection import Connection
 from flatlands.server.net.hosts import site
 from flatlands.server.net.pace import TURN
 from flatlands.server.runtime import logs
-from flatlands.server.runtime.limits import HANDSHAKES, REQUESTS, Guest
+from flatlands.server.runtime.limits import HANDSHAKES, REQUESTS, LimitedConnection
 from flatlands.server.runtime.logs import log_line
 
 HEAD_TIMEOUT = 10.0  # seconds for a request line and its headers, or between two requests
@@ -243,7 +243,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
             "503 Service Unavailable",
             "This server is drained: another one of this world takes you.",
         )
-        guest: Guest = self.socket.guest
+        guest: LimitedConnection = self.socket.guest
         yield (
             not limits.allow_address(HANDSHAKES, address) or not guest.settle(address),
             "429 Too Many Requests",
@@ -268,7 +268,7 @@ class Handshake(WebSocketHandler):  # type: ignore[misc]
         """
         self.deadline.close()
         sock = self.socket
-        guest: Guest = sock.guest
+        guest: LimitedConnection = sock.guest
         # Bytes that came in one segment with the request are in the reader's buffer. If the buffer
         # is empty, peek() reads from the socket, which must not block.
         sock.settimeout(0)

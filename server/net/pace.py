@@ -17,7 +17,7 @@ from gevent import get_hub
 from gevent.hub import Waiter
 from gevent.socket import socket as Socket
 
-from flatlands.server.runtime.limits import Guest
+from flatlands.server.runtime.limits import LimitedConnection
 
 #: Seconds for which HTTP may run at a stretch.
 SLICE = 0.002
@@ -150,7 +150,7 @@ class PacedSocket(Socket):
 
     turn: Turn
     #: The connection in the limits; None once the socket was handed to a Connection.
-    guest: Guest | None
+    guest: LimitedConnection | None
 
     def _wait(self, *arguments: Any, **more: Any) -> None:
         self.turn.end()

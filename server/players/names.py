@@ -46,7 +46,7 @@ def matches(text: str, name: str) -> int:
     return 2 if f" {text}" in f" {name}" else int(text in name)
 
 
-class Names:
+class NameSearch:
     """Names: finds players of all nodes by what their names begin with or contain."""
 
     def __init__(

@@ -223,7 +223,7 @@ def _ended() -> bool:
     return False
 
 
-class Guest:
+class LimitedConnection:
     """One connection, as the limits know it, from its accept to its end.
 
     `key` is what its address counts as, or None if it is not limited or not known yet. `close` ends
@@ -284,7 +284,7 @@ class Limits:
         self.any_rate = any_rate
         self.connections = 0
         #: Connections that have not sent hello yet, the oldest first.
-        self.strangers: dict[Guest, None] = {}
+        self.strangers: dict[LimitedConnection, None] = {}
         self._factor = per_address / PER_ADDRESS
         self._most = most
         share = math.inf if most is None else max(int(most * ADDRESS_SHARE), 1)
@@ -325,14 +325,14 @@ class Limits:
 
     def enter(
         self, address: str, close: Callable[[], bool], times: int | None = None
-    ) -> Guest | None:
+    ) -> LimitedConnection | None:
         """Admit a connection from an address; return None if the address has too many already.
 
         If there are too many connections in all, the oldest one that has not sent hello is closed.
         With `times`, another process has admitted the connection. Then `address` is that of the
         client, and this process admits `times` times as many of its connections as it would alone.
         """
-        # The client behind a proxy is known only from its request: see Guest.settle.
+        # The client behind a proxy is known only from its request: see LimitedConnection.settle.
         behind = times is None and self.proxies.trusts(address)
         key = None if behind else self.key(address)
         if not self.admit(key, times or 1):
@@ -341,7 +341,7 @@ class Limits:
             self.stats["limited_descriptors"] += 1
             self._leave(key)
             return None
-        guest = Guest(self, key, close)
+        guest = LimitedConnection(self, key, close)
         self.connections += 1
         self.strangers[guest] = None
         return guest
@@ -360,7 +360,7 @@ class Limits:
         self._held.update((CONNECTIONS, each) for each in counted)
         return True
 
-    def left(self, guest: Guest) -> None:
+    def left(self, guest: LimitedConnection) -> None:
         """Note that a connection has ended."""
         self.connections -= 1
         self.strangers.pop(guest, None)

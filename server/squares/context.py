@@ -12,7 +12,7 @@ from flatlands.server.messages.channels import Bus
 from flatlands.server.messages.peer_protocol import ENTRIES, EVENTS, Kind
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import Hub, Screen
-from flatlands.server.squares.layers import Ground
+from flatlands.server.squares.layers import LayerRegistry
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
@@ -97,7 +97,7 @@ class SquareContext:
         #: that some may have been.
         self.missed = 0, 0
         #: What the game writes on the ground.
-        self.ground = Ground(bus.loop, hub, peers, (span // UNIT) ** 2)
+        self.ground = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
         #: The squares that the onlooker wants to hear.
         self.followed: frozenset[Square] = frozenset()
         self.span = span

@@ -35,7 +35,7 @@ EVERY: Final = 1000
 _EVER: Final = 2**42 - 1
 
 
-class Layer(Protocol):
+class LayerSpec(Protocol):
     """A layer of the ground on which a game writes, as its squares know it."""
 
     #: Which of two writes to a tile counts: see world/tiles.py.
@@ -62,7 +62,7 @@ class Layer(Protocol):
         """Put the writes of a node that has died into the store."""
 
 
-class Ground:
+class LayerRegistry:
     """All layers of a node: it checks the writes that come, and makes sure that nothing is lost
     that another node wrote just before it died. `tiles` is how many a square has.
     """
@@ -71,7 +71,7 @@ class Ground:
         self.hub, self.tiles = hub, tiles
         self._loop, self._peers = loop, peers
         #: The layers of the game, by their numbers.
-        self.layers: list[Layer] = []
+        self.layers: list[LayerSpec] = []
         #: What was received, the oldest first: when, from which node, where, and what.
         self._received: deque[tuple[int, int, Square, Sequence[Any]]] = deque()
         #: What may not be in the store: node -> (layer, square) -> its writes.
@@ -147,7 +147,7 @@ class Layers:
     them.
     """
 
-    def __init__(self, square: Square, ground: Ground) -> None:
+    def __init__(self, square: Square, ground: LayerRegistry) -> None:
         self._square = square
         self._ground = ground
         #: Number of a layer -> its tiles. Layers on which nobody has written are left out.

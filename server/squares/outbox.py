@@ -80,7 +80,7 @@ class Hears(Protocol):
         """Note that this node has given a sign here."""
 
 
-class _Row:
+class _SquareSlots:
     """The slots of one square: `given` is how many were ever given; the free ones have rested.
 
     The free ones are in the order in which their rest ended, those of one byte apart from others.
@@ -103,7 +103,7 @@ class Slots:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[Square, _Row] = {}
+        self._rows: dict[Square, _SquareSlots] = {}
         #: The slots that rest, as (until when, square, slot), in the order of time.
         self._resting: deque[tuple[int, Square, int]] = deque()
 
@@ -112,7 +112,7 @@ class Slots:
         self._wake(now)
         row = self._rows.get(square)
         if row is None:
-            row = self._rows[square] = _Row()
+            row = self._rows[square] = _SquareSlots()
         if row.narrow:
             return row.narrow.popleft()
         if row.wide:

@@ -11,7 +11,7 @@ from flatlands.server.messages.table import NUMBER, Field, Row
 from flatlands.server.net import frames
 from flatlands.server.players import movement
 from flatlands.server.squares import context
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.events import ENTER
 from flatlands.world.track import leg, stand
 from tests.fuzz import worlds
@@ -80,7 +80,7 @@ def believe_any_time(monkeypatch):
 
 def walk_on_water(monkeypatch):
     """Walks are planned as if nothing were in their way."""
-    free = Ground(lambda _x, _y: False)
+    free = PatchedTerrain(lambda _x, _y: False)
     monkeypatch.setattr(movement, "leg", lambda _terrain, *walk: leg(free, *walk))
 
 

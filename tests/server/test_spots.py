@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from flatlands.server.players.spots import NEAR, NEAREST, Spots, spread_square
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.grid import Grid
 from flatlands.world.terrain import BLOCKED, HIGH, PLAZA_WITHIN, Terrain
 from flatlands.world.track import UNIT
@@ -83,13 +83,13 @@ def test_newcomers_do_not_begin_on_high_ground():
 
 
 def test_a_guest_begins_where_the_friend_can_go():
-    spots = Spots(GRID, Ground(lambda x, _y: x == 51), 0)
+    spots = Spots(GRID, PatchedTerrain(lambda x, _y: x == 51), 0)
     there = 50 * UNIT + 500, 50 * UNIT + 500
     assert all(spots.beside(*there)[0] < 51 * UNIT for _ in range(100))
 
 
 def test_a_guest_begins_where_the_friend_is_if_all_around_is_blocked_or_else_on_the_plaza():
-    spots = Spots(GRID, Ground(lambda x, y: (x, y) != (50, 50)), 0)
+    spots = Spots(GRID, PatchedTerrain(lambda x, y: (x, y) != (50, 50)), 0)
     there = 50 * UNIT + 500, 50 * UNIT + 500
     assert spots.beside(*there) == there
     x, y = spots.beside(80 * UNIT, 80 * UNIT)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatlands.server.game.actions import number
-from flatlands.server.game.cells import Cells, Layer
+from flatlands.server.game.cells import CellLayer, Cells
 from flatlands.server.game.me import Me
 from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.storage.reach import square_of
@@ -118,7 +118,7 @@ class Ground:
         for layer in layers:
             self._watch(host, layer, due)
 
-    def _watch(self, host: Host, layer: Layer, due: "TimerQueue[Any]") -> None:
+    def _watch(self, host: Host, layer: CellLayer, due: "TimerQueue[Any]") -> None:
         write, fresh = layer.write, self._fresh[host]
 
         def wrote(square: Square, places: Sequence[int], value: int, *more: Any) -> None:
@@ -163,10 +163,10 @@ class Ground:
             if self._store is not None and layer.declared.kept:
                 self._check_store(layer, known)
 
-    def _check_old(self, layer: Layer) -> None:
+    def _check_old(self, layer: CellLayer) -> None:
         """Raise Broken if a node still has something that it should have forgotten."""
         for host in self._harness.hosts:
-            its: Layer = host.node.play.layers[layer.number]
+            its: CellLayer = host.node.play.layers[layer.number]
             oldest = its.until() - FADED_WITHIN
             for square in host.node.replicas.squares:
                 known = its.known(square)
@@ -195,7 +195,7 @@ class Ground:
                         raise Broken(f"a screen has another layer {number} of {square}")
         return known
 
-    def _check_store(self, layer: Layer, known: dict[Square, bytes]) -> None:
+    def _check_store(self, layer: CellLayer, known: dict[Square, bytes]) -> None:
         """Raise Broken unless the store has what nodes know, and nothing that was safe is lost."""
         assert self._store is not None
         there: dict[_Place, tuple[int, int]] = {}

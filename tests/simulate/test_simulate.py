@@ -10,7 +10,7 @@ from flatlands.server.game import cells
 from flatlands.server.players.residents import Residents
 from flatlands.server.players.takeovers import Takeovers
 from flatlands.server.squares import subscription
-from flatlands.server.squares.layers import Ground
+from flatlands.server.squares.layers import LayerRegistry
 from flatlands.server.squares.subscription import Subscription
 from flatlands.stores.sqlite import SqliteStore
 from flatlands.testkit.search import SHORT, Deed
@@ -89,9 +89,9 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
         deeds += [Deed(2000, "walk", 0, 1, 1), Deed(1500, "kill", 0, 0, 0)]
     world = Plan(1, 2, 0, True, tuple(deeds), cells=True)
     assert fails(world) == ""
-    monkeypatch.setattr(Ground, "_look", lambda self: None)
-    keep = cells.Layer.keep
-    monkeypatch.setattr(cells.Layer, "keep", lambda self: self.kept == "first" and keep(self))
+    monkeypatch.setattr(LayerRegistry, "_look", lambda self: None)
+    keep = cells.CellLayer.keep
+    monkeypatch.setattr(cells.CellLayer, "keep", lambda self: self.kept == "first" and keep(self))
     assert "ground.floor: " in fails(world)
 
 

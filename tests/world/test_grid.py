@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.grid import Grid, Rect, viewport
 from flatlands.world.track import REACH, UNIT, Heading, Track, leg, stand
 from tests.picture import screens
 
 GRID = Grid()
 SPAN = GRID.span
-FREE = Ground(lambda _x, _y: False)
+FREE = PatchedTerrain(lambda _x, _y: False)
 positions, near = (st.integers(-(2**bits), 2**bits) for bits in (40, 30))
 ways = st.integers(-REACH, REACH)
 views = st.builds(viewport, st.integers(1, 200), st.integers(1, 200))

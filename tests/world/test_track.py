@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.terrain import Terrain
 from flatlands.world.track import (
     DIAGONAL,
@@ -20,7 +20,7 @@ from flatlands.world.track import (
 from tests.vectors import load
 
 LAND = Terrain(2013)
-TILES = Ground(LAND.blocked)
+TILES = PatchedTerrain(LAND.blocked)
 FAR = 2**40
 
 positions = st.integers(-FAR, FAR)
@@ -30,11 +30,11 @@ near, goals = st.integers(-400 * UNIT, 400 * UNIT), st.integers(-(2**19), 2**19)
 headings = st.sampled_from([Heading(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
 
 
-FREE = Ground(lambda _x, _y: False)
+FREE = PatchedTerrain(lambda _x, _y: False)
 
 
 def walls(*tiles):
-    return Ground(lambda x, y: (x, y) in tiles)
+    return PatchedTerrain(lambda x, y: (x, y) in tiles)
 
 
 def walk(ground, x, y, intent, legs=400):

@@ -8,7 +8,7 @@ from flatlands.games.flatlands.ids import DEER_FROM
 from flatlands.games.flatlands.walkers import deer
 from flatlands.games.flatlands.walkers.deer import CALM_AFTER, FLIGHT, SHY, TOGETHER, WIDTH, meadow
 from flatlands.games.flatlands.walkers.herd import Sizes
-from flatlands.testkit.ground import Ground
+from flatlands.testkit.ground import PatchedTerrain
 from flatlands.world.terrain import BLOCKED, GRASS, Terrain
 from flatlands.world.track import UNIT
 from games.flatlands.tests.harness import Harness
@@ -68,7 +68,7 @@ def test_five_deer_share_a_meadow_and_there_are_always_enough_meadows():
 
 
 def test_without_any_meadow_they_graze_on_the_plaza():
-    terrain = Ground(lambda _x, _y: True)
+    terrain = PatchedTerrain(lambda _x, _y: True)
     terrain.kind = lambda _x, _y: min(BLOCKED)
     assert math.dist(meadow(terrain, 0), (0, 0)) < UNIT
 

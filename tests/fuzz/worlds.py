@@ -50,7 +50,7 @@ from tests.bare import Game, Options
 from tests.fuzz.draw import anything, corrupted, mutated, number, packed, text
 from tests.fuzz.inputs import Broken, Inputs
 from tests.fuzz.readers import drawn
-from tests.server.harness import Client, Harness, Link
+from tests.server.harness import Client, FakeLink, Harness
 
 #: ms that an intent may be old when it comes, as docs/protocol.md says.
 HEAD_START = 200
@@ -453,7 +453,7 @@ class Stranger:
     def __init__(self, crowd: Crowd, inputs: Inputs, forger: bool) -> None:
         self.crowd = crowd
         self.inputs = inputs
-        self.link = Link(crowd.harness.network)
+        self.link = FakeLink(crowd.harness.network)
         self.ids = list(range(1, 9))
         self.nodes = [77, 78]
         self.real = [host.node.id for host in crowd.harness.hosts]

@@ -8,7 +8,7 @@ import pytest
 from flatlands.server.messages.peer_protocol import DRAINING, full_state, left
 from flatlands.server.players.residents import DIMMED_FOR
 from flatlands.world.track import UNIT
-from tests.server.harness import Harness, Link, node_batch, two_nodes
+from tests.server.harness import FakeLink, Harness, node_batch, two_nodes
 
 GONE, SAID = 3, 4
 
@@ -328,7 +328,7 @@ def test_a_player_that_a_node_does_not_believe_is_not_on_its_clients_screens_eit
     harness = Harness()
     a, _ = harness.place("A", (0, 0)), harness.place("Far", (9, 9))
     harness.run(500)
-    other = Link(harness.network)
+    other = FakeLink(harness.network)
     ghost, eve = 100_005, 100_006
 
     def tell(square, number, *events):
@@ -353,7 +353,7 @@ def test_no_screen_gets_an_old_enter_after_the_snapshot_without_that_player(newc
     harness = Harness()
     screens = [harness.place("A", (0, 0))]
     harness.run(500)
-    other, node = Link(harness.network), harness.node
+    other, node = FakeLink(harness.network), harness.node
     channel = node.channels.square((0, 0))
     enters = [
         [0, id, 1, 0, name, False, slot, 8192, 8192, 0, 0, 0, 0, 100, []]

@@ -32,7 +32,6 @@ compiled.use()
 
 import gevent
 import numpy as np
-from flatlands.server.runtime.agenda import Agenda
 
 from flatlands.brokers.base import Broker, BrokerClosed, Message
 from flatlands.brokers.registry import open_broker
@@ -46,6 +45,7 @@ from flatlands.server.messages.peer_protocol import ALIVE, ENTRIES, SYNC_REQUEST
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.players.spots import spread_square
 from flatlands.server.runtime.loop import Loop
+from flatlands.server.runtime.timers import TimerQueue
 from flatlands.server.squares.hub import pace
 from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import HEARTBEAT_EVERY, HEARTBEATS_HEARD, NodeLoad, Peers
@@ -207,9 +207,9 @@ class Others:
         self._there: dict[Square, list[Other]] = {}
         self._walkers: list[Walker] = []
         self._every = round(1000 / moves)
-        self._beats = Agenda(self.loop, self._beat)
-        self._turns = Agenda(self.loop, self._turn)
-        self._legs = Agenda(self.loop, self._leg)
+        self._beats = TimerQueue(self.loop, self._beat)
+        self._turns = TimerQueue(self.loop, self._turn)
+        self._legs = TimerQueue(self.loop, self._leg)
         self._counted: Counter[str] = Counter()
         self._late: list[int] = []
         self._by_channel = {

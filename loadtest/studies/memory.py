@@ -125,7 +125,7 @@ class _Growth:
         heard = self._node.replicas.squares
         return self._took(
             lambda: self._node.replicas.need(wanted),
-            lambda: all(square.shown.ready for square in heard.values()),
+            lambda: all(square.view.ready for square in heard.values()),
             len(wanted),
         )
 

@@ -64,7 +64,7 @@ class Rest(Protocol):
 
 
 class SquareContext:
-    """What all HeardSquares of one node share. Replicas (replicas.py) is the only one.
+    """What all Subscriptions of one node share. Replicas (replicas.py) is the only one.
 
     `span` is the length of a square's side in units.
 

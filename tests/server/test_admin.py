@@ -214,9 +214,11 @@ def test_orders_for_a_key_outlive_the_server(tmp_path):
         ben.send(8)
         ben.until(lambda: any(message[0] == INVITATION for message in ben.messages))
         order(server, "kick", id=ben.model.id)
-        assert lines(server, "order deed='key'")[0].startswith(
-            f"order deed='key' who='{owner} {ben.model.id}' seconds=600"
-        )
+        line = lines(server, "order deed='key'")[0]
+        told, seconds = line.split(" seconds=")
+        assert told == f"order deed='key' who='{owner} {ben.model.id}'"
+        # On a busy machine some have passed since the order was given.
+        assert 540 < int(seconds.split()[0]) <= 600
         assert ben.until_closed()[0] == 1008
         assert said_key(server, "Ben", secret).until_closed() == (
             1008,

@@ -1,7 +1,7 @@
 """What all squares that this node is subscribed to share: the parts of the node that they need, and
 what they know together.
 
-It finds where else a player is known. It never changes a replica: square.py does.
+It finds where else a player is known. It never changes a replica: subscription.py does.
 """
 
 from collections.abc import Callable, Iterable, Sequence

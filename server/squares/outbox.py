@@ -70,7 +70,7 @@ class OwnBatch:
 
 
 class Hears(Protocol):
-    """A square that this node is subscribed to: see square.py."""
+    """A square that this node is subscribed to: see subscription.py."""
 
     def published(self, batch: OwnBatch, taken: bool) -> None:
         """Expect a batch of this node back from the broker, unless `taken` is False: then the

@@ -26,9 +26,10 @@ HEARTBEAT_EVERY = 1000
 HEARTBEATS_HEARD: float = 50
 
 #: A node from which nothing has come for DEAD_AFTER ms, or for three times as long as it said that
-#: its heartbeats are apart, is dead. Its players may be gone from squares before that (square.py).
-#: One that said that it stops is kept for GONE_AFTER ms, since its players are on their way back.
-#: The computer players of any node are kept as long, since other nodes take them on.
+#: its heartbeats are apart, is dead. Its players may be gone from squares before that
+#: (subscription.py). One that said that it stops is kept for GONE_AFTER ms, since its players are
+#: on their way back. The computer players of any node are kept as long, since other nodes take them
+#: on.
 DEAD_AFTER, GONE_AFTER = 3000, 10_000
 
 #: If nothing that this node sends to itself has come back for this many ms, its link is down. It

@@ -1,7 +1,7 @@
 """The squares that this node is subscribed to: as long as it needs them, and a little longer.
 
 It subscribes and unsubscribes, and passes each square what the broker brings for it. It never looks
-into a message: square.py does.
+into a message: subscription.py does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

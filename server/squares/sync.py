@@ -4,7 +4,7 @@ A request is repeated until it has come back from the broker: only then is it ce
 are received. If it does not come back, though other messages do, this node subscribes again. An
 answer is the full state of the players that this node has in the square, and of what it knows of
 writes there. This module never decides that something is missing, and never reads what the others
-answer: square.py does.
+answer: subscription.py does.
 """
 
 import random

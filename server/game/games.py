@@ -111,7 +111,7 @@ def where(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    engine = str(Path(__file__).parent)
+    engine = str(Path(__file__).parent.parent)
     own = [one for one in frames if one.filename[:1] != "<" and not one.filename.startswith(engine)]
     last = (own or list(frames))[-1]
     return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"

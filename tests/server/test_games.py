@@ -14,6 +14,7 @@ from flatlands.server.game.cells import COUNT_EVERY
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import Channels
 from flatlands.server.query.tables import tables
+from flatlands.server.runtime.limits import Rates
 from tests.inside import Inside, inside
 from tests.processes import BARE, ROOT, ServerProcess
 from tests.server.harness import Clock, Harness, clock_stores
@@ -292,3 +293,10 @@ def test_a_hook_that_waits_where_it_may_not_fails_and_harms_nobody(tmp_path):
         one.until(lambda: one.model.chat)
         assert "on_step of the game failed" in server.errors() and "waits.py" in server.errors()
         server.terminate()
+
+
+def test_what_fails_in_any_module_of_the_engine_is_told_by_the_line_of_the_game():
+    try:
+        Rates().spend("walk", None, 0)
+    except (AttributeError, TypeError) as error:  # the latter if it is compiled
+        assert games.where(error).startswith(f"{__file__}, line ")

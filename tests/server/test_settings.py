@@ -10,7 +10,7 @@ import pytest
 from flatlands.server import settings
 from flatlands.server.game import games
 from flatlands.server.runtime import commit
-from tests.processes import BARE, PATIENCE, ServerProcess, limited, python, serving
+from tests.processes import BARE, PATIENCE, ROOT, ServerProcess, limited, python, serving
 
 
 def read(arguments, environment):
@@ -83,6 +83,10 @@ def test_an_empty_secret_is_that_of_the_environment():
     for given in ([], ["--secret", ""]):
         assert read(given, {"SECRET_KEY": "kept"}).secret == "kept"
         assert read(given, {}).secret is None
+
+
+def test_the_commit_is_that_of_the_clone_in_which_the_server_is():
+    assert commit.ROOT == ROOT
 
 
 def test_the_commit_is_named_or_that_of_the_clone(tmp_path):

@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import getfile
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from flatlands import games
@@ -110,11 +110,17 @@ def where(error: Exception) -> str:
     game called it, that is the last line of the game."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    engine = str(Path(__file__).parent.parent)
-    own = [one for one in frames if one.filename[:1] != "<" and not one.filename.startswith(engine)]
-    last = (own or list(frames))[-1]
-    return f"{last.filename}, line {last.lineno}: {type(error).__name__}: {error}"
+    frames = list(traceback.walk_tb(error.__traceback__))
+    frame, line = ([one for one in frames if not _is_engine(one[0])] or frames)[-1]
+    return f"{frame.f_code.co_filename}, line {line}: {type(error).__name__}: {error}"
+
+
+def _is_engine(frame: FrameType) -> bool:
+    """Return whether a frame belongs to the engine or to the loader of modules. A compiled module
+    is told by its name only: its frames have no path."""
+    name = frame.f_globals.get("__name__", "")
+    engine = name.startswith("flatlands.") and not name.startswith("flatlands.games.")
+    return engine or frame.f_code.co_filename.startswith("<")
 
 
 def note_fields(name: str, store: Store) -> None:

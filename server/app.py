@@ -39,13 +39,14 @@ from flatlands.server.runtime.loop import Loop, in_turns
 from flatlands.server.runtime.port import listen
 from flatlands.server.settings import KEPT_BACK, SPARE_DESCRIPTORS, Settings, raise_descriptor_limit
 from flatlands.server.squares.peers import NodeLoad
+from flatlands.server.storage.client import StoreUnavailable
 from flatlands.server.web import metrics
 from flatlands.server.web.admin import operator_pages
 from flatlands.server.web.exposition import exposition
 from flatlands.server.web.pages import make_pages
 from flatlands.server.workers.burden import Burden
 from flatlands.server.workers.migration import Migration
-from flatlands.stores.base import Store
+from flatlands.stores.base import Claimed, Item, Store
 from flatlands.world.grid import Grid
 
 log = logging.getLogger("flatlands")
@@ -63,6 +64,11 @@ ROUND, ROUND_TURNS = 10, 200
 #: A server that stops closes this many sessions in a turn, or more, so that the turns are at most
 #: the second number; the third is the seconds between two. Its clients must not all return at once.
 DRAIN_AT_ONCE, DRAIN_TURNS, DRAIN_PAUSE = 20, 50, 0.1
+
+#: The queue whose only item is leased by the server that drains, and for how many ms. By then all
+#: nodes have heard from each of its workers that it drains, or count it as lost.
+DRAIN_QUEUE = "drain"
+DRAIN_LEASE = 10_000
 
 #: Seconds that clients have to go to another machine when they are asked to.
 SENT_WITHIN = 10
@@ -217,19 +223,33 @@ class Server:
             self.migration.close()
         self._http.close()
 
-    def drain(self, sleep: Callable[[float], object] = gevent.sleep) -> bool:
+    def drain(self, sleep: Callable[[float], object] = gevent.sleep) -> str:
         """Let nobody in any more, and pass all players on to other servers of the world. All
-        workers of this server do so, until it is stopped. Return False, and do nothing, if there is
-        no other server. `sleep` waits."""
+        workers of this server do so, until it is stopped. Return "", or a sentence that says why
+        nothing was done. `sleep` waits."""
         workers = len(self._reports.total(sleep)[0])
-        # Another server may have been drained meanwhile.
         if sum(peer.state == ALIVE for peer in self.node.peers.peers.values()) < workers:
-            return False
+            return "No other server takes players of this world: stop this one."
+        if not self._is_drained() and not self._may_drain():
+            return f"Another server is being drained: try again in {DRAIN_LEASE // 1000} seconds."
         if self._drained_file:
             with open(self._drained_file, "w"):
                 pass
         self._drain()
-        return True
+        return ""
+
+    def _is_drained(self) -> bool:
+        """Return whether this worker, or another one of this server, was told to drain."""
+        return self._drained or bool(self._drained_file and os.path.exists(self._drained_file))
+
+    def _may_drain(self) -> bool:
+        """Return whether no other server began to drain a moment ago. All workers of that one may
+        still look alive from here: two servers could each take the other for the one that stays."""
+        try:
+            return bool(self.node.store_client.wait(_claim_drain))
+        except StoreUnavailable:
+            # A server must be drained above all when something fails.
+            return True
 
     def _drain(self) -> None:
         if not self._drained:
@@ -351,7 +371,7 @@ class Server:
             if second % 60 == 0:
                 for one in self.node.loop.times.values():
                     one.turn()
-            if self._drained_file and os.path.exists(self._drained_file):
+            if self._is_drained():
                 self._drain()
             self._burden.look()
             self.node.peers.load = self._load()
@@ -496,6 +516,12 @@ class Server:
     def show_metrics(self, sleep: Callable[[float], object]) -> bytes:
         """Return what /metrics shows: the same numbers for Prometheus."""
         return exposition(*self._reports.total(sleep))
+
+
+def _claim_drain(store: Store) -> list[Claimed]:
+    """Claim the item of DRAIN_QUEUE; return it, or nothing if another server has it."""
+    store.put(DRAIN_QUEUE, [Item("server", 0, "", b"")])
+    return store.claim(DRAIN_QUEUE, 1, DRAIN_LEASE)
 
 
 def _wait(done: Callable[[], bool], seconds: float) -> None:

@@ -71,8 +71,8 @@ class Operated(Protocol):
     def about(self) -> dict[str, str | int]:
         """Return what is served, and by whom."""
 
-    def drain(self, sleep: Callable[[float], object]) -> bool:
-        """Pass all players on to other servers; return False if there is none."""
+    def drain(self, sleep: Callable[[float], object]) -> str:
+        """Pass all players on to other servers; return "", or a sentence that says why not."""
 
     def show_stats(self, sleep: Callable[[float], object]) -> dict[str, Any]:
         """Return what /stats shows."""
@@ -178,8 +178,8 @@ def _take_orders(
         access.check_ordering()
         if "minutes" in request.args:
             abort(_answer(400, "A drain has no minutes: it ends with the server."))
-        if not server.drain(_turn().sleep):
-            abort(_answer(409, "No other server takes players of this world: stop this one."))
+        if refused := server.drain(_turn().sleep):
+            abort(_answer(409, refused))
         log.warning("admin: drain, ordered from %s", _by())
         return jsonify({"deed": "drain"})
 

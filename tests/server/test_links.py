@@ -188,6 +188,10 @@ def test_servers_hear_each_other_and_the_players_of_a_drained_one_pass_on(redis,
         clients = [SocketClient(here.port).hello(f"P{n}") for n in range(6)]
         # The other server must first say, with its next heartbeat, that it is ready.
         eventually(lambda: drained(here) == 200, "no other server takes players")
+        # Nobody has heard from each of its workers yet that it is drained.
+        assert drained(there) == 409
+        # To repeat it does no harm.
+        assert drained(here) == 200
         came = []
         for client in clients:
             assert client.until_closed()[0] == 1012

@@ -3,8 +3,9 @@
 By itself ZeroMQ restores connections in silence, so nobody would know that messages were lost. Here
 it never does. A link is a pair of connections, one that publishes and one that is subscribed. When
 either ends, or when probes that are sent through both no longer come back, both are replaced. A new
-pair is proven by a probe on a topic that was subscribed after all others. Only then, and after a
-Reset, are messages received.
+pair is proven by a probe on a topic that was subscribed after all those that were wanted when the
+pair was opened. Only then, and after a Reset, are messages received. The proof says nothing about a
+channel that is subscribed later, even if that is before the Reset: it is received soon.
 """
 
 import secrets

@@ -65,6 +65,13 @@ def certify() -> tuple[Path, Path]:
     return key, certificate
 
 
+def suspend(pid: int) -> None:
+    """Stop a child process until it gets SIGCONT; return when all of its threads have stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    # A busy machine lets some of its threads go on for a while.
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+
+
 _S = TypeVar("_S", bound="Server")
 
 
@@ -139,9 +146,7 @@ class Server:
 
     def stall(self) -> None:
         """Stop it from doing anything; its connections stay open."""
-        self.process.send_signal(signal.SIGSTOP)
-        # On a busy machine some of its threads go on for a while.
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+        suspend(self.process.pid)
 
     def resume(self) -> None:
         """Let it continue after `stall`."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from flatlands.loadtest.kit.brokers import free_ports
 from flatlands.loadtest.kit.processes import Program
+from tests.brokers.servers import suspend
 
 #: Seconds that a forwarder may take to start or to stop.
 PATIENCE = 20
@@ -50,7 +51,7 @@ class Forwarder:
 
     def stall(self) -> None:
         """Stop it from doing anything; its connections stay open."""
-        self.process.suspend()
+        suspend(self.process.pid)
 
     def resume(self) -> None:
         """Let it continue after `stall`."""

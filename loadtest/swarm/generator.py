@@ -219,7 +219,7 @@ class Generator:
             **self.tally.progress(),
             "at": now,
             "playing": len(playing),
-            "ready": sum(bot.ready_at > 0 for bot in playing),
+            "joined": len(self.play.joined),
             "cpu": time.process_time(),
             "away": len(self.play.away),
             # This matters only once no bot moves any more.

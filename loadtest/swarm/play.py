@@ -64,6 +64,8 @@ class Play:
         self.moving, self._returns = False, plan.returns
         #: The bots that were cut off and are to come back.
         self.away: set[Bot] = set()
+        #: The bots that have been ready once.
+        self.joined: set[Bot] = set()
 
     def _make(self, index: int) -> Bot:
         chosen = self._scenario
@@ -158,6 +160,7 @@ class Play:
         """Note that a bot has got snapshots of all squares that it holds."""
         bot.tries = 0
         self.away.discard(bot)
+        self.joined.add(bot)
         if bot.deaf:
             bot.hold_nothing()
             bot.read_nothing_more()

@@ -213,7 +213,7 @@ class _Run:
         # Bots move as they join, so that there are figures soon. In lockstep all must join first.
         if not chosen.lockstep:
             self._order("move")
-        self._wait("joining", JOINING + early / options.joins, lambda all: all["ready"] >= early)
+        self._wait("joining", JOINING + early / options.joins, lambda all: all["joined"] >= early)
         if chosen.lockstep:
             self._order("move")
         self._wait("warming up", WARM_UP if options.warm_up is None else options.warm_up)

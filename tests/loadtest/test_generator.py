@@ -87,6 +87,19 @@ def test_a_bot_that_finds_no_seat_where_it_was_asked_to_go_comes_back_without_fa
     assert not tally.complaints and not tally.counted["lost"]
 
 
+def test_a_bot_that_was_cut_off_before_the_others_came_has_joined(pipe, generator):
+    bot, far = playing(generator, 0, rude=True)
+    generator.sockets.register(bot, select.EPOLLIN)
+    with far:
+        generator.play.ready(bot, 0)
+        bot.lose("it sends garbage")
+        generator._keep_house()
+        kind, progress = pipe[0].recv()
+        assert (kind, progress["playing"], progress["joined"]) == ("progress", 0, 1)
+        for _ in range(2):
+            generator.sockets.close_parted()
+
+
 def test_a_bot_that_stands_from_a_later_moment_on_is_there_already():
     course = Course()
     course.position = 7, 8, 0, 0, 5000, 0

@@ -31,7 +31,7 @@ BACKOFF_FIRST, BACKOFF_MOST = 0.1, 1.0
 
 
 #: What parsers raise if a server does not keep to its protocol.
-SURPRISES = (
+PARSE_ERRORS = (
     LookupError,
     TypeError,
     ValueError,
@@ -43,7 +43,7 @@ SURPRISES = (
 
 
 def unreadable(error: Exception) -> ConnectionError:
-    """Return one of SURPRISES as a connection's error. Its text quotes nothing that was sent."""
+    """Return one of PARSE_ERRORS as a connection's error. Its text quotes nothing that was sent."""
     return ConnectionError(f"it sends what nobody can read ({type(error).__name__})")
 
 

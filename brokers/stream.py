@@ -16,7 +16,7 @@ from gevent.event import Event
 
 from flatlands.brokers.base import UNVERIFIED, VERIFIED, Counters, bare
 from flatlands.brokers.inbox import Inbox
-from flatlands.brokers.link import SURPRISES, Link, LinkedBroker, unreadable
+from flatlands.brokers.link import PARSE_ERRORS, Link, LinkedBroker, unreadable
 
 log = logging.getLogger("flatlands")
 
@@ -141,14 +141,14 @@ class StreamConnection:
         """Connect, and return what `prepare` returns, which secures the connection and logs in.
 
         Raises TimeoutError if both together take longer than CONNECT_WITHIN, and ConnectionError if
-        `prepare` raises one of SURPRISES.
+        `prepare` raises one of PARSE_ERRORS.
         """
         try:
             with gevent.Timeout(CONNECT_WITHIN):
                 self._connect()
                 try:
                     return prepare()
-                except SURPRISES as error:
+                except PARSE_ERRORS as error:
                     raise unreadable(error) from error
         except gevent.Timeout:
             raise TimeoutError(f"no answer within {CONNECT_WITHIN} s") from None
@@ -264,8 +264,8 @@ class StreamLink(Link):
     def _parse(self, chunks: Iterator[bytes]) -> Iterator[Any]:
         """Yield the server's messages and replies, parsed from the bytes that it sends.
 
-        Raises ConnectionError, or one of SURPRISES, if they are not of the backend's protocol. It
-        buffers no more bytes than the longest message has.
+        Raises ConnectionError, or one of PARSE_ERRORS, if they are not of the backend's
+        protocol. It buffers no more bytes than the longest message has.
         """
 
     @abstractmethod
@@ -278,7 +278,7 @@ class StreamLink(Link):
     @abstractmethod
     def _accept(self, item: Any) -> None:
         """Accept one parsed item from the server, after the login. Raises OSError, or one of
-        SURPRISES."""
+        PARSE_ERRORS."""
 
     @abstractmethod
     def _ping(self, number: int) -> bytes:
@@ -352,7 +352,7 @@ class StreamLink(Link):
         try:
             for item in self._items:
                 self._accept(item)
-        except SURPRISES as error:
+        except PARSE_ERRORS as error:
             raise unreadable(error) from error
 
     def _write(self) -> None:

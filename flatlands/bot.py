@@ -30,7 +30,7 @@ PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 REFUSED = {1002, 1003, 1007, 1008, 1009, 4001}
 
 #: What a bot is told of itself.
-OWN = ("told", "error")
+OWN = ("message", "error")
 
 #: Seconds until it comes back after a lost connection, doubled each time up to the second number.
 AGAIN, AGAIN_MOST = 0.5, 8.0
@@ -200,8 +200,8 @@ class Playing:
         kind, *fields = message
         if kind == wire.ERROR:
             return [("error", self.me or Player(self.id), tuple(fields[:2]))]
-        if kind == wire.TOLD:
-            return [("told", self.me or Player(self.id), (fields[0], fields[1]))]
+        if kind == wire.MESSAGE:
+            return [("message", self.me or Player(self.id), (fields[0], fields[1]))]
         if kind in (wire.SNAPSHOT, wire.THINGS, wire.CELLS) and not self._holds(fields):
             return []
         if kind == wire.TOKEN:
@@ -460,8 +460,8 @@ class Bot(Playing):
         """Yield what happens in view, as (what, player, more), until it leaves.
 
         `what` is "came" and "went" when another player comes into view and goes out of it, "said"
-        (`more` is the text), "told" (its own player; `more` is the name, and the fields), "error"
-        (the code, and the sentence), the name of a kind of events that the game has (its values),
+        (`more` is the text), "message" (its own player; `more` is the name and the fields), "error"
+        (the code and the sentence), the name of a kind of events that the game has (its values),
         "back" when it has come back after a lost connection, or "" some four times a second, with
         its own player, so that a bot has its turn even when nothing happens. Raises Refused.
         """

@@ -130,7 +130,7 @@ class Model:
     #: (column, row, layer) -> the values of its tiles.
     cells: dict[tuple[int, int, int], bytearray] = field(default_factory=dict)
     #: Name -> what the game told last.
-    told: dict[str, list[Any]] = field(default_factory=dict)
+    messages: dict[str, list[Any]] = field(default_factory=dict)
     #: The gems that it found, as (id, version), and the last `board`.
     found: list[tuple[str, int]] = field(default_factory=list)
     board: list[Any] | None = None
@@ -211,7 +211,7 @@ class Model:
             self.things[fields[0], fields[1]] = fields[2]
         elif kind == 45:
             name, values = fields[:2]
-            self.told[name] = values
+            self.messages[name] = values
             if name == "found":
                 self.found.append((values[0], values[1]))
             elif name == "board":

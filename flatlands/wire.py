@@ -24,7 +24,7 @@ KEY, ACK, DO, TICKET = 10, 14, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOLD, CELLS, MOVED = 45, 46, 48
+MESSAGE, CELLS, MOVED = 45, 46, 48
 #: The kinds of events: those above are the game's. A track is told as a record of a batch.
 ENTER, TRACK, LEAVE, GONE, SAID = range(5)
 

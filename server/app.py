@@ -397,10 +397,10 @@ class Server:
             at_once = len(sessions) // ROUND_TURNS + 1
             # An idle server sleeps for the whole round.
             pause = ROUND / max(-(-len(sessions) // at_once), 1)
-            in_turns(sessions, at_once, pause, self._look_after)
+            in_turns(sessions, at_once, pause, self._check_session)
             gevent.sleep(pause)
 
-    def _look_after(self, session: Session) -> None:
+    def _check_session(self, session: Session) -> None:
         if session not in self.sessions:
             return
         late = self.node.loop.late()
@@ -419,8 +419,8 @@ class Server:
         if session.resident is not None:
             session.renew_token()
             if self.migration is not None:
-                self.migration.look_after(session.resident)
-            self.node.router.look_after(session.resident)
+                self.migration.relocate(session.resident)
+            self.node.router.relocate(session.resident)
 
     def health(self) -> dict[str, Any]:
         """Return what /healthz shows."""

@@ -20,7 +20,7 @@ from flatlands.server.cluster.router import Router
 from flatlands.server.cluster.split_brain import SplitBrainDetector
 from flatlands.server.game.cells import CellLayer
 from flatlands.server.game.game import Game, kept_as
-from flatlands.server.game.me import told
+from flatlands.server.game.me import packed
 from flatlands.server.game.play import Make, Play
 from flatlands.server.messages import peer_protocol
 from flatlands.server.messages.channels import WORLD, Bus, Channels
@@ -154,7 +154,7 @@ class Node:
             peer_protocol.WHERE: self.invitations.asked,
             peer_protocol.HERE: self.invitations.found,
             peer_protocol.WATCH: self._watch,
-            peer_protocol.TELL: self._told,
+            peer_protocol.BROADCAST: self._received_broadcast,
             peer_protocol.PLAN: self.router.told,
             peer_protocol.SEEK: self.names.asked,
             peer_protocol.SOUGHT: self.names.sought,
@@ -204,18 +204,20 @@ class Node:
         if kind == peer_protocol.HEARTBEAT or fields[0] not in self.peers.incompatible:
             obey(*fields)
 
-    def tell(self, name: str, fields: list[Any], around: list[int]) -> None:
-        """Tell the pages of all players in the world something, as a game does, or of those within
+    def broadcast(self, name: str, fields: list[Any], around: list[int]) -> None:
+        """Send a message of a game to the pages of all players in the world, or of those within
         `around`: column, row, tiles along either axis. Raises ValueError."""
-        if not self.bus.to_all(peer_protocol.tell(self.id, name, fields, around)):
-            self._told(self.id, name, fields, around)
+        if not self.bus.to_all(peer_protocol.broadcast(self.id, name, fields, around)):
+            self._received_broadcast(self.id, name, fields, around)
 
-    def _told(self, _node: int, name: str, fields: list[Any], around: list[int]) -> None:
+    def _received_broadcast(
+        self, _node: int, name: str, fields: list[Any], around: list[int]
+    ) -> None:
         try:
-            message = told(name, fields)
+            message = packed(name, fields)
         except ValueError as error:
             raise Malformed(str(error)) from None
-        self.residents.tell_all(lambda screen: screen.answer(message), around)
+        self.residents.each_screen(lambda screen: screen.answer(message), around)
 
     def _watch(self, _node: int, new: bool, parts: list[int]) -> None:
         self.census.asked(new, parts)
@@ -242,4 +244,4 @@ class Node:
         return resident.screen if resident is not None else None
 
     def _tell_link(self) -> None:
-        self.residents.tell_all(lambda screen: screen.tell_link())
+        self.residents.each_screen(lambda screen: screen.tell_link())

@@ -116,25 +116,25 @@ export class Client {
     this.listeners = new Listeners();
     const { listeners } = this, { replica } = this;
     /**
-     * What a page can listen to. Each takes a function; `told` and `event` take a name before it. `told` gets
+     * What a page can listen to. Each takes a function; `message` and `event` take a name before it. `message` gets
      * the fields, and `event` the player, if it is known, and the values. `said` gets the player and the text,
      * `error` a code and a sentence, and `line` what the player should read about its connection, or "".
-     * `begun` gets the welcome; `message` each message, after it was applied; `lost` a sentence that says why
+     * `begun` gets the welcome; `applied` each message of the server, after it was applied; `lost` a sentence that says why
      * the connection was lost, or null; `waiting` the ms until the next attempt, 0 during one; `quiet` whether
      * an answer is overdue; `ended` a sentence that says why nobody plays here any more, or null if another
      * window does. `leapt` is called when the player is suddenly elsewhere, `held` when keys and fingers that
      * are held are to be obeyed again, and `moved` when another machine, which knows less of it, serves it now.
      */
     this.on = {
-      told: (name, call) => listeners.add(`told ${name}`, call),
-      anything: (call) => listeners.add('told', call),
+      message: (name, call) => listeners.add(`message ${name}`, call),
+      messages: (call) => listeners.add('message', call),
       event: (name, call) => listeners.add(`event ${name}`, call),
       events: (call) => listeners.add('event', call),
       said: (call) => listeners.add('said', call),
       error: (call) => listeners.add('error', call),
       line: (call) => listeners.add('line', call),
       begun: (call) => listeners.add('begun', call),
-      message: (call) => listeners.add('message', call),
+      applied: (call) => listeners.add('applied', call),
       lost: (call) => listeners.add('lost', call),
       waiting: (call) => listeners.add('waiting', call),
       quiet: (call) => listeners.add('quiet', call),
@@ -367,9 +367,9 @@ export class Client {
 
   #take(message) {
     const { replica, walk, clock } = this;
-    if (message[0] === P.TOLD) {
-      this.listeners.tell(`told ${message[1]}`, ...message[2]);
-      this.listeners.tell('told', message[1], message[2]);
+    if (message[0] === P.MESSAGE) {
+      this.listeners.tell(`message ${message[1]}`, ...message[2]);
+      this.listeners.tell('message', message[1], message[2]);
     }
     this.layers.apply(message, replica.side);
     const walls = message[0] === P.CELLS && this.layers.solid.has(message[3]);
@@ -385,7 +385,7 @@ export class Client {
     // obey again what is still held.
     if (walk.ended || (walls && walk.arrived)) this.listeners.tell('held');
     walk.ended = false;
-    this.listeners.tell('message', message);
+    this.listeners.tell('applied', message);
   }
 
   #end(why) {

@@ -21,7 +21,7 @@ const game = join({ canvas: part('canvas'), keys: { Enter: () => words.focus() }
 game.on.line(show);
 game.on.begun(() => { form.hidden = false; });
 game.on.ended(() => { form.hidden = true; });
-game.on.anything((name, fields) => show(`${name} ${JSON.stringify(fields)}`));
+game.on.messages((name, fields) => show(`${name} ${JSON.stringify(fields)}`));
 game.on.events((type, player, values) => show(`${player?.name}: ${type} ${JSON.stringify(values)}`));
 form.addEventListener('submit', (event) => {
   event.preventDefault();

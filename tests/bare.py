@@ -52,7 +52,7 @@ class Game(Engine):
         pause, tile = self.options.pause, self.somewhere(apple.cell) or apple.tile
         then = [apple.again(tile, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(apple, then, scores=[(BOARD, 1)]):
-            me.tell("found", apple.id, apple.version)
+            me.send("found", apple.id, apple.version)
 
     @action(rate=1, burst=5)
     def wave(self, me: Me, hand: int = number(1, 255)) -> None:
@@ -62,4 +62,4 @@ class Game(Engine):
     @action(rate=1, burst=5)
     def scores(self, me: Me) -> None:
         """Tell a player the board."""
-        me.tell("board", [[one.name, one.points] for one in self.top(BOARD, 10)])
+        me.send("board", [[one.name, one.points] for one in self.top(BOARD, 10)])

@@ -76,7 +76,7 @@ def test_each_game_has_a_bot_that_plays_it(game):
         if game == "snake":
             ada.until(lambda: [eaten for eaten, _fallen in values() if eaten])
         elif game == "paint":
-            ada.until(lambda: ada.model.told.get("board", [[]])[0] and ada.model.cells)
+            ada.until(lambda: ada.model.messages.get("board", [[]])[0] and ada.model.cells)
         else:
             ada.send(6, "Who is here?")
             ada.until(lambda: said_by(ada, name))
@@ -215,7 +215,7 @@ class Game(Engine):
 
     @action(rate=9, burst=9)
     def count(self, me, more: int = number(0, 9)):
-        me.tell("counted", me.apples, [more])
+        me.send("counted", me.apples, [more])
 """
 
 
@@ -235,7 +235,7 @@ def test_a_bot_knows_what_a_game_has_and_comes_back_by_itself(tmp_path, monkeypa
         assert watcher.cell("floor", 3, 9) == 0 == watcher.cell("none", 3, 0)
         bot.walk(0, 0)
         bot.do("count", 7)
-        told = next(event for event in bot.events() if event[0] == "told")
+        told = next(event for event in bot.events() if event[0] == "message")
         assert told[1].id == bot.id and told[2] == ("counted", [1, [7]])
         bot.do("dance")
         error = next(event for event in bot.events() if event[0] == "error")

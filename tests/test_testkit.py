@@ -56,7 +56,7 @@ class Hunt(Engine):
 
     @action(rate=5, burst=5)
     def count(self, me):
-        me.tell("coins", me.coins)
+        me.send("coins", me.coins)
 
 
 def test_a_player_sees_what_its_screen_is_told():
@@ -78,7 +78,7 @@ def test_a_player_sees_what_its_screen_is_told():
     )
     assert bob.tiles("floor") == ada.tiles("floor") and (4, 0) in bob.tiles("worn")
     ada.do("count")
-    assert (ada.told("coins"), bob.told("coins"), ada.told("nothing")) == ([2], None, None)
+    assert (ada.message("coins"), bob.message("coins"), ada.message("nothing")) == ([2], None, None)
     ada.say("Hello!")
     world.run(1)
     assert ("said", "Ada", "Hello!") in [(what, who.name, more) for what, who, more in bob.heard]
@@ -205,11 +205,11 @@ def test_a_rule_that_does_not_hold_is_found():
 class Faulty(Hunt):
     @action()
     def rich(self, me):
-        me.tell("top", [place.points for place in self.top("coins", 1)])
+        me.send("top", [place.points for place in self.top("coins", 1)])
 
     @action()
     def divide(self, me):
-        me.tell("never", 1 // 0)
+        me.send("never", 1 // 0)
 
     def on_step(self, me, tiles):
         self.top("coins", 1)
@@ -221,7 +221,7 @@ def test_a_failure_in_a_game_fails_the_test():
     with pytest.raises(ZeroDivisionError):
         ada.do("divide")
     ada.do("rich")
-    assert ada.told("top") == [[]] and ada.errors() == ["the game has a fault there"]
+    assert ada.message("top") == [[]] and ada.errors() == ["the game has a fault there"]
     world.run(5)
     ada.walk(1, 0)
     with pytest.raises(RuntimeError, match="nothing that the event loop calls may wait"):

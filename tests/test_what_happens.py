@@ -12,12 +12,12 @@ class Coin(Thing, reach=1):
 
 
 class Walker(Me):
-    coins, team = number(0, 9), number(0, 2, kept=True)
+    coins, team = number(0, 9), number(0, 2, persist=True)
 
 
 class Game(Engine):
     ground, things, me = plain(), (Coin,), Walker
-    floor, firm, worn = Cells(), Cells("first", kept="first"), Cells("sum")
+    floor, firm, worn = Cells(), Cells("first", persist="write-through"), Cells("sum")
     #: What all nodes have noticed, and the node times at which one was called alone.
     noticed, ticks = [], []
 

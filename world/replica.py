@@ -20,11 +20,11 @@ REMEMBERED: Final = 12_000
 _NUMBER: Final = 2**53 - 1
 
 
-class Departed:
+class Tombstones:
     """The players that events have recently removed from replicas, and the seqs of these events.
 
     An older event that comes late must not bring a player back. All replicas of a node share one
-    Departed, since clients remember removed players in the same way, over all squares.
+    Tombstones, since clients remember removed players in the same way, over all squares.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Departed:
         return seq if now < until else -1
 
 
-class Whereabouts:
+class PlayerIndex:
     """Which replicas of a node know a player. All replicas share one, so that a player is found
     without looking at every square."""
 
@@ -95,12 +95,12 @@ class Replica:
     """
 
     def __init__(
-        self, square: Square, span: int, departed: Departed, whereabouts: Whereabouts
+        self, square: Square, span: int, tombstones: Tombstones, player_index: PlayerIndex
     ) -> None:
         self.square = square
         self._span = span
-        self._departed = departed
-        self._whereabouts = whereabouts
+        self._tombstones = tombstones
+        self._whereabouts = player_index
         self.players: dict[int, Player] = {}
         #: Node -> slot -> the player that it names. Each player is in it once.
         self._named: dict[int, dict[int, Player]] = {}
@@ -190,7 +190,7 @@ class Replica:
         return node in self._named
 
     def end(self) -> None:
-        """Take the players out of the whereabouts: the node no longer follows the square."""
+        """Take the players out of the player_index: the node no longer follows the square."""
         for id in self.players:
             self._whereabouts.remove(id, self)
 
@@ -209,7 +209,7 @@ class Replica:
         would not have reused the slot, and the event that said so was lost.
         """
         id, seq, slot = entry.id, entry.seq, entry.slot
-        if seq <= self._departed.seq(id, now):
+        if seq <= self._tombstones.seq(id, now):
             return False
         before = self.players.get(id)
         if before is not None:
@@ -230,7 +230,7 @@ class Replica:
         player = self.players.get(id)
         if player is not None:
             self._take_out(player)
-        self._departed.note(id, seq, now)
+        self._tombstones.note(id, seq, now)
 
     def _take_out(self, player: Player) -> None:
         if self.moved is not None and (before := self.moved.before.pop(player.id, None)):

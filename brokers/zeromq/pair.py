@@ -18,7 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from flatlands.brokers.base import Counters, Message
 from flatlands.brokers.inbox import Inbox
-from flatlands.brokers.link import SURPRISES, unreadable
+from flatlands.brokers.link import PARSE_ERRORS, unreadable
 from flatlands.brokers.zeromq.wire import (
     END,
     FRAME_LIMIT,
@@ -149,7 +149,7 @@ class Pair:
             return
         try:
             callback()
-        except SURPRISES as error:
+        except PARSE_ERRORS as error:
             self._fail(unreadable(error))
         except Exception as error:
             log.exception("a ZeroMQ link failed")

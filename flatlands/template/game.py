@@ -32,4 +32,4 @@ class Game(Engine):
     @every(2)
     def tell(self) -> None:
         """Tell all pages how many tiles have which colour."""
-        self.tell_all("board", [[colour, n] for colour, n in self.floor.counts().items()])
+        self.broadcast_local("board", [[colour, n] for colour, n in self.floor.counts().items()])

@@ -119,9 +119,9 @@ class Player(Playing):
         code, why = self._client.connection.closed or (0, "")
         return why if code in (1008, 4001) else ""
 
-    def told(self, name: str) -> Any:
+    def message(self, name: str) -> Any:
         """Return the fields that the game has last told it under a name, or None."""
-        found = [more[1] for what, _, more in self.heard if what == "told" and more[0] == name]
+        found = [more[1] for what, _, more in self.heard if what == "message" and more[0] == name]
         return found[-1] if found else None
 
     def tiles(self, name: str) -> dict[Tile, int]:

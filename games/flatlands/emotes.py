@@ -48,7 +48,7 @@ class Emotes(Part):
         here = {me.id, other} & self.node.residents.by_id.keys()
         near = [one for one in self.players_near(me.tile, NEAR) if one.id == other != me.id]
         if not me.owner or not near or not here <= self._waved.keys():
-            me.give_back()
+            me.refund()
             return
         now, (x, y) = self.now(), me.tile
         once = f"{other} {now // DAY}"

@@ -108,7 +108,7 @@ class Search(Part):
             x * UNIT,
             y * UNIT,
             # The player that asked may have left.
-            lambda people: me.tell("sought", words, people, cairns, marks) if me.here else None,
+            lambda people: me.send("sought", words, people, cairns, marks) if me.is_local else None,
         )
 
     def _read(self) -> None:

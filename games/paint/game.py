@@ -42,12 +42,12 @@ class Game(Engine):
         if me.colour == 0:
             counts, colours = self.floor.counts(), random.sample(range(1, COLOURS + 1), COLOURS)
             me.colour = min(colours, key=lambda colour: counts.get(colour, 0))
-        me.tell("board", self.board())
+        me.send("board", self.board())
 
     @every(2)
     def tell(self) -> None:
         """Tell all pages the board."""
-        self.tell_all("board", self.board())
+        self.broadcast_local("board", self.board())
 
     def board(self) -> list[list[int]]:
         """Return [colour, number of its tiles] for each colour, the most tiles first."""

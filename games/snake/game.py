@@ -40,7 +40,7 @@ class Game(Engine):
     """
 
     ground, page, me, walking = plain(), "page", Snake, "straight"
-    things, events, bodies = (Food, Crumb), (Fell,), Cells(kept=False, forget=LONG)
+    things, events, bodies = (Food, Crumb), (Fell,), Cells(persist=False, forget=LONG)
 
     def plant(self, cell: Tile) -> list[Thing]:
         """Let food lie in a cell."""
@@ -53,7 +53,7 @@ class Game(Engine):
         if hit and not me.fallen:
             me.emit(Fell(colour=hit[0]))
             me.fallen = True
-            me.put(me.tile)
+            me.teleport(me.tile)
         elif not me.fallen:
             self.bodies[tiles] = own
 
@@ -72,11 +72,11 @@ class Game(Engine):
             x, y = me.tile
             around = random.sample(range(49), me.eaten + 3)
             me.leave(*[Crumb((x + n % 7 - 3, y + n // 7 - 3)) for n in around])
-            me.put(self.somewhere((0, 0)) or (0, 0))
+            me.teleport(self.somewhere((0, 0)) or (0, 0))
             me.eaten, me.fallen = 0, False
             me.pace(1)
 
     @action(rate=1, burst=2)
     def board(self, me: Snake) -> None:
         """Tell a page who has eaten the most."""
-        me.tell("board", [[one.name, one.points] for one in self.top("eaten", 5)])
+        me.send("board", [[one.name, one.points] for one in self.top("eaten", 5)])

@@ -81,7 +81,7 @@ class Applicant(Protocol):
         """Its IP address."""
 
     @property
-    def here(self) -> bool:
+    def connected(self) -> bool:
         """Whether its connection is open."""
 
     def is_known(self, id: int) -> None:
@@ -94,10 +94,10 @@ class Applicant(Protocol):
         met: Met | None,
         *,
         back: bool,
-        goes_on: bool = False,
+        resumed: bool = False,
     ) -> None:
         """Let it play as this resident from now on, and tell it who has invited it, if anybody has;
-        `back`: it played before; `goes_on`: it came from another machine, in the middle of its
+        `back`: it played before; `resumed`: it came from another machine, in the middle of its
         game."""
 
     def refuse(self, refused: Refused) -> None:
@@ -175,7 +175,7 @@ class Admission:
         """Forget an applicant if it still waits for its turn: its connection has ended."""
         if self._waiting.pop(applicant, None) is not None:
             self._turns.drop(applicant)
-            self._limits.give_back(JOINS, applicant.address)
+            self._limits.refund(JOINS, applicant.address)
 
     def _go_on(self, applicant: Applicant, steps: Steps, answer: Any) -> None:
         """Continue a decision with the answer that it has waited for."""
@@ -201,7 +201,7 @@ class Admission:
                 yield from self._await_turn(applicant)
             hello = yield from self._ask(hello, claim)
             met = yield from self._find_host(hello)
-            if not applicant.here:
+            if not applicant.connected:
                 return
             # An order may have been given since, and the game may have said who it is.
             self._check_orders(claim, applicant, hello)
@@ -211,7 +211,7 @@ class Admission:
             # By then, whatever came in the same read, such as a close frame, has been read.
             yield lambda go_on: self._node.loop.call_soon(partial(go_on, None))
             assert self.passing is not None
-            if not applicant.here or self.passing.pass_hello(applicant, worker, hello, begin):
+            if not applicant.connected or self.passing.pass_hello(applicant, worker, hello, begin):
                 return
         if claim is not None:
             yield from self._bring_back(claim, hello, applicant, begin.met)
@@ -353,12 +353,12 @@ class Admission:
             if elsewhere is WITHDRAWN:
                 applicant.is_superseded()
                 return
-            if applicant.here:
+            if applicant.connected:
                 self._check_orders(claim, applicant, hello)
             elif elsewhere is None or not elsewhere.name:
                 return
             resident = self._return(claim, elsewhere, hello, met)
-            if not applicant.here:
+            if not applicant.connected:
                 # The player's node has handed it over: only this node can now tell the others what
                 # becomes of it.
                 applicant.missed(resident)
@@ -403,7 +403,7 @@ class Admission:
             if tuple(elsewhere.recorded[-2:]) == place:
                 resident.recorded = dated(elsewhere.recorded, now)
         else:
-            node.residents.restore(resident, claim.kept)
+            node.residents.restore(resident, claim.fields)
         node.takeovers.watch(id)
         return resident
 
@@ -424,8 +424,8 @@ class Admission:
             self._node.residents.appear(resident, hello.name, resident.look)
             resident.owner = hello.owner
             self._node.play.renamed(resident.id, hello.name, hello.owner)
-        goes_on = elsewhere is not None and elsewhere.walk is not None
-        applicant.welcome(resident, hello.view, met, back=back, goes_on=goes_on)
+        resumed = elsewhere is not None and elsewhere.walk is not None
+        applicant.welcome(resident, hello.view, met, back=back, resumed=resumed)
 
 
 def _as_it_was(resident: Resident, now: int) -> Elsewhere:

@@ -102,7 +102,7 @@ def do(session: Session, name: str, fields: list[object]) -> None:
         session.playing,
         name,
         cleaned,
-        lambda: None if rate is None else limits.give_back(rate, address),
+        lambda: None if rate is None else limits.refund(rate, address),
     )
 
 

@@ -65,7 +65,7 @@ class ClientScreen:
         # The mark: the oldest flush that is not acknowledged (0: all are). Then the node time at
         # which it was sent, the bytes up to it, and those since.
         self._mark = self._marked = self._marked_bytes = self._later_bytes = 0
-        #: The incarnation and the position in the client's last token, and the kept values.
+        #: The incarnation and the position in the client's last token, and the persistent fields.
         self._token_of: tuple[int, tuple[int, int], dict[str, Any]] | None = None
         #: Whether the client was last told that this node is linked to the others.
         self._link_told = True
@@ -83,7 +83,7 @@ class ClientScreen:
         return self.node.loop.at(self.connection.last_heard)
 
     @property
-    def here(self) -> bool:
+    def connected(self) -> bool:
         """Whether the connection is open."""
         return self.connection.open
 
@@ -134,15 +134,16 @@ class ClientScreen:
             self._link_told = linked
 
     def renew_token(self, seq: int | None = None, first: bytes = b"") -> None:
-        """Send a token with the player's incarnation, its present place and the values that it
-        keeps, unless the last token had the same. It has this `seq`, or else the player's present
+        """Send a token with the player's incarnation, its present place and its persistent fields,
+        unless the last token had the same. It has this `seq`, or else the player's present
         one. `first` are frames that are sent before it, in one write."""
         resident = self.playing
-        place, kept = resident.track.at(self.node.loop.now()), self.node.residents.kept(resident)
+        place = resident.track.at(self.node.loop.now())
+        fields = self.node.residents.persistent(resident)
         reached = resident.seq if seq is None else seq
-        of = incarnation(reached), place, kept
+        of = incarnation(reached), place, fields
         if self._token_of != of:
-            token = self.tokens.make(resident.id, reached, place, kept)
+            token = self.tokens.make(resident.id, reached, place, fields)
             if self._write(first + frame(protocol.token(token))):
                 self._token_of = of
 

@@ -276,10 +276,10 @@ class Session(ClientScreen):
         met: Met | None,
         *,
         back: bool,
-        goes_on: bool = False,
+        resumed: bool = False,
     ) -> None:
         """Begin to play as a resident; `met` is the player that has invited it; `back`: it has
-        played before; `goes_on`: it came from another machine, in the middle of its game."""
+        played before; `resumed`: it came from another machine, in the middle of its game."""
         self._waiting = False
         self.end_to_watch()
         node, grid = self.node, self.node.grid
@@ -314,7 +314,7 @@ class Session(ClientScreen):
         if not node.peers.whole:
             self.tell_link()
         node.residents.attach(resident, self, view)
-        if node.play.greets and not goes_on:
+        if node.play.greets and not resumed:
             node.play.joined(resident, back)
         self._obey_early()
         if met is not None and self.connection.open:
@@ -435,7 +435,7 @@ class Session(ClientScreen):
         if traveller.watched:
             self.node.takeovers.watch(resident.id)
         self._play(resident)
-        self.node.residents.attach(resident, self, traveller.view, goes_on=True)
+        self.node.residents.attach(resident, self, traveller.view, resumed=True)
 
     def arrive(self) -> None:
         """Show the client its squares."""

@@ -31,12 +31,12 @@ class Invitation(NamedTuple):
 
 class Claim(NamedTuple):
     """What a token says: the player's id, a seq of it, its place in units, and the values of its
-    fields that are kept, by name."""
+    persistent fields, by name."""
 
     id: int
     seq: int
     place: tuple[int, int]
-    kept: Mapping[str, Any] = {}
+    fields: Mapping[str, Any] = {}
 
 
 class Tokens:
@@ -53,10 +53,10 @@ class Tokens:
         self._inviting = URLSafeTimedSerializer(secret, f"flatlands invitation {world}")
 
     def make(
-        self, id: int, seq: int, place: tuple[int, int], kept: Mapping[str, Any] | None = None
+        self, id: int, seq: int, place: tuple[int, int], fields: Mapping[str, Any] | None = None
     ) -> str:
         """Return a token for a player that is at a place, in units, and has reached `seq`."""
-        token = self._serializer.dumps([id, seq, *place, *([kept] if kept else [])])
+        token = self._serializer.dumps([id, seq, *place, *([fields] if fields else [])])
         assert isinstance(token, str)
         return token
 

@@ -67,7 +67,7 @@ class Placement:
         if to is not None and resident.screen is not None:
             self.move(resident, to)
 
-    def look_after(self, resident: Resident) -> None:
+    def relocate(self, resident: Resident) -> None:
         """Move a player that has a screen, if it has walked well into another district. This should
         be called every few seconds."""
         column, row = resident.square

@@ -41,7 +41,7 @@ def action(
     number out of its range, a value of another type, or another number of fields as "fields"; these
     count for the player's rate, and leave the connection open until it floods. A request is not
     counted for the address if the method refuses it, by raising Refused, or calls
-    `me.give_back()`. Raises ValueError.
+    `me.refund()`. Raises ValueError.
     """
     for often, at_once in ((rate, burst), *([address] if address else [])):
         if not isinstance(often, int | float) or often <= 0:
@@ -56,18 +56,18 @@ def action(
     return mark
 
 
-def number(low: int, high: int, *, kept: bool = False) -> Any:
-    """Return what declares a field that is a whole number from `low` to `high`. A field of a class
-    of players may be `kept`: players still have it when they come back. Raises ValueError."""
+def number(low: int, high: int, *, persist: bool = False) -> Any:
+    """Declare a field: a whole number from `low` to `high`. With `persist`, which is for fields of
+    players, a player still has it when it comes back. Raises ValueError."""
     _check(low, high, -table.NUMBER)
-    return Field("", int, low, high, kept=kept)
+    return Field("", int, low, high, persist=persist)
 
 
-def text(low: int, high: int, *, kept: bool = False) -> Any:
-    """Return what declares a field that is a text of `low` to `high` characters, and may be `kept`
-    as a number may. It is cleaned as a chat text is, so that it can be shown. Raises ValueError."""
+def text(low: int, high: int, *, persist: bool = False) -> Any:
+    """Declare a field: a text of `low` to `high` characters, cleaned as chat is, so that it can be
+    shown. `persist` is as in `number`. Raises ValueError."""
     _check(low, high, 0)
-    return Field("", str, low, high, kept=kept)
+    return Field("", str, low, high, persist=persist)
 
 
 def _check(low: int, high: int, least: int) -> None:
@@ -78,9 +78,9 @@ def _check(low: int, high: int, least: int) -> None:
         )
 
 
-def flag(*, kept: bool = False) -> Any:
-    """Return what declares a field that is true or false, and may be `kept` as a number may."""
-    return Field("", bool, kept=kept)
+def flag(*, persist: bool = False) -> Any:
+    """Declare a field that is true or false. `persist` is as in `number`."""
+    return Field("", bool, persist=persist)
 
 
 def declared(name: str, method: Any) -> Action:
@@ -97,7 +97,7 @@ def declared(name: str, method: Any) -> Action:
                 f"the action {name} must say what may stand in {parameter.name!r}: "
                 "number(low, high), text(low, high) or flag()"
             )
-        if parameter.default.kept:
+        if parameter.default.persist:
             raise ValueError(f"the action {name} cannot keep {parameter.name!r}: players can")
         fields.append(replace(parameter.default, name=parameter.name))
     of_address = Rate(f"do_{name}", *address) if address else None

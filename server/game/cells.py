@@ -35,7 +35,7 @@ from flatlands.world.tiles import (
 from flatlands.world.track import Tile
 
 #: How many tiles of a layer can be written on, if the game does not say; and the fewest seconds
-#: after which values that are kept, or that are not kept, may be forgotten.
+#: after which values that persist, or do not, may be forgotten.
 MOST: Final = 10_000_000
 FORGET_LEAST: Final = 60
 FADE_LEAST: Final = 1
@@ -80,13 +80,13 @@ class Cells:
     `floor = Cells()`, and reads and writes it by its object: `self.floor[column, row] = 3`.
 
     `merge` says which of two writes to a tile counts: the "last" one, the "first" one, or the one
-    with the highest value ("most"); with "sum" they are added up. They are `kept` in the store:
-    True, "first" for before anybody is told, as sums always are, or False. `most` tiles of the
-    layer may be written on, and `per_owner` by one person: from a tenth of that on, the tiles that
-    it was last to write on are counted in the store every two seconds, so at several nodes there
-    may be more. Writing 0 makes them one less. A tile on which nobody has written for `forget`
-    seconds is 0 again, by the clocks of the nodes. Nobody can enter tiles with values from `solid`
-    on. Without a store a layer lasts as long as a node that knows it.
+    with the highest value ("most"); with "sum" they are added up. With `persist` the store gets a
+    write soon after it was shown, with "write-through" before that, as with every sum; with False
+    it never does. `most` tiles of the layer may be written on, and `per_owner` by one person: from
+    a tenth of that on, the tiles that it was last to write on are counted in the store every two
+    seconds, so at several nodes there may be more. Writing 0 makes them one less. A tile on which
+    nobody has written for `forget` seconds is 0 again, by the clocks of the nodes. Nobody can enter
+    tiles with values from `solid` on. Without a store a layer lasts as long as a node knows it.
     """
 
     #: The layer at a node.
@@ -96,19 +96,19 @@ class Cells:
         self,
         merge: str = "last",
         *,
-        kept: bool | str = True,
+        persist: bool | str = True,
         most: int = MOST,
         per_owner: int | None = None,
         forget: float | None = None,
         solid: int | None = None,
     ) -> None:
-        if merge == "sum" and kept is True:
-            kept = "first"
-        _check(merge, kept, [most, 1 if per_owner is None else per_owner], forget)
+        if merge == "sum" and persist is True:
+            persist = "write-through"
+        _check(merge, persist, [most, 1 if per_owner is None else per_owner], forget)
         if solid is not None and not (type(solid) is int and 0 < solid < VALUES):
             raise ValueError(f"values are solid from 1 to 255 on, and not from {solid!r} on")
         rule, ms = RULES.index(merge), NEVER if forget is None else round(forget * 1000)
-        self.declared = Declared(rule, kept, most, per_owner, ms, solid)
+        self.declared = Declared(rule, persist, most, per_owner, ms, solid)
 
     def of(self, node: Any, name: str) -> "Cells":
         """Return this layer at a node, as its next one; `name` is its name in the store."""
@@ -166,7 +166,7 @@ class Cells:
 
     def counts(self) -> dict[int, int]:
         """Return how many tiles of the world have each value above 0, as the store had it some
-        seconds ago. If cells are not kept, only squares that this node receives are counted."""
+        seconds ago. If cells do not persist, only squares that this node receives are counted."""
         return self.layer.counts()
 
     def _place(self, tile: Tile) -> tuple[Square, int]:
@@ -194,22 +194,24 @@ class Cells:
         return places
 
 
-def _check(merge: str, kept: bool | str, limits: list[int], forget: float | None) -> None:
+def _check(merge: str, persist: bool | str, limits: list[int], forget: float | None) -> None:
     """Raise ValueError, with a sentence for its author, if there can be no such cells."""
     if merge not in RULES:
         raise ValueError(f"cells are merged by one of {', '.join(RULES)}, not by {merge!r}")
-    if not (type(kept) is bool or kept == "first") or (merge == "sum" and not kept):
-        raise ValueError(f"cells are kept=True, False or 'first', sums always: not {kept!r}")
+    if not (type(persist) is bool or persist == "write-through"):
+        raise ValueError(f"persist is True, False or 'write-through', and not {persist!r}")
+    if merge == "sum" and not persist:
+        raise ValueError("sums always persist")
     for limit in limits:
         if type(limit) is not int or limit < 1:
             raise ValueError(f"a limit of cells is a whole number from 1 on, and not {limit!r}")
-    _check_forget(kept, forget)
+    _check_forget(persist, forget)
 
 
-def _check_forget(kept: bool | str, forget: float | None) -> None:
-    least = FORGET_LEAST if kept else FADE_LEAST
+def _check_forget(persist: bool | str, forget: float | None) -> None:
+    least = FORGET_LEAST if persist else FADE_LEAST
     if forget is not None and not (isinstance(forget, int | float) and forget >= least):
-        what = "cells that are kept" if kept else "cells that are not kept"
+        what = "cells that persist" if persist else "cells that do not persist"
         raise ValueError(f"{what} forget after {least} s or more, and not after {forget!r}")
 
 
@@ -219,7 +221,7 @@ class Declared:
     `forget` is in ms, NEVER if nothing is forgotten."""
 
     rule: int
-    kept: bool | str
+    persist: bool | str
     most: int
     per_owner: int | None
     forget: int
@@ -247,7 +249,7 @@ class CellLayer:
 
     def __init__(self, declared: Declared, node: Any, name: str) -> None:
         self.declared, self.name = declared, name
-        self.rule, self.kept = declared.rule, declared.kept
+        self.rule, self.persist = declared.rule, declared.persist
         #: Whether a later write to a tile takes the place of one that is still to be published.
         self._replaces = self.rule in (LAST, SUM)
         self._node, self.loop, self.side = node, node.loop, node.grid.side
@@ -277,12 +279,12 @@ class CellLayer:
         self._new = self._count_at = 0
         #: Whether rows that are due are being looked at, and when the next ones are.
         self._sweeps, self._sweep_again = False, self.loop.timer(self._sweep)
-        self._keep_every = KEEP_EVERY if self.kept is True else KEEP_FIRST_EVERY
+        self._keep_every = KEEP_EVERY if self.persist is True else KEEP_FIRST_EVERY
         self._keep_at = self.loop.timer(self.keep)
         self.loop.every(COUNT_EVERY, self.keep)
         if self.declared.forget < NEVER:
             self.loop.every(min(self.declared.forget // 20, FADE_EVERY), self._fade)
-        if self.kept:
+        if self.persist:
             self.loop.every(SWEEP_EVERY, self._sweep, random.randrange(SWEEP_EVERY))
 
     # What games do.
@@ -317,7 +319,7 @@ class CellLayer:
     def store(self) -> Store | None:
         """The store that has the layer, None if none has."""
         store: Store | None = self.store_client.store
-        return store if self.kept else None
+        return store if self.persist else None
 
     def known(self, square: Square) -> Tiles | None:
         """Return the tiles of a square as this node knows them; None if nobody has written there,
@@ -392,7 +394,7 @@ class CellLayer:
             self._new += len(told)
             if self.declared.per_owner is not None:
                 self._since.setdefault(who, set()).update([(square, one[0]) for one in told])
-        if self.kept != "first" or not lasts:
+        if self.persist != "write-through" or not lasts:
             self._node.outbox.write(square, self.number, told, self._replaces)
 
     def need(self, square: Square, now: int) -> _Own:
@@ -448,7 +450,7 @@ class CellLayer:
     @property
     def is_adopted(self) -> bool:
         """Whether other nodes put into the store what a node that died had not yet put there."""
-        return self.store is not None and self.kept is True
+        return self.store is not None and self.persist is True
 
     def adopt(self, square: Square, writes: bytes) -> None:
         """Put the writes of a node that has died into the store."""
@@ -481,7 +483,7 @@ class CellLayer:
 
     def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
         """Return the writes that the store has in some squares. It waits for the store."""
-        return self.rows.load(store, squares, self.loop.now()) if self.kept else {}
+        return self.rows.load(store, squares, self.loop.now()) if self.persist else {}
 
     def loaded(self, square: Square, writes: bytes) -> None:
         """Take what the store had in a square. What it should have by now but has not, because the
@@ -490,7 +492,7 @@ class CellLayer:
         if writes:
             layers.apply([self.number, writes])
         known = self.known(square)
-        if known is None or self.kept is not True:
+        if known is None or self.persist is not True:
             return
         there = Tiles(len(known.values), self.rule)
         there.apply(writes)
@@ -527,7 +529,7 @@ class CellLayer:
             self._gives, self._giving = False, NEVER
             if self._written:
                 self._keep_at.set(self.loop.now() + self._keep_every)
-            if self.kept == "first":
+            if self.persist == "write-through":
                 self.tell_all(put)
 
         def answered(counts: Any) -> None:

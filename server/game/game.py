@@ -15,7 +15,7 @@ from flatlands.server.game.actions import Action
 from flatlands.server.game.actions import declared as declared_action
 from flatlands.server.game.cells import Cells
 from flatlands.server.game.chunks import Chunks
-from flatlands.server.game.me import Guest, Me, told
+from flatlands.server.game.me import Guest, Me, packed
 from flatlands.server.messages.protocol import OTHERS_FROM
 from flatlands.server.storage.boards import Place
 from flatlands.server.storage.records import Records
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 #: The largest distances, in tiles, that a game may give for `meets`, for `players_near` and for
-#: `tell_world`.
+#: `broadcast`.
 MEETS_MOST, NEAR_MOST, TOLD_MOST = 6, 32, 1000
 
 #: The values of `walking` -> what says whether an intent is forbidden; None: all are allowed.
@@ -245,27 +245,27 @@ class Part:
         """The length of a square's side, in tiles."""
         return int(self.node.grid.side)
 
-    def tell_all(self, name: str, *fields: Any) -> None:
-        """Tell the pages of this node's players, and no others, something under a name that the
+    def broadcast_local(self, name: str, *fields: Any) -> None:
+        """Send a message to the pages of this node's players, and no others, under a name that the
         game chooses. Fields are None, booleans, whole numbers, texts, and lists of these."""
-        message = told(name, fields)
-        self.node.residents.tell_all(lambda screen: screen.answer(message))
+        message = packed(name, fields)
+        self.node.residents.each_screen(lambda screen: screen.answer(message))
 
-    def tell_world(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
-        """Tell the pages of all players in the world something, as `tell_all` tells those of this
-        node. `near` is a tile and a number of tiles: with it, only players at most that far away
-        along either axis are told. A page that cannot be reached now is not told later. Raises
+    def broadcast(self, name: str, *fields: Any, near: tuple[Tile, int] | None = None) -> None:
+        """Send a message to the pages of all players in the world, as `broadcast_local` does to
+        those of this node. With `near`, a tile and a number of tiles, only players at most that far
+        away along either axis get it. A page that cannot be reached now never gets it. Raises
         ValueError."""
-        told(name, fields)
+        packed(name, fields)
         if not 0 < len(name) <= NAME_MOST:
-            raise ValueError(f"what is told has a name of 1 to {NAME_MOST} characters")
+            raise ValueError(f"a message has a name of 1 to {NAME_MOST} characters")
         around: list[int] = []
         if near is not None:
             tile, reach = near
             if type(reach) is not int or not 0 <= reach <= TOLD_MOST:
                 raise ValueError(f"near is what is 0 to {TOLD_MOST} tiles away, and not {reach!r}")
             around = [*check_tile(tile), reach]
-        self.node.tell(name, list(fields), around)
+        self.node.broadcast(name, list(fields), around)
 
     def things_in(self, square: Square) -> list[Thing]:
         """Return the things in a square, as far as this node knows: none where none of its players
@@ -463,7 +463,7 @@ def schema(kind: type[Game]) -> list[Any]:
         *[
             [
                 *[
-                    (layer, cells.declared.rule, cells.declared.kept)
+                    (layer, cells.declared.rule, cells.declared.persist)
                     for layer, cells in declared(part)
                 ],
                 *[(one.__name__, *map(str, one.fields)) for one in (*part.things, *part.events)],

@@ -27,8 +27,8 @@ from flatlands.world.track import PACE, PACE_LEAST, PACE_MOST, UNIT, Tile, Track
 #: The most characters in all texts of a player's fields, since each enter event carries them.
 TEXT_MOST = 40
 
-#: Bytes of a token, which has 512 characters, for the names and values of the fields that are kept.
-KEPT_MOST = 250
+#: Bytes of a token, which has 512 characters, for the names and values of the fields that persist.
+TOKEN_FIELDS_MOST = 250
 
 
 def _nothing() -> None:
@@ -101,7 +101,7 @@ class Known(metaclass=_Fielded):
         return self._resident.owner
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether the player is still at this node, so that what it does will not raise
         PlayerGone."""
         return self._node.residents.by_id.get(self.id) is self._resident
@@ -128,12 +128,12 @@ class Me(Known):
 
         class Painter(Me):
             colour = number(0, 7)
-            team = number(0, 2, kept=True)  # has it still when it comes back
+            team = number(0, 2, persist=True)  # has it still when it comes back
 
     The class may have methods, but no attributes except the fields: each call gets a new object.
     """
 
-    __slots__ = ("_give_back",)
+    __slots__ = ("_refund",)
 
     #: The fields that a game's own class has.
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -143,23 +143,23 @@ class Me(Known):
         if cls.__base__ is not Me:
             raise ValueError(f"{cls.__name__} must inherit from Me itself")
         cls.fields = fields_of(cls, dir(Me), VALUES, TEXT_MOST)
-        kept = [field for field in cls.fields if field.kept]
-        if sum(len(field.name) + _longest(field) + 4 for field in kept) > KEPT_MOST:
+        persistent = [field for field in cls.fields if field.persist]
+        if sum(len(field.name) + _longest(field) + 4 for field in persistent) > TOKEN_FIELDS_MOST:
             raise ValueError(f"{cls.__name__} keeps more than a token holds: take shorter names")
         for at, field in enumerate(cls.fields):
             setattr(cls, field.name, _value(at, field))
 
     def __init__(
-        self, node: Any, resident: Resident, give_back: Callable[[], object] = _nothing
+        self, node: Any, resident: Resident, refund: Callable[[], object] = _nothing
     ) -> None:
         super().__init__(node, resident)
-        self._give_back = give_back
+        self._refund = refund
 
-    def tell(self, name: str, *fields: Any) -> None:
-        """Tell the player's page something, as `Game.tell_all` tells all pages; while its
+    def send(self, name: str, *fields: Any) -> None:
+        """Send a message to the player's page, as `Game.broadcast` does to all pages. While its
         connection is lost, nothing happens. Raises PlayerGone."""
         self._check()
-        message = told(name, fields)
+        message = packed(name, fields)
         if self._resident.screen is not None:
             self._resident.screen.answer(message)
 
@@ -215,7 +215,7 @@ class Me(Known):
         some, screen = [tiles] if isinstance(tiles, tuple) else list(tiles), self._resident.screen
         if cells.declared.per_owner is not None and not self.owner:
             raise Refused("key", "send a key first, by which it is known what is yours", None)
-        if cells.declared.kept and screen is not None:
+        if cells.declared.persist and screen is not None:
             if not screen.limits.allow_address(WRITES, screen.address, count=len(some)):
                 raise Refused("crowded", "too much is written here: wait a moment", None)
         cells.write(some, value, writer_of(self.owner, self.id))
@@ -238,7 +238,7 @@ class Me(Known):
     def _made(self, thing: Thing) -> None:
         """Note that the player has made what lies somewhere from now on, and does not touch it."""
         touches = self._node.movement.touches
-        if touches is not None and self.here:
+        if touches is not None and self.is_local:
             touches.made(self._resident, thing.id, thing.version)
 
     def record(self) -> None:
@@ -282,12 +282,12 @@ class Me(Known):
 
         def go() -> None:
             # A hook may be called in the middle of a move.
-            if self.here:
+            if self.is_local:
                 node.movement.pace(self._resident, percent, ms and node.loop.now() + ms)
 
         node.loop.call_soon(go)
 
-    def put(self, tile: Tile) -> None:
+    def teleport(self, tile: Tile) -> None:
         """Put the player on a tile at the end of this turn of the event loop; it then stands there.
         Raises PlayerGone, and ValueError if nobody can stand there."""
         self._check()
@@ -297,25 +297,25 @@ class Me(Known):
 
         def leap() -> None:
             # A hook may be called in the middle of a move.
-            if self.here:
+            if self.is_local:
                 node.movement.put(self._resident, place)
 
         node.loop.call_soon(leap)
 
-    def give_back(self) -> None:
+    def refund(self) -> None:
         """Do not count the player's last request against its address."""
-        self._give_back()
+        self._refund()
 
     def refuse(self, refused: Refused) -> None:
         """Tell the player's page why it is not obeyed, and do not count that for its address."""
-        self.give_back()
+        self.refund()
         if self._resident.screen is not None:
             refused.close = None
             self._resident.screen.refuse(refused)
 
     def _check(self) -> None:
         """Raise PlayerGone if the player is not at this node any more."""
-        if not self.here:
+        if not self.is_local:
             raise PlayerGone(f"{self.name} is not here any more")
 
 
@@ -377,10 +377,10 @@ def _value(at: int, field: Field) -> property:
     return property(lambda me: me._resident.values[at], take, doc=str(field))
 
 
-def told(name: str, fields: Sequence[Any]) -> bytes:
-    """Pack what a page is told. Raises ValueError if a page cannot read it."""
+def packed(name: str, fields: Sequence[Any]) -> bytes:
+    """Return a message to a page, packed. Raises ValueError if a page cannot read it."""
     _check_told(name, [name, *fields])
-    return protocol.told(name, fields)
+    return protocol.message(name, fields)
 
 
 def _check_told(name: Any, value: Any) -> None:
@@ -391,4 +391,4 @@ def _check_told(name: Any, value: Any) -> None:
         isinstance(value, int) and -NUMBER <= value <= NUMBER
     ):
         kinds = "None, booleans, whole numbers, texts, and lists of these"
-        raise ValueError(f"{name} tells {value!r}: pages are told {kinds}")
+        raise ValueError(f"{name} has {value!r}: a message to a page has {kinds}")

@@ -268,14 +268,14 @@ class Play:
         resident: Resident,
         action: str,
         fields: Sequence[Any],
-        give_back: Callable[[], object],
+        refund: Callable[[], object],
     ) -> None:
-        """Do what a player's page has asked for; `give_back` is called if that is not to count for
+        """Do what a player's page has asked for; `refund` is called if that is not to count for
         its address. Raises Refused."""
         if self.lines.full(resident.id):
-            give_back()
+            refund()
             raise Refused("crowded", "wait a moment: what you did before is still under way", None)
-        me = self._me(self._node, resident, give_back)
+        me = self._me(self._node, resident, refund)
         self.lines.put(resident.id, self._obey[action], me, *fields)
 
     # What the server does.

@@ -28,7 +28,7 @@ from flatlands.world.track import PACE_LEAST, PACE_MOST, REACH
 # On a square's channel. 45, 48 and 53 were used by earlier versions.
 OF_SQUARES = BATCH, FULL_STATE, SYNC_REQUEST, CHANGES, SIGN = 20, 32, 33, 43, 44
 # On the channel of all nodes.
-HEARTBEAT, WATCH, TELL, SEEK, PLAN = 34, 50, 52, 55, 56
+HEARTBEAT, WATCH, BROADCAST, SEEK, PLAN = 34, 50, 52, 55, 56
 # On a player's channel.
 TAKEOVER, HOSTED, WHERE, LEFT = 35, 38, 39, 41
 # On a node's channel.
@@ -104,7 +104,7 @@ _FIELDS = {
         *[Field(name, bytes) for name in ("tracks", "wide")],
         *[
             Field(name, list)
-            for name in "things gone others entries writes kept told around".split()
+            for name in "things gone others entries writes kept fields around".split()
         ],
         Field("walk", list, 0, 10),
         Field("machine", list, 0, 4),
@@ -295,7 +295,7 @@ MESSAGES = {
         (HERE, "here", None, "node to nonce name x y dx dy"),
         (ECHO, "echo", None, "node sent"),
         (WATCH, "watch", _are_parts, "node new parts"),
-        (TELL, "tell", _is_around, "node name told around"),
+        (BROADCAST, "broadcast", _is_around, "node name fields around"),
         (PLAN, "plan", _is_plan, "node term plan"),
         (SEEK, "seek", None, "node nonce text column row"),
         (SOUGHT, "sought", _are_found, "node to nonce found"),
@@ -519,10 +519,10 @@ here = _says(HERE)
 #: node that asks has not heard of them yet.
 watch = _says(WATCH)
 
-#: What a game tells all pages of the world: the name of what is told, and its fields. `around` is
+#: A message of a game to all pages of the world: its name and its fields. `around` is
 #: empty, or column, row and tiles: then only pages whose players are that near to the tile, along
 #: either axis, are told.
-tell = _says(TELL)
+broadcast = _says(BROADCAST)
 
 #: The question `nonce`: who has a name with this text, the nearest to a square first; and the
 #: answer to node `to`.

@@ -48,7 +48,7 @@ KEY, ACK, WATCH, APPEAR, DO, TICKET = 10, 14, 15, 33, 35, 36
 WELCOME, TOKEN, HELD, SNAPSHOT = range(16, 20)
 FLUSH, RESYNC, PONG, ERROR = range(21, 25)
 LINK, INVITATION, THINGS = range(26, 29)
-TOTALS, DOTS, HOST, TOLD, CELLS, MOVED = 31, 40, 44, 45, 46, 48
+TOTALS, DOTS, HOST, MESSAGE, CELLS, MOVED = 31, 40, 44, 45, 46, 48
 
 # Close codes: those of RFC 6455, section 7.4.1, and its registry, and one of this project.
 GOING_AWAY, UNSUPPORTED, MALFORMED, POLICY, INTERNAL = 1001, 1003, 1007, 1008, 1011
@@ -347,9 +347,9 @@ def cells(square: Square, layer: int, whole: bool, values: bytes) -> bytes:
 CHANGED: Final = struct.Struct("<HB")
 
 
-def told(name: str, fields: Sequence[Any]) -> bytes:
+def message(name: str, fields: Sequence[Any]) -> bytes:
     """Pack what a game tells its pages, under a name that it chooses."""
-    return _pack([TOLD, name, fields])
+    return _pack([MESSAGE, name, fields])
 
 
 def totals(

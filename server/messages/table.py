@@ -27,7 +27,7 @@ class Field:
 
     `low` and `high` bound a number, the characters of a text, the items of an array, or the number
     of bytes, both included. With `optional` the field may be nil. If `text` is not 0, a text of up
-    to that many characters may stand in place of a number. `kept`: a player still has it when it
+    to that many characters may stand in place of a number. `persist`: a player still has it when it
     comes back with a token (server/game/me.py).
     """
 
@@ -37,7 +37,7 @@ class Field:
     high: int = NUMBER
     optional: bool = False
     text: int = 0
-    kept: bool = False
+    persist: bool = False
 
     def allows(self, value: Any) -> bool:
         """Return whether a value may stand in this field."""

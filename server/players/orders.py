@@ -231,7 +231,7 @@ class Orders:
         log_line("order", deed=deed, who=who, seconds=seconds)
         if deed == NOTICE:
             message = error("notice", who)
-            self._residents.tell_all(lambda screen: screen.answer(message))
+            self._residents.each_screen(lambda screen: screen.answer(message))
         if deed in (*BY_OWNER, *BY_OWNER.values(), KEY):
             for player in self._meant(who):
                 self._apply(player)

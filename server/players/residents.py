@@ -165,16 +165,16 @@ class Residents:
     # Their clients.
 
     def attach(
-        self, resident: Resident, screen: Screen, view: Viewport, *, goes_on: bool = False
+        self, resident: Resident, screen: Screen, view: Viewport, *, resumed: bool = False
     ) -> None:
         """Give a screen to a resident that has none: it is no longer dimmed and will not leave.
 
-        If its client `goes_on`, it continues numbering its intents; otherwise it starts over.
+        If its client `resumed`, it continues numbering its intents; otherwise it starts over.
         """
         resident.screen = screen
         resident.view = view
         self._partings.drop(resident)
-        if not goes_on and (resident.dimmed or resident.ack):
+        if not resumed and (resident.dimmed or resident.ack):
             resident.dimmed = False
             resident.ack = 0
             self.renew(resident)
@@ -236,31 +236,31 @@ class Residents:
             self.renew(resident)
             self._changed.add(resident)
 
-    def kept(self, resident: Resident) -> dict[str, Any]:
-        """Return what a player keeps with its token, by the names of the fields."""
+    def persistent(self, resident: Resident) -> dict[str, Any]:
+        """Return the fields of a player that its token has, by name."""
         fields = zip(self.fields.fields, resident.values, strict=False)
-        return {field.name: value for field, value in fields if field.kept}
+        return {field.name: value for field, value in fields if field.persist}
 
-    def restore(self, resident: Resident, kept: Mapping[str, Any]) -> None:
-        """Let a player that comes back have what it kept, as far as the game still has that."""
+    def restore(self, resident: Resident, fields: Mapping[str, Any]) -> None:
+        """Give a player that comes back those of its persistent fields that the game still has."""
         values = list(resident.values)
         for at, field in enumerate(self.fields.fields):
-            if field.kept and field.allows(kept.get(field.name)):
-                values[at] = kept[field.name]
+            if field.persist and field.allows(fields.get(field.name)):
+                values[at] = fields[field.name]
         self.have(resident, values)
 
     def _renew_tokens(self) -> None:
         """Give clients tokens with what has changed: a node that is killed tells nobody."""
         changed, self._changed = self._changed, set()
         for resident in changed:
-            if resident.screen is not None and self.kept(resident):
+            if resident.screen is not None and self.persistent(resident):
                 resident.screen.renew_token()
 
     def tell_gone(self, resident: Resident) -> None:
         """Publish that a player, which is not at this node any more, is gone from its square."""
         self._outbox.tell_gone(resident, resident.square)
 
-    def tell_all(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
+    def each_screen(self, tell: Callable[[Screen], None], around: Sequence[int] = ()) -> None:
         """Tell all clients something, or those within `around`: column, row, tiles along either
         axis. Some of them are told now, and the others a moment later."""
         self._loop.in_turns(self.screens(around), TOLD_AT_ONCE, TELL_PAUSE, tell)

@@ -46,7 +46,7 @@ class Watcher:
     """A node that only watches: it hosts nobody, sends no heartbeats, and knows all players of a
     world. `world` is the world's name. Its ground is that of the first server heard.
 
-    It is what its node's replicas report to (PlayerNews and Onlooker in server/squares/context.py).
+    Its node's replicas report to it (PlayerNews and SquareObserver in server/squares/context.py).
     """
 
     def __init__(self, broker: Broker, world: str) -> None:
@@ -142,7 +142,7 @@ class Watcher:
             plays="".join(plays),
         )
         node.replicas.news = self
-        node.replicas.onlooker = self
+        node.replicas.observer = self
         self._counts = Counts(node.bus, lambda _node: True)
         self._beat()
 

@@ -196,7 +196,7 @@ class Rates:
         """Return in how many ms all that was done will be within the rate, even what was `late`."""
         return max(math.ceil(self.full_at.get(key, 0) - now - rate.depth), 0)
 
-    def give_back(self, key: Hashable, rate: Rate) -> None:
+    def refund(self, key: Hashable, rate: Rate) -> None:
         """Note that a thing was not done after all."""
         if key in self.full_at:
             self.full_at[key] -= rate.each
@@ -436,10 +436,10 @@ class Limits:
             wait = max(wait, self._rates.wait((rate.name, (key, None)), each, self._now()))
         return wait
 
-    def give_back(self, rate: Rate, address: str) -> None:
+    def refund(self, rate: Rate, address: str) -> None:
         """Note that an address has not done something after all."""
         for key, each in self._of_address(rate, address):
-            self._rates.give_back((rate.name, (key, None)), each)
+            self._rates.refund((rate.name, (key, None)), each)
 
     def _of_address(self, rate: Rate, address: str) -> Iterator[tuple[Hashable, Rate]]:
         """Yield all that an address counts as, with the rate of each, in proportion to the

@@ -17,7 +17,7 @@ from flatlands.server.squares.outbox import Outbox
 from flatlands.server.squares.peers import Peers
 from flatlands.world.events import EnterEvent, Event, GoneEvent, LeaveEvent, Player
 from flatlands.world.grid import Square
-from flatlands.world.replica import Departed, Replica, Whereabouts
+from flatlands.world.replica import PlayerIndex, Replica, Tombstones
 from flatlands.world.track import UNIT
 
 #: At most once in this many seconds the link is renewed for a square from which nothing comes: all
@@ -42,7 +42,7 @@ class PlayerNews(Protocol):
         """
 
 
-class Onlooker(Protocol):
+class SquareObserver(Protocol):
     """The part of the node that watches what happens in its squares."""
 
     def heard(self, square: Square, events: Sequence[Event]) -> None:
@@ -68,7 +68,7 @@ class SquareContext:
 
     `span` is the length of a square's side in units.
 
-    `news` is told of other nodes' players, and `onlooker` of what happens in squares. `read` is
+    `news` is told of other nodes' players, and `observer` of what happens in squares. `read` is
     called with each square whose things in the store may be unknown here: it is received without a
     gap only from now on, or news of it was missed. `events` and `things` are all kinds, including
     those of the game.
@@ -87,7 +87,7 @@ class SquareContext:
         self.node = bus.node
         self.rest = rest
         self.news: PlayerNews
-        self.onlooker: Onlooker | None = None
+        self.observer: SquareObserver | None = None
         self.read: Callable[[Square], None]
         self.events: dict[int, Kind] = dict(EVENTS)
         self.things: dict[int, Kind] = {}
@@ -98,7 +98,7 @@ class SquareContext:
         self.missed = 0, 0
         #: What the game writes on the ground.
         self.ground = LayerRegistry(bus.loop, hub, peers, (span // UNIT) ** 2)
-        #: The squares that the onlooker wants to hear.
+        #: The squares that the observer wants to hear.
         self.followed: frozenset[Square] = frozenset()
         self.span = span
         self.loop = loop = bus.loop
@@ -108,8 +108,8 @@ class SquareContext:
         #: The number of players from which on a square is a crowd.
         self.crowd_from: int
         #: The seqs of players that were removed not long ago, in any square.
-        self.departed = Departed()
-        self.whereabouts = Whereabouts()
+        self.tombstones = Tombstones()
+        self.player_index = PlayerIndex()
         #: Players that two living nodes have; this node believes the one with the higher seq. If
         #: that one gives up its player, the other must begin the next incarnation.
         self._contested: set[int] = set()
@@ -149,15 +149,15 @@ class SquareContext:
         """Report an enter; return whether its seq is higher than that of the player's removal."""
         id, seq = enter.id, enter.seq
         self.news.entered(node, square, id, seq)
-        departed = self.departed.seq(id, now)
+        removed_at = self.tombstones.seq(id, now)
         others = self._elsewhere(node, id)
         left_behind = [player.seq for player in others if not self.peers.lives(player.node)]
-        last_seq = max(departed, *left_behind, -1)
+        last_seq = max(removed_at, *left_behind, -1)
         if seq <= last_seq:
             self.news.ignored(id, last_seq)
         elif any(seq <= player.seq for player in others):
             self._contested.add(id)
-        return seq > departed
+        return seq > removed_at
 
     def _parted(self, node: int, square: Square, event: LeaveEvent | GoneEvent) -> None:
         """Report a leave or a gone."""
@@ -169,7 +169,7 @@ class SquareContext:
 
     def _elsewhere(self, node: int, id: int) -> list[Player]:
         """Return what is known of a player at nodes other than `node` and this one."""
-        known = [replica.players[id] for replica in self.whereabouts.of(id)]
+        known = [replica.players[id] for replica in self.player_index.of(id)]
         return [player for player in known if player.node not in (node, self.node)]
 
     def unknown(self, ids: Iterable[int]) -> None:
@@ -184,6 +184,6 @@ class SquareContext:
         the squares that lost the player must be shown first, and these after them.
         """
         for id in ids:
-            for replica in self.whereabouts.of(id):
+            for replica in self.player_index.of(id):
                 if replica.square != besides:
-                    self.hub.show_anew(replica.square, again=True)
+                    self.hub.invalidate(replica.square, again=True)

@@ -215,7 +215,7 @@ class Hub:
                     found.setdefault(screen, []).append(square)
         return found
 
-    def show_anew(self, square: Square, again: bool = False) -> None:
+    def invalidate(self, square: Square, again: bool = False) -> None:
         """Send a square's snapshot to its screens just before the next flush, together with others;
         `again`: and once more after them.
 

@@ -120,7 +120,7 @@ class Slots:
         row.given += 1
         return row.given - 1
 
-    def give_back(self, square: Square, slot: int, now: int) -> None:
+    def release(self, square: Square, slot: int, now: int) -> None:
         """Let a slot rest, because its player has left the square."""
         self._wake(now)
         self._resting.append((now + SLOT_RESTS, square, slot))
@@ -339,7 +339,7 @@ class Outbox:
         del present[player.id]
         if not present:
             del self.present[square]
-        self._slots.give_back(square, player.slot, self._loop.now())
+        self._slots.release(square, player.slot, self._loop.now())
         player.slot = -1
 
     def entries(self, square: Square, sent: int) -> list[Entry]:

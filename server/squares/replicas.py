@@ -54,7 +54,7 @@ class Replicas(SquareContext):
         self._getting_ready = TimerQueue(self.loop, self._get_ready)
 
     def follow(self, squares: Iterable[Square]) -> None:
-        """Hear these squares from now on for the onlooker, and no others."""
+        """Hear these squares from now on for the observer, and no others."""
         before, self.followed = self.followed, frozenset(squares)
         self.need(self.followed - before)
         self.let_go(before - self.followed)
@@ -114,13 +114,13 @@ class Replicas(SquareContext):
 
     def seq(self, id: int) -> int:
         """Return the highest seq that is known of a player in any square, or -1 if none is."""
-        departed = self.departed.seq(id, self.loop.now())
+        removed_at = self.tombstones.seq(id, self.loop.now())
         player = self.player(id)
-        return departed if player is None else max(departed, player.seq)
+        return removed_at if player is None else max(removed_at, player.seq)
 
     def player(self, id: int) -> Player | None:
         """Return what is known of a player, by its highest seq in any square, or None."""
-        found = [replica.players[id] for replica in self.whereabouts.of(id)]
+        found = [replica.players[id] for replica in self.player_index.of(id)]
         return max(found, key=lambda player: player.seq, default=None)
 
     def around(self, x: int, y: int, reach: int) -> Iterator[Player]:

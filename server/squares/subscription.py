@@ -183,7 +183,7 @@ class SquareView:
         """Note that the replica has changed, and show it to screens if it is ready."""
         self._snapshot = None
         if self.ready:
-            self._context.hub.show_anew(self._square)
+            self._context.hub.invalidate(self._square)
 
     def send_things(self) -> None:
         """Send what lies in the square now to its screens, with the next flush."""
@@ -201,9 +201,9 @@ class SquareView:
         context, square = self._context, self._square
         self._snapshot = None
         self._show(node, sent, content, tail)
-        onlooker = context.onlooker
-        if onlooker is not None and content.others:
-            context.loop.guarded(onlooker.heard, square, content.others)
+        observer = context.observer
+        if observer is not None and content.others:
+            context.loop.guarded(observer.heard, square, content.others)
 
     def _show(self, node: int, sent: int, content: Content, tail: Tail) -> None:
         context, crowd, source = self._context, self._crowd, self._context.peers.source(node)
@@ -232,7 +232,7 @@ class Subscription:
         self.channel = channel
         #: How many need it: all screens that hold it as one, and each of this node's players in it.
         self.needs = 0
-        self.replica = Replica(square, context.span, context.departed, context.whereabouts)
+        self.replica = Replica(square, context.span, context.tombstones, context.player_index)
         #: What lies in it.
         self.things = Things()
         #: What the game has written in it; None if the game writes nowhere.
@@ -555,12 +555,12 @@ class Subscription:
 
     def _herd(self) -> list[int]:
         """Return the computer players here, except those that have since been heard elsewhere."""
-        whereabouts = self._context.whereabouts
+        player_index = self._context.player_index
         return [
             id
             for id, player in self.replica.players.items()
             if id < OTHERS_FROM
-            and all(other.players[id].seq <= player.seq for other in whereabouts.of(id))
+            and all(other.players[id].seq <= player.seq for other in player_index.of(id))
         ]
 
     def _remove_all(self, node: int, but: Collection[int] = ()) -> bool:

@@ -32,7 +32,7 @@ class Written(Protocol):
     """A layer of the ground, as the store has it."""
 
     #: Whether the store has it at all.
-    kept: bool | str
+    persist: bool | str
 
     def load(self, store: Store, squares: list[Square]) -> dict[Square, bytes]:
         """Return the writes that the store has in some squares. It waits for the store."""
@@ -80,7 +80,7 @@ class Reader:
     def _read_again(self, square: Square, _due: int) -> None:
         heard = self._replicas.squares.get(square)
         if heard is not None and not (
-            self._store_client.store and all(it.kept for it in self._layers)
+            self._store_client.store and all(it.persist for it in self._layers)
         ):
             # What a store does not have, only the other nodes know.
             heard.sync.ask_all()

@@ -68,8 +68,8 @@ class _Fields:
             raise ValueError(f"{name} must inherit from Thing, Event or Record itself")
         taken = {*always, *_NOT_FIELDS, *dir(cls.__base__)}
         cls.fields = fields_of(cls, taken, FIELDS_MOST, TEXT_MOST)
-        if any(field.kept for field in cls.fields):
-            raise ValueError(f"{name} has a field that is kept=True, which is for players only")
+        if any(field.persist for field in cls.fields):
+            raise ValueError(f"{name} has a field with persist=True, which is for players only")
         cls.shown = tuple(field for field in cls.fields if field.name[0] != "_")
         cls.wordy = any(field.type is str for field in cls.shown)
         make: Any = namedtuple  # its fields are data

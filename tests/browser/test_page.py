@@ -126,7 +126,7 @@ class Game(Engine):
     @action(rate=9, burst=9)
     def cheer(self, me, loud: int = number(1, 3)):
         me.emit(Cheer(loud=loud))
-        me.tell("cheered", loud, ["much"])
+        me.send("cheered", loud, ["much"])
 """
 
 #: A page that draws everything itself.
@@ -135,7 +135,7 @@ import { join } from './game.js';
 
 const canvas = document.querySelector('canvas'), ctx = canvas.getContext('2d');
 const game = join(), told = [];
-game.on.told('cheered', (...fields) => told.push(fields));
+game.on.message('cheered', (...fields) => told.push(fields));
 game.on.event('Cheer', (player, values) => told.push([player.name, values]));
 game.on.error((code) => told.push(code));
 game.open({ name: 'Ada' }, 40, 25);

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from flatlands.brokers import mqtt, nats
-from flatlands.brokers.link import SURPRISES
+from flatlands.brokers.link import PARSE_ERRORS
 from flatlands.brokers.redis import wire
 from tests.fuzz.draw import corrupted
 from tests.fuzz.inputs import Broken, Inputs
@@ -39,7 +39,7 @@ def _read(name: str, pieces: list[bytes]) -> list[Any]:
     found: list[Any] = []
     try:
         found += map(repr, islice(_PARSERS[name](iter(pieces)), most))
-    except (ConnectionError, *SURPRISES) as error:
+    except (ConnectionError, *PARSE_ERRORS) as error:
         # What came before the error in the same bytes is not compared.
         return [type(error).__name__]
     if len(found) == most:

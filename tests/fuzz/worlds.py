@@ -103,7 +103,7 @@ class Painting:
         assert 0 <= reach <= 3 and len(said) <= 20
         self.floor[[(me.tile[0] + n, me.tile[1]) for n in range(reach)]] = 7
         me.team, me.word = reach, said[:10]
-        me.tell("spilt", reach, said)
+        me.send("spilt", reach, said)
 
 
 class Letting:

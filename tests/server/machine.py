@@ -104,7 +104,7 @@ class Machine(Harness):
         """Let all workers look after their players, as they do every ten seconds."""
         for host in self.awake():
             for resident in host.node.residents.by_id.values():
-                self.workers[host].look_after(resident)
+                self.workers[host].relocate(resident)
         self.run(HEARD_WITHIN)
 
     def arrive(self, lose: int = 0) -> None:

@@ -29,12 +29,12 @@ class Shop(Game):
 
     def on_join(self, me, back):
         self.said.append(("join", me.name, back))
-        me.tell("hello", me.id, None)
+        me.send("hello", me.id, None)
 
     def on_leave(self, me):
         self.said.append(("leave", me.name, me.tile == (me.tile[0], me.tile[1])))
         with pytest.raises(PlayerGone):
-            me.tell("farewell")
+            me.send("farewell")
 
     def on_enter(self, me, square, before):
         self.said.append(("enter", me.name, before, square, me.square == square))
@@ -161,7 +161,7 @@ def test_a_rate_does_not_start_again_at_another_node():
 def test_a_name_that_is_no_action_is_refused_though_it_is_a_method(play, named):
     client = Harness(play=play).place("Ada", (0, 0))
     Shop.said.clear()
-    for name in ("sell", "on_join", "tell_all", "tell_world", "x"):
+    for name in ("sell", "on_join", "broadcast_local", "broadcast", "x"):
         client.send(DO, name, [])
         said = client.connection.messages[-1][1:]
         assert said == ["game", f"do must name an action of this game: {named}"]
@@ -173,7 +173,7 @@ def test_a_game_hears_who_joins_leaves_and_enters_a_square():
     Shop.said.clear()
     harness = Harness(play=Shop, nodes=2, ready=True)
     a = harness.place("Ada", (0, 0))
-    assert a.model.told == {"hello": [a.id, None]}
+    assert a.model.messages == {"hello": [a.id, None]}
     assert Shop.said[0] == ("join", "Ada", False)
     Shop.said.clear()
     a.walk(1, 0)
@@ -195,20 +195,20 @@ def test_one_node_can_tell_the_whole_world_and_nonsense_is_refused():
     harness = Harness(play=Game, nodes=2, ready=True)
     a, b = (harness.place(name, (9 * n, 0), host=harness.hosts[n]) for n, name in enumerate("ab"))
     game, other = harness.game_of(), harness.hosts[1]
-    game.tell_world("storm", 3, ["from", "the", None])
+    game.broadcast("storm", 3, ["from", "the", None])
     harness.settle()
-    assert a.model.told["storm"] == b.model.told["storm"] == [3, ["from", "the", None]]
+    assert a.model.messages["storm"] == b.model.messages["storm"] == [3, ["from", "the", None]]
     # A node that cannot reach the others tells its own.
     harness.broker.fail()
-    game.tell_world("calm")
+    game.broadcast("calm")
     harness.settle()
-    assert a.model.told["calm"] == [] and "calm" not in b.model.told
+    assert a.model.messages["calm"] == [] and "calm" not in b.model.messages
     for name, said in (("storm", 1.5), ("storm", {}), ("", 1), ("s" * 21, 1)):
-        with pytest.raises(ValueError, match="tells|has a name"):
-            game.tell_world(name, said)
+        with pytest.raises(ValueError, match="a message to a page|has a name"):
+            game.broadcast(name, said)
     before = other.loop.stats["malformed"]
     for fields, around in ([1.5], []), ([{}], []), ([], [1, 2]), ([], [0, 0, -1]), ([], [0, "", 1]):
-        message = peer_protocol.tell(harness.node.id, "storm", fields, around)
+        message = peer_protocol.broadcast(harness.node.id, "storm", fields, around)
         other.node.receive(Message(harness.node.channels.nodes, message))
     assert other.loop.stats["malformed"] == before + 5
 
@@ -219,13 +219,13 @@ def test_players_near_a_tile_are_told_whichever_node_they_are_at():
     places = {"a": (one, 10, -7), "b": (other, -3, 7), "c": (one, 11, 0), "d": (other, 0, -8)}
     for name, (host, x, y) in places.items():
         harness.stand(name, (x * UNIT, y * UNIT), (40, 25), host)
-    game.tell_world("bell", "ding", near=((3, 0), 7))
+    game.broadcast("bell", "ding", near=((3, 0), 7))
     harness.settle()
-    told = [client.model.told.get("bell") for client in harness.clients]
+    told = [client.model.messages.get("bell") for client in harness.clients]
     assert told == [["ding"], ["ding"], None, None]
     for tile, reach in ((0.5, 0), 7), ((0, 0), -1), ((0, 0), 1001), ((0, 0), 1.5):
         with pytest.raises(ValueError, match="tile"):
-            game.tell_world("bell", near=(tile, reach))
+            game.broadcast("bell", near=(tile, reach))
 
 
 def test_hooks_about_a_player_run_one_after_the_other_and_may_wait(shop):
@@ -327,7 +327,7 @@ def test_a_part_is_added_to_any_game_by_one_line():
     assert kinds == [["cells", 0, "floor", []], ["cells", 1, "Trail.steps", []]]
 
 
-KEPT = number(0, 9, kept=True)
+KEPT = number(0, 9, persist=True)
 
 
 def declare(method, name="buy"):
@@ -366,7 +366,7 @@ class Street(Game):
 
     @action(rate=100, burst=100)
     def say(self, me, what: int = number(0, 9)):
-        me.tell("said", [None, True, 2**53 - 1, "a"][: what + 1], UNREADABLE[what])
+        me.send("said", [None, True, 2**53 - 1, "a"][: what + 1], UNREADABLE[what])
 
     @action(rate=100, burst=1000)
     def cheer(self, me, loud: int = number(0, 9)):
@@ -381,7 +381,7 @@ class Street(Game):
     @action(rate=100, burst=100, address=(1, 10))
     def knock(self, me, free: bool = flag()):
         if free:
-            me.give_back()
+            me.refund()
         else:
             raise Refused("closed", "nobody is in")
 
@@ -401,7 +401,7 @@ def test_a_game_can_tell_only_what_a_page_can_read(street):
     assert client.model.welcome[14] == [["event", 5, "Cheer", ["loud"]]]
     for what in range(10):
         client.send(DO, "say", [what])
-    assert client.model.told == {"said": [[None], 0]} and client.model.errors == ["failed"] * 9
+    assert client.model.messages == {"said": [[None], 0]} and client.model.errors == ["failed"] * 9
 
 
 def test_an_error_of_another_line_is_logged_beside_one_that_comes_again(street, caplog):

@@ -16,7 +16,7 @@ QUEUE = "tiles test_adoption.floor 2013-16"
 
 
 class Floor(Game):
-    floor, sand = Cells(per_owner=10), Cells(kept=False)
+    floor, sand = Cells(per_owner=10), Cells(persist=False)
 
 
 def go_away(client):
@@ -133,7 +133,7 @@ def test_a_clock_that_is_an_hour_fast_does_no_harm_when_its_node_has_gone():
 
 @pytest.mark.parametrize("layer", ["floor", "turf"])
 def test_two_writes_of_one_node_have_two_stamps_before_the_first_one_is_back(layer):
-    play = type("Turf", (Floor,), {"turf": Cells(kept="first")})
+    play = type("Turf", (Floor,), {"turf": Cells(persist="write-through")})
     harness, a, b = world(play=play, skew=-3_600_000)
     getattr(a.host.node.game, layer)[3, 4] = 9
     harness.run(1000)

@@ -33,7 +33,7 @@ def test_no_session_is_closed_before_it_was_asked_however_long_a_round_takes(mon
     def look_after(second):
         monkeypatch.setattr(time, "monotonic", lambda: second)
         for session in (quiet, gone):
-            Server._look_after(server, session)
+            Server._check_session(server, session)
         monkeypatch.undo()
 
     look_after(190)

@@ -439,13 +439,13 @@ def test_values_of_the_store_are_compared_a_few_squares_at_a_time(monkeypatch):
     ("wrong", "said"),
     [
         ({"merge": "middle"}, "one of last, first, most, sum, not by 'middle'"),
-        ({"kept": 1}, "kept=True, False or 'first', sums always: not 1"),
-        ({"kept": "last"}, "kept=True, False or 'first', sums always: not 'last'"),
-        ({"merge": "sum", "kept": False}, "sums always: not False"),
+        ({"persist": 1}, "persist is True, False or 'write-through', and not 1"),
+        ({"persist": "last"}, "persist is True, False or 'write-through', and not 'last'"),
+        ({"merge": "sum", "persist": False}, "sums always persist"),
         ({"most": 0}, "a whole number from 1 on, and not 0"),
         ({"per_owner": 1.5}, "a whole number from 1 on, and not 1.5"),
-        ({"forget": 59}, "cells that are kept forget after 60 s or more, and not after 59"),
-        ({"kept": False, "forget": 0.5}, "cells that are not kept forget after 1 s or more"),
+        ({"forget": 59}, "cells that persist forget after 60 s or more, and not after 59"),
+        ({"persist": False, "forget": 0.5}, "cells that do not persist forget after 1 s or more"),
     ],
 )
 def test_cells_that_are_declared_wrongly_are_refused_with_a_sentence(wrong, said):
@@ -582,7 +582,7 @@ def test_paint_is_played_on_two_nodes():
     painted = [n for n in range(-40, 60) if seen(b, (n, row)) == colour]
     assert painted == list(range(begun + 1, tile_of(a)[0] + 1)) and len(painted) > 18
     harness.run(5000)
-    assert a.model.told["board"] == b.model.told["board"] == [[[colour, len(painted)]]]
+    assert a.model.messages["board"] == b.model.messages["board"] == [[[colour, len(painted)]]]
 
 
 def test_nodes_refuse_malformed_writes():

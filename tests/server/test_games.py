@@ -238,9 +238,9 @@ def test_the_example_of_what_happens_by_itself_works(tmp_path):
     harness.run(85_000)
     [ripe] = client.model.things[0, 0]
     assert ripe[5] >= bush[5] + 60_000 and ripe[2] == bush[2] + 1
-    assert client.model.told["front"] == [1]
+    assert client.model.messages["front"] == [1]
     other = harness.client(harness.host()).hello("Bob")
-    assert other.model.told["front"] == [1]
+    assert other.model.messages["front"] == [1]
 
 
 def test_the_example_of_records_works(tmp_path):
@@ -249,7 +249,7 @@ def test_the_example_of_records_works(tmp_path):
     for ms in (900, 700, 800):
         client.send(35, "finish", [1, ms])
     harness.run(1000)
-    assert client.model.told["best"] == [1, 700, "Ada"]
+    assert client.model.messages["best"] == [1, 700, "Ada"]
 
 
 HANGS = """

@@ -40,9 +40,9 @@ def values(harness, layer, tile):
 
 
 class Ways(Game):
-    sand = Cells(kept=False)
-    stone = Cells("first", kept="first")
-    turf = Cells(kept="first")
+    sand = Cells(persist=False)
+    stone = Cells("first", persist="write-through")
+    turf = Cells(persist="write-through")
     worn = Cells("sum")
 
 
@@ -290,7 +290,7 @@ def test_an_operator_undoes_what_a_person_wrote_last():
 
 
 class Steps(Game):
-    steps, smoke = Cells(forget=60), Cells(kept=False, forget=2)
+    steps, smoke = Cells(forget=60), Cells(persist=False, forget=2)
 
 
 def test_an_old_value_is_forgotten_on_screens_and_in_the_store():
@@ -357,7 +357,7 @@ def test_all_rows_that_are_due_are_swept_a_few_at_a_time_even_where_nobody_is():
 
 
 class Fading(Game):
-    plots, worn = Cells("first", kept="first", forget=60), Cells("sum", forget=60)
+    plots, worn = Cells("first", persist="write-through", forget=60), Cells("sum", forget=60)
     claims, peak = Cells("first", forget=60), Cells("most", forget=60)
 
 
@@ -376,7 +376,7 @@ def test_a_forgotten_value_does_not_count_though_it_is_still_in_the_store(monkey
 
 
 class Fleeting(Game):
-    claims, peak = Cells("first", kept=False, forget=3), Cells("most", kept=False, forget=3)
+    claims, peak = Cells("first", persist=False, forget=3), Cells("most", persist=False, forget=3)
 
 
 @pytest.mark.parametrize("name", ["claims", "peak"])

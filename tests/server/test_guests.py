@@ -47,7 +47,7 @@ class Club(Engine):
 
     @action(rate=5, burst=9)
     def who(self, me):
-        me.tell("who", me.name, me.owner)
+        me.send("who", me.name, me.owner)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def come(harness, name, way="", host=None, token=None, asked="Somebody"):
 def who(harness, client):
     client.send(DO, "who", [])
     harness.run(200)
-    return client.model.told["who"]
+    return client.model.messages["who"]
 
 
 def test_a_player_without_a_ticket_is_told_why_and_nobody_sees_it(club):

@@ -190,12 +190,12 @@ def test_a_square_is_shown_again_together_with_what_has_arrived(hub, loop):
     run(loop)
     begun = loop.now()
     deliver(hub, (0, 0), "gone east")
-    hub.show_anew((0, 0))
+    hub.invalidate((0, 0))
     run(loop, 1000)
     _, (_, shown, at), (data, _, now) = screen.flushes
     assert shown == [(0, 0)] and at == now > begun and b"gone east" in data
     # This needs no batch.
-    hub.show_anew((0, 0))
+    hub.invalidate((0, 0))
     run(loop, 1000)
     assert len(screen.flushes) == 4 and screen.flushes[-1][1] == [(0, 0)]
 
@@ -208,7 +208,7 @@ def test_a_failure_before_a_flush_ends_no_flush(hub, loop):
     loop.forgiving = True
     [screen] = holders(hub, WEST, kind=Failing)
     for _ in range(2):
-        hub.show_anew((0, 0))
+        hub.invalidate((0, 0))
         deliver(hub, (0, 0), "news")
         run(loop, 1000)
     assert len(screen.flushes) == 2 and loop.stats["errors"] == 2

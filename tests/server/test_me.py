@@ -172,18 +172,18 @@ def test_an_invalid_pace_is_refused(race, pace):
 
 @pytest.mark.parametrize(
     "change",
-    [lambda me: me.pace(2), lambda me: me.put((0, 0)), lambda me: setattr(me, "team", 3)],
+    [lambda me: me.pace(2), lambda me: me.teleport((0, 0)), lambda me: setattr(me, "team", 3)],
     ids=["its pace", "its place", "what a game has of it"],
 )
 def test_nothing_of_a_player_that_is_gone_can_be_changed(race, change):
     harness, a, _b = race
     me = known(harness, a)
-    assert me.here
+    assert me.is_local
     a.connection.lose(1000)
     harness.run(100)
     with pytest.raises(PlayerGone):
         change(me)
-    assert not me.here and me.team == 2
+    assert not me.is_local and me.team == 2
 
 
 def test_players_near_a_tile_are_found_nearest_first_and_no_farther_than_asked(race):
@@ -209,7 +209,7 @@ def test_a_player_that_is_put_elsewhere_stands_there_for_everybody():
         def on_step(self, me, tiles):
             steps.extend(tiles)
             if (3, 0) in tiles:
-                me.put((40, -3))
+                me.teleport((40, -3))
 
         def on_enter(self, me, square, before):
             entered.append((before, square))
@@ -236,7 +236,7 @@ def test_nobody_is_put_where_nobody_can_stand(race):
     me._node.terrain.blocked = lambda column, row: (column, row) == (5, 5)
     for tile in ((5, 5), (2**31, 0), (1.5, 0), None):
         with pytest.raises(ValueError, match="stand on|a tile is"):
-            me.put(tile)
+            me.teleport(tile)
 
 
 # Fields.
@@ -338,8 +338,8 @@ def test_games_with_other_fields_are_incompatible():
     [
         (Me, {"name": text(0, 9)}, "cannot have the name name"),
         (Me, {"_team": number(0, 9)}, "cannot have the name _team"),
-        (Me, {c * 20: number(0, 2**53 - 1, kept=True) for c in "abcdefgh"}, "keeps more than"),
-        (Event, {"team": number(0, 9, kept=True)}, "is for players only"),
+        (Me, {c * 20: number(0, 2**53 - 1, persist=True) for c in "abcdefgh"}, "keeps more than"),
+        (Event, {"team": number(0, 9, persist=True)}, "is for players only"),
         (Me, {"it": False}, r"it of Wrong is False, .*: write it = flag\(\); a constant"),
         (Thing, {"worth": 3, "MOST": 9}, r"write worth = number\(low, high\); a constant"),
         (Thing, {"reach": 3}, r"write reach in brackets: class Wrong\(..., reach=3\)"),
@@ -399,11 +399,18 @@ def test_of_two_nodes_one_player_eats_a_mushroom_and_is_faster_for_a_while():
 
 
 def test_a_token_of_another_version_of_the_game_brings_what_still_fits():
-    fields = {"team": number(1, 9, kept=True), "motto": text(0, 40, kept=True), "fast": flag()}
+    fields = {
+        "team": number(1, 9, persist=True),
+        "motto": text(0, 40, persist=True),
+        "fast": flag(),
+    }
     worst = {"team": 9, "motto": "\U0001f642" * 40, "fast": True}
     for having, left in (
         (fields, {"team": 9, "motto": worst["motto"], "fast": False}),
-        ({"team": number(1, 5, kept=True), "fast": flag(kept=True)}, {"team": 1, "fast": False}),
+        (
+            {"team": number(1, 5, persist=True), "fast": flag(persist=True)},
+            {"team": 1, "fast": False},
+        ),
     ):
         harness = Harness(play=type("Played", (Engine,), {"me": type("One", (Me,), having)}))
         token = harness.hosts[0].tokens.make(70_000, 0, (0, 0), {**worst, "fast": 1})

@@ -13,7 +13,7 @@ def painting(how):
     """Return a game in which players paint each tile to which they come."""
 
     class Painting(Game):
-        floor = Cells(kept=how)
+        floor = Cells(persist=how)
 
         def on_step(self, me, tiles):
             self.floor[tiles] = me.id % 255 + 1
@@ -31,7 +31,7 @@ def painted(client):
     }
 
 
-@pytest.mark.parametrize("how", [True, "first"], ids=["behind", "first"])
+@pytest.mark.parametrize("how", [True, "write-through"], ids=["behind", "through"])
 @pytest.mark.parametrize("after", range(0, KEEP_EVERY, KEEP_EVERY // 5))
 def test_what_others_were_shown_is_kept_when_the_node_of_all_painters_dies(how, after):
     harness, painter, watcher = world(play=painting(how))
@@ -46,12 +46,12 @@ def test_what_others_were_shown_is_kept_when_the_node_of_all_painters_dies(how, 
         random.choice(painters).walk(random.randint(-1, 1), random.randint(-1, 1))
         harness.run(50)
         # Nothing is told before the store has it.
-        assert how != "first" or painted(watcher).keys() <= kept().keys()
+        assert how != "write-through" or painted(watcher).keys() <= kept().keys()
     shown = painted(watcher)
     assert len(shown) > 40
     harness.kill(painter.host)
     harness.run(12_000)
-    assert how == "first" or shown.items() <= kept().items()
+    assert how == "write-through" or shown.items() <= kept().items()
     # Nobody was told of the last writes in the store: they are read within a minute.
     harness.run(60_000)
     assert painted(watcher) == kept()

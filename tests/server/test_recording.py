@@ -22,7 +22,7 @@ class Recorder(Engine):
 
     @action(rate=100, burst=1000)
     def way(self, me):
-        me.tell("way", [list(point) for point in me.recorded()])
+        me.send("way", [list(point) for point in me.recorded()])
 
     @action(rate=100, burst=1000)
     def hurry(self, me, percent: int = number(25, 400)):
@@ -30,7 +30,7 @@ class Recorder(Engine):
 
     @action(rate=100, burst=1000)
     def put(self, me):
-        me.put((7, 7))
+        me.teleport((7, 7))
 
 
 def do(client, name, *fields):
@@ -40,7 +40,7 @@ def do(client, name, *fields):
 def way(client):
     """Return the recorded way of a client's player."""
     do(client, "way")
-    [points] = client.model.told["way"]
+    [points] = client.model.messages["way"]
     return points
 
 

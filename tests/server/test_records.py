@@ -62,7 +62,7 @@ class Runs(Game):
 
     def on_touch(self, me, prize):
         if me.take(prize, [Line(f"{me.name}/prize", what="a prize"), prize.again(after=5)]):
-            me.tell("taken")
+            me.send("taken")
 
     @action(rate=100, burst=100)
     def run(self, me, ms: int = number(0, 10**6)):
@@ -174,7 +174,7 @@ def test_a_record_whose_time_is_over_is_gone(world):
 def test_records_are_added_in_the_step_that_takes_a_thing_or_not_at_all(world):
     ada = world.join("Ada", 0, at=(0, 1))
     world.run(3)
-    assert ada.told("taken") == []
+    assert ada.message("taken") == []
     assert [one.what for one in world.game(1).lines.all("Ada")] == ["a prize"]
     world.run(8)
     # A player that already has such a record has taken the thing all the same.
@@ -182,7 +182,7 @@ def test_records_are_added_in_the_step_that_takes_a_thing_or_not_at_all(world):
     ada.leave()
     bob = world.join("Bob", 1, at=(0, 0))
     world.run(8)
-    assert bob.told("taken") == [] and len(world.game(0).lines.all("Bob")) == 1
+    assert bob.message("taken") == [] and len(world.game(0).lines.all("Bob")) == 1
 
 
 def test_a_thing_that_is_gone_adds_no_record():

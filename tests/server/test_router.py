@@ -73,7 +73,7 @@ def look(machines):
     """Let all nodes look after their players, as they do every ten seconds."""
     for host in machines.awake():
         for resident in host.node.residents.by_id.values():
-            host.node.router.look_after(resident)
+            host.node.router.relocate(resident)
     machines.settle()
 
 

@@ -134,7 +134,7 @@ def new(broken=False):
         ground, things = plain(), [Apple]
 
         def on_touch(self, me, thing):
-            me.tell("touched", thing.colour, thing.ripe)
+            me.send("touched", thing.colour, thing.ripe)
             me.take(thing, then=[thing.again((9, 9), colour="blue")])
 
     return Game
@@ -165,7 +165,7 @@ def test_things_are_upgraded_when_they_are_read(kept, caplog):
     # The apple is taken as the present version has it, though the store has the old one.
     client.go(4 * 1024 + 512, 4 * 1024 + 512)
     after.run(4000)
-    assert client.model.told["touched"] == ["black", 3]
+    assert client.model.messages["touched"] == ["black", 3]
     [apple] = client.model.things[0, 0]
     assert apple[3:] == [9 * 1024 + 512, 9 * 1024 + 512, "blue", 3]
     assert "upgrade" not in caplog.text

@@ -38,11 +38,11 @@ def test_a_slot_is_given_again_only_after_a_rest_and_all_are_forgotten_in_the_en
         else:
             slot = used[square].pop(which % len(used[square]))
             left[square, slot] = now
-            some.give_back(square, slot, now)
+            some.release(square, slot, now)
     for square, all_used in used.items():
         for slot in all_used:
-            some.give_back(square, slot, now)
-    some.give_back((9, 9), some.take((9, 9), now), now)
+            some.release(square, slot, now)
+    some.release((9, 9), some.take((9, 9), now), now)
     some.take((8, 8), now + SLOT_RESTS)
     assert some._rows.keys() == {(8, 8)} and not some._resting
 
@@ -51,7 +51,7 @@ def test_slots_of_one_byte_are_given_first_and_those_that_rested_longest():
     some = Slots()
     assert [some.take(SQUARE, 0) for _ in range(NARROW + 3)] == list(range(NARROW + 3))
     for slot in (NARROW + 1, NARROW, 9, 4):
-        some.give_back(SQUARE, slot, 0)
+        some.release(SQUARE, slot, 0)
     # All of them rest: the next one is new.
     assert some.take(SQUARE, SLOT_RESTS - 1) == NARROW + 3
     later = [some.take(SQUARE, SLOT_RESTS) for _ in range(5)]

@@ -60,7 +60,7 @@ class Orchard(Engine):
         if self.takes:
             then = [] if self.then is None else self.then(thing)
             if me.take(thing, then, scores=[("apples", 2)]):
-                me.tell("found", thing.id, thing.version, me.rank("apples").n)
+                me.send("found", thing.id, thing.version, me.rank("apples").n)
 
     @action(rate=10, burst=20)
     def lay(self, me, note: str = text(0, 20)):
@@ -68,7 +68,7 @@ class Orchard(Engine):
 
     @action(rate=10, burst=20)
     def best(self, me):
-        me.tell("best", [[one.name, one.points] for one in self.top("apples", 5)])
+        me.send("best", [[one.name, one.points] for one in self.top("apples", 5)])
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(or
     # It has walked five tiles, less the reach of one.
     assert abs(when - began - 4 * UNIT * 1000 / SPEED) <= 2
     assert (apple.tile, apple.colour, apple.id) == ((5, 0), 1, "Apple:0:0:0")
-    assert client.model.told["found"] == [apple.id, apple.version, 2]
+    assert client.model.messages["found"] == [apple.id, apple.version, 2]
     harness.run(3000)
     assert [(who, one.id) for _, who, one in game.touched] == [
         (client.id, f"Apple:0:0:{n}") for n in (0, 1)
@@ -151,7 +151,7 @@ def test_a_player_that_comes_near_touches_a_thing_at_that_moment_and_takes_it(or
     assert harness.node.store_client.store.count(ORCHARD) == len(game.planted) * 3 - 2
     client.send(35, "best", [])
     harness.run(10)
-    assert client.model.told["best"] == [[["a", 4]]]
+    assert client.model.messages["best"] == [[["a", 4]]]
 
 
 def test_a_thing_that_nobody_takes_is_touched_again_by_a_player_that_comes_again(orchard):
@@ -930,7 +930,7 @@ class Pantry(Engine):
     def change(self, me, how: str = text(1, 9)):
         for jar in self.things_in(me.square):
             after = me.change(jar, self.how[how](me))
-            me.tell("jar", after and after.filled)
+            me.send("jar", after and after.filled)
 
     @action(rate=10, burst=50)
     def eat(self, me):
@@ -976,7 +976,7 @@ def test_a_thing_that_two_nodes_change_at_once_is_changed_twice_and_hides_its_hi
     harness.run(100)
     [jar] = lying(a).values()
     assert lying(b) == lying(a) and jar[5:] == [2, "a"]
-    assert (a.model.told["jar"], b.model.told["jar"]) == ([1], [2])
+    assert (a.model.messages["jar"], b.model.messages["jar"]) == ([1], [2])
     [item] = [item for item in harness.node.store_client.store.each(ORCHARD) if item.id == jar[1]]
     assert msgpack.unpackb(item.body)[4]["_by"] == "secret a b"
     # A changed jar lies there for as long as a new one.
@@ -1000,7 +1000,7 @@ def test_a_thing_that_cannot_be_changed_stays_as_it_is(orchard, caplog):
     # The jar is gone, but this node has not heard of that.
     store = harness.node.store_client.store
     store.take(ORCHARD, jar[1])
-    assert asks(harness, a, ["change", "fill"]) == [] and a.model.told["jar"] == [None]
+    assert asks(harness, a, ["change", "fill"]) == [] and a.model.messages["jar"] == [None]
     harness.run(100)
     assert lying(a) == {}
 

@@ -46,8 +46,12 @@ class Writing:
 
     node: Any
     floor, me = Cells(), Painter
-    claims, tide, worn = Cells("first", kept="first"), Cells("most", kept=False), Cells("sum")
-    walls, smoke = Cells(solid=128), Cells(kept=False, forget=3)
+    claims, tide, worn = (
+        Cells("first", persist="write-through"),
+        Cells("most", persist=False),
+        Cells("sum"),
+    )
+    walls, smoke = Cells(solid=128), Cells(persist=False, forget=3)
 
     def on_step(self, me: Painter, tiles: list[Tile]) -> None:
         """Write on them."""
@@ -160,7 +164,7 @@ class Ground:
                 self._check_old(layer)
                 continue
             known = self._alike(layer.number)
-            if self._store is not None and layer.declared.kept:
+            if self._store is not None and layer.declared.persist:
                 self._check_store(layer, known)
 
     def _check_old(self, layer: CellLayer) -> None:

@@ -91,7 +91,9 @@ def test_what_is_lost_on_the_ground_is_found(what, monkeypatch):
     assert fails(world) == ""
     monkeypatch.setattr(LayerRegistry, "_look", lambda self: None)
     keep = cells.CellLayer.keep
-    monkeypatch.setattr(cells.CellLayer, "keep", lambda self: self.kept == "first" and keep(self))
+    monkeypatch.setattr(
+        cells.CellLayer, "keep", lambda self: self.persist == "write-through" and keep(self)
+    )
     assert "ground.floor: " in fails(world)
 
 

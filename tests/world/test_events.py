@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from flatlands.world.batches import RECORD, WIDE, Batch, Content, Corner
 from flatlands.world.events import ENTER, GONE, LEAVE, SAY, EnterEvent, GoneEvent, Player, SayEvent
 from flatlands.world.grid import Grid
-from flatlands.world.replica import REMEMBERED, Departed, Replica, Whereabouts
+from flatlands.world.replica import REMEMBERED, PlayerIndex, Replica, Tombstones
 from flatlands.world.track import REACH, Track, duration, stand
 
 SPAN = Grid().span
@@ -43,7 +43,7 @@ def apply(replica, node, sent, said, now):
 
 def replica_of(*batches):
     """Return a replica that has applied batches of node 1."""
-    replica = Replica(SQUARE, SPAN, Departed(), Whereabouts())
+    replica = Replica(SQUARE, SPAN, Tombstones(), PlayerIndex())
     for b in batches:
         [content] = b.parts(99)
         replica.apply(1, b.corner.sent, content, 0)
@@ -259,4 +259,4 @@ def test_players_that_were_removed_long_ago_are_forgotten():
     replica = replica_of()
     for n in range(1000):
         apply(replica, 1, 1000, [GoneEvent(GONE, n, 1)], n * 100)
-    assert len(replica._departed._removed) <= REMEMBERED // 100 + 1
+    assert len(replica._tombstones._removed) <= REMEMBERED // 100 + 1

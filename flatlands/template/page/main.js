@@ -10,7 +10,7 @@ const game = join({ canvas: part('canvas'), keys: { Space: () => game.do.spill(2
 game.on.line((text) => {
   part('#line').textContent = text;
 });
-game.on.told('board', (rows) => part('#board').replaceChildren(...rows.map(([colour, tiles]) => {
+game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([colour, tiles]) => {
   const row = document.createElement('li');
   row.textContent = tiles;
   row.style.color = COLOURS[colour];

@@ -33,7 +33,7 @@ def test_paint_is_spilled_around_a_player_and_not_too_often() -> None:
     ada.do("spill", 2)
     world.run(3)
     assert set(ada.tiles("floor")) == {(x, y) for x in range(6, 11) for y in range(6, 11)}
-    [[_colour, tiles]] = ada.told("board")[0]
+    [[_colour, tiles]] = ada.message("board")[0]
     assert tiles == 25
     ada.do("spill", 2)
     assert "too often" in ada.errors()[0]

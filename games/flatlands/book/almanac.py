@@ -70,7 +70,7 @@ class Almanac(Part):
         found = self.entries.all(str(day)) or self._shared(day)
         if not found:
             raise Refused("store", "today's page is being written: ask again in a minute", None)
-        me.tell("almanac", day, [[one.kind, *list(one.values.values())[1:]] for one in found])
+        me.send("almanac", day, [[one.kind, *list(one.values.values())[1:]] for one in found])
 
     def _shared(self, day: int) -> list[Entry]:
         """Return the page of a day, which is written once for all who ask meanwhile; none if

@@ -20,4 +20,4 @@ class Book(Part):
         lines.sort(key=lambda line: -line.at)
         # Some may have come with another step of the store, which cuts nothing.
         rows = [[one.kind, one.at, one.who, one.n, one.x, one.y] for one in lines[:LINES]]
-        me.tell("book", rows)
+        me.send("book", rows)

@@ -101,7 +101,7 @@ class Echoes(Part):
         for echo in echoes:
             side = int(echo.id.rpartition("/")[2])
             rows.append([side, echo.ms, echo.name, bool(me.owner) and echo._owner == me.owner])
-        me.tell("courses", column, row, rows)
+        me.send("courses", column, row, rows)
 
     @action(rate=1, burst=5)
     def race(
@@ -153,12 +153,12 @@ class Echoes(Part):
         won = (echo._owner, echo._at) == (me.owner, at)
         other = (echo.beat, echo.beaten, echo._loser) if won else (echo.ms, echo.name, echo._owner)
         if not won:
-            me.give_back()
+            me.refund()
         elif echo._loser != me.owner:
             self._note(me.owner, "echo", echo, echo.beaten)
             if echo._loser:
                 self._note(echo._loser, "beaten", echo, me.name)
-        me.tell("arrived", column, row, side, ms, won, *other[:2], other[2] == me.owner)
+        me.send("arrived", column, row, side, ms, won, *other[:2], other[2] == me.owner)
 
     def _run(self, me: Me, cell: Tile, side: int) -> tuple[list[Point], Place, int]:
         """Return the run of a player at the end of a course, where the course begins, and the node

@@ -109,8 +109,8 @@ class Relay(Part):
     def fires(self, me: Me) -> None:
         """Answer with who carries the ember, and with all landmarks that burn."""
         ember = self.embers.read(EMBER)
-        me.tell("ember", *_told(ember))
-        me.tell("fires", list(map(_row, self.lit.all(FIRES))))
+        me.send("ember", *_told(ember))
+        me.send("fires", list(map(_row, self.lit.all(FIRES))))
 
     @action(rate=1, burst=5, address=(1 / 2, 20))
     def take(self, me: Me, carrier: int = number(0, NUMBER)) -> None:
@@ -137,7 +137,7 @@ class Relay(Part):
 
         if carrier and (ember := self.embers.read(EMBER)) and ember.carrier == carrier:
             self._check_walk(ember, at)
-        self.tell_world("ember", *_told(self.embers.change(EMBER, how)))
+        self.broadcast("ember", *_told(self.embers.change(EMBER, how)))
 
     @action(rate=1, burst=5)
     def light(self, me: Me) -> None:
@@ -153,7 +153,7 @@ class Relay(Part):
         if ember is None or ember.carrier != me.id or ember.left(now) <= 0:
             raise Refused("missed", "you have no ember")
         if known := self._fires(tile):
-            me.tell("fires", list(map(_row, known)))
+            me.send("fires", list(map(_row, known)))
             raise Refused("missed", "this landmark burns already")
         self._check_walk(ember, me.tile)
         (x, y), id = tile, f"{FIRES}/{tile[0]}:{tile[1]} {now}"
@@ -168,8 +168,8 @@ class Relay(Part):
         ]
         if not self.embers.forget(ember, [fire, *lines]):
             raise Refused("missed", "somebody else has the ember by now")
-        self.tell_world("ember", 0, ember.until, "")
-        self.tell_world("fires", [_row(fire)])
+        self.broadcast("ember", 0, ember.until, "")
+        self.broadcast("fires", [_row(fire)])
 
     def _check_walk(self, ember: Ember, tile: Tile) -> None:
         """Let the ember go out if its carrier, on this tile, has jumped. Raises Refused then."""
@@ -177,7 +177,7 @@ class Relay(Part):
         if ember.left(now) <= 0 or not ember.jumped(tile, now):
             return
         if self.embers.forget(ember, [ember.again(until=now)]):
-            self.tell_world("ember", 0, ember.until, "")
+            self.broadcast("ember", 0, ember.until, "")
         # Pages tell their players of this one.
         raise Refused("ember", "the ember has gone out: it must be carried all the way")
 

@@ -69,7 +69,7 @@ class Claim(Record, lasts=60):
 class Gardens(Part):
     """Gardens: for each gem found, a player can plant something on free ground."""
 
-    plants = Cells(kept="first", per_owner=MOST, forget=MONTH)
+    plants = Cells(persist="write-through", per_owner=MOST, forget=MONTH)
     purses, claims, notes = Records(Purse), Records(Claim), Records(Note)
 
     def __init__(self, game: Game) -> None:
@@ -80,7 +80,7 @@ class Gardens(Part):
     def purse(self, me: Me) -> None:
         """Answer with how many gems a player can still plant."""
         purse = self.purses.read(me.owner) if me.owner else None
-        me.tell("purse", me.rank(BOARD).n - (0 if purse is None else purse.planted))
+        me.send("purse", me.rank(BOARD).n - (0 if purse is None else purse.planted))
 
     @action(rate=1, burst=5, address=(1 / 5, 60))
     def sow(
@@ -117,7 +117,7 @@ class Gardens(Part):
         where = f"{self.now() // (DAY * 1000)} {column // CELL} {row // CELL}"
         line = note(me.owner, "plant", self.now(), n=kind, x=column, y=row, once=where)
         self.notes.add(line, LINES)
-        me.tell("sown", kind, column, row, found - purse.planted)
+        me.send("sown", kind, column, row, found - purse.planted)
 
     def _pay(self, owner: str, what: str, found: int) -> Purse:
         """Take a gem from an owner that has found `found` of them, unless it last paid for `what`;

@@ -43,14 +43,14 @@ class Gems(Part):
             then = [gem.again(place, after=random.uniform(pause / 2, pause * 3 / 2))]
         if me.take(gem, then, scores=[(BOARD, 1)]):
             rank = me.rank(BOARD)
-            me.tell("found", gem.id, gem.version, rank.n, rank.place, rank.of)
+            me.send("found", gem.id, gem.version, rank.n, rank.place, rank.of)
 
     @action(rate=1, burst=5)
     def scores(self, me: Me) -> None:
         """Answer with the board."""
         rank, top = me.rank(BOARD), self.top(BOARD, LENGTH)
         rows = [[one.name, one.points, one.owner == me.owner] for one in top]
-        me.tell("board", rank.n, rank.place, rank.of, rows)
+        me.send("board", rank.n, rank.place, rank.of, rows)
 
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, or None if none was found."""

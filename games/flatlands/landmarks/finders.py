@@ -63,11 +63,11 @@ class Finders(Part):
                 self.notes.add(line, LINES)
         except StoreUnavailable:
             # The page asks again.
-            me.give_back()
+            me.refund()
             return
         if not new:
-            me.give_back()
-        me.tell("finders", column, row, place, of, "" if carved is None else carved.name)
+            me.refund()
+        me.send("finders", column, row, place, of, "" if carved is None else carved.name)
 
     def _count(self, store: Store, name: str, mark: bytes) -> tuple[int, int, bool]:
         """Add a mark if it is new; return its place, the number of marks, and whether it was added.

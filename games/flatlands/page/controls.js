@@ -78,7 +78,7 @@ export class Controls {
     hud.setSound(sound.on, sound.sings);
     this.#listen();
     const { on } = session.client;
-    on.told('sought', (text, people, ...places) => {
+    on.message('sought', (text, people, ...places) => {
       this.sought = [people.filter(([id]) => id !== state.own?.id), places[0], places[1] ?? []];
       if (hud.nearDialog.root.open && hud.nearDialog.text === text) this.#showFound(text);
     });

@@ -68,7 +68,7 @@ state.notes.add(70, SPARK);
 /** @type {Game} */
 const game = { client, events, state, view, minimap, map, hud, session, controls, sound };
 const parts = Object.fromEntries(Object.entries(PARTS).map(([name, { install }]) => [name, install(game)]));
-client.on.message((message) => lookout.message(message));
+client.on.applied((message) => lookout.message(message));
 const measures = new Measures(state, net);
 
 let resized = true;                       // whether the window may differ in size from the drawing,

@@ -38,7 +38,7 @@ export class Session {
     this.toldOnce = new Set();
     const { on, net, identity } = client;
     on.begun((welcome) => this.#begun(welcome));
-    on.message((message) => this.#take(message));
+    on.applied((message) => this.#take(message));
     on.said((player, text) => this.#said(player, text));
     on.event('Emote', (player, { emote }, id) => player !== null && this.#emoted(id, emote));
     on.error((code, sentence) => this.#refused(code, sentence));

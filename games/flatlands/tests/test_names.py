@@ -34,7 +34,7 @@ def sought(client, words):
     """Return the names of the people, and the cairns, that a player finds."""
     client.send(35, "seek", [words])
     client.harness.run(ANSWER_WITHIN + 100)
-    asked, people, cairns, _marks = client.model.told["sought"]
+    asked, people, cairns, _marks = client.model.messages["sought"]
     assert asked == words
     return [name for _id, name, *_ in people], cairns
 
@@ -54,7 +54,7 @@ def test_people_of_all_nodes_are_found_with_their_squares_nearest_first(two):
     come(two, "Primrose", (3, 0))
     two.run(500)
     assert sought(ada, "ROSE")[0] == ["Rose near", "Róse far", "Primrose"]
-    people = ada.model.told["sought"][1]
+    people = ada.model.messages["sought"][1]
     assert people[1] == [far.id, "Róse far", 200 // 16, 0]
     assert ada.model.errors == []
 
@@ -139,11 +139,11 @@ def test_landmarks_that_somebody_has_found_are_found_at_any_distance(two, monkey
         two.run(500)
         bob.send(35, "find", [*part])
         two.run(500)
-        assert "finders" in bob.model.told
+        assert "finders" in bob.model.messages
 
     def found(words):
         sought(ada, words)
-        return ada.model.told["sought"][3]
+        return ada.model.messages["sought"][3]
 
     # A node names no more at a time than it can without holding others up.
     monkeypatch.setattr(search, "NAMED", 1)
@@ -200,4 +200,4 @@ def test_a_player_that_leaves_before_the_answer_is_told_nothing(two):
     gone.send(35, "seek", ["ros"])
     gone.connection.lose(1000)
     two.run(ANSWER_WITHIN + 100)
-    assert "sought" not in gone.model.told
+    assert "sought" not in gone.model.messages

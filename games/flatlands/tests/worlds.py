@@ -24,7 +24,7 @@ def part(world, kind, node=0):
 def put(world, player, tile):
     """Put a player onto a tile."""
     game = world.game(player.node)
-    game.me(game.node, resident(world, player)).put(tile)
+    game.me(game.node, resident(world, player)).teleport(tile)
     world.run(1)
 
 
@@ -45,7 +45,7 @@ def noted(world, player, *kinds):
     """Return the lines in a player's book, or those of some kinds: (kind, who, n, x, y)."""
     world.run(6)
     assert not ask(world, player, "book")
-    lines = [(kind, *more) for kind, _at, *more in player.told("book")[0]]
+    lines = [(kind, *more) for kind, _at, *more in player.message("book")[0]]
     return [line for line in lines if not kinds or line[0] in kinds]
 
 

@@ -130,7 +130,7 @@ class Twins(Part):
         waits: dict[int, Waits] = {}
         for key, (thing, players) in list(self._at.items()):
             for me in list(players.values()):
-                if not (me.here and me.near(thing.tile, AWAY)):
+                if not (me.is_local and me.near(thing.tile, AWAY)):
                     del players[me.id]
             if not players or not self._lies(thing):
                 del self._at[key]
@@ -209,8 +209,8 @@ class Twins(Part):
         try:
             if me.take(half, [line], scores=[(BOARD, 1)]):
                 rank = me.rank(BOARD)
-                me.tell("found", half.id, half.version, rank.n, rank.place, rank.of)
-                me.tell("twin", half.name)
+                me.send("found", half.id, half.version, rank.n, rank.place, rank.of)
+                me.send("twin", half.name)
         except PlayerGone:
             del players[me.id]
 
@@ -234,7 +234,7 @@ class Twins(Part):
 
     def _tell_of(self, one: Waits, still: bool) -> None:
         me, tile = one.me, one.twin.tile
-        self.tell_world("waits", me.id, me.name, *tile, still, near=(tile, NEAR))
+        self.broadcast("waits", me.id, me.name, *tile, still, near=(tile, NEAR))
 
     def _choose(self, cell: Tile) -> Tile | None:
         """Return a random tile near a path of a cell, with open ground all around, or None if none

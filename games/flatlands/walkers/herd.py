@@ -98,7 +98,7 @@ class Herd:
         self._first = 1, DEER_FROM
         self._stopped = False
         self._acts = TimerQueue(self._loop, self._act)
-        self._looks = self._loop.timer(self._look_after)
+        self._looks = self._loop.timer(self._check)
         #: What has happened in squares, until the company has heard it.
         self._news: list[tuple[Square, Sequence[Event]]] = []
         self.lease = Lease(f"{LEASE} {ground}", node.store_client, node.loop, self)
@@ -126,7 +126,7 @@ class Herd:
         self._stopped = True
         self.lease.stop()
         if self._store_client.store is None:
-            self._look_after()
+            self._check()
         self._looks.set(self._loop.now() + LOOKS_AFTER)
 
     def residents(self) -> Iterator[Resident]:
@@ -269,7 +269,7 @@ class Herd:
         # A node that still has one of them may not be subscribed to the square that it is in here.
         self._takeovers.name(ids)
 
-    def _look_after(self) -> None:
+    def _check(self) -> None:
         """Host those that are missing, or remove those that no other node has taken."""
         if self.lease.held and not self._stopped:
             self._looks.set(self._loop.now() + LOOKS_AFTER)

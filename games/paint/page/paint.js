@@ -26,7 +26,7 @@ game.on.line((text, stays) => {
   if (!stays) fading = setTimeout(() => { part('#line').textContent = ''; }, SHOWN_FOR);
 });
 game.on.event('Sparks', (player, values, id) => sparks.set(id, game.clock.now() + SPARKS));
-game.on.told('board', (rows) => part('#board').replaceChildren(...rows.map(([colour, tiles]) => {
+game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([colour, tiles]) => {
   const row = document.createElement('li'), spot = document.createElement('i');
   row.className = colour === game.me?.values.colour ? 'own' : '';
   row.textContent = tiles;

@@ -25,7 +25,7 @@ game.on.event('Fell', (player, { colour }) => {
   if (player?.own) line.textContent = `You ran into ${other}. Space, or a touch of the button: again.`;
   else if (player && !game.me?.values.fallen) line.textContent = `${player.name} ran into ${other}.`;
 });
-game.on.told('board', (rows) => part('#board').replaceChildren(...rows.map(([name, eaten]) => {
+game.on.message('board', (rows) => part('#board').replaceChildren(...rows.map(([name, eaten]) => {
   const row = document.createElement('li'), number = document.createElement('span');
   row.textContent = name;
   number.textContent = eaten;

@@ -85,4 +85,4 @@ def test_a_snake_that_eats_gets_faster_and_is_on_the_board():
     assert grown.values == [1, False] and grown.pace == round(100 * (1 + FASTER))
     b.send(35, "board", [])
     harness.run(1000)
-    assert b.model.told["board"] == [[["1", 1]]]
+    assert b.model.messages["board"] == [[["1", 1]]]

@@ -41,14 +41,14 @@ export function install({ client, state, view, hud, controls, events }) {
   hud.deed({ letter: 'n', sign: 'book', label: 'Book', help: 'what you found and did, and your name and face', at: 30,
     act: openBook });
   controls.targets.add(50, (cssX, cssY) => isOnBoard(view.tileAt(state, cssX, cssY)) ? openAlmanac : null);
-  on.told('book', (rows) => {
+  on.message('book', (rows) => {
     const lines = linesOf(rows, state), since = sinceSeen(lines, state);
     panels.fill(identity.name, lines, sumsOf(lines, state), Date.now());
     // What comes while the player plays, it is told of anyway.
     if (!read) panels.since(since);
     read = true;
   });
-  on.told('almanac', (_, entries) => panels.fillAlmanac(almanacOf(entries, state.landmarks)));
+  on.message('almanac', (_, entries) => panels.fillAlmanac(almanacOf(entries, state.landmarks)));
   events.on('first', () => ask('book'));
   events.on('walked', () => panels.closeCard());
 }

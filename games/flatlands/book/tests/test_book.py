@@ -31,10 +31,10 @@ __all__ = ["world"]
 
 def read(client):
     """Return the lines of a client's book without their times: [kind, who, n, x, y]."""
-    client.model.told.pop("book", None)
+    client.model.messages.pop("book", None)
     client.send(35, "book", [])
     client.harness.run(100)
-    [lines] = client.model.told["book"]
+    [lines] = client.model.messages["book"]
     return [[line[0], *line[2:]] for line in lines]
 
 
@@ -132,10 +132,10 @@ def test_a_player_without_a_key_has_no_book_and_is_told_if_the_store_is_away(wor
 
 def page(client):
     """Return the almanac that a client is told, by kind: its day, and the first entry of each."""
-    client.model.told.pop("almanac", None)
+    client.model.messages.pop("almanac", None)
     client.send(35, "almanac", [])
     client.harness.run(200)
-    day, entries = client.model.told["almanac"]
+    day, entries = client.model.messages["almanac"]
     return day, {kind: rest for kind, *rest in reversed(entries)}
 
 
@@ -192,7 +192,7 @@ def test_a_page_is_written_once_for_all_who_ask_meanwhile_at_any_node(world, mon
                 gevent.sleep(0.01)
 
     def pages(some):
-        return [one.model.told.get("almanac") for one in some]
+        return [one.model.messages.get("almanac") for one in some]
 
     here, there = askers[::2], askers[1::2]
     ask(here, lambda: calls)

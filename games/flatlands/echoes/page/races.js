@@ -37,11 +37,11 @@ export class Races {
     this.result = null;
     const { on } = session.client;
     on.event('Race', (_, values, id) => this.#begin(id, values));
-    on.told('courses', (i, j, rows) => {
+    on.message('courses', (i, j, rows) => {
       if (this.sign?.i !== i || this.sign?.j !== j) return;
       this.holders = new Map(rows.map(([side, ms, name, own]) => [side, `${own ? 'you' : name} ${secondsOf(ms)}`]));
     });
-    on.told('arrived', (i, j, side, ms, won, otherMs, otherName, own) =>
+    on.message('arrived', (i, j, side, ms, won, otherMs, otherName, own) =>
       this.#arrived(i, j, side, { ms, won, otherMs, otherName, own }));
     // The server, which may be another one, says whether the race is still on.
     on.begun(() => this.#tell());

@@ -64,14 +64,14 @@ def arrive(player, course=WEST):
     """Let a player say that it has arrived; return [ms, won, ms, name, own] if it has."""
     before = len(player.heard)
     player.do("arrive", *course)
-    told = [more[1] for what, _, more in player.heard[before:] if what == "told"]
+    told = [more[1] for what, _, more in player.heard[before:] if what == "message"]
     return told[-1][3:] if told else None
 
 
 def holders(player, course=WEST):
     """Return who holds the courses of a signpost: side -> [ms, name, own]."""
     player.do("courses", *course[:2])
-    column, row, rows = player.told("courses")
+    column, row, rows = player.message("courses")
     assert (column, row) == course[:2]
     return {side: rest for side, *rest in rows}
 
@@ -169,7 +169,7 @@ def test_a_player_that_is_overtaken_between_read_and_write_is_not_the_holder(mon
     monkeypatch.setattr(type(part(world, Echoes).best), "change", overtaken)
     slow, won, *best = arrive(ada)
     assert other == [ben]
-    fast, first, *_ = ben.told("arrived")[3:]
+    fast, first, *_ = ben.message("arrived")[3:]
     assert first and not won and slow > fast and best == [fast, "Ben", False]
     assert holders(ada) == {2: [fast, "Ben", False]}
 

@@ -49,11 +49,11 @@ export class Relay {
       this.before = null;
       this.#know();
     });
-    on.message(([kind, linked]) => {
+    on.applied(([kind, linked]) => {
       if (kind === P.LINK && linked) this.#know();
     });
-    on.told('ember', (id, until, name) => ember.take(id, until, name, state.clock.now()));
-    on.told('fires', (rows) => this.#lit(rows));
+    on.message('ember', (id, until, name) => ember.take(id, until, name, state.clock.now()));
+    on.message('fires', (rows) => this.#lit(rows));
     on.error((code) => {
       if (code === 'ember' || code === 'store') this.refused = this.asked;
     });

@@ -86,21 +86,21 @@ def test_a_relay_of_two_on_two_nodes_lights_a_landmark_and_their_books_note_it(w
     world.run(1)
     for player in (ada, bob, far):
         assert not ask(world, player, "fires")
-        assert player.told("ember") == [0, 0, ""] and player.told("fires") == [[]]
+        assert player.message("ember") == [0, 0, ""] and player.message("fires") == [[]]
     assert take(world, ada) == "" and carrier(world) == ada.id
     for player in (ada, bob, far):
-        id, until, name = player.told("ember")
+        id, until, name = player.message("ember")
         assert (id, name) == (ada.id, "Ada") and BURNS - 2000 < until - player.now() <= BURNS
     put(world, bob, BESIDE)
     assert take(world, bob, ada.id) == "" and carrier(world, 1) == bob.id
-    assert [player.told("ember")[2] for player in (ada, bob, far)] == ["Bob"] * 3
+    assert [player.message("ember")[2] for player in (ada, bob, far)] == ["Bob"] * 3
     carry(world, bob)
     assert light(world, far) == "you have no ember" and light(world, bob) == ""
     for player in (ada, bob, far):
-        [[[x, y, until, names]]] = player.told("fires")
+        [[[x, y, until, names]]] = player.message("fires")
         assert (x, y) == TILE and names == ["Ada", "Bob"]
         assert DAY * 1000 - 5000 < until - player.now() <= DAY * 1000
-        assert player.told("ember")[0] == 0 == carrier(world)
+        assert player.message("ember")[0] == 0 == carrier(world)
     assert hands(world, ada) == [("Bob", 2, *PART)] and hands(world, bob) == [("Ada", 2, *PART)]
     assert not hands(world, far)
 
@@ -130,11 +130,11 @@ def test_it_goes_out_where_its_carrier_has_jumped(world, how, then):
     assert refused == "the ember has gone out: it must be carried all the way"
     told = [more for one in (ada, bob) for what, _, more in one.heard if what == "error"]
     assert told[-1][0] == "ember", "pages show it"
-    assert carrier(world, 1) == 0 == bob.told("ember")[0] and not read(world, 1)[1]
+    assert carrier(world, 1) == 0 == bob.message("ember")[0] and not read(world, 1)[1]
     assert light(world, ada) == "you have no ember"
     put(world, ada, HEARTH), put(world, bob, HEARTH)
     assert "somebody else's turn" in take(world, ada) and take(world, bob) == ""
-    assert bob.told("ember")[0] == carrier(world, 1) == bob.id
+    assert bob.message("ember")[0] == carrier(world, 1) == bob.id
 
 
 def test_of_two_players_that_reach_for_the_ember_one_gets_it(world):
@@ -209,9 +209,9 @@ def test_a_landmark_burns_for_a_day_gives_embers_and_is_lit_once(world):
     world._harness.clock.time += DAY * 1000 - 30_000
     cid = world.join("Cid", 0, at=HEARTH)
     world.run(10)
-    assert not ask(world, cid, "fires") and len(cid.told("fires")[0]) == 1
+    assert not ask(world, cid, "fires") and len(cid.message("fires")[0]) == 1
     world.run(25)
-    assert not ask(world, cid, "fires") and cid.told("fires") == [[]]
+    assert not ask(world, cid, "fires") and cid.message("fires") == [[]]
     assert take(world, cid) == ""
     carry(world, cid)
     assert light(world, cid) == "" and len(hands(world, cid)) == 1
@@ -244,7 +244,7 @@ def test_a_node_that_dies_while_it_lights_has_done_all_of_it_or_nothing(world, m
         assert light(world, bob) == ""
     # A page that asks learns of what nobody was told.
     assert not ask(world, bob, "fires")
-    assert [row[3] for row in bob.told("fires")[0]] == [["Ada", "Bob"]]
+    assert [row[3] for row in bob.message("fires")[0]] == [["Ada", "Bob"]]
     assert len(hands(world, ada)) == len(hands(world, bob)) == 1
 
 
@@ -254,11 +254,11 @@ def test_where_clocks_differ_a_later_hand_has_it_for_longer_and_nobody_for_very_
     ada, bob = world.join("Ada", 1, at=HEARTH), world.join("Bob", 0, at=BESIDE)
     world.run(1)
     assert take(world, ada) == "" and carrier(world, 1) == ada.id
-    until = ada.told("ember")[1]
+    until = ada.message("ember")[1]
     # By a clock that is an hour behind nobody has the ember.
     assert carrier(world, 0) == (ada.id if skew == 2 else 0)
     assert take(world, bob, ada.id if skew == 2 else 0) == "" and carrier(world, 0) == bob.id
-    assert (bob.told("ember")[1] > until) == (skew == 2)
+    assert (bob.message("ember")[1] > until) == (skew == 2)
 
 
 def test_the_page_has_the_same_places_and_times():

@@ -19,7 +19,7 @@ export function install({ client, state, view, hud, session, events, sound }) {
   state.notes.add(50, NOTE);
   session.told.add('garden');
   view.flat.add(20, (ctx, _, screen) => drawBed(ctx, planting.bed, screen));
-  client.on.message((message) => looks.take(message, client));
+  client.on.applied((message) => looks.take(message, client));
   events.on('frame', () => planting.frame());
   return { looks, planting };
 }

@@ -18,12 +18,12 @@ export class Planting {
     /** @type {{ x: number, y: number } | null} The corner of the tile on which the next plant would stand, while the player chooses it. */
     this.bed = null;
     this.askedAt = -Infinity;             // performance time, ms
-    client.on.told('purse', (gems) => this.#have(gems));
-    client.on.told('sown', (_kind, _column, _row, gems) => {
+    client.on.message('purse', (gems) => this.#have(gems));
+    client.on.message('sown', (_kind, _column, _row, gems) => {
       sound.spark();
       this.#have(gems);
     });
-    client.on.told('found', () => this.left !== null && this.#have(this.left + 1, true));
+    client.on.message('found', () => this.left !== null && this.#have(this.left + 1, true));
     client.on.begun(() => this.left !== null && client.do.purse());
   }
 

@@ -60,7 +60,7 @@ def give(world, player, gems):
 def purse(world, player):
     """Return how many gems a player is told that it can plant."""
     ask(world, player, "purse")
-    return player.told("purse")[0]
+    return player.message("purse")[0]
 
 
 def sow(world, player, n, kind=1):
@@ -165,9 +165,9 @@ def test_each_gem_plants_one_thing_and_everybody_sees_it(world, two):
     assert sow(world, ada, 1) == "it takes a gem, and you have none left: find one"
     give(world, ada, 2)
     assert purse(world, ada) == 2
-    assert sow(world, ada, 1, 2) == "" and ada.told("sown") == [2, *east(1), 1]
+    assert sow(world, ada, 1, 2) == "" and ada.message("sown") == [2, *east(1), 1]
     assert grows(world, 1) == {2}
-    assert sow(world, ada, 0, KINDS) == "" and ada.told("sown") == [KINDS, *MEADOW, 0]
+    assert sow(world, ada, 0, KINDS) == "" and ada.message("sown") == [KINDS, *MEADOW, 0]
     assert "you have none left" in sow(world, ada, 2)
     assert purse(world, ada) == purse(world, bob) == 0
     world.run(60)

@@ -28,8 +28,8 @@ export function install({ client, state, view, minimap, hud, events, sound }) {
   hud.tools.help.texts.add(10, 'Gems lie in the world, most of them near paths. Walk over one and it is yours; '
     + 'another then appears somewhere else.');
   on.begun(() => client.do.scores());
-  on.told('board', (gems, place, of, top) => board.show({ gems, place, of }, top));
-  on.told('found', (id, version, gems, place, of) => {
+  on.message('board', (gems, place, of, top) => board.show({ gems, place, of }, top));
+  on.message('found', (id, version, gems, place, of) => {
     const gem = pickUp(state, id, version), { x, y } = gem ?? state.here;
     const flies = (gem !== null || view.lying.isUnseen(id)) && !state.still && !document.hidden;
     sound.chime();

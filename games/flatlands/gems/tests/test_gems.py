@@ -94,7 +94,7 @@ def grown(harness, host=None, name="A"):
 def found(client):
     """Return what a client was last told of a gem that it found: its points, its place, of how
     many."""
-    return client.model.told["found"][2:]
+    return client.model.messages["found"][2:]
 
 
 def scores(harness, client):
@@ -499,4 +499,4 @@ def test_a_gem_with_an_id_made_up_by_a_stranger_is_nobodys(world, id):
     gem.id = id
     me = Me(harness.node, harness.node.residents.by_id[client.id])
     Gems(harness.game_of()).on_touch(me, gem)
-    assert "found" not in client.model.told and client.model.errors == []
+    assert "found" not in client.model.messages and client.model.errors == []

@@ -7,7 +7,7 @@ export function install({ client, state, map, hud, session, events, sound }) {
   const discoveries = new Discoveries(session, hud, sound);
   map.tilesFound = tilesFound;
   state.notes.add(10, NOTE);
-  client.on.told('finders', (column, row, place, of, first) =>
+  client.on.message('finders', (column, row, place, of, first) =>
     discoveries.tellFinders(state.landmarks.of(column, row), place, of, first));
   events.on('frame', () => discoveries.look(state, performance.now()));
   events.on('anew', forgetFound);

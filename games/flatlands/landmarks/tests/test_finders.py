@@ -67,11 +67,11 @@ def test_the_first_name_is_carved_for_good(world):
     harness = world(nodes=2)
     for name, host, key in (("Ada", 0, None), ("Bob", 1, None), ("Ada", 0, KEY)):
         client = come(harness, name, host=harness.hosts[host], key=key)
-        assert find(client) and client.model.told["finders"][4] == "Ada"
+        assert find(client) and client.model.messages["finders"][4] == "Ada"
     harness.node.play.clear_name("Ada")
     harness.run(100)
     late = come(harness, "Cid")
-    assert find(late) == (4, 4) and late.model.told["finders"][4] == "?"
+    assert find(late) == (4, 4) and late.model.messages["finders"][4] == "?"
 
 
 def test_a_player_that_is_not_there_finds_nothing(world):

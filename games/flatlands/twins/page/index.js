@@ -39,7 +39,7 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
     ({ x, y, label: `${name} ${Math.round(Math.hypot(x - here.x, y - here.y))}`, id: null, look: 0, sign: SIGN })));
   state.lacks.add(10, () => twins.missing(state));
   state.notes.add(60, NOTE);
-  on.told('waits', (id, name, column, row, still) => {
+  on.message('waits', (id, name, column, row, still) => {
     const { here, aim } = state, news = twins.take([id, name, column, row, still], performance.now());
     if (id === state.ownId || state.muted.has(id)) return;
     const x = column + 0.5, y = row + 0.5, place = placeOf(name);
@@ -50,7 +50,7 @@ export function install({ client, state, view, minimap, map, hud, events, sound 
       hud.toast(`${name} is no longer waiting.`);
     }
   });
-  on.told('twin', (name) => {
+  on.message('twin', (name) => {
     sound.ring(OPEN, 0.8);
     hud.toast(`You and ${name} have opened twin stones: a gem for each.`);
   });

@@ -42,7 +42,7 @@ def gems(player):
     """Return how many gems a player has, as the board says."""
     player._world.run(2)
     player.do("scores")
-    return player.told("board")[0]
+    return player.message("board")[0]
 
 
 def partners(player):
@@ -77,8 +77,8 @@ def test_two_players_on_two_nodes_that_stand_on_the_stones_get_it_and_a_third_do
     assert scout.things("Twin") and gems(ada) == 0
     on(world, twin, (bob, 1), (cid, 1))
     world.run(5)
-    lucky, other = (bob, cid) if bob.told("twin") else (cid, bob)
-    assert ada.told("twin") == [lucky.name] and lucky.told("twin") == ["Ada"]
+    lucky, other = (bob, cid) if bob.message("twin") else (cid, bob)
+    assert ada.message("twin") == [lucky.name] and lucky.message("twin") == ["Ada"]
     assert [gems(one) for one in (ada, lucky, other)] == [1, 1, 0]
     assert [partners(one) for one in (ada, lucky, other)] == [[lucky.name], ["Ada"], []]
     assert all(one.id != twin.id for one in scout.things("Twin")) and not scout.things("Half")
@@ -112,7 +112,7 @@ def test_one_persons_two_windows_a_player_without_a_key_and_clockwork_open_nothi
 
 def heard(player):
     """Return all that a player was told of players that wait."""
-    return [more[1] for what, _, more in player.heard if what == "told" and more[0] == "waits"]
+    return [more[1] for what, _, more in player.heard if what == "message" and more[0] == "waits"]
 
 
 def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
@@ -145,7 +145,7 @@ def test_nearby_players_are_told_who_waits_and_when_nobody_waits_any_more():
     assert heard(near)[-1] == told
     bob = beside(world, twin, "Bob", 1, 1)
     on(world, twin, (bob, 1))
-    assert ada.told("twin") == ["Bob"] and heard(near)[-1] == [*told[:4], False]
+    assert ada.message("twin") == ["Bob"] and heard(near)[-1] == [*told[:4], False]
     assert heard(far) == []
 
 

@@ -34,7 +34,7 @@ function page() {
   state.terrain = new Terrain(2013);
   const ask = (name) => (...fields) => sent.push([name, ...fields]);
   const client = { do: { courses: ask('courses'), race: ask('race'), arrive: ask('arrive') },
-    on: { event: (_, call) => { calls.event = call; }, told: (name, call) => { told[name] = call; },
+    on: { event: (_, call) => { calls.event = call; }, message: (name, call) => { told[name] = call; },
       error: (call) => { calls.error = call; }, begun: (call) => { calls.begun = call; } } };
   const note = { show: (what) => shown.push(what) }, echoes = new Echoes(state);
   state.coursesOf = (post) => state.landmarks.courses(post);

@@ -57,8 +57,8 @@ function playing(begins = { x: 20, y: 20 }) {
   const state = { now: 0, ownId: ME, own: {}, here: { x: 0.5, y: 0.5 }, drawn: new Map(), marks: [NEAR, FAR], aim: null,
     landmarks, clock: { now: () => state.now },
     walk: { drawn: () => Object.values(state.now > 0 ? state.here : begins) } };
-  const on = { told: (name, hear) => (hears[name] = hear), begun: (hear) => (hears.begun = hear),
-    message: (hear) => (hears.message = hear), error: (hear) => (hears.error = hear) };
+  const on = { message: (name, hear) => (hears[name] = hear), begun: (hear) => (hears.begun = hear),
+    applied: (hear) => (hears.applied = hear), error: (hear) => (hears.error = hear) };
   const does = (name) => (...fields) => did.push([name, ...fields]);
   const client = { on, do: { take: does('take'), light: does('light'), fires: does('fires') } };
   const hud = { toast: (text) => toasts.push(text) }, note = { tell: (text) => said.push(text) };
@@ -176,9 +176,9 @@ test('a player who gives it away, or lets it burn out, is told so', () => {
 
 test('everything is asked for again when nodes hear each other again, and now and then', () => {
   const { did, hears, state, frame } = playing();
-  hears.message([P.LINK, false]);
+  hears.applied([P.LINK, false]);
   assert.equal(did.length, 0);
-  hears.message([P.LINK, true]);
+  hears.applied([P.LINK, true]);
   assert.equal(did.length, 1);
   state.now += 100_000;
   frame();

@@ -83,7 +83,7 @@ test('a plant stands where it was planted, and nothing else does', () => {
 });
 
 test('how many gems are left to plant is told once that is known, and once a new one has come', () => {
-  const told = {}, shown = [], left = [], on = { told: (name, call) => { told[name] = call; }, begun() {} };
+  const told = {}, shown = [], left = [], on = { message: (name, call) => { told[name] = call; }, begun() {} };
   const events = new Events();
   new Planting(null, { on }, { tell: (gems) => left.push(gems) }, { spark() {} }, events);
   events.on('purse', (gems, flies) => {
